@@ -1,0 +1,88 @@
+"""Trueloop: the PyTorch training loop with every line in the right place."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Where each public name lives. Imported on first use, so that `import trueloop` costs next to
+# nothing beyond `import torch`.
+_HOME = {
+    "Checkpoints": "trueloop.checkpoint",
+    "ConfigError": "trueloop.errors",
+    "DataError": "trueloop.errors",
+    "EarlyStopping": "trueloop.loop",
+    "EvalRecord": "trueloop.records",
+    "Feed": "trueloop.feed",
+    "History": "trueloop.loop",
+    "LossOutput": "trueloop.records",
+    "NonFiniteError": "trueloop.errors",
+    "Run": "trueloop.run",
+    "Step": "trueloop.step",
+    "StepRecord": "trueloop.records",
+    "Task": "trueloop.tasks",
+    "TrueloopError": "trueloop.errors",
+    "UserError": "trueloop.errors",
+    "evaluate": "trueloop.loop",
+    "fit": "trueloop.loop",
+    "load_checkpoint": "trueloop.checkpoint",
+    "seed_everything": "trueloop.seed",
+    "supervised": "trueloop.step",
+}
+_MODULES = {
+    "errors": "trueloop.errors",
+    "losses": "trueloop.step.losses",
+    "metrics": "trueloop.metrics",
+    "optimizers": "trueloop.step.optimizers",
+    "records": "trueloop.records",
+    "schedules": "trueloop.step.schedule",
+    "seed": "trueloop.seed",
+}
+
+__all__ = sorted([*_HOME, *_MODULES])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(_HOME[name]), name)
+    elif name in _MODULES:
+        value = importlib.import_module(_MODULES[name])
+    else:
+        raise AttributeError(f"module 'trueloop' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
+
+
+if TYPE_CHECKING:
+    from trueloop import errors as errors, metrics as metrics, records as records, seed as seed
+    from trueloop.checkpoint import Checkpoints as Checkpoints, load_checkpoint as load_checkpoint
+    from trueloop.errors import (
+        ConfigError as ConfigError,
+        DataError as DataError,
+        NonFiniteError as NonFiniteError,
+        TrueloopError as TrueloopError,
+        UserError as UserError,
+    )
+    from trueloop.feed import Feed as Feed
+    from trueloop.loop import (
+        EarlyStopping as EarlyStopping,
+        History as History,
+        evaluate as evaluate,
+        fit as fit,
+    )
+    from trueloop.records import (
+        EvalRecord as EvalRecord,
+        LossOutput as LossOutput,
+        StepRecord as StepRecord,
+    )
+    from trueloop.run import Run as Run
+    from trueloop.seed import seed_everything as seed_everything
+    from trueloop.step import Step as Step, losses as losses, optimizers as optimizers
+    from trueloop.step import schedule as schedules, supervised as supervised
+    from trueloop.tasks import Task as Task

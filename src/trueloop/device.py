@@ -1,0 +1,78 @@
+"""Which device to use and what it can do."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import Any
+
+import torch
+
+from trueloop.errors import DeviceError
+
+
+def pick(name: str | torch.device = "auto") -> torch.device:
+    """The device called `name`: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
+
+    `auto` is CUDA if there is one, else Apple's MPS, else the CPU. Raises `DeviceError` when the
+    device is unknown or not there.
+    """
+    text = str(name).strip().lower()
+    if text == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda", torch.cuda.current_device())
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(text)
+    except RuntimeError:
+        raise DeviceError(
+            f"unknown device {text!r}: write auto, cpu, cuda, cuda:N or mps"
+        ) from None
+    if device.type == "cuda":
+        _check_cuda(device)
+    elif device.type == "mps" and not torch.backends.mps.is_available():
+        raise DeviceError("no MPS device in this machine: write --device auto or --device cpu")
+    elif device.type not in ("cpu", "mps"):
+        raise DeviceError(f"unknown device {text!r}: write auto, cpu, cuda, cuda:N or mps")
+    return device
+
+
+def _check_cuda(device: torch.device) -> None:
+    if not torch.cuda.is_available():
+        why = (
+            f"this torch ({torch.__version__}) was built without CUDA"
+            if torch.version.cuda is None
+            else "torch sees no CUDA device in this machine"
+        )
+        raise DeviceError(f"device 'cuda' is not there, {why}: write --device auto or --device cpu")
+    count = torch.cuda.device_count()
+    if device.index is not None and device.index >= count:
+        raise DeviceError(f"device '{device}' is not there: this machine has cuda:0 to cuda:{count - 1}")
+
+
+def is_immediate(device: torch.device) -> bool:
+    """Whether reading a number from the device costs no wait (true of the CPU alone)."""
+    return device.type == "cpu"
+
+
+def memory(device: torch.device) -> dict[str, int] | None:
+    """Bytes `free`, `total` and `peak` (highest allocated by torch); None where torch cannot say."""
+    if device.type != "cuda":
+        return None
+    free, total = torch.cuda.mem_get_info(device)
+    return {"free": free, "total": total, "peak": torch.cuda.max_memory_allocated(device)}
+
+
+def describe(device: torch.device) -> dict[str, Any]:
+    """Name, kind and size of the device, for the run's environment."""
+    facts: dict[str, Any] = {"device": str(device)}
+    if device.type == "cuda":
+        properties = torch.cuda.get_device_properties(device)
+        facts["name"] = properties.name
+        facts["memory_bytes"] = properties.total_memory
+        facts["capability"] = f"{properties.major}.{properties.minor}"
+    else:
+        facts["name"] = platform.processor() or platform.machine()
+        facts["cores"] = os.cpu_count()
+        facts["threads"] = torch.get_num_threads()
+    return facts

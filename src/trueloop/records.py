@@ -1,0 +1,164 @@
+"""What flows upward: plain values that the step, the feed and the loop hand to their callers.
+
+Tensors in a record stay on their device; reading one (`float(record.loss)`) is what waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+Count = int | float | Tensor | Callable[[], "int | float | Tensor"]
+"""How many samples or tokens a mean loss is the mean of; a callable is asked only when needed."""
+
+
+class LossOutput(NamedTuple):
+    """What a `loss_fn(model, batch)` may return instead of the bare loss."""
+
+    loss: Tensor
+    """Mean loss of the batch, a scalar, with its graph."""
+    count: Count | None = None
+    """What the mean is over (tokens, or the summed class weights); None: the batch's samples."""
+    outputs: Any = None
+    """The model's output, for metrics."""
+    targets: Any = None
+    """What the output is compared with, for metrics."""
+
+
+class StepRecord(NamedTuple):
+    """One call of `Step`. It describes its window so far; when `updated`, the whole update."""
+
+    epoch: int
+    """Epoch of the batch, from 0."""
+    batch: int
+    """Position of the micro-batch in its epoch, from 0."""
+    update: int
+    """How many optimizer updates have been applied, this one included."""
+    loss: Tensor
+    """Mean loss over the window so far: a detached scalar on the device."""
+    grad_norm: Tensor | None
+    """Global L2 norm of the gradient before clipping, a scalar; None while a window is open."""
+    lr: float
+    """Learning rate of the first parameter group in this update (before the schedule ticks)."""
+    samples: int
+    """Samples in the window so far."""
+    updated: bool
+    """The optimizer stepped."""
+    skipped: bool = False
+    """The window ended, but its gradient was not finite and the update was left out."""
+
+
+@dataclass(frozen=True)
+class EvalRecord:
+    """One pass over a feed by `evaluate`, or the summary of an epoch without one."""
+
+    scores: dict[str, float]
+    """Name to value: `loss` and the metrics; within `fit`, prefixed: `val_loss`, `train_loss`."""
+    samples: int
+    """How many samples were counted, each once."""
+    epoch: int | None = None
+    """The epoch that had just ended, from 0; None outside `fit`."""
+    update: int | None = None
+    """How many updates had been applied; None outside `fit`."""
+    seconds: float = 0.0
+    """Wall time of the pass."""
+    details: dict[str, Any] = field(default_factory=dict)
+    """What is no single number: confusion matrix, per-class scores (plain lists)."""
+
+    def __getitem__(self, name: str) -> float:
+        return self.scores[name]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that the doctor has to say, about a place in the user's own code."""
+
+    code: str
+    name: str
+    severity: str
+    """`error`, `warning` or `advice`."""
+    path: str
+    line: int
+    column: int
+    message: str
+    fix: str | None = None
+    count: int = 1
+
+
+class Position(NamedTuple):
+    """Where in its epoch a batch stands."""
+
+    epoch: int
+    batch: int
+    """Position of the batch in the epoch, from 0."""
+    last: bool
+    """No batch follows it in this epoch."""
+
+
+_in_hand: WeakKeyDictionary[object, tuple[object, Position]] = WeakKeyDictionary()
+
+
+def hand_over(source: object, batch: object, position: Position) -> None:
+    """Remember where `batch` stands for as long as `source`, the iterator, has it in hand.
+
+    This is how a step learns that a batch is its epoch's last (so that a short accumulation window
+    is closed, not dropped) without wrapping the user's batch in a class of ours.
+    """
+    _in_hand[source] = (batch, position)
+
+
+def take_back(source: object) -> None:
+    """Forget the batch that `source` handed over; its epoch is over."""
+    _in_hand.pop(source, None)
+
+
+def position_of(batch: object) -> Position | None:
+    """Where `batch` stands, if a live feed handed over this very object; None otherwise."""
+    for held, position in _in_hand.values():
+        if held is batch:
+            return position
+    return None
+
+
+def batch_samples(batch: Any) -> int | None:
+    """How many samples a batch holds: the first dimension of its first tensor, searched depth-first
+    in tuples, lists and mappings; None if it holds no tensor of one dimension or more."""
+    if isinstance(batch, torch.Tensor):
+        return batch.shape[0] if batch.ndim else None
+    if isinstance(batch, dict) or hasattr(batch, "values"):
+        parts = batch.values()
+    elif isinstance(batch, (list, tuple)):
+        parts = batch
+    else:
+        return None
+    for part in parts:
+        found = batch_samples(part)
+        if found is not None:
+            return found
+    return None
+
+
+_RISING = ("accuracy", "top", "precision", "recall", "f1", "auroc", "ap", "r2", "iou", "dice",
+           "bleu", "ndcg", "mrr", "hit_rate", "specificity", "kappa", "mcc", "spearman", "pearson")
+_FALLING = ("loss", "error", "mae", "mse", "rmse", "mape", "perplexity", "nll", "hamming",
+            "bits", "brier", "wer", "cer")
+
+
+def direction(name: str) -> str | None:
+    """`"max"` if the score should rise, `"min"` if it should fall, None if its name does not say.
+
+    `name` may carry a split's prefix (`val_accuracy`) and a suffix (`top5`, `f1_macro`).
+    """
+    words = name.lower().removeprefix("train_").removeprefix("val_").removeprefix("test_").split("_")
+    for word in reversed(words):
+        stem = word.rstrip("0123456789") or word
+        if word in _FALLING or stem in _FALLING:
+            return "min"
+        if word in _RISING or stem in _RISING:
+            return "max"
+    return None

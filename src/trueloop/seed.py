@@ -1,0 +1,139 @@
+"""Randomness that is a function of where it is used, and the state of the generators that are not.
+
+`mix` turns (seed, epoch, index, …) into 64 well-stirred bits; everything that must not depend on
+history (sample order, augmentation) is computed from it. The functions here never seed what they do
+not restore, except `seed_everything`, whose purpose it is.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from trueloop.errors import ConfigError
+
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+
+_base_seed = 0
+
+
+def mix(*words: int) -> int:
+    """64 bits that depend on every bit of every word and on their order.
+
+    Each word is absorbed through the finaliser of SplitMix64 (Steele, Lea and Flood, "Fast
+    splittable pseudorandom number generators", OOPSLA 2014).
+    """
+    state = 0
+    for word in words:
+        z = (state + _GOLDEN + (word & _MASK)) & _MASK
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+        state = z ^ (z >> 31)
+    return state
+
+
+def mix_array(words: np.ndarray, *prefix: int) -> np.ndarray:
+    """`mix(*prefix, word)` for each word of a uint64 array, vectorised; a new uint64 array."""
+    z = words.astype(np.uint64) + np.uint64((mix(*prefix) + _GOLDEN) & _MASK)
+    z ^= z >> np.uint64(30)
+    z *= np.uint64(0xBF58476D1CE4E5B9)
+    z ^= z >> np.uint64(27)
+    z *= np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return z
+
+
+def check_seed(seed: int) -> int:
+    """`seed` itself if it is an integer from 0 to 2**63 - 1; `ConfigError` otherwise."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63:
+        raise ConfigError(f"seed={seed!r} is no integer from 0 to 2**63 - 1: write e.g. seed=0")
+    return int(seed)
+
+
+def seed_everything(seed: int, deterministic: bool = True) -> None:
+    """Seed torch (every device), numpy and `random`; choose deterministic algorithms if asked.
+
+    `deterministic=True` switches cuDNN's autotuner off and makes torch prefer deterministic
+    implementations, with a warning (not an error) where an operation has none. The first use of
+    cuBLAS must come after this call, since it reads `CUBLAS_WORKSPACE_CONFIG` once.
+    """
+    global _base_seed
+    _base_seed = check_seed(seed)
+    torch.manual_seed(seed)
+    np.random.seed(mix(seed, 1) & 0xFFFFFFFF)
+    random.seed(mix(seed, 2))
+    torch.use_deterministic_algorithms(deterministic, warn_only=True)
+    torch.backends.cudnn.benchmark = not deterministic
+    if deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+
+def for_sample(epoch: int, index: int, seed: int | None = None) -> torch.Generator:
+    """A CPU generator that depends on (seed, epoch, sample index) alone.
+
+    For use inside a data set that wants a generator of its own: the draws are the same whichever
+    worker makes them, after any resume, and differ from epoch to epoch. `seed=None` takes the
+    seed of the last `seed_everything` in this process (0 before the first).
+    """
+    base = _base_seed if seed is None else check_seed(seed)
+    return torch.Generator().manual_seed(mix(base, epoch, index) >> 1)
+
+
+def seed_sample(seed: int, epoch: int, index: int) -> None:
+    """Point the process's CPU generators (torch, numpy, `random`) at one sample of one epoch.
+
+    Call it inside `rng_preserved()` where the process has draws of its own to make.
+    """
+    word = mix(seed, epoch, index)
+    # Not torch.manual_seed: that also queues a call for every accelerator, once per sample.
+    torch.default_generator.manual_seed(word >> 1)
+    np.random.seed(word & 0xFFFFFFFF)
+    random.seed(word)
+
+
+def rng_state() -> dict[str, Any]:
+    """The state of every global generator, as plain data and tensors (no pickle needed to load)."""
+    numpy_state = np.random.get_state()  # noqa: NPY002 - the legacy state is what user code draws on
+    assert isinstance(numpy_state, tuple)
+    name, keys, position, has_gauss, cached = numpy_state
+    version, words, gauss = random.getstate()
+    state: dict[str, Any] = {
+        "torch": torch.get_rng_state(),
+        "numpy": [str(name), keys.tolist(), int(position), int(has_gauss), float(cached)],
+        "random": [version, list(words), gauss],
+    }
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        state["cuda"] = torch.cuda.get_rng_state_all()
+    return state
+
+
+def set_rng_state(state: dict[str, Any]) -> None:
+    """Put every global generator back to what `rng_state` returned."""
+    torch.set_rng_state(state["torch"].cpu())
+    name, keys, position, has_gauss, cached = state["numpy"]
+    np.random.set_state((name, np.asarray(keys, dtype=np.uint32), position, has_gauss, cached))
+    version, words, gauss = state["random"]
+    random.setstate((version, tuple(words), gauss))
+    if "cuda" in state and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(state["cuda"])
+
+
+@contextmanager
+def rng_preserved() -> Iterator[None]:
+    """Leave the CPU generators of torch, numpy and `random` as they were found."""
+    torch_state = torch.get_rng_state()
+    numpy_state = np.random.get_state()
+    python_state = random.getstate()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(torch_state)
+        np.random.set_state(numpy_state)
+        random.setstate(python_state)

@@ -1,0 +1,172 @@
+"""What a task is: data, model, loss, metrics and pictures under one roof, and how it trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from trueloop import metrics
+from trueloop.errors import ConfigError
+from trueloop.records import LossOutput
+from trueloop.run import Album
+from trueloop.step import losses
+
+LossFn = Callable[[nn.Module, Any], LossOutput | Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How a task trains unless told otherwise: each field is an option of `trueloop train`."""
+
+    epochs: int = 20
+    """Passes over the training data."""
+    batch_size: int = 64
+    """Samples per micro-batch."""
+    optimizer: str = "adamw"
+    """adamw, adam or sgd (with Nesterov momentum 0.9)."""
+    lr: float = 1e-3
+    """Peak learning rate."""
+    weight_decay: float = 0.0
+    """Decay of matrices and kernels; never of biases and norms."""
+    schedule: str = "cosine"
+    """none, cosine, warmup_cosine, one_cycle, plateau, warm_restarts or step_decay."""
+    warmup: str = "5%"
+    """Length of the warm-up: "5%" of the run, "2 epochs" or "300 updates"."""
+    clip_norm: float | None = 1.0
+    """Largest global gradient norm; null for no clipping."""
+    clip_value: float | None = None
+    """Largest absolute value of a gradient's entry; null for none."""
+    accumulate: int = 1
+    """Micro-batches per update."""
+    precision: str = "fp32"
+    """fp32, bf16 or fp16."""
+    nonfinite: str = "stop"
+    """What to do about a NaN or infinite gradient: stop, or skip the update."""
+    monitor: str = "val_loss"
+    """The score that chooses the best epoch (and that plateau and early stopping watch)."""
+    patience: int | None = None
+    """Stop after so many epochs without a better score; null trains to the end."""
+    min_delta: float = 0.0
+    """How much better counts as better."""
+
+
+@dataclass(kw_only=True)
+class Splits:
+    """The data of a run. Each split is anything that `Feed` takes and yields (inputs, targets)."""
+
+    train: Any
+    val: Any
+    test: Any | None = None
+    """Held out from every choice; scored once, at the end."""
+    augment: Callable[[Any, Any], Any] | None = None
+    """`Feed`'s `transform` for the training split: (batch, draws) -> batch."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """Plain data about the data, for the report: sizes, classes, columns, what was left out."""
+
+
+@dataclass(kw_only=True)
+class Unseen:
+    """Rows to predict: `inputs` for `Feed`, and what names each row in the output."""
+
+    inputs: Any
+    """Anything that `Feed` takes and yields a batch of model inputs."""
+    names: dict[str, list[Any]]
+    """Columns that identify the rows, in order: {"row": [1, 2, …]} or {"file": […]}."""
+
+
+class Task:
+    """A ready-made or user's own task. Subclass it and fill in `splits` and `model`.
+
+    `kind` chooses loss and metrics: multiclass, binary, multilabel or regression. A subclass may
+    set it in `splits`, once the data are known. The life of a task: constructed with its options,
+    `splits()` once, then `model()`, `loss_fn()`, `metrics()`; or, for a trained run, `restore()`
+    instead of `splits()`, then `model()`, and `read()` or `unseen()` for other data.
+    """
+
+    kind: str = "multiclass"
+    recipe: ClassVar[Recipe] = Recipe()
+    classes: list[str] | None = None
+    """Names of the classes in the order of the model's outputs; None for regression."""
+
+    @dataclass(kw_only=True)
+    class Options:
+        """Options of this task alone; each field becomes an option of the command line."""
+
+    def __init__(self, options: Any = None, *, data: Path | None = None, seed: int = 0) -> None:
+        self.options = self.Options() if options is None else options
+        self.data = data
+        self.seed = seed
+
+    def splits(self) -> Splits:
+        """Read or make the data; whatever is fitted is fitted on the training part only."""
+        raise NotImplementedError(f"{type(self).__name__} must define splits()")
+
+    def model(self) -> nn.Module:
+        """A freshly initialised model for the data that `splits` or `restore` described."""
+        raise NotImplementedError(f"{type(self).__name__} must define model()")
+
+    def loss_fn(self) -> LossFn:
+        """The loss as a function of (model, batch)."""
+        return losses.supervised(losses.for_task(self.kind, classes=self.n_classes))
+
+    def metrics(self) -> Any:
+        """What `evaluate` measures beside the loss."""
+        return metrics.for_task(self.kind, classes=self.n_classes)
+
+    @property
+    def n_classes(self) -> int | None:
+        return None if self.classes is None else len(self.classes)
+
+    def state(self) -> dict[str, Any]:
+        """Plain data (what JSON holds) from which `restore` rebuilds this task without its data."""
+        return {"kind": self.kind, "classes": self.classes}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up what `state` returned."""
+        self.kind = state["kind"]
+        self.classes = state["classes"]
+
+    def read(self, path: Path) -> Any:
+        """Labelled data at `path`, prepared as in training, for `trueloop evaluate --data`."""
+        raise ConfigError(f"task {type(self).__name__} cannot read other data: it defines no read()")
+
+    def unseen(self, path: Path) -> Unseen:
+        """Unlabelled data at `path`, prepared as in training, for `trueloop predict`."""
+        raise ConfigError(
+            f"task {type(self).__name__} cannot predict from a file: it defines no unseen()"
+        )
+
+    def predictions(self, outputs: Tensor) -> dict[str, list[Any]]:
+        """The model's outputs for all rows as columns of the prediction file."""
+        if self.kind == "multiclass":
+            probabilities = torch.softmax(outputs.float(), dim=-1)
+            best = probabilities.max(dim=-1)
+            names = self.classes or [str(k) for k in range(outputs.shape[-1])]
+            columns: dict[str, list[Any]] = {
+                "prediction": [names[k] for k in best.indices.tolist()],
+                "probability": best.values.tolist(),
+            }
+            for k, name in enumerate(names):
+                columns[f"p_{name}"] = probabilities[:, k].tolist()
+            return columns
+        if self.kind == "binary":
+            probability = torch.sigmoid(outputs.float()).flatten()
+            names = self.classes or ["0", "1"]
+            return {
+                "prediction": [names[int(p > 0.5)] for p in probability.tolist()],
+                "probability": probability.tolist(),
+            }
+        return {"prediction": outputs.float().flatten().tolist()}
+
+    def after_epoch(self, model: nn.Module, epoch: int, album: Album) -> None:
+        """Called in eval mode, without gradients, after each epoch: e.g. one frame of a film."""
+
+    def pictures(self, model: nn.Module, splits: Splits, outputs: Tensor, targets: Tensor,
+                 album: Album) -> None:
+        """Called once at the end, in eval mode, with the best model's outputs on `splits.val`, in
+        the split's own order."""
