@@ -13,7 +13,7 @@ _HOME = {
     "Checkpoints": "trueloop.checkpoint",
     "ConfigError": "trueloop.errors",
     "DataError": "trueloop.errors",
-    "EarlyStopping": "trueloop.loop",
+    "EarlyStopping": "trueloop.stopping",
     "EvalRecord": "trueloop.records",
     "Feed": "trueloop.feed",
     "History": "trueloop.loop",
@@ -71,7 +71,6 @@ if TYPE_CHECKING:
     )
     from trueloop.feed import Feed as Feed
     from trueloop.loop import (
-        EarlyStopping as EarlyStopping,
         History as History,
         evaluate as evaluate,
         fit as fit,
@@ -83,6 +82,14 @@ if TYPE_CHECKING:
     )
     from trueloop.run import Run as Run
     from trueloop.seed import seed_everything as seed_everything
-    from trueloop.step import Step as Step, losses as losses, optimizers as optimizers
-    from trueloop.step import schedule as schedules, supervised as supervised
+    from trueloop.step import (
+        Step as Step,
+        losses as losses,
+        optimizers as optimizers,
+        schedule as _schedule,
+        supervised as supervised,
+    )
+    from trueloop.stopping import EarlyStopping as EarlyStopping
     from trueloop.tasks import Task as Task
+
+    schedules = _schedule

@@ -47,7 +47,9 @@ def _check_cuda(device: torch.device) -> None:
         raise DeviceError(f"device 'cuda' is not there, {why}: write --device auto or --device cpu")
     count = torch.cuda.device_count()
     if device.index is not None and device.index >= count:
-        raise DeviceError(f"device '{device}' is not there: this machine has cuda:0 to cuda:{count - 1}")
+        raise DeviceError(
+            f"device '{device}' is not there: this machine has cuda:0 to cuda:{count - 1}"
+        )
 
 
 def is_immediate(device: torch.device) -> bool:
@@ -56,7 +58,7 @@ def is_immediate(device: torch.device) -> bool:
 
 
 def memory(device: torch.device) -> dict[str, int] | None:
-    """Bytes `free`, `total` and `peak` (highest allocated by torch); None where torch cannot say."""
+    """Bytes `free`, `total` and `peak` (most ever allocated); None where torch cannot say."""
     if device.type != "cuda":
         return None
     free, total = torch.cuda.mem_get_info(device)

@@ -5,19 +5,23 @@ Tensors in a record stay on their device; reading one (`float(record.loss)`) is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
+from trueloop.errors import ConfigError, LossError, nearest
+
 Count = int | float | Tensor | Callable[[], "int | float | Tensor"]
 """How many samples or tokens a mean loss is the mean of; a callable is asked only when needed."""
 
 
-class LossOutput(NamedTuple):
+@dataclass(slots=True, eq=False)
+class LossOutput:
     """What a `loss_fn(model, batch)` may return instead of the bare loss."""
 
     loss: Tensor
@@ -28,6 +32,27 @@ class LossOutput(NamedTuple):
     """The model's output, for metrics."""
     targets: Any = None
     """What the output is compared with, for metrics."""
+
+    @classmethod
+    def of(cls, returned: Any) -> LossOutput:
+        """What a `loss_fn` returned, made whole; `LossError` unless its loss is one number."""
+        if isinstance(returned, cls):
+            output = returned
+        elif isinstance(returned, tuple) and len(returned) == 2:
+            output = cls(*returned)
+        else:
+            output = cls(returned)
+        loss = output.loss
+        if not isinstance(loss, torch.Tensor):
+            raise LossError(
+                f"loss_fn returned {type(loss).__name__}: return the mean loss as a tensor, "
+                "(loss, count) or a LossOutput"
+            )
+        if loss.ndim and loss.numel() != 1:
+            raise LossError(
+                f"the loss has shape {tuple(loss.shape)}: reduce it to one number, e.g. loss.mean()"
+            )
+        return output
 
 
 class StepRecord(NamedTuple):
@@ -143,18 +168,52 @@ def batch_samples(batch: Any) -> int | None:
     return None
 
 
-_RISING = ("accuracy", "top", "precision", "recall", "f1", "auroc", "ap", "r2", "iou", "dice",
-           "bleu", "ndcg", "mrr", "hit_rate", "specificity", "kappa", "mcc", "spearman", "pearson")
-_FALLING = ("loss", "error", "mae", "mse", "rmse", "mape", "perplexity", "nll", "hamming",
-            "bits", "brier", "wer", "cer")
+_RISING = (
+    "accuracy",
+    "top",
+    "precision",
+    "recall",
+    "f1",
+    "auroc",
+    "ap",
+    "r2",
+    "iou",
+    "dice",
+    "bleu",
+    "ndcg",
+    "mrr",
+    "hit_rate",
+    "specificity",
+    "kappa",
+    "mcc",
+    "spearman",
+    "pearson",
+)
+_FALLING = (
+    "loss",
+    "error",
+    "mae",
+    "mse",
+    "rmse",
+    "mape",
+    "perplexity",
+    "nll",
+    "hamming",
+    "bits",
+    "brier",
+    "wer",
+    "cer",
+)
 
 
-def direction(name: str) -> str | None:
+def direction(name: str) -> Literal["min", "max"] | None:
     """`"max"` if the score should rise, `"min"` if it should fall, None if its name does not say.
 
     `name` may carry a split's prefix (`val_accuracy`) and a suffix (`top5`, `f1_macro`).
     """
-    words = name.lower().removeprefix("train_").removeprefix("val_").removeprefix("test_").split("_")
+    words = (
+        name.lower().removeprefix("train_").removeprefix("val_").removeprefix("test_").split("_")
+    )
     for word in reversed(words):
         stem = word.rstrip("0123456789") or word
         if word in _FALLING or stem in _FALLING:
@@ -162,3 +221,20 @@ def direction(name: str) -> str | None:
         if word in _RISING or stem in _RISING:
             return "max"
     return None
+
+
+def is_better(value: float, best: float | None, mode: str, min_delta: float = 0.0) -> bool:
+    """Whether a score beats the best so far by more than `min_delta`; NaN beats nothing."""
+    if math.isnan(value):
+        return False
+    if best is None or math.isnan(best):
+        return True
+    return value < best - min_delta if mode == "min" else value > best + min_delta
+
+
+def monitored(scores: Mapping[str, float], name: str) -> float:
+    """A score by its name; `ConfigError` with the nearest names if there is none."""
+    if name not in scores:
+        known = nearest(name, scores) or "there are none: pass those of evaluate()"
+        raise ConfigError(f"no score is called {name!r}: {known}")
+    return float(scores[name])

@@ -11,7 +11,7 @@ import os
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -100,16 +100,15 @@ def seed_sample(seed: int, epoch: int, index: int) -> None:
 
 def rng_state() -> dict[str, Any]:
     """The state of every global generator, as plain data and tensors (no pickle needed to load)."""
-    numpy_state = np.random.get_state()  # noqa: NPY002 - the legacy state is what user code draws on
-    assert isinstance(numpy_state, tuple)
-    name, keys, position, has_gauss, cached = numpy_state
+    numpy_state = np.random.get_state()  # the legacy generator: what user code draws on
+    name, keys, position, has_gauss, cached = cast(tuple[Any, ...], numpy_state)
     version, words, gauss = random.getstate()
     state: dict[str, Any] = {
         "torch": torch.get_rng_state(),
         "numpy": [str(name), keys.tolist(), int(position), int(has_gauss), float(cached)],
         "random": [version, list(words), gauss],
     }
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
+    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         state["cuda"] = torch.cuda.get_rng_state_all()
     return state
 

@@ -1,0 +1,130 @@
+"""The gradient measured, divided and clipped in one pass, and what to do when it is not finite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from trueloop import device as devices
+from trueloop.errors import ConfigError
+
+
+def check_limits(clip_norm: float | None, clip_value: float | None) -> None:
+    """Raise `ConfigError` unless each limit is None or a number above 0, and at most one is set."""
+    for name, limit in (("clip_norm", clip_norm), ("clip_value", clip_value)):
+        if limit is not None and not (isinstance(limit, (int, float)) and limit > 0):
+            raise ConfigError(
+                f"{name}={limit!r} would erase or flip the gradient: write a number above 0"
+            )
+    if clip_norm is not None and clip_value is not None:
+        raise ConfigError("clip_norm and clip_value are both set: write one of them")
+
+
+def norms(gradients: list[Tensor]) -> Tensor:
+    """The L2 norm of each gradient: a vector on the first gradient's device."""
+    by_device: dict[torch.device, list[int]] = {}
+    for k, gradient in enumerate(gradients):
+        by_device.setdefault(gradient.device, []).append(k)
+    if len(by_device) == 1:
+        return torch.stack(list(torch._foreach_norm(gradients)))
+    found: list[Tensor] = [gradients[0]] * len(gradients)
+    for members in by_device.values():
+        for k, norm in zip(
+            members, torch._foreach_norm([gradients[k] for k in members]), strict=True
+        ):
+            found[k] = norm.to(gradients[0].device)
+    return torch.stack(found)
+
+
+def divide_and_clip(
+    gradients: list[Tensor],
+    norm: Tensor,
+    correction: float | Tensor,
+    clip_norm: float | None,
+    clip_value: float | None,
+) -> None:
+    """Multiply the gradients in place by `correction` and clip them, touching each once.
+
+    `norm` is the global norm after the correction. The coefficient is that of
+    `torch.nn.utils.clip_grad_norm_`, max_norm / (norm + 1e-6) and at most 1, bit for bit.
+    """
+    factor = correction
+    if clip_norm is not None and not _is_surely_below(norm, clip_norm):
+        coefficient = torch.clamp(clip_norm / (norm + 1e-6), max=1.0)
+        factor = coefficient if _is_one(correction) else correction * coefficient
+    if not _is_one(factor):
+        _multiply(gradients, factor)
+    if clip_value is not None:
+        torch._foreach_clamp_min_(gradients, -clip_value)
+        torch._foreach_clamp_max_(gradients, clip_value)
+
+
+def _is_surely_below(norm: Tensor, limit: float) -> bool:
+    """Whether the coefficient is 1, so that the pass can be saved: x * 1.0 is x, bit for bit.
+
+    Asked only where reading is free, and with a margin for the rounding of the norm's own dtype.
+    """
+    return devices.is_immediate(norm.device) and norm.item() < limit * (1 - 1e-3) - 1e-6
+
+
+def _is_one(factor: float | Tensor) -> bool:
+    return isinstance(factor, (int, float)) and factor == 1.0
+
+
+def _multiply(gradients: list[Tensor], factor: float | Tensor) -> None:
+    if not isinstance(factor, Tensor) or all(g.device == factor.device for g in gradients):
+        torch._foreach_mul_(gradients, factor)
+        return
+    for gradient in gradients:
+        gradient.mul_(factor.to(gradient.device, non_blocking=True))
+
+
+@dataclass
+class _Pending:
+    """A verdict on its way from the accelerator to the host."""
+
+    finite: Tensor
+    norms: Tensor
+    arrived: torch.cuda.Event
+    where: tuple[int, int, int]
+    names: list[str]
+
+
+class Verdicts:
+    """Whether each update's gradient was finite, learnt without making the device wait.
+
+    On the CPU (and MPS) the answer is there at once. On CUDA it travels by an asynchronous copy
+    and is read by a later update, so the error arrives one or a few updates late; the update,
+    the parameter and the batch that it names are those where it happened.
+    """
+
+    def __init__(self) -> None:
+        self._pending: list[_Pending] = []
+
+    def send(
+        self, norm: Tensor, norms: Tensor, where: tuple[int, int, int], names: list[str]
+    ) -> None:
+        """Start the verdict on (update, epoch, batch) on its way to the host."""
+        finite = torch.isfinite(norm).to("cpu", non_blocking=True)
+        arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        arrived.record(torch.cuda.current_stream(norm.device))
+        self._pending.append(_Pending(finite, norms, arrived, where, names))
+
+    def first_bad(self, *, wait: bool = False) -> tuple[tuple[int, int, int], str | None] | None:
+        """The earliest arrived verdict that is bad: ((update, epoch, batch), parameter's name)."""
+        while self._pending and (wait or self._pending[0].arrived.query()):  # type: ignore[no-untyped-call]
+            verdict = self._pending.pop(0)
+            verdict.arrived.synchronize()
+            if not verdict.finite.item():
+                self._pending.clear()
+                return verdict.where, first_nonfinite(verdict.norms, verdict.names)
+        return None
+
+
+def first_nonfinite(norms: Tensor, names: Sequence[str]) -> str | None:
+    """Name of the first gradient whose norm is not finite; None if only their sum overflowed."""
+    bad = (~torch.isfinite(norms)).nonzero().flatten().tolist()
+    return names[bad[0]] if bad else None

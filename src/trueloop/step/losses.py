@@ -1,0 +1,197 @@
+"""The right loss for the task, its inputs checked; and how a criterion becomes a `loss_fn`.
+
+`Step` and `evaluate` take any `loss_fn(model, batch)` that returns a mean loss. For batches of
+(inputs, targets), `supervised` makes one from a criterion: torch's own, one of `for_task`, or the
+user's.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from torch import Tensor, nn
+
+from trueloop.errors import ConfigError, LossError, nearest
+from trueloop.records import LossOutput
+from trueloop.step import _checks, _counts
+from trueloop.step._criteria import (
+    BinaryLoss,
+    MulticlassLoss,
+    MultilabelLoss,
+    RegressionLoss,
+    RobustLoss,
+    TaskLoss,
+)
+from trueloop.step._structured import DistillationLoss, RankingLoss, SegmentationLoss
+
+__all__ = [
+    "TASKS",
+    "BinaryLoss",
+    "DistillationLoss",
+    "MulticlassLoss",
+    "MultilabelLoss",
+    "RankingLoss",
+    "RegressionLoss",
+    "RobustLoss",
+    "SegmentationLoss",
+    "Supervised",
+    "TaskLoss",
+    "apply_model",
+    "for_task",
+    "supervised",
+]
+
+TASKS: dict[str, Callable[..., TaskLoss]] = {
+    "binary": BinaryLoss,
+    "multiclass": MulticlassLoss,
+    "multilabel": MultilabelLoss,
+    "regression": RegressionLoss,
+    "robust": RobustLoss,
+    "ranking": RankingLoss,
+    "distillation": DistillationLoss,
+    "segmentation": SegmentationLoss,
+}
+
+
+def for_task(task: str, *, classes: int | None = None, **options: Any) -> TaskLoss:
+    """The loss of a task, as a module `loss(outputs, targets)` that checks its inputs.
+
+    ================  =====================================  =====================================
+    task              loss                                   options
+    ================  =====================================  =====================================
+    ``binary``        cross-entropy of one logit             pos_weight
+    ``multiclass``    cross-entropy of C logits              class_weights, label_smoothing,
+                                                             ignore_index
+    ``multilabel``    binary cross-entropy of C logits       pos_weight
+    ``regression``    squared or absolute error              method
+    ``robust``        Huber or smooth L1                     method, delta
+    ``ranking``       margin or logistic loss of pairs       method, margin
+    ``distillation``  cross-entropy, and divergence from a   temperature, alpha
+                      teacher
+    ``segmentation``  Dice and cross-entropy of pixels       smooth, weights, class_weights,
+                                                             ignore_index
+    ================  =====================================  =====================================
+
+    Args:
+        task: a name of the first column.
+        classes: how many classes the data have, checked against the model's outputs. None takes
+            what the model gives.
+        options: see the class of each task (`MulticlassLoss`, ...).
+
+    Raises:
+        ConfigError: an unknown task or option, or an option's value that cannot work.
+        LossError: when the loss is called, if outputs and targets do not fit it.
+    """
+    if task not in TASKS:
+        raise ConfigError(f"unknown task {task!r} for a loss: {nearest(str(task), TASKS)}")
+    kind = TASKS[task]
+    known = [name for name in inspect.signature(kind).parameters if name != "classes"]
+    for name in options:
+        if name not in known:
+            raise ConfigError(
+                f"the loss of task {task!r} has no option {name!r}: its options are "
+                + ", ".join(known)
+            )
+    return kind(classes=classes, **options)
+
+
+def apply_model(model: nn.Module, inputs: Any) -> Any:
+    """The model's output for a batch's inputs: one tensor, a tuple or list of positional
+    arguments, or a mapping of keyword arguments."""
+    if isinstance(inputs, (tuple, list)):
+        return model(*inputs)
+    if isinstance(inputs, Mapping):
+        return model(**inputs)
+    return model(inputs)
+
+
+def supervised(criterion: Callable[[Any, Any], Tensor]) -> Supervised:
+    """A `loss_fn(model, batch)` for batches of (inputs, targets).
+
+    The loss is bitwise `criterion(model(inputs), targets)`. Beside it stands what that mean is
+    over, so that accumulated micro-batches weigh as in their union: for cross-entropy the targets
+    that are not ignored, or their class weights; for element-wise losses the elements; else the
+    samples. A criterion with a mean of another kind says so in a method
+    ``count(outputs, targets)`` that returns a number or a scalar tensor.
+
+    Args:
+        criterion: a module or function of (outputs, targets) that returns a mean: torch's own
+            with ``reduction="mean"``, one of `for_task`, or the user's.
+
+    Raises:
+        LossError: the criterion is none, or does not take the mean; when called, if the batch is
+            no pair, or outputs and targets of an element-wise loss differ in shape.
+    """
+    return Supervised(criterion)
+
+
+class Supervised:
+    """See `supervised`."""
+
+    def __init__(self, criterion: Callable[[Any, Any], Tensor]) -> None:
+        _check_criterion(criterion)
+        self.criterion = criterion
+        self._count = _counts.rule_for(criterion)
+        self._same_shape = _counts.is_elementwise(criterion)
+
+    def __call__(self, model: nn.Module, batch: Any) -> LossOutput:
+        if not isinstance(batch, (tuple, list)) or len(batch) != 2:
+            raise _no_pair(batch)
+        inputs, targets = batch
+        outputs = apply_model(model, inputs)
+        if self._same_shape and outputs.shape != targets.shape:
+            _checks.same_shape(type(self.criterion).__name__, outputs, targets)
+        loss = self.criterion(outputs, targets)
+        if not isinstance(loss, Tensor) or loss.ndim:
+            raise _no_mean(loss)
+        count = None if self._count is None else partial(self._count, outputs, targets)
+        return LossOutput(loss, count, outputs, targets)
+
+    def __repr__(self) -> str:
+        return f"supervised({self.criterion!r})"
+
+
+def _check_criterion(criterion: Any) -> None:
+    if isinstance(criterion, type):
+        raise LossError(
+            f"supervised was given the class {criterion.__name__}: write {criterion.__name__}()"
+        )
+    if not callable(criterion):
+        raise LossError(
+            f"supervised needs a loss of (outputs, targets), not {criterion!r}: "
+            "write e.g. supervised(nn.CrossEntropyLoss())"
+        )
+    options = criterion.keywords if isinstance(criterion, partial) else _attributes(criterion)
+    reduction = options.get("reduction", "mean")
+    # "batchmean" of KLDivLoss is the mean over samples.
+    if isinstance(reduction, str) and reduction not in ("mean", "batchmean"):
+        raise LossError(
+            f"the criterion has reduction={reduction!r}, but a step needs the mean over the batch: "
+            'write reduction="mean"'
+        )
+
+
+def _attributes(criterion: Any) -> Mapping[str, Any]:
+    """The attributes of an object; empty for those (builtins) that keep none."""
+    return getattr(criterion, "__dict__", {})
+
+
+def _no_pair(batch: Any) -> LossError:
+    what = type(batch).__name__
+    if isinstance(batch, (tuple, list)):
+        what = f"{what} of {len(batch)}"
+    return LossError(
+        f"supervised takes batches of (inputs, targets), this one is a {what}: "
+        "write your own loss_fn(model, batch) that returns the loss"
+    )
+
+
+def _no_mean(loss: Any) -> LossError:
+    what = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else repr(loss)
+    return LossError(
+        f"the criterion returned {what}, not a scalar: "
+        "return the mean over the batch, or write your own loss_fn(model, batch)"
+    )

@@ -1,0 +1,107 @@
+"""Precision as one object: a base that does nothing special, and a small class per mode.
+
+The parameters stay float32 in every mode; only the forward pass runs in the lower precision.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from trueloop.errors import ConfigError, nearest
+
+
+class Precision:
+    """float32 throughout, and the base of the other modes."""
+
+    name = "fp32"
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """The context of the forward pass and the loss."""
+        return nullcontext()
+
+    def backward(self, loss: Tensor) -> None:
+        loss.backward()  # type: ignore[no-untyped-call]
+
+    def unscale(self, optimizer: Optimizer) -> None:
+        """Bring the gradients back to their true size, before anyone measures or clips them."""
+
+    def step(self, optimizer: Optimizer) -> bool:
+        """Apply the update; whether the optimizer really stepped."""
+        optimizer.step()
+        return True
+
+    def exhausted(self) -> bool:
+        """Whether a skipped update cannot be blamed on the loss scale."""
+        return False
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        assert not state, f"{self.name} keeps no state"
+
+
+class BFloat16(Precision):
+    """bfloat16 autocast: float32's range, so no loss scaling."""
+
+    name = "bf16"
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        return torch.autocast(self.device.type, dtype=torch.bfloat16)
+
+
+class Float16(Precision):
+    """float16 autocast with dynamic loss scaling (`torch.amp.GradScaler`, on the CPU too).
+
+    Whether an update was skipped is read from the scale, which costs an accelerator one wait per
+    update; bf16 has no such wait.
+    """
+
+    name = "fp16"
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(device)
+        self.scaler = torch.amp.GradScaler(device.type)
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        return torch.autocast(self.device.type, dtype=torch.float16)
+
+    def backward(self, loss: Tensor) -> None:
+        self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+
+    def unscale(self, optimizer: Optimizer) -> None:
+        self.scaler.unscale_(optimizer)
+
+    def step(self, optimizer: Optimizer) -> bool:
+        before = self.scaler.get_scale()
+        self.scaler.step(optimizer)
+        self.scaler.update()
+        # The scaler lowers its scale exactly when it has found an infinity and left the step out.
+        return self.scaler.get_scale() >= before
+
+    def exhausted(self) -> bool:
+        return self.scaler.get_scale() < 1.0
+
+    def state_dict(self) -> dict[str, Any]:
+        return dict(self.scaler.state_dict())
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.scaler.load_state_dict(state)
+
+
+_MODES: dict[str, type[Precision]] = {mode.name: mode for mode in (Precision, BFloat16, Float16)}
+
+
+def by_name(name: str, device: torch.device) -> Precision:
+    """`fp32`, `bf16` or `fp16` on `device`; `ConfigError` for any other name."""
+    if name not in _MODES:
+        raise ConfigError(f"unknown precision {name!r}: {nearest(str(name), _MODES)}")
+    return _MODES[name](device)

@@ -1,0 +1,105 @@
+"""Why a run ends before its last epoch: no more progress, Ctrl-C, or the clock."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor, nn
+
+from trueloop.errors import ConfigError
+from trueloop.records import EvalRecord, is_better, monitored
+from trueloop.step.schedule import resolve_mode
+
+
+@dataclass
+class EarlyStopping:
+    """Stops a run whose score no longer improves, and brings the best weights back at its end."""
+
+    monitor: str = "val_loss"
+    """The score to watch."""
+    patience: int = 10
+    """Epochs without a better score before the run ends."""
+    min_delta: float = 0.0
+    """How much better counts as better, in the score's own unit."""
+    mode: str = "auto"
+    """`min`, `max`, or `auto`: by the score's name."""
+    best: float | None = field(default=None, init=False)
+    stale: int = field(default=0, init=False)
+    """Epochs since the best."""
+    weights: dict[str, Tensor] | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.patience < 1:
+            raise ConfigError(f"patience={self.patience!r} would stop at once: write 1 or more")
+        if not self.min_delta >= 0:
+            raise ConfigError(f"min_delta={self.min_delta!r}: write 0 or a number above it")
+        self.mode = resolve_mode(self.monitor, self.mode)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the score has not improved for `patience` epochs."""
+        return self.stale >= self.patience
+
+    def __call__(self, record: EvalRecord, model: nn.Module) -> bool:
+        """Take in an epoch's scores; whether the run should stop now."""
+        value = monitored(record.scores, self.monitor)
+        if is_better(value, self.best, self.mode, self.min_delta):
+            self.best, self.stale = value, 0
+            self.weights = {k: v.detach().clone() for k, v in model.state_dict().items()}
+        else:
+            self.stale += 1
+        return self.is_over
+
+    def bring_back(self, model: nn.Module) -> None:
+        """Load the best weights into the model, if there are any."""
+        if self.weights is not None:
+            model.load_state_dict(self.weights)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"best": self.best, "stale": self.stale, "weights": self.weights}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.best, self.stale, self.weights = state["best"], state["stale"], state["weights"]
+
+
+class Stop:
+    """Why the loop should end before its time: Ctrl-C, the clock, or early stopping.
+
+    The first SIGINT only leaves a note, so that no update is cut in half; the second is a
+    KeyboardInterrupt. Signals reach Python's main thread alone: elsewhere only the clock counts.
+    """
+
+    def __init__(self, max_seconds: float | None) -> None:
+        if max_seconds is not None and not max_seconds > 0:
+            raise ConfigError(f"max_seconds={max_seconds!r} leaves no time: write a number above 0")
+        self._deadline = None if max_seconds is None else time.monotonic() + max_seconds
+        self._reason = ""
+        self._previous: Any = None
+
+    @property
+    def reason(self) -> str:
+        if not self._reason and self._deadline is not None and time.monotonic() > self._deadline:
+            self._reason = "out of time"
+        return self._reason
+
+    @reason.setter
+    def reason(self, reason: str) -> None:
+        self._reason = reason
+
+    def __enter__(self) -> Stop:
+        if threading.current_thread() is threading.main_thread():
+            self._previous = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, number: int, frame: Any) -> None:
+        if self._reason == "interrupted":
+            raise KeyboardInterrupt
+        self._reason = "interrupted"
+
+    def __exit__(self, *failure: object) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)

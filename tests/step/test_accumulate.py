@@ -1,0 +1,209 @@
+"""N micro-batches give the gradient of their union: ragged, short and weighted ones too."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from torch import Tensor, nn
+
+import trueloop
+from trueloop.records import LossOutput
+
+
+class Recorder(torch.optim.SGD):
+    """Plain SGD that keeps a copy of the gradient of each update."""
+
+    def __init__(self, parameters: Any, lr: float = 0.05) -> None:
+        super().__init__(parameters, lr=lr)
+        self.gradients: list[Tensor] = []
+
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        grads = [p.grad for group in self.param_groups for p in group["params"]]
+        self.gradients.append(torch.cat([g.flatten().clone() for g in grads if g is not None]))
+        super().step()
+
+
+def make_model(dtype: torch.dtype) -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 4)).to(dtype)
+
+
+def union_gradients(
+    model: nn.Module, criterion: nn.Module, windows: list[tuple[Tensor, Tensor]]
+) -> list[Tensor]:
+    """The large batch's gradient at each update, by torch alone."""
+    model = copy.deepcopy(model)
+    optimizer = Recorder(model.parameters())
+    for inputs, targets in windows:
+        optimizer.zero_grad()
+        criterion(model(inputs), targets).backward()
+        optimizer.step()
+    return optimizer.gradients
+
+
+def relative_error(a: Tensor, b: Tensor) -> float:
+    return float((a - b).norm() / b.norm().clamp(min=1e-30))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    samples=st.integers(1, 61),
+    batch=st.integers(1, 9),
+    window=st.integers(1, 7),
+    double=st.booleans(),
+    weighted=st.booleans(),
+    ignoring=st.booleans(),
+    seed=st.integers(0, 10_000),
+)
+def test_each_update_has_the_large_batchs_gradient(
+    samples: int,
+    batch: int,
+    window: int,
+    double: bool,
+    weighted: bool,
+    ignoring: bool,
+    seed: int,
+) -> None:
+    dtype = torch.float64 if double else torch.float32
+    generator = torch.Generator().manual_seed(seed)
+    inputs = torch.randn(samples, 3, generator=generator, dtype=dtype)
+    targets = torch.randint(0, 4, (samples,), generator=generator)
+    criterion = nn.CrossEntropyLoss(
+        weight=torch.tensor([0.2, 1.0, 3.0, 0.7], dtype=dtype) if weighted else None
+    )
+    if ignoring:
+        # At least one target per micro-batch stays: torch's mean over none is NaN.
+        hidden = torch.rand(samples, generator=generator) < 0.4
+        hidden[::batch] = False
+        targets[hidden] = -100
+    model = make_model(dtype)
+    stride = batch * window
+    expected = union_gradients(
+        model,
+        criterion,
+        [(inputs[k : k + stride], targets[k : k + stride]) for k in range(0, samples, stride)],
+    )
+    optimizer = Recorder(model.parameters())
+    step = trueloop.Step(model, optimizer, trueloop.supervised(criterion), accumulate=window)
+    feed = trueloop.Feed((inputs, targets), batch)
+    closed = [step(b).updated for b in feed.epoch(0)]
+    assert closed[-1], "the short last window is closed by the last batch itself"
+    assert len(optimizer.gradients) == len(expected) == sum(closed)
+    tolerance = 1e-12 if double else 1e-6
+    scale = max(float(g.norm()) for g in expected)
+    for ours, theirs in zip(optimizer.gradients, expected, strict=True):
+        # Relative to the gradient; where that nearly cancels, to the largest of the run.
+        assert float((ours - theirs).norm()) <= tolerance * max(float(theirs.norm()), 0.1 * scale)
+
+
+def ones_step(accumulate: int, **options: Any) -> tuple[trueloop.Step, Recorder]:
+    model = nn.Linear(1, 1, bias=False)
+    nn.init.zeros_(model.weight)
+    optimizer = Recorder(model.parameters())
+    return (
+        trueloop.Step(model, optimizer, lambda m, x: m(x).mean(), accumulate=accumulate, **options),
+        optimizer,
+    )
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+def test_ten_micro_batches_in_windows_of_four_give_1_1_1(precision: str) -> None:
+    step, optimizer = ones_step(4, precision=precision)
+    if precision == "fp16":
+        # The scaler's first scale, 65536, is itself beyond float16's largest number.
+        step.precision.scaler = torch.amp.GradScaler("cpu", init_scale=256.0)  # type: ignore[attr-defined]
+    for batch in trueloop.Feed(torch.ones(20, 1), 2).epoch(0):
+        step(batch)
+    step.end_epoch()
+    assert [float(g) for g in optimizer.gradients] == [1.0, 1.0, 1.0]
+
+
+def test_a_source_without_positions_is_closed_by_flush_or_by_the_epochs_end() -> None:
+    step, optimizer = ones_step(4)
+    for _ in range(10):
+        step(torch.ones(2, 1))
+    record = step.flush()
+    assert record is not None
+    assert record.updated
+    assert record.samples == 4
+    assert step.flush() is None
+    for _ in range(5):
+        step(torch.ones(2, 1))
+    step.end_epoch()
+    assert [float(g) for g in optimizer.gradients] == [1.0] * 5
+
+
+def test_records_describe_the_window() -> None:
+    torch.manual_seed(0)
+    data = torch.randn(10, 3), torch.randint(0, 4, (10,))
+    model = make_model(torch.float32)
+    step = trueloop.Step(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.0),
+        trueloop.supervised(nn.CrossEntropyLoss()),
+        accumulate=3,
+    )
+    records = [step(batch) for batch in trueloop.Feed(data, 4).epoch(0)]
+    assert [r.updated for r in records] == [False, False, True]
+    assert [r.samples for r in records] == [4, 8, 10]
+    assert [r.grad_norm is None for r in records] == [True, True, False]
+    whole = nn.CrossEntropyLoss()(model(data[0]), data[1])
+    torch.testing.assert_close(records[-1].loss, whole.detach())
+
+
+def test_tokens_count_when_the_loss_says_so() -> None:
+    """Means over tokens: a micro-batch with more tokens weighs more."""
+    torch.manual_seed(0)
+    model = make_model(torch.float64)
+    lengths = [5, 1, 3, 2, 7]
+    batches = [(torch.randn(n, 3, dtype=torch.float64), torch.randint(0, 4, (n,))) for n in lengths]
+    joined = [
+        (torch.cat([x for x, _ in part]), torch.cat([y for _, y in part]))
+        for part in (batches[:2], batches[2:4], batches[4:])
+    ]
+    expected = union_gradients(model, nn.CrossEntropyLoss(), joined)
+
+    def as_tuple(model: nn.Module, batch: Any) -> Any:
+        x, y = batch
+        return nn.functional.cross_entropy(model(x[0]), y[0]), y.shape[1]
+
+    def as_tensor_count(model: nn.Module, batch: Any) -> Any:
+        x, y = batch
+        loss = nn.functional.cross_entropy(model(x[0]), y[0])
+        return LossOutput(loss, count=torch.tensor(y.shape[1]))
+
+    for loss_fn in (as_tuple, as_tensor_count):
+        twin = copy.deepcopy(model)
+        optimizer = Recorder(twin.parameters())
+        step = trueloop.Step(twin, optimizer, loss_fn, accumulate=2)
+        for x, y in batches:
+            step((x[None], y[None]))  # each sample a sequence of its own length
+        step.end_epoch()
+        for ours, theirs in zip(optimizer.gradients, expected, strict=True):
+            assert relative_error(ours, theirs) < 1e-12
+
+
+@pytest.mark.parametrize("first_empty", [True, False])
+def test_a_micro_batch_without_a_counted_token_weighs_nothing(first_empty: bool) -> None:
+    counts = [0, 4, 4] if first_empty else [4, 0, 4]
+    model = nn.Linear(1, 1, bias=False)
+    optimizer = Recorder(model.parameters())
+
+    def loss_fn(model: nn.Module, batch: Tensor) -> Any:
+        n = int(batch[0, 0])
+        return (model(batch).sum() * 0.0, 0) if n == 0 else (model(torch.ones(n, 1)).mean(), n)
+
+    step = trueloop.Step(model, optimizer, loss_fn, accumulate=3)
+    for n in counts:
+        step(torch.full((2, 1), float(n)))
+    assert [float(g) for g in optimizer.gradients] == [1.0]
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, True, "4"])
+def test_windows_that_cannot_be(size: Any) -> None:
+    with pytest.raises(trueloop.ConfigError, match="accumulate="):
+        ones_step(size)

@@ -1,0 +1,303 @@
+"""Each schedule against torch's own, tick by tick, on its own clock, as long as the run."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from torch import nn
+from torch.optim import Optimizer, lr_scheduler as ts
+
+import trueloop
+from trueloop import schedules
+from trueloop.errors import ConfigError, ScheduleError
+
+
+def make_optimizer(**options: Any) -> Optimizer:
+    model = nn.Linear(1, 1)
+    return torch.optim.SGD(
+        [{"params": [model.weight], "lr": 0.2}, {"params": [model.bias], "lr": 0.05}],
+        lr=0.1,
+        **options,
+    )
+
+
+def lrs_by_step(
+    schedule: schedules.Schedule,
+    epochs: int,
+    batches: int,
+    accumulate: int = 1,
+    scores: list[float] | None = None,
+    momentum: float = 0.0,
+) -> list[list[float]]:
+    """The lrs of all groups in each update of a run with `Step`."""
+    model = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(
+        [{"params": [model.weight], "lr": 0.2}, {"params": [model.bias], "lr": 0.05}],
+        lr=0.1,
+        momentum=momentum,
+    )
+    step = trueloop.Step(
+        model, optimizer, lambda m, b: m(b).mean(), schedule=schedule, accumulate=accumulate
+    )
+    step.plan(epochs=epochs, batches=batches)
+    feed = trueloop.Feed(torch.ones(batches, 1), 1)
+    seen = []
+    for epoch in range(epochs):
+        for batch in feed.epoch(epoch):
+            before = [group["lr"] for group in optimizer.param_groups]
+            if step(batch).updated:
+                seen.append(before)
+        step.end_epoch({"val_loss": scores[epoch]} if scores else None)
+    return seen
+
+
+def lrs_by_torch(
+    make: Callable[[Optimizer], Any],
+    epochs: int,
+    updates: int,
+    per_epoch: bool,
+    scores: list[float] | None = None,
+    momentum: float = 0.0,
+) -> list[list[float]]:
+    optimizer = make_optimizer(momentum=momentum)
+    scheduler = make(optimizer)
+    seen = []
+    for epoch in range(epochs):
+        for _ in range(updates):
+            seen.append([group["lr"] for group in optimizer.param_groups])
+            optimizer.step()
+            if not per_epoch:
+                scheduler.step()
+        if per_epoch:
+            scheduler.step(*([scores[epoch]] if scores else []))
+    return seen
+
+
+def warmed(optimizer: Optimizer, rise: int, total: int) -> ts.LRScheduler:
+    return ts.SequentialLR(
+        optimizer,
+        [
+            ts.LinearLR(optimizer, 0.01, 1.0, total_iters=rise),
+            ts.CosineAnnealingLR(optimizer, total - rise),
+        ],
+        milestones=[rise],
+    )
+
+
+CASES: dict[str, tuple[schedules.Schedule, Callable[[Optimizer], Any], bool]] = {
+    "cosine": (schedules.cosine(), lambda o: ts.CosineAnnealingLR(o, 40), False),
+    "cosine-floor": (
+        schedules.cosine(eta_min=0.01),
+        lambda o: ts.CosineAnnealingLR(o, 40, eta_min=0.01),
+        False,
+    ),
+    "cosine-epochs": (schedules.cosine(tick="epoch"), lambda o: ts.CosineAnnealingLR(o, 8), True),
+    "cosine-in-words": (schedules.cosine("8 epochs"), lambda o: ts.CosineAnnealingLR(o, 40), False),
+    "warmup": (schedules.warmup_cosine("2 epochs"), lambda o: warmed(o, 10, 40), False),
+    "warmup-share": (schedules.warmup_cosine(0.1), lambda o: warmed(o, 4, 40), False),
+    "warmup-updates": (schedules.warmup_cosine(7), lambda o: warmed(o, 7, 40), False),
+    "warmup-none": (schedules.warmup_cosine(0), lambda o: ts.CosineAnnealingLR(o, 40), False),
+    "one-cycle": (
+        schedules.one_cycle(),
+        lambda o: ts.OneCycleLR(o, [0.2, 0.05], total_steps=40),
+        False,
+    ),
+    "restarts": (
+        schedules.warm_restarts("1 epochs", mult=1),
+        lambda o: ts.CosineAnnealingWarmRestarts(o, 5),
+        False,
+    ),
+    "restarts-doubling": (
+        schedules.warm_restarts(cycles=2, mult=3, tick="epoch"),
+        lambda o: ts.CosineAnnealingWarmRestarts(o, 2, 3),
+        True,
+    ),
+    "milestones": (schedules.step_decay(), lambda o: ts.MultiStepLR(o, [4, 6], gamma=0.1), True),
+    "every": (
+        schedules.step_decay("10 updates", gamma=0.5, tick="update"),
+        lambda o: ts.StepLR(o, 10, gamma=0.5),
+        False,
+    ),
+    "from-torch": (
+        schedules.from_torch(lambda o: ts.PolynomialLR(o, 40, power=2.0), "update"),
+        lambda o: ts.PolynomialLR(o, 40, power=2.0),
+        False,
+    ),
+    "from-torch-lambda": (
+        schedules.from_torch(lambda o: ts.LambdaLR(o, lambda k: 0.9**k), "epoch"),
+        lambda o: ts.LambdaLR(o, lambda k: 0.9**k),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_tick_by_tick(name: str) -> None:
+    schedule, make, per_epoch = CASES[name]
+    momentum = 0.9 if name == "one-cycle" else 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ours = lrs_by_step(schedule, epochs=8, batches=5, momentum=momentum)
+    theirs = lrs_by_torch(make, 8, 5, per_epoch, momentum=momentum)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("mode", ["min", "max"])
+def test_plateau_follows_the_metric(mode: str) -> None:
+    scores = [1.0, 0.9, 0.95, 0.93, 0.91, 0.8, 0.85, 0.86]
+    if mode == "max":
+        scores = [1 - s for s in scores]
+    monitor = "val_loss" if mode == "min" else "val_accuracy"
+    schedule = schedules.plateau(monitor, factor=0.5, patience=1)
+    if mode == "max":
+        schedule = schedules.plateau("val_loss", mode="max", factor=0.5, patience=1)
+    ours = lrs_by_step(schedule, 8, 5, scores=scores)
+    theirs = lrs_by_torch(
+        lambda o: ts.ReduceLROnPlateau(o, mode, factor=0.5, patience=1), 8, 5, True, scores
+    )
+    assert ours == theirs
+    assert ours[0] != ours[-1]
+
+
+def test_plateau_knows_which_way_a_score_should_go() -> None:
+    assert schedules.resolve_mode("val_accuracy", "auto") == "max"
+    assert schedules.resolve_mode("val_top5", "auto") == "max"
+    assert schedules.resolve_mode("val_r2", "auto") == "max"
+    assert schedules.resolve_mode("val_rmse", "auto") == "min"
+    assert schedules.resolve_mode("train_loss", "auto") == "min"
+    with pytest.raises(ConfigError, match="mode='min' or 'max'"):
+        schedules.resolve_mode("val_quality", "auto")
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    epochs=st.integers(1, 6),
+    batches=st.integers(1, 17),
+    accumulate=st.integers(1, 5),
+    name=st.sampled_from(["cosine", "one_cycle", "warm_restarts"]),
+)
+def test_a_schedule_ends_where_the_run_ends_under_accumulation_too(
+    epochs: int, batches: int, accumulate: int, name: str
+) -> None:
+    schedule = schedules.by_name(name)
+    assert schedule is not None
+    total = epochs * -(-batches // accumulate)
+    if name == "warm_restarts" and total < 7:
+        return  # three doubling cycles do not fit
+    if name == "one_cycle" and total < 4:
+        return
+    try:
+        lrs = lrs_by_step(schedule, epochs, batches, accumulate)
+    except ScheduleError:
+        # Cycles of whole ticks that miss a short run's end by more than a tick are refused.
+        assert name == "warm_restarts"
+        assert total < 350
+        return
+    assert len(lrs) == total
+    last = lrs[-1][0]
+    assert last <= 0.2 * 0.5 or total <= 3
+    if total >= 40 and name != "warm_restarts":
+        assert last < 0.2 * 0.01
+
+
+def step_with(schedule: schedules.Schedule, accumulate: int = 1) -> trueloop.Step:
+    model = nn.Linear(1, 1)
+    return trueloop.Step(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        lambda m, b: m(b).mean(),
+        schedule=schedule,
+        accumulate=accumulate,
+    )
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        (schedules.cosine(400), r"400 updates long, but the run makes 100.*4 times.*micro-batches"),
+        (schedules.cosine(30), "30 updates long, but the run makes 100"),
+        (schedules.one_cycle(50), "50 updates long"),
+        (schedules.warmup_cosine(10, 60), "60 updates long"),
+        (schedules.warmup_cosine(100), "fills the whole schedule"),
+        (schedules.cosine("3 epochs", tick="epoch"), "3 epochs long, but the run makes 10"),
+        (schedules.warm_restarts(30, mult=1), "end at 90 or 120 updates, but the run at 100"),
+        (schedules.step_decay(at=("12 epochs",)), "beyond the run of 10 epochs"),
+        (
+            schedules.from_torch(lambda o: ts.OneCycleLR(o, 0.1, total_steps=10), "update"),
+            "10 updates long, but the run makes 100",
+        ),
+        (
+            schedules.from_torch(lambda o: ts.CosineAnnealingLR(o, 100), "epoch"),
+            "100 epochs long, but the run makes 10",
+        ),
+    ],
+)
+def test_a_mismatch_is_an_error_at_the_start(schedule: schedules.Schedule, message: str) -> None:
+    with pytest.raises(ScheduleError, match=message) as e:
+        step_with(schedule, accumulate=4).plan(epochs=10, batches=40)
+    assert "\n" not in str(e.value)
+
+
+def test_a_length_that_depends_on_the_run_asks_for_the_plan() -> None:
+    with pytest.raises(ScheduleError, match=r"step\.plan\(epochs"):
+        step_with(schedules.cosine())(torch.ones(1, 1))
+    with pytest.raises(ScheduleError, match=r"step\.plan\(epochs"):
+        step_with(schedules.cosine("3 epochs"))(torch.ones(1, 1))
+    step_with(schedules.cosine(300))(torch.ones(1, 1))  # an own length needs none
+    with pytest.raises(ScheduleError, match="no length"):
+        step_with(schedules.cosine()).plan(epochs=3, batches=None)
+
+
+def test_a_torch_scheduler_of_another_optimizer_or_clock_is_refused() -> None:
+    other = make_optimizer()
+    with pytest.raises(ScheduleError, match="another optimizer"):
+        step_with(schedules.from_torch(ts.StepLR(other, 3), "epoch")).plan(epochs=5, batches=2)
+    with pytest.raises(ScheduleError, match="tick='metric'"):
+        schedules.from_torch(ts.ReduceLROnPlateau(other), "epoch")
+    with pytest.raises(ScheduleError, match="tick='update' or 'epoch'"):
+        schedules.from_torch(ts.StepLR(other, 3), "metric")
+    with pytest.raises(ConfigError, match="unknown tick"):
+        schedules.from_torch(ts.StepLR(other, 3), "batch")
+
+
+@pytest.mark.parametrize("length", ["five", "5 weeks", 1.5, -1, "-5%", "120%", True, "2.5", ""])
+def test_lengths_that_are_not_understood(length: Any) -> None:
+    with pytest.raises(ConfigError, match="not understood"):
+        schedules.parse_length(length)
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"),
+    [
+        (7, (7, "ticks")),
+        (0.05, (0.05, "share")),
+        ("5%", (0.05, "share")),
+        ("12 %", (0.12, "share")),
+        ("20 epochs", (20, "epochs")),
+        ("1 epoch", (1, "epochs")),
+        ("0.5 epochs", (0.5, "epochs")),
+        ("1_000 updates", (1000, "updates")),
+        ("300", (300, "ticks")),
+    ],
+)
+def test_lengths(length: Any, expected: tuple[float, str]) -> None:
+    assert schedules.parse_length(length) == expected
+
+
+def test_a_metric_that_is_not_there_is_named() -> None:
+    step = step_with(schedules.plateau("val_accuracy"))
+    step.plan(epochs=2, batches=1)
+    step(torch.ones(1, 1))
+    with pytest.raises(ConfigError, match=r"'val_accuracy'.*val_acc"):
+        step.end_epoch({"val_acc": 0.5, "val_loss": 0.1})
+
+
+def test_unknown_names_offer_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'cosine'"):
+        schedules.by_name("cosin")
+    assert schedules.by_name("none") is None
