@@ -201,7 +201,7 @@ def fit(
         for epoch in range(step.epoch, epochs):
             for batch in train.epoch(epoch, start=step.batch):
                 book.tell(step(batch))
-                if stop.reason:
+                if stop.is_due():
                     break
             if stop.reason:
                 book.save()  # inside an epoch: going on needs this state, not the one after it
@@ -212,8 +212,7 @@ def fit(
                 break
             step.end_epoch(scores)
             book.end_epoch(scores)
-            if early_stop is not None and early_stop.is_over and epoch + 1 < epochs:
-                stop.reason = "stopped early"
+            if step.epoch < epochs and book.should_stop(stop):
                 break
     return book.close(stop.reason or "finished")
 
@@ -305,6 +304,14 @@ class _Book:
             self.early_stop(record, self.step.model)
         if time.monotonic() - self._last_save > _SAVE_SECONDS:
             self.save()
+
+    def should_stop(self, stop: Stop) -> bool:
+        """Whether an ended epoch is the run's last before its time."""
+        if self.early_stop is not None and self.early_stop.is_over:
+            stop.reason = "stopped early"
+        elif stop.is_due():
+            self.save()
+        return bool(stop.reason)
 
     def save(self) -> None:
         """Write `last`: everything from which this run goes on as itself."""

@@ -67,28 +67,29 @@ class EarlyStopping:
 
 
 class Stop:
-    """Why the loop should end before its time: Ctrl-C, the clock, or early stopping.
+    """Why the loop should end before its time: Ctrl-C or the clock (or early stopping, noted here).
 
     The first SIGINT only leaves a note, so that no update is cut in half; the second is a
     KeyboardInterrupt. Signals reach Python's main thread alone: elsewhere only the clock counts.
+    The loop asks `is_due` where it can end; `reason` does not change between those places.
     """
 
     def __init__(self, max_seconds: float | None) -> None:
         if max_seconds is not None and not max_seconds > 0:
             raise ConfigError(f"max_seconds={max_seconds!r} leaves no time: write a number above 0")
+        self.reason = ""
+        """Empty, `interrupted`, `out of time` or `stopped early`."""
         self._deadline = None if max_seconds is None else time.monotonic() + max_seconds
-        self._reason = ""
+        self._interrupted = False
         self._previous: Any = None
 
-    @property
-    def reason(self) -> str:
-        if not self._reason and self._deadline is not None and time.monotonic() > self._deadline:
-            self._reason = "out of time"
-        return self._reason
-
-    @reason.setter
-    def reason(self, reason: str) -> None:
-        self._reason = reason
+    def is_due(self) -> bool:
+        """Whether to end here; settles `reason`."""
+        if self._interrupted:
+            self.reason = "interrupted"
+        elif self._deadline is not None and time.monotonic() > self._deadline:
+            self.reason = "out of time"
+        return bool(self.reason)
 
     def __enter__(self) -> Stop:
         if threading.current_thread() is threading.main_thread():
@@ -96,9 +97,9 @@ class Stop:
         return self
 
     def _note(self, number: int, frame: Any) -> None:
-        if self._reason == "interrupted":
+        if self._interrupted:
             raise KeyboardInterrupt
-        self._reason = "interrupted"
+        self._interrupted = True
 
     def __exit__(self, *failure: object) -> None:
         if self._previous is not None:

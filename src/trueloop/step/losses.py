@@ -142,13 +142,20 @@ class Supervised:
             raise _no_pair(batch)
         inputs, targets = batch
         outputs = apply_model(model, inputs)
-        if self._same_shape and outputs.shape != targets.shape:
-            _checks.same_shape(type(self.criterion).__name__, outputs, targets)
+        if self._same_shape:
+            self._check_same_shape(outputs, targets)
         loss = self.criterion(outputs, targets)
         if not isinstance(loss, Tensor) or loss.ndim:
             raise _no_mean(loss)
         count = None if self._count is None else partial(self._count, outputs, targets)
         return LossOutput(loss, count, outputs, targets)
+
+    def _check_same_shape(self, outputs: Any, targets: Any) -> None:
+        if isinstance(outputs, Tensor) and isinstance(targets, Tensor):
+            if outputs.shape == targets.shape:
+                return
+            _checks.same_shape(type(self.criterion).__name__, outputs, targets)
+        _checks.are_tensors(type(self.criterion).__name__, outputs, targets)
 
     def __repr__(self) -> str:
         return f"supervised({self.criterion!r})"

@@ -109,8 +109,10 @@ def _build(kind: type[_O], model: Parameters, lr: float, weight_decay: float, **
     ):
         raise ConfigError(f"weight_decay={weight_decay!r}: write 0 or a number above it")
     groups = parameter_groups(model, weight_decay)
-    try:
-        return kind(groups, lr=lr, fused=True, **options)
-    except RuntimeError:
-        # No fused implementation for this device or dtype: torch's own choice.
-        return kind(groups, lr=lr, **options)
+    # Torch accepts complex parameters here and fails at the first step.
+    if all(p.is_floating_point() for group in groups for p in group["params"]):
+        try:
+            return kind(groups, lr=lr, fused=True, **options)
+        except RuntimeError:
+            pass  # no fused implementation for this device: torch's own choice
+    return kind(groups, lr=lr, **options)

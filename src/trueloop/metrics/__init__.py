@@ -1,0 +1,225 @@
+"""What `evaluate` measures beside the loss: one set of metrics per task.
+
+================  ==================================================  =======================
+kind              scores                                              options
+================  ==================================================  =======================
+``multiclass``    accuracy, top{k}, precision, recall, f1, auroc      classes, top_k, average,
+                                                                      thresholds, ignore_index
+``binary``        accuracy, precision, recall, f1 (of the positive    thresholds
+                  class), auroc
+``multilabel``    accuracy (of labels), subset_accuracy (of whole     classes, average,
+                  samples), precision, recall, f1, auroc              thresholds
+``regression``,   mae, rmse, r2
+``robust``
+``segmentation``  accuracy (of pixels), iou, dice                     classes, ignore_index
+``ranking``       accuracy (of pairs; a tie is half right)
+``distillation``  as multiclass, on the labels                        as multiclass
+================  ==================================================  =======================
+
+Accuracy counts samples. Precision, recall and F1 are averaged over the classes that occur in
+targets or predictions, AUROC (each class against the rest) over those that occur in the
+targets, but not alone; likewise iou and dice (with one output channel, those of the
+foreground) and, over several outputs, rmse and r2. NaN where nothing is defined.
+
+A set takes the model's raw outputs (logits) batch by batch and keeps sums on their device; nothing
+is averaged before `compute`, so that uneven batches do not matter. Accuracy, precision, recall, F1
+and the confusion matrix all come from one matrix of counts. In several processes every rank must
+call `compute` and `details`: the sums are those of all ranks.
+
+AUROC and whatever a user brings come from torchmetrics. The counts and the regression sums are our
+own, exact in int64 and float64: torchmetrics' confusion matrix needs batch · C² numbers of memory
+per update in deterministic mode, and its R² is wrong for targets that are small (it takes a sum of
+squares below 1e-4 for zero) or far from zero (float32 sums of squares cancel).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trueloop.errors import ConfigError, nearest
+from trueloop.metrics import _sets
+from trueloop.metrics._base import MetricSet
+
+__all__ = ["MetricSet", "for_task", "wrap"]
+
+
+def for_task(
+    kind: str,
+    *,
+    classes: int | None = None,
+    top_k: int | None = None,
+    average: str | None = None,
+    thresholds: int | None = None,
+    ignore_index: int | None = None,
+) -> MetricSet:
+    """The metrics of a task: see the table at the top of this module.
+
+    Args:
+        kind: a name of that table.
+        classes: how many; required for multiclass, multilabel and distillation, and for
+            segmentation with more than two.
+        top_k: also count the target among the k highest logits, 2 <= k < classes; by default 5
+            from 10 classes on.
+        average: ``"macro"`` (the default), ``"weighted"`` by the class's samples, or for
+            multilabel ``"micro"`` (AUROC then is macro).
+        thresholds: None computes AUROC exactly and keeps every score until `compute`: 8 bytes per
+            sample and class (80 MB per million samples of 10 classes). A number sorts the
+            probabilities into that many equal bins instead, in constant memory; beyond some ten
+            million scores, write thresholds=1000.
+        ignore_index: the target value that is left out; -100 by default, as in the loss.
+
+    Raises:
+        ConfigError: an unknown kind, or an option that is missing, out of range or not for it.
+    """
+    if kind not in _OPTIONS:
+        raise ConfigError(f"unknown task {kind!r} for metrics: {nearest(str(kind), _OPTIONS)}")
+    options = {
+        "top_k": top_k, "average": average, "thresholds": thresholds, "ignore_index": ignore_index,
+    }  # fmt: skip
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in _OPTIONS[kind]:
+            known = ", ".join(("classes", *_OPTIONS[kind]))
+            raise ConfigError(
+                f"the metrics of task {kind!r} take no {name}: their options: {known}"
+            )
+    _check_options(kind, classes, given)
+    if kind in ("regression", "robust"):
+        return _sets.Regression()
+    if kind == "ranking":
+        return _sets.Ranking()
+    if kind == "binary":
+        return _sets.Binary(**given)
+    if kind == "segmentation":
+        return _sets.Segmentation(max(classes or 2, 2), **given)
+    assert classes is not None
+    if kind == "multilabel":
+        return _sets.Multilabel(classes, **given)
+    return (_sets.Multiclass if kind == "multiclass" else _sets.Distillation)(classes, **given)
+
+
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    "multiclass": ("top_k", "average", "thresholds", "ignore_index"),
+    "distillation": ("top_k", "average", "thresholds", "ignore_index"),
+    "binary": ("thresholds",),
+    "multilabel": ("average", "thresholds"),
+    "segmentation": ("ignore_index",),
+    "regression": (),
+    "robust": (),
+    "ranking": (),
+}
+
+
+def _check_options(kind: str, classes: int | None, given: dict[str, Any]) -> None:
+    _check_classes(kind, classes)
+    top_k = given.get("top_k")
+    if top_k is not None and not (classes is not None and 2 <= top_k < classes):
+        raise ConfigError(
+            f"top_k={top_k} of {classes} classes: write a number from 2 to below that"
+        )
+    averages = ("macro", "weighted", "micro") if kind == "multilabel" else ("macro", "weighted")
+    if given.get("average", "macro") not in averages:
+        raise ConfigError(
+            f"average={given['average']!r} is unknown for task {kind!r}: write "
+            + " or ".join(repr(name) for name in averages)
+        )
+    if given.get("thresholds", 2) < 2:
+        raise ConfigError(f"thresholds={given['thresholds']} is too few: write thresholds=1000")
+
+
+def _check_classes(kind: str, classes: int | None) -> None:
+    least = {"multiclass": 2, "distillation": 2, "multilabel": 1}.get(kind)
+    if least is not None and (classes is None or classes < least):
+        raise ConfigError(
+            f"the metrics of task {kind!r} need the number of classes: write classes={least} or "
+            f"more, not {classes}"
+        )
+    if classes is not None and kind in ("regression", "robust", "ranking"):
+        raise ConfigError(f"task {kind!r} has no classes: leave classes out")
+    if classes is not None and kind == "binary" and classes > 2:
+        raise ConfigError(f"task 'binary' has no {classes} classes: write the task 'multiclass'")
+
+
+def wrap(metrics: Any) -> MetricSet | None:
+    """What a user gives to `evaluate`, as a `MetricSet`; None stays None.
+
+    Takes a `MetricSet`, a torchmetrics `Metric` or `MetricCollection`, or a dict of names to
+    `Metric`. A metric without a name of its own is called after its class in snake case:
+    `MulticlassAccuracy` is `multiclass_accuracy`. Raises `ConfigError` on anything else.
+    """
+    if metrics is None or isinstance(metrics, MetricSet):
+        return metrics
+    from torchmetrics import Metric, MetricCollection
+
+    if isinstance(metrics, MetricCollection):
+        return _Wrapped([(None, metrics)])
+    if isinstance(metrics, Metric):
+        return _Wrapped([(_snake_case(type(metrics).__name__), metrics)])
+    if (
+        isinstance(metrics, Mapping)
+        and metrics
+        and all(isinstance(m, Metric) for m in metrics.values())
+    ):
+        return _Wrapped([(str(name), metric) for name, metric in metrics.items()])
+    raise ConfigError(
+        f"metrics={metrics!r} are no metrics: write metrics.for_task(...), a torchmetrics Metric "
+        "or MetricCollection, a dict of names to Metrics, or a subclass of metrics.MetricSet"
+    )
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def _plain_name(key: str, collection: Any) -> str:
+    """A collection's key, which may have a prefix and a postfix, with class names in snake case."""
+    for metric in collection.values():
+        name = type(metric).__name__
+        key = key.replace(name, _snake_case(name))
+    return key
+
+
+class _Wrapped(MetricSet):
+    """Metrics of torchmetrics: scalars are scores, everything else is a detail."""
+
+    def __init__(self, parts: list[tuple[str | None, Any]]) -> None:
+        self._parts = parts
+        self._device: torch.device | None = None
+
+    def reset(self) -> None:
+        for _, metric in self._parts:
+            metric.reset()
+
+    def update(self, outputs: Any, targets: Any) -> None:
+        if isinstance(outputs, Tensor) and outputs.device != self._device:
+            self.to(outputs.device)
+        for _, metric in self._parts:
+            metric.update(outputs, targets)
+
+    def compute(self) -> dict[str, float]:
+        return {name: float(v) for name, v in self._values().items() if v.numel() == 1}
+
+    def details(self) -> dict[str, Any]:
+        return {name: v.tolist() for name, v in self._values().items() if v.numel() != 1}
+
+    def to(self, device: torch.device | str) -> MetricSet:
+        self._device = torch.device(device)
+        for _, metric in self._parts:
+            metric.to(device)
+        return self
+
+    def _values(self) -> dict[str, Tensor]:
+        found: dict[str, Any] = {}
+        for name, metric in self._parts:
+            value = metric.compute()
+            if name is not None and not isinstance(value, Mapping):
+                found[name] = value
+                continue
+            for key, part in value.items():
+                found[_plain_name(str(key), metric) if name is None else str(key)] = part
+        return {name: torch.as_tensor(value) for name, value in found.items()}

@@ -1,0 +1,30 @@
+"""Devices by name, and one clear line for those that are not there."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from trueloop import device
+from trueloop.errors import DeviceError
+
+
+def test_auto_and_cpu() -> None:
+    assert device.pick("cpu") == torch.device("cpu")
+    assert device.pick("auto").type in ("cpu", "cuda", "mps")
+    assert device.is_immediate(torch.device("cpu"))
+    assert device.memory(torch.device("cpu")) is None
+    assert device.describe(torch.device("cpu"))["device"] == "cpu"
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:x", "", "meta", "xla"])
+def test_unknown_devices(name: str) -> None:
+    with pytest.raises(DeviceError, match="write auto, cpu, cuda, cuda:N or mps"):
+        device.pick(name)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
+def test_a_device_that_is_not_there() -> None:
+    with pytest.raises(DeviceError, match="--device cpu") as e:
+        device.pick("cuda")
+    assert "\n" not in str(e.value)

@@ -1,0 +1,192 @@
+"""The house: floors, circles, side effects, sizes, the public names, and what the import costs."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import trueloop
+
+SOURCE = Path(trueloop.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+
+# The first part of a module's name below `trueloop` decides its floor; a file imports only from
+# floors below its own, or from its own room.
+FLOORS = {
+    "errors": 0,
+    "records": 0,
+    "ranks": 1,
+    "device": 1,
+    "seed": 1,
+    "step": 2,
+    "feed": 2,
+    "metrics": 2,
+    "checkpoint": 3,
+    "stopping": 3,
+    "loop": 4,
+    "run": 4,
+    "generate": 4,
+    "doctor": 5,
+    "tune": 5,
+    "tasks": 5,
+    "cli": 6,
+    "__main__": 7,
+}
+# `records` builds on `errors`: the one exception within a floor.
+SAME_FLOOR = {("records", "errors")}
+HEAVY = (
+    "torchmetrics", "rich", "matplotlib", "PIL", "plotly", "jinja2", "jsonargparse", "polars",
+    "sklearn", "scipy", "pandas", "yaml",
+)  # fmt: skip
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def room(module: str) -> str:
+    return module.split(".")[0]
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """Names below `trueloop` that a file imports, wherever the import stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.startswith("trueloop."):
+                    yield alias.name.removeprefix("trueloop.")
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "imports are absolute"
+            module = node.module or ""
+            if module == "trueloop":
+                yield from (alias.name for alias in node.names)
+            elif module.startswith("trueloop."):
+                inner = module.removeprefix("trueloop.")
+                for alias in node.names:
+                    is_module = (SOURCE / inner.replace(".", "/") / f"{alias.name}.py").exists()
+                    yield f"{inner}.{alias.name}" if is_module else inner
+
+
+def edges() -> Iterator[tuple[str, str]]:
+    for path in FILES:
+        name = module_name(path)
+        if name:  # the public face lists everything and is on no floor
+            for target in imports(ast.parse(path.read_text("utf-8"))):
+                if target != "__version__":
+                    yield name, target
+
+
+def test_every_room_has_a_floor() -> None:
+    rooms = {room(module_name(path)) for path in FILES} - {""}
+    assert rooms <= set(FLOORS), f"give these a floor: {rooms - set(FLOORS)}"
+
+
+def test_no_import_goes_upward() -> None:
+    wrong = [
+        f"{source} imports {target}"
+        for source, target in edges()
+        if room(source) != room(target)
+        and FLOORS[room(target)] >= FLOORS[room(source)]
+        and (room(source), room(target)) not in SAME_FLOOR
+    ]
+    assert not wrong, wrong
+
+
+def test_no_circles() -> None:
+    """Among modules, lazily imported ones included; a package's face counts as itself."""
+    graph: dict[str, set[str]] = {}
+    for source, target in edges():
+        if source != target and not source.startswith(target + "."):
+            graph.setdefault(source, set()).add(target)
+    done: set[str] = set()
+
+    def walk(module: str, path: tuple[str, ...]) -> None:
+        assert module not in path, " -> ".join([*path, module])
+        if module not in done:
+            for target in graph.get(module, ()):
+                walk(target, (*path, module))
+            done.add(module)
+
+    for module in list(graph):
+        walk(module, ())
+
+
+def test_no_side_effect_at_import() -> None:
+    """At module level: definitions, constants and imports; no bare call, loop or open file."""
+    for path in FILES:
+        for node in ast.parse(path.read_text("utf-8")).body:
+            where = f"{path.relative_to(SOURCE)}:{node.lineno}"
+            if isinstance(node, ast.Expr):
+                assert isinstance(node.value, ast.Constant), f"{where}: a bare call at import"
+            assert not isinstance(node, (ast.For, ast.While, ast.With, ast.Try, ast.Delete)), where
+
+
+def test_no_file_over_500_lines_and_no_function_over_60() -> None:
+    for path in FILES:
+        text = path.read_text("utf-8")
+        assert text.count("\n") <= 500, (
+            f"{path.relative_to(SOURCE)} has {text.count(chr(10))} lines"
+        )
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                length = (node.end_lineno or 0) - node.lineno + 1
+                assert length <= 60, f"{path.relative_to(SOURCE)}: {node.name} has {length} lines"
+
+
+PUBLIC = [
+    "Checkpoints", "ConfigError", "DataError", "EarlyStopping", "EvalRecord", "Feed", "History",
+    "LossOutput", "NonFiniteError", "Run", "Step", "StepRecord", "Task", "TrueloopError",
+    "UserError", "errors", "evaluate", "fit", "load_checkpoint", "losses", "metrics", "optimizers",
+    "records", "schedules", "seed", "seed_everything", "supervised",
+]  # fmt: skip
+
+
+def test_the_public_names_are_these() -> None:
+    assert trueloop.__all__ == PUBLIC
+    for name in PUBLIC:
+        assert getattr(trueloop, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'stepp'"):
+        trueloop.stepp  # noqa: B018
+
+
+def test_the_public_face_for_type_checkers_lists_the_same_names() -> None:
+    tree = ast.parse((SOURCE / "__init__.py").read_text("utf-8"))
+    (block,) = [n for n in tree.body if isinstance(n, ast.If)]
+    names = {
+        alias.asname
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert names - {"_schedule"} | {"schedules"} == set(PUBLIC)
+
+
+def in_fresh_python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_importing_and_reaching_for_the_core_loads_no_heavy_library() -> None:
+    code = (
+        "import json, sys, torch, numpy; before = set(sys.modules); import trueloop; "
+        "trueloop.Step, trueloop.Feed, trueloop.fit, trueloop.Run, trueloop.Task; "
+        "print(json.dumps(sorted({m.split('.')[0] for m in set(sys.modules) - before})))"
+    )
+    loaded = set(json.loads(in_fresh_python(code)))
+    assert not loaded & set(HEAVY), loaded & set(HEAVY)
+
+
+def test_the_import_costs_at_most_a_tenth_of_a_second_beyond_torch() -> None:
+    code = (
+        "import time, torch; start = time.perf_counter(); import trueloop; "
+        "print(time.perf_counter() - start)"
+    )
+    # The best of three: what others do on the machine is no cost of the import.
+    assert min(float(in_fresh_python(code)) for _ in range(3)) <= 0.1

@@ -1,0 +1,374 @@
+"""fit is the plain loop with its records handed out; evaluate is exact and leaves no trace."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import trueloop
+from trueloop import schedules
+from trueloop.checkpoint import Checkpoints, load_checkpoint
+from trueloop.errors import ConfigError, DataError, RunError
+from trueloop.records import EvalRecord, StepRecord
+
+LOSS = trueloop.supervised(nn.CrossEntropyLoss())
+
+
+def make_data(n: int = 100, seed: int = 0) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.randint(0, 3, (n,), generator=generator)
+    x = torch.eye(3)[y] + 0.7 * torch.randn(n, 3, generator=generator)
+    return x, y
+
+
+def make_model() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(3, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 3)
+    )
+
+
+def make_step(model: nn.Module | None = None, **options: Any) -> trueloop.Step:
+    model = model or make_model()
+    return trueloop.Step(model, trueloop.optimizers.adam(model, 1e-2), LOSS, **options)
+
+
+def feeds() -> tuple[trueloop.Feed, trueloop.Feed]:
+    return (
+        trueloop.Feed(make_data(), 16, shuffle=True, seed=3),
+        trueloop.Feed(make_data(41, seed=1), 8),
+    )
+
+
+def same(a: nn.Module, b: nn.Module) -> bool:
+    return all(
+        torch.equal(x, y)
+        for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True)
+    )
+
+
+# -- evaluate ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch", [1, 7, 8, 41])
+def test_evaluate_counts_every_sample_once(batch: int) -> None:
+    model, (x, y) = make_model(), make_data(41, seed=1)
+    model(x)  # running statistics
+    twin = copy.deepcopy(model).double().eval()
+    with torch.no_grad():
+        logits = twin(x.double())
+        loss = float(nn.functional.cross_entropy(logits, y))
+        accuracy = float((logits.argmax(1) == y).double().mean())
+    record = trueloop.evaluate(
+        model,
+        trueloop.Feed((x, y), batch),
+        LOSS,
+        trueloop.metrics.for_task("multiclass", classes=3),
+    )
+    assert record.samples == 41
+    assert record["loss"] == pytest.approx(loss, rel=1e-6)
+    assert record["accuracy"] == pytest.approx(accuracy, abs=1e-9)
+
+
+def test_evaluate_weighs_class_weights_and_ignored_targets_exactly() -> None:
+    model, (x, y) = make_model().eval(), make_data(41, seed=1)
+    y[::3] = -100
+    criterion = nn.CrossEntropyLoss(weight=torch.tensor([0.1, 1.0, 5.0]))
+    with torch.no_grad():
+        whole = float(criterion(model(x), y))
+    record = trueloop.evaluate(model, trueloop.Feed((x, y), 6), trueloop.supervised(criterion))
+    assert record["loss"] == pytest.approx(whole, rel=1e-6)
+
+
+def test_evaluate_restores_each_modules_own_mode_even_after_an_error() -> None:
+    model = make_model().train()
+    model[1].eval()
+    modes = [m.training for m in model.modules()]
+    trueloop.evaluate(model, feeds()[1], LOSS)
+    assert [m.training for m in model.modules()] == modes
+
+    def fails(model: nn.Module, batch: Any) -> Tensor:
+        assert not any(m.training for m in model.modules())
+        assert torch.is_inference_mode_enabled()
+        raise RuntimeError("planted")
+
+    with pytest.raises(RuntimeError, match="planted"):
+        trueloop.evaluate(model, feeds()[1], fails)
+    assert [m.training for m in model.modules()] == modes
+    assert not torch.is_inference_mode_enabled()
+
+
+def test_evaluate_leaves_weights_statistics_and_random_state_alone() -> None:
+    model = make_model()
+    model(make_data()[0])
+    before, state = copy.deepcopy(model), torch.get_rng_state()
+    trueloop.evaluate(model, feeds()[1], LOSS)
+    assert same(model, before)
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_evaluate_collects_in_the_feeds_order_and_takes_a_loader() -> None:
+    x, y = make_data(41, seed=1)
+    model = make_model().eval()
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), 9)
+    record = trueloop.evaluate(model, loader, LOSS, collect=True)
+    assert torch.equal(record.details["targets"], y)
+    with torch.no_grad():
+        torch.testing.assert_close(record.details["outputs"], model(x))
+
+
+def test_evaluate_refuses_what_cannot_be_measured() -> None:
+    class Nothing(torch.utils.data.IterableDataset[Any]):
+        def __iter__(self) -> Any:
+            return iter(())
+
+    with pytest.raises(DataError, match="no batch"):
+        trueloop.evaluate(make_model(), trueloop.Feed(Nothing(), 4), LOSS)
+    with pytest.raises(ConfigError, match="metrics need the model's outputs"):
+        trueloop.evaluate(
+            make_model(),
+            feeds()[1],
+            lambda m, b: nn.functional.cross_entropy(m(b[0]), b[1]),
+            trueloop.metrics.for_task("multiclass", classes=3),
+        )
+
+
+# -- fit ---------------------------------------------------------------------------------------
+
+
+def by_hand(epochs: int) -> tuple[nn.Module, list[float]]:
+    """The loop of the README, without trueloop's step, loop or evaluation."""
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), 1e-2, fused=True)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * 7)
+    train = feeds()[0]
+    losses = []
+    for epoch in range(epochs):
+        model.train()
+        for x, y in train.epoch(epoch):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+            optimizer.step()
+            scheduler.step()
+        model.eval()
+        with torch.no_grad():
+            x, y = make_data(41, seed=1)
+            losses.append(float(nn.functional.cross_entropy(model(x), y)))
+    return model, losses
+
+
+def test_fit_is_bitwise_the_loop_by_hand() -> None:
+    theirs, losses = by_hand(4)
+    step = make_step(schedule=schedules.cosine(), clip_norm=0.5)
+    history = trueloop.fit(step, *feeds(), epochs=4)
+    assert same(step.model, theirs)
+    assert [r["val_loss"] for r in history.records] == pytest.approx(losses, rel=1e-6)
+    assert history.status == "finished"
+    assert history.updates == 28
+    assert history.best == min(r["val_loss"] for r in history.records)
+
+
+def test_sinks_receive_every_record_in_order() -> None:
+    seen: list[Any] = []
+    trueloop.fit(make_step(accumulate=3), *feeds(), epochs=2, sinks=[seen.append])
+    updates = [r.updated for r in seen if isinstance(r, StepRecord)]
+    assert updates == [False, False, True, False, False, True, True] * 2
+    evals = [r for r in seen if isinstance(r, EvalRecord)]
+    assert [(r.epoch, r.update) for r in evals] == [(0, 3), (1, 6)]
+    assert isinstance(seen[7], EvalRecord)
+    assert set(evals[0].scores) == {"train_loss", "val_loss"}
+
+
+def test_train_loss_is_the_mean_over_the_epochs_samples() -> None:
+    step = make_step(nn.Linear(3, 3))
+    step.optimizer.param_groups[0]["lr"] = 0.0
+    train = feeds()[0]
+    history = trueloop.fit(step, train, epochs=1)
+    x, y = make_data()
+    whole = nn.functional.cross_entropy(step.model(x), y).item()
+    assert history.records[0]["train_loss"] == pytest.approx(whole, rel=1e-5)
+    assert history.monitor == "train_loss"
+
+
+def test_train_mode_is_set_once_and_frozen_batch_norm_stays_frozen() -> None:
+    model = make_model()
+    model[1].eval()
+    step = make_step(model)
+    trueloop.fit(step, *feeds(), epochs=2)
+    assert [m.training for m in model] == [True, False, True, True, True]
+    assert model[1].num_batches_tracked == 0
+    pretrained = make_step(make_model().eval())
+    trueloop.fit(pretrained, *feeds(), epochs=1)
+    assert all(m.training for m in pretrained.model.modules())
+
+
+def test_early_stopping_stops_and_brings_the_best_weights_back() -> None:
+    step = make_step()
+    stop = trueloop.EarlyStopping("val_loss", patience=3)
+    kept: dict[int, nn.Module] = {}
+
+    def keep(record: Any) -> None:
+        if isinstance(record, EvalRecord):
+            assert record.epoch is not None
+            kept[record.epoch] = copy.deepcopy(step.model)
+
+    history = trueloop.fit(step, *feeds(), epochs=200, early_stop=stop, sinks=[keep])
+    assert history.status == "stopped early"
+    assert history.best_epoch is not None
+    assert len(history.records) == history.best_epoch + 1 + 3 < 200
+    assert same(step.model, kept[history.best_epoch])
+
+
+def test_early_stopping_knows_direction_patience_and_nan() -> None:
+    model = nn.Linear(1, 1)
+
+    def run(values: list[float], **options: Any) -> list[bool]:
+        stop = trueloop.EarlyStopping(**options)
+        return [stop(EvalRecord({stop.monitor: v}, 1), model) for v in values]
+
+    assert run([1.0, 0.9, 0.95, 0.92], patience=2) == [False, False, False, True]
+    assert run([0.5, 0.6, 0.6, 0.7], monitor="val_accuracy", patience=1) == [
+        False, False, True, False,
+    ]  # fmt: skip
+    assert run([1.0, 0.95, 0.94], patience=2, min_delta=0.1) == [False, False, True]
+    assert run([math.nan, math.nan], patience=2) == [False, True]
+    with pytest.raises(ConfigError, match="patience"):
+        trueloop.EarlyStopping(patience=0)
+    with pytest.raises(ConfigError, match="min_delta"):
+        trueloop.EarlyStopping(min_delta=-1.0)
+    with pytest.raises(ConfigError, match="did you mean 'val_loss'"):
+        trueloop.EarlyStopping("val_los", mode="min")(EvalRecord({"val_loss": 1.0}, 1), model)
+
+
+@pytest.mark.parametrize("epochs", [0, -1, 1.5, True, "3"])
+def test_epochs_that_train_nothing(epochs: Any) -> None:
+    with pytest.raises(ConfigError, match="epochs="):
+        trueloop.fit(make_step(), *feeds(), epochs=epochs)
+
+
+def test_a_schedule_of_another_length_is_refused_before_the_first_batch() -> None:
+    step = make_step(schedule=schedules.cosine(1000))
+    with pytest.raises(trueloop.errors.ScheduleError):
+        trueloop.fit(step, *feeds(), epochs=2)
+    assert step.updates == 0
+
+
+# -- stopping and going on ---------------------------------------------------------------------
+
+
+def options() -> dict[str, Any]:
+    return {"schedule": schedules.cosine(), "clip_norm": 0.5, "accumulate": 2}
+
+
+class At:
+    """A sink that calls a function when the micro-batch (epoch, batch) has been taken."""
+
+    def __init__(self, epoch: int, batch: int, act: Any) -> None:
+        self.where, self.act = (epoch, batch), act
+
+    def __call__(self, record: Any) -> None:
+        if isinstance(record, StepRecord) and (record.epoch, record.batch) == self.where:
+            self.act()
+
+
+@pytest.mark.parametrize("where", [(0, 0), (1, 2), (2, 3), (2, 6)])
+def test_ctrl_c_ends_after_the_update_and_going_on_is_the_same_run(
+    tmp_path: Path, where: tuple[int, int]
+) -> None:
+    straight = make_step(**options())
+    torch.manual_seed(7)
+    whole = trueloop.fit(
+        straight, *feeds(), epochs=4, early_stop=trueloop.EarlyStopping(patience=9)
+    )
+    stopped = make_step(**options())
+    torch.manual_seed(7)
+    interrupt = At(*where, lambda: os.kill(os.getpid(), signal.SIGINT))
+    handler = signal.getsignal(signal.SIGINT)
+    history = trueloop.fit(
+        stopped,
+        *feeds(),
+        epochs=4,
+        sinks=[interrupt],
+        checkpoints=Checkpoints(tmp_path),
+        early_stop=trueloop.EarlyStopping(patience=9),
+    )
+    assert history.status == "interrupted"
+    assert signal.getsignal(signal.SIGINT) is handler
+    torch.manual_seed(12345)
+    resumed = make_step(**options())
+    torch.nn.init.zeros_(resumed.model[0].weight)  # type: ignore[index, arg-type]
+    rest = trueloop.fit(
+        resumed,
+        *feeds(),
+        epochs=4,
+        resume_from=load_checkpoint(tmp_path),
+        early_stop=trueloop.EarlyStopping(patience=9),
+    )
+    assert same(resumed.model, straight.model)
+    assert rest.best_epoch == whole.best_epoch
+    assert [r.scores for r in rest.records] == [r.scores for r in whole.records]
+
+
+def test_the_clock_ends_a_run_evaluated_and_saved(tmp_path: Path) -> None:
+    step = make_step()
+    history = trueloop.fit(
+        step, *feeds(), epochs=10_000, max_seconds=0.3, checkpoints=Checkpoints(tmp_path)
+    )
+    assert history.status == "out of time"
+    assert history.records[-1].update == step.updates
+    state = load_checkpoint(tmp_path)
+    assert state["step"]["counters"][2] == step.updates
+    with pytest.raises(ConfigError, match="max_seconds"):
+        trueloop.fit(step, *feeds(), epochs=10_000, max_seconds=0)
+
+
+def test_the_best_checkpoint_holds_the_best_epochs_weights(tmp_path: Path) -> None:
+    step = make_step()
+    kept: dict[int, nn.Module] = {}
+
+    def keep(record: Any) -> None:
+        if isinstance(record, EvalRecord):
+            assert record.epoch is not None
+            kept[record.epoch] = copy.deepcopy(step.model)
+
+    history = trueloop.fit(
+        step, *feeds(), epochs=30, checkpoints=Checkpoints(tmp_path), sinks=[keep]
+    )
+    best = load_checkpoint(tmp_path, "best")
+    assert best["epoch"] == history.best_epoch
+    model = make_model()
+    model.load_state_dict(best["model"])
+    assert history.best_epoch is not None
+    assert same(model, kept[history.best_epoch])
+    with pytest.raises(RunError, match=r"last\.pt"):
+        trueloop.fit(make_step(), *feeds(), epochs=3, resume_from=best)
+
+
+def test_fit_works_outside_the_main_thread() -> None:
+    found: list[str] = []
+
+    def work() -> None:
+        found.append(trueloop.fit(make_step(), *feeds(), epochs=1).status)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == ["finished"]
+
+
+def test_an_error_in_a_sink_is_the_callers_to_see() -> None:
+    def broken(record: Any) -> None:
+        raise ZeroDivisionError("planted")
+
+    with pytest.raises(ZeroDivisionError, match="planted"):
+        trueloop.fit(make_step(), *feeds(), epochs=1, sinks=[broken])
