@@ -372,3 +372,30 @@ def test_an_error_in_a_sink_is_the_callers_to_see() -> None:
 
     with pytest.raises(ZeroDivisionError, match="planted"):
         trueloop.fit(make_step(), *feeds(), epochs=1, sinks=[broken])
+
+
+def log_of(run: trueloop.Run) -> list[dict[str, Any]]:
+    return [
+        {k: v for k, v in line.items() if k not in ("time", "seconds")} for line in run.metrics()
+    ]
+
+
+def test_the_log_of_a_resumed_run_is_that_of_one_never_stopped(tmp_path: Path) -> None:
+    def run(name: str, sinks: Any = (), **more: Any) -> trueloop.Run:
+        folder = tmp_path / name
+        run = trueloop.Run(folder) if folder.exists() else trueloop.Run.create(folder, config={})
+        torch.manual_seed(7)
+        saved = Checkpoints(run.checkpoints)
+        step = make_step(**options())
+        trueloop.fit(step, *feeds(), epochs=4, run=run, sinks=sinks, checkpoints=saved, **more)
+        return run
+
+    whole = run("whole")
+    stop = At(2, 3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    stopped = run("stopped", [stop])
+    stray = '{"kind":"update","epoch":2,"batch":5,"update":11,"loss":0.0}'
+    (stopped.path / "metrics.jsonl").open("a").write(stray + "\n")  # logged, then killed
+    assert log_of(stopped) != log_of(whole)
+    run("stopped", resume_from=load_checkpoint(stopped.checkpoints))
+    assert log_of(stopped) == log_of(whole)
+    assert len(log_of(whole)) == 4 * (4 + 1)

@@ -191,13 +191,13 @@ def fit(
     train, val = as_feed(train), None if val is None else as_feed(val)
     step.plan(epochs=epochs, batches=len(train) if train.has_length else None)
     book = _Book(step, val, metrics, early_stop, checkpoints)
-    book.sinks = [*(run.sinks() if run is not None else ()), *sinks]
     if resume_from is not None:
         book.load_state_dict(resume_from)
     if not step.model.training:
         step.model.train()
 
-    with Stop(max_seconds) as stop:
+    with Stop(max_seconds) as stop, _opened(run, step, resume_from) as opened:
+        book.sinks = [*opened, *sinks]
         for epoch in range(step.epoch, epochs):
             for batch in train.epoch(epoch, start=step.batch):
                 book.tell(step(batch))
@@ -214,7 +214,25 @@ def fit(
             book.end_epoch(scores)
             if step.epoch < epochs and book.should_stop(stop):
                 break
-    return book.close(stop.reason or "finished")
+        return book.close(stop.reason or "finished")
+
+
+@contextmanager
+def _opened(run: Any, step: Step, resumed: Any) -> Iterator[list[Any]]:
+    """The sinks of a run directory, closed however the run ends.
+
+    The log of a resumed run is cut back to where the state was saved: what was logged after that
+    is trained, and logged, again.
+    """
+    sinks = list(run.sinks()) if run is not None else []
+    try:
+        if resumed is not None:
+            for sink in sinks:
+                sink.truncate(step.updates, step.epoch, step.batch)
+        yield sinks
+    finally:
+        for sink in sinks:
+            sink.close()
 
 
 # Writing the last state after every epoch of a few milliseconds would cost more than the epochs.
@@ -333,10 +351,6 @@ class _Book:
         history, step = self.history, self.step
         history.status, history.updates, history.skipped = status, step.updates, step.skipped
         history.seconds = self._seconds()
-        for sink in self.sinks:
-            close = getattr(sink, "close", None)
-            if close is not None:
-                close()
         return history
 
     def _seconds(self) -> float:

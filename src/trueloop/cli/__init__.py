@@ -1,0 +1,113 @@
+"""The command line: `trueloop VERB …`; one file per verb.
+
+Exit status: 0 fine; 1 the training itself failed; 2 the user's mistake, in one line; 130
+interrupted, with what was reached saved; 141 whoever read the output went away.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+
+from trueloop.errors import ConfigError, NonFiniteError, UserError, nearest
+
+VERBS = {
+    "train": "train a ready-made task or your own",
+    "resume": "go on with an interrupted run from its last checkpoint",
+    "evaluate": "score a run's best weights, on its own data or on other",
+    "predict": "write a run's predictions for new data to a file",
+    "runs": "list the runs in a folder",
+    "report": "write a run's report again, or compare several runs on one page",
+}
+OK, FAILED, MISTAKE, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb; the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        with warnings.catch_warnings():
+            _keep_libraries_quiet()
+            status = _dispatch(words)
+        sys.stdout.flush()
+    except SystemExit as stop:  # argparse leaves this way after --help
+        return stop.code if isinstance(stop.code, int) else MISTAKE
+    except UserError as error:
+        return _fail(str(error), MISTAKE)
+    except NonFiniteError as error:
+        return _fail(str(error), FAILED)
+    except BrokenPipeError:
+        # The reader (head, less) went away: nothing to say, and nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NO_READER
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED, prefix="trueloop: ")
+    except OSError as error:
+        return _fail(_about_files(error), MISTAKE)
+    return status
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(usage())
+        return OK
+    if words[0] == "--version":
+        from trueloop import __version__
+
+        print(f"trueloop {__version__}")
+        return OK
+    verb, *rest = words
+    if verb not in VERBS:
+        kind = "option" if verb.startswith("-") else "verb"
+        raise ConfigError(f"unknown {kind} {verb!r}: {nearest(verb, VERBS)}")
+    status = importlib.import_module(f"trueloop.cli.{verb}").main(rest)
+    assert isinstance(status, int)
+    return status
+
+
+def usage() -> str:
+    verbs = "\n".join(f"  {verb:<10}{line}" for verb, line in VERBS.items())
+    return (
+        "usage: trueloop VERB [options]\n\n"
+        "The PyTorch training loop with every line in the right place.\n\n"
+        f"verbs:\n{verbs}\n\n"
+        "  trueloop VERB --help     what a verb takes\n"
+        "  trueloop train           the tasks there are\n\n"
+        "example:\n  trueloop train spiral --epochs 30 --lr 3e-3"
+    )
+
+
+def _keep_libraries_quiet() -> None:
+    """Third parties' warnings are not news about the user's run, unless they are asked for."""
+    if not sys.warnoptions:
+        warnings.filterwarnings("ignore", module=r"(?!trueloop)")
+        warnings.filterwarnings("default", module=r"trueloop")
+        # `--deterministic` asks for what there is; that some operation has none is no news.
+        warnings.filterwarnings("ignore", message=".*does not have a deterministic implementation")
+
+
+def _fail(message: str, status: int, *, prefix: str = "trueloop: error: ") -> int:
+    line = " ".join(message.split())
+    print(f"{prefix}{line}", file=sys.stderr)
+    return status
+
+
+def _about_files(error: OSError) -> str:
+    """An error of the operating system in one line, with what can be done about it."""
+    import errno
+
+    remedy = {
+        errno.ENOSPC: "free some space, or write elsewhere",
+        errno.EDQUOT: "free some space, or write elsewhere",
+        errno.EACCES: "choose a place that you may write, or change its permissions",
+        errno.EPERM: "choose a place that you may write, or change its permissions",
+        errno.EROFS: "choose a place that can be written",
+        errno.EMFILE: "raise the limit on open files (ulimit -n), or use fewer --workers",
+    }.get(error.errno or 0, "check the path")
+    if error.strerror is None:
+        return str(error) or type(error).__name__
+    where = f" ({error.filename})" if error.filename else ""
+    return f"{error.strerror.lower()}{where}: {remedy}"

@@ -1,0 +1,226 @@
+"""How a run goes and what comes out of it: the training itself, results, report, last words."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trueloop.checkpoint import Checkpoints, load_checkpoint
+from trueloop.cli import INTERRUPTED, OK
+from trueloop.cli._session import Session, load_weights
+from trueloop.errors import TrueloopError, UserError
+from trueloop.loop import evaluating, fit
+from trueloop.records import EvalRecord, StepRecord
+from trueloop.run import Album, Progress, Run, write_report
+from trueloop.run.wording import duration, number, score_name
+from trueloop.seed import rng_preserved
+from trueloop.stopping import EarlyStopping
+
+MOST_RESIDUALS = 5000
+"""Points of the report's residual plot; more would only be drawn over each other."""
+
+# The score that people ask for first, where a task's metrics have it.
+_HEADLINES = ("accuracy", "r2")
+
+
+def carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None = None) -> int:
+    """Train to the end, however it comes, and leave results and report; the exit status.
+
+    Raises what stopped the training (`NonFiniteError`, or a `UserError` of the data) after what
+    was reached has been kept.
+    """
+    album = Album(run.path)
+    failure: TrueloopError | None = None
+    try:
+        status = _train(session, run, album, resume_from)
+    except TrueloopError as error:
+        status, failure = "failed", error
+        if isinstance(error, UserError) and resume_from is None and not run.metrics():
+            # Not one update: this directory, made a moment ago, would say nothing to anybody.
+            shutil.rmtree(run.path)
+            raise
+    results = _totals(session, run, status)
+    if failure is not None:
+        results["error"] = str(failure)
+    # There are none before the first evaluation, nor when each of them gave a NaN.
+    if (run.checkpoints / "best.pt").is_file():
+        best = load_checkpoint(run.checkpoints, which="best")
+        results |= {"best_epoch": best["epoch"], "scores": best["scores"]}
+        load_weights(session.model, best["model"], run)
+        # Data that stopped the training would stop an evaluation too.
+        if not isinstance(failure, UserError):
+            results |= _of_best_weights(session, album)
+    run.write_results(results)
+    report = write_report(run)
+    _say(last_words(run, results, report, epochs=session.settings.recipe.epochs))
+    if failure is not None:
+        raise failure
+    return INTERRUPTED if status == "interrupted" else OK
+
+
+def _train(session: Session, run: Run, album: Album, resume_from: dict[str, Any] | None) -> str:
+    """`fit` with its sinks, which are closed however it ends; the status."""
+    recipe, options = session.settings.recipe, session.settings.run
+    patience = recipe.patience
+    with ExitStack() as stack:
+        log = stack.enter_context(run.log())
+        if resume_from is not None:
+            epoch, batch, updates, _ = resume_from["step"]["counters"]
+            log.truncate(updates, epoch, batch)
+        sinks: list[Callable[[Any], object]] = [log, _after_epoch(session, album)]
+        if not options.quiet:
+            batches = len(session.train) if session.train.has_length else None
+            progress = Progress(epochs=recipe.epochs, batches=batches, monitor=recipe.monitor)
+            sinks.append(stack.enter_context(progress))
+        history = fit(
+            session.step,
+            session.train,
+            session.val,
+            epochs=recipe.epochs,
+            metrics=session.metrics,
+            sinks=sinks,
+            early_stop=None
+            if patience is None
+            else EarlyStopping(recipe.monitor, patience, recipe.min_delta),
+            checkpoints=Checkpoints(run.checkpoints, keep_best=recipe.monitor),
+            max_seconds=None if options.max_minutes is None else 60 * options.max_minutes,
+            resume_from=resume_from,
+        )
+    return history.status
+
+
+def _after_epoch(session: Session, album: Album) -> Callable[[StepRecord | EvalRecord], None]:
+    """A sink that lets the task look at its model, without a trace in modes or randomness."""
+
+    def sink(record: StepRecord | EvalRecord) -> None:
+        if isinstance(record, EvalRecord) and record.epoch is not None:
+            with evaluating(session.model), rng_preserved():
+                session.task.after_epoch(session.model, record.epoch, album)
+
+    return sink
+
+
+def _totals(session: Session, run: Run, status: str) -> dict[str, Any]:
+    """results.json as far as the log tells it; what only the best weights tell is still empty."""
+    lines = run.metrics()
+    return {
+        "status": status,
+        "task": session.settings.task,
+        "kind": session.task.kind,
+        "classes": session.task.classes,
+        "best_epoch": None,
+        "epochs": len({line["epoch"] for line in lines if line["kind"] == "eval"}),
+        "updates": max((line["update"] for line in lines), default=0),
+        "seconds": lines[-1]["time"] if lines else 0.0,
+        "monitor": session.settings.recipe.monitor,
+        "scores": {},
+        "test_scores": None,
+        "confusion": None,
+        "per_class": None,
+        "residuals": None,
+        "parameters": sum(p.numel() for p in session.model.parameters()),
+        "pictures": [],
+    }
+
+
+def _of_best_weights(session: Session, album: Album) -> dict[str, Any]:
+    """What the model, with the best weights in it, shows on each split."""
+    val = session.score(session.val, collect=True)
+    outputs, targets = val.details["outputs"], val.details["targets"]
+    results: dict[str, Any] = {
+        "confusion": val.details.get("confusion"),
+        "per_class": named_classes(val.details.get("per_class"), session.task.classes),
+    }
+    if session.task.kind == "regression":
+        results["residuals"] = residuals(outputs, targets)
+    if session.test is not None:
+        results["test_scores"] = session.score(session.test).scores
+    with evaluating(session.model):
+        session.task.pictures(session.model, session.splits, outputs, targets, album)
+    results["pictures"] = album.entries
+    return results
+
+
+def named_classes(
+    rows: list[dict[str, Any]] | None, classes: list[str] | None
+) -> list[dict[str, Any]] | None:
+    """The per-class scores with the classes' names in front."""
+    if rows is None:
+        return None
+    names = classes or [str(k) for k in range(len(rows))]
+    return [{**row, "name": names[k]} for k, row in enumerate(rows)]
+
+
+def residuals(outputs: Tensor, targets: Tensor) -> dict[str, list[float]]:
+    """Targets and predictions, at most 5000 pairs, evenly picked over the split."""
+    prediction, target = outputs.flatten(), targets.flatten().float()
+    if len(target) > MOST_RESIDUALS:
+        chosen = torch.linspace(0, len(target) - 1, MOST_RESIDUALS).round().long()
+        prediction, target = prediction[chosen], target[chosen]
+    return {"target": target.tolist(), "prediction": prediction.tolist()}
+
+
+def last_words(run: Run, results: dict[str, Any], report: Path, *, epochs: int) -> list[str]:
+    """What stays on the terminal: the result first, then where everything is."""
+    lines = [_result(results, epochs)]
+    if results["test_scores"]:
+        name = _headline(results["test_scores"], "test_loss")
+        lines.append(f"{score_name(f'test_{name}')} {number(results['test_scores'][name])}")
+    how = "" if results["status"] == "finished" else f", {results['status']}"
+    done = "" if results["epochs"] == epochs else f"{results['epochs']} of "
+    updates, of_epochs = counted(results["updates"], "update"), counted(epochs, "epoch")
+    lines.append(f"{duration(results['seconds'])}, {updates}, {done}{of_epochs}{how}")
+    place = shown(run.path)
+    lines.append(f"run     {place}")
+    lines.append(f"report  {shown(report)}")
+    if results["status"] in ("interrupted", "out of time"):
+        lines.append(f"go on with: trueloop resume {shlex.quote(place)}")
+    return lines
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _say(lines: list[str]) -> None:
+    """Print the lines, the result in bold where the terminal can."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    for k, line in enumerate(lines):
+        style = "bold" if k == 0 else None
+        console.print(line, style=style, markup=False, soft_wrap=True)
+
+
+def shown(path: Path) -> str:
+    """The path as one would type it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _result(results: dict[str, Any], epochs: int) -> str:
+    if results["best_epoch"] is None:
+        if results["epochs"]:
+            return f"no epoch had a finite {score_name(results['monitor'])}"
+        return "no epoch was completed, so there is no score yet"
+    scores = results["scores"]
+    bare = {n.removeprefix("val_"): v for n, v in scores.items() if n.startswith("val_")}
+    name = _headline(bare, results["monitor"].removeprefix("val_"))
+    name = f"val_{name}" if f"val_{name}" in scores else results["monitor"]
+    where = f"at epoch {results['best_epoch'] + 1} of {epochs}"
+    return f"{score_name(name)} {number(scores[name])} {where}"
+
+
+def _headline(scores: dict[str, float], monitor: str) -> str:
+    """The monitored score, unless that is a loss and the metrics have one that says more."""
+    bare = monitor.removeprefix("test_")
+    if bare in scores and "loss" not in bare:
+        return bare
+    return next((name for name in _HEADLINES if name in scores), "loss")

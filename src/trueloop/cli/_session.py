@@ -1,0 +1,225 @@
+"""A run's settings turned into what trains or predicts: task, data, model, step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, IterableDataset
+
+from trueloop import device as devices, metrics as metric_sets, ranks
+from trueloop.checkpoint import load_checkpoint
+from trueloop.cli.options import Settings, settings_from
+from trueloop.errors import ConfigError, RunError, nearest
+from trueloop.feed import Feed
+from trueloop.loop import evaluate, evaluating
+from trueloop.records import EvalRecord, LossOutput
+from trueloop.run import Run
+from trueloop.seed import seed_everything
+from trueloop.step import Step, optimizers, schedule as schedules
+from trueloop.tasks import Splits, Task
+
+
+@dataclass(kw_only=True)
+class Session:
+    """All that `fit` needs, and all that is asked of it afterwards."""
+
+    settings: Settings
+    device: torch.device
+    task: Task
+    splits: Splits
+    metrics: Any
+    step: Step
+    train: Feed
+    val: Feed
+    test: Feed | None
+
+    @property
+    def model(self) -> nn.Module:
+        return self.step.model
+
+    def score(self, feed: Feed, *, collect: bool = False) -> EvalRecord:
+        """Loss and metrics of the model as it is now, in the run's precision."""
+        return evaluate(
+            self.model,
+            feed,
+            self.step.loss_fn,
+            self.metrics,
+            precision=self.settings.recipe.precision,
+            collect=collect,
+        )
+
+
+def open_session(settings: Settings) -> Session:
+    """Read the data and build all that trains, or say why that cannot be; writes nothing.
+
+    Raises any `UserError`: of the device, the task's data, or options that do not fit the data.
+    """
+    refuse_many_processes()
+    run = settings.run
+    device = devices.pick(run.device)
+    seed_everything(run.seed, deterministic=run.deterministic)
+    task = settings.make_task()
+    splits = task.splits()
+    settings = settings.suited(task.recipe)
+    recipe = settings.recipe
+    train = make_feed(settings, device, splits.train, transform=splits.augment, train=True)
+    _check_batch_size(recipe.batch_size, train.samples)
+    model = task.model().to(device)
+    optimizer = optimizers.by_name(
+        recipe.optimizer, model, recipe.lr, weight_decay=recipe.weight_decay
+    )
+    step = Step(
+        model,
+        optimizer,
+        task.loss_fn(),
+        schedule=schedules.by_name(recipe.schedule, warmup=recipe.warmup, monitor=recipe.monitor),
+        precision=recipe.precision,
+        accumulate=recipe.accumulate,
+        clip_norm=recipe.clip_norm,
+        clip_value=recipe.clip_value,
+        nonfinite=recipe.nonfinite,
+        compile=run.compile or None,
+    )
+    # A schedule that cannot end where the run ends is refused here, before a directory is made.
+    step.plan(epochs=recipe.epochs, batches=len(train) if train.has_length else None)
+    session = Session(
+        settings=settings,
+        device=device,
+        task=task,
+        splits=splits,
+        metrics=task.metrics(),
+        step=step,
+        train=train,
+        val=make_feed(settings, device, splits.val),
+        test=None if splits.test is None else make_feed(settings, device, splits.test),
+    )
+    _check_monitor(session, recipe.monitor)
+    return session
+
+
+def refuse_many_processes() -> None:
+    """Raises `ConfigError` under torchrun: each process would train alone, into one directory."""
+    if ranks.launched_ranks() > 1:
+        raise ConfigError(
+            f"torchrun started {ranks.launched_ranks()} processes, which this version of the "
+            "command line cannot train with: start one process, without torchrun"
+        )
+
+
+def make_feed(
+    settings: Settings,
+    device: torch.device,
+    data: Any,
+    *,
+    transform: Any = None,
+    train: bool = False,
+) -> Feed:
+    """A feed over a split: shuffled and transformed for training, else in order and in batches
+    that are larger, there being no gradients to keep. A DataLoader is taken as it is."""
+    if isinstance(data, DataLoader):
+        return Feed(data, device=device)
+    size = settings.recipe.batch_size
+    return Feed(
+        data,
+        size if train else max(size, min(4 * size, 1024)),
+        shuffle=train and not isinstance(data, IterableDataset),
+        seed=settings.run.seed,
+        workers=settings.run.workers,
+        device=device,
+        transform=transform,
+    )
+
+
+def _check_batch_size(batch_size: int, samples: int | None) -> None:
+    if samples is not None and batch_size > samples:
+        raise ConfigError(
+            f"--batch-size {batch_size} is more than the {samples} training samples: "
+            f"write --batch-size {samples} or less"
+        )
+
+
+def _check_monitor(session: Session, monitor: str) -> None:
+    """Refuse a monitor that no evaluation will give, by looking at one batch's scores."""
+    if monitor in ("train_loss", "val_loss"):
+        return
+    names = ["train_loss", "val_loss"]
+    meter = metric_sets.wrap(session.metrics)
+    if meter is not None:
+        batches = session.val.epoch(0)
+        with evaluating(session.model):
+            output = LossOutput.of(session.step.loss_fn(session.model, next(batches)))
+            meter.to(session.device)
+            meter.reset()
+            meter.update(output.outputs, output.targets)
+            names += [f"val_{name}" for name in meter.compute()]
+            meter.reset()
+    if monitor not in names:
+        raise ConfigError(f"--monitor: no score is called {monitor!r}: {nearest(monitor, names)}")
+
+
+@dataclass(kw_only=True)
+class Trained:
+    """A finished run's task and model, without its data."""
+
+    run: Run
+    settings: Settings
+    device: torch.device
+    task: Task
+    model: nn.Module
+    epoch: int
+    """The epoch of the weights, from 0."""
+
+
+def settings_of(run: Run, **changes: Any) -> Settings:
+    """The settings that the run was started with; `changes` replace single options."""
+    config = run.config
+    if not isinstance(config.get("task"), str):
+        raise RunError(
+            f"{run.path} was not started by trueloop train (its config.json names no task): "
+            "name a run that was"
+        )
+    config |= {name: value for name, value in changes.items() if value is not None}
+    return settings_from(config["task"], [], file=config, source=str(run.path / "config.json"))
+
+
+def load_trained(run: Run, device: str) -> Trained:
+    """The run's best weights in its model, rebuilt from the run directory alone.
+
+    Raises `RunError` when the run saved no weights, or they do not fit the task's model any more.
+    """
+    settings = settings_of(run, device=device)
+    where = devices.pick(device)
+    best = load_checkpoint(run.checkpoints, which="best")
+    task = settings.make_task()
+    try:
+        task.restore(run.task_state)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RunError(
+            f"the task cannot be rebuilt from {run.path / 'task.json'} ({error!r}): it was written "
+            "by another version or changed; train again"
+        ) from error
+    model = task.model()
+    load_weights(model, best["model"], run)
+    return Trained(
+        run=run,
+        settings=settings,
+        device=where,
+        task=task,
+        model=model.to(where),
+        epoch=int(best["epoch"]),
+    )
+
+
+def load_weights(model: nn.Module, weights: dict[str, Any], run: Run) -> None:
+    """Put a checkpoint's weights into the model; `RunError` when they do not fit it."""
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        why = " ".join(str(error).split())
+        raise RunError(
+            f"the weights of {run.path} do not fit the model that its task makes now "
+            f"({why[:160]}): bring the task's code back to what it was"
+        ) from None

@@ -1,0 +1,88 @@
+"""`trueloop evaluate RUN`: what the run's best weights score, on its own data or on other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from trueloop.cli import OK
+
+if TYPE_CHECKING:
+    from trueloop.cli._session import Trained
+
+
+def main(argv: Sequence[str]) -> int:
+    """Evaluate and print the scores; the exit status."""
+    from trueloop.cli.parser import Parser, path_from
+
+    parser = Parser(
+        "trueloop evaluate",
+        description="Score the best weights of a run.",
+        epilog="example:\n  trueloop evaluate runs/houses --data new_houses.csv",
+    )
+    parser.add_argument("run", metavar="RUN", help="directory of the run")
+    parser.add_argument(
+        "--data",
+        type=path_from,
+        metavar="PATH",
+        help="labelled data to score on; without it, the run's own validation and test data",
+    )
+    parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or mps")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    given = parser.parse(argv)
+
+    from trueloop.cli._session import load_trained
+    from trueloop.run import Run
+
+    trained = load_trained(Run(given.run), given.device)
+    scores = _scores(trained, given.data)
+    if given.json:
+        from trueloop.run.files import plain
+
+        found = {"run": str(trained.run.path), "epoch": trained.epoch, "scores": scores}
+        print(json.dumps(plain(found, "scores"), ensure_ascii=False))
+    else:
+        _print_table(trained, scores)
+    return OK
+
+
+def _scores(trained: Trained, data: Any) -> dict[str, dict[str, float]]:
+    """Scores by split; those of other data are called `data`."""
+    from trueloop.cli._session import make_feed
+    from trueloop.loop import evaluate
+
+    if data is not None:
+        parts = {"data": trained.task.read(data)}
+    else:
+        splits = trained.task.splits()
+        parts = {"val": splits.val, "test": splits.test}
+    return {
+        name: evaluate(
+            trained.model,
+            make_feed(trained.settings, trained.device, part),
+            trained.task.loss_fn(),
+            trained.task.metrics(),
+            precision=trained.settings.recipe.precision,
+        ).scores
+        for name, part in parts.items()
+        if part is not None
+    }
+
+
+def _print_table(trained: Trained, scores: dict[str, dict[str, float]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from trueloop.run.wording import number, score_name
+
+    heads = {"val": "validation", "test": "test", "data": "this data"}
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("score")
+    for split in scores:
+        table.add_column(heads[split], justify="right")
+    for name in next(iter(scores.values())):
+        table.add_row(score_name(name), *(number(part.get(name)) for part in scores.values()))
+    console = Console(highlight=False)
+    console.print(f"{trained.run.path}, best weights (epoch {trained.epoch + 1})", soft_wrap=True)
+    console.print(table)

@@ -1,0 +1,257 @@
+"""Options of `trueloop train`: from the command line and a file to checked values.
+
+Every option is a field of a dataclass that lives with the code that owns it (`Recipe`, the task's
+own `Options`, `RunOptions` here) with its docstring as its help. The values are checked here,
+before a directory is made or a file is read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trueloop.cli.parser import SWITCH, YES_NO_SWITCH, Parser, add_dataclass, path_from
+from trueloop.errors import ConfigError, nearest
+from trueloop.step import schedule as schedules
+from trueloop.tasks import Recipe, Task, load
+
+OPTIMIZERS = ("adamw", "adam", "sgd")
+PRECISIONS = ("fp32", "bf16", "fp16")
+NONFINITE = ("stop", "skip")
+
+# What the example in a task's help needs before its options.
+_DATA = {"table": "--data houses.csv --target price ", "images": "--data photos "}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """Where and how the run takes place; nothing here belongs to the task."""
+
+    data: Path | None = None
+    """File or folder with the data, for tasks that read one."""
+    run: Path | None = None
+    """Directory of the run; it must not exist yet (default: runs/TASK-DATE-TIME)."""
+    seed: int = 0
+    """Seed of the data, the weights, the order and the augmentation."""
+    workers: int = 0
+    """Processes that load samples; 0 loads them in this one."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:N or mps."""
+    max_minutes: float | None = None
+    """End, evaluated and saved, at the first update after so many minutes; null for no limit."""
+    compile: bool = field(default=False, metadata=YES_NO_SWITCH)
+    """Compile the model with torch.compile."""
+    deterministic: bool = True
+    """Ask torch for deterministic algorithms: a little slower on a GPU."""
+    quiet: bool = field(default=False, metadata=SWITCH)
+    """Show no progress, only the result."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything that decides a run."""
+
+    task: str
+    """Name of a ready-made task, or FILE.py:CLASS with an absolute path."""
+    task_class: type[Task]
+    options: Any
+    """The task's own `Options`."""
+    recipe: Recipe
+    run: RunOptions
+    stated: frozenset[str] = frozenset()
+    """Names of the options that the user gave a value, be it the default one."""
+
+    def suited(self, recipe: Recipe) -> Settings:
+        """These settings with a recipe that the task chose by its data: what the user stated stays.
+
+        Raises `ConfigError` for values that cannot work.
+        """
+        names = {f.name for f in dataclasses.fields(recipe)} & self.stated
+        stated = {name: getattr(self.recipe, name) for name in names}
+        settings = dataclasses.replace(self, recipe=dataclasses.replace(recipe, **stated))
+        check(settings)
+        return settings
+
+    def config(self) -> dict[str, Any]:
+        """The resolved configuration as flat plain data: what `--config` takes again.
+
+        The run's own place and `quiet` are left out: they say nothing about what is trained.
+        """
+        config: dict[str, Any] = {"task": self.task}
+        for part in (self.options, self.recipe, self.run):
+            config |= dataclasses.asdict(part)
+        for name in ("run", "quiet"):
+            del config[name]
+        return {name: _plain(value) for name, value in config.items()}
+
+    def make_task(self) -> Task:
+        return self.task_class(self.options, data=self.run.data, seed=self.run.seed)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    return list(value) if isinstance(value, (tuple, set)) else value
+
+
+def settings_from(
+    task: str, argv: Sequence[str], file: dict[str, Any] | None = None, *, source: str = ""
+) -> Settings:
+    """The settings of a run of `task`: the command line over the file over the task's recipe.
+
+    `file` holds the keys of a configuration file called `source` in messages. Raises `ConfigError`.
+    """
+    name, task_class = resolve_task(task)
+    parser = train_parser(name, task_class)
+    stated = vars(parser.parse(argv, defaults=False))
+    if file is None and stated.get("config") is not None:
+        file, source = read_config(stated["config"]), str(stated["config"])
+    values = _known_keys(file or {}, parser, task=name, source=source)
+    given = parser.parse(argv, namespace=parser.parse_values(values, source))
+
+    def pick(cls: type) -> dict[str, Any]:
+        return {f.name: given[f.name] for f in dataclasses.fields(cls)}
+
+    settings = Settings(
+        task=name,
+        task_class=task_class,
+        options=task_class.Options(**pick(task_class.Options)),
+        recipe=dataclasses.replace(task_class.recipe, **pick(type(task_class.recipe))),
+        run=RunOptions(**pick(RunOptions)),
+        stated=frozenset(stated) | frozenset(values),
+    )
+    check(settings)
+    return settings
+
+
+def resolve_task(task: str) -> tuple[str, type[Task]]:
+    """The task's class and the name under which it is found again from any directory."""
+    task_class = load(task)
+    file, colon, class_name = task.rpartition(":")
+    return (f"{Path(file).absolute()}:{class_name}" if colon else task), task_class
+
+
+def train_parser(task: str, task_class: type[Task]) -> Parser:
+    """The parser of `trueloop train TASK`."""
+    shown = Path(task).name if ":" in task else task
+    parser = Parser(
+        f"trueloop train {shown}",
+        usage=f"trueloop train {shown} [options]",
+        description=(task_class.__doc__ or "").strip().split("\n\n")[0],
+        epilog=f"example:\n  trueloop train {shown} {_DATA.get(task, '')}--epochs 30 --lr 3e-4",
+    )
+    if dataclasses.fields(task_class.Options):
+        add_dataclass(parser, f"options of the task {shown}", task_class.Options)
+    recipe = task_class.recipe
+    add_dataclass(
+        parser,
+        "how it trains (defaults: the task's recipe, which may go by the data)",
+        type(recipe),
+        recipe,
+    )
+    add_dataclass(parser, "the run", RunOptions)
+    parser.add_argument(
+        "--config",
+        type=path_from,
+        metavar="FILE",
+        help="YAML or JSON file with any of these options; the command line overrides it.",
+    )
+    return parser
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """The keys of a YAML or JSON file (JSON is YAML). Raises `ConfigError`."""
+    import yaml  # type: ignore[import-untyped]
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"no configuration file {path}: check --config") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{path} is a directory: --config takes a YAML or JSON file") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not UTF-8 text: --config takes a YAML or JSON file") from None
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f" at line {where.line + 1}" if where else ""
+        raise ConfigError(
+            f"{path} is neither YAML nor JSON{line}: write `key: value` lines"
+        ) from None
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path} holds no options: write `key: value` lines, one option each")
+    return {str(key): value for key, value in content.items()}
+
+
+def _known_keys(file: dict[str, Any], parser: Parser, *, task: str, source: str) -> dict[str, Any]:
+    """The file's keys as the parser knows them; a `task` key must agree with the task asked for."""
+    known = {n.removeprefix("--").replace("-", "_") for n in parser.option_names()}
+    known -= {"help", "config", "no_compile"}
+    values: dict[str, Any] = {}
+    for key, value in file.items():
+        name = key.replace("-", "_")
+        if name == "task":
+            if value not in (task, task.rpartition("/")[2]):
+                raise ConfigError(
+                    f"{source} is for the task {value!r}: write trueloop train {value}"
+                )
+            continue
+        if name not in known:
+            raise ConfigError(f"{source}: unknown key {key!r}: {nearest(name, known)}")
+        if name in values:
+            raise ConfigError(f"{source}: {key!r} is given twice: leave one of them")
+        values[name] = value
+    return values
+
+
+def check(settings: Settings) -> None:
+    """Refuse values that cannot work, before any file is read or made. Raises `ConfigError`."""
+    recipe, run = settings.recipe, settings.run
+    _at_least_one("--epochs", recipe.epochs, "passes over the data")
+    _at_least_one("--batch-size", recipe.batch_size, "samples")
+    _at_least_one("--accumulate", recipe.accumulate, "micro-batches per update")
+    _positive("--lr", recipe.lr, "0.001")
+    _positive("--clip-norm", recipe.clip_norm, "1.0, or null for no clipping")
+    _positive("--clip-value", recipe.clip_value, "0.5, or null for no clipping")
+    _positive("--max-minutes", run.max_minutes, "30, or null for no limit")
+    _zero_or_more("--weight-decay", recipe.weight_decay)
+    _zero_or_more("--min-delta", recipe.min_delta)
+    _zero_or_more("--workers", run.workers)
+    if recipe.patience is not None:
+        _at_least_one("--patience", recipe.patience, "epochs without a better score")
+    if not 0 <= run.seed < 2**63:
+        raise ConfigError(f"--seed must be from 0 to 2^63 - 1, not {run.seed}: write --seed 0")
+    _one_of("--optimizer", recipe.optimizer, OPTIMIZERS)
+    schedules.by_name(recipe.schedule, warmup=recipe.warmup, monitor=recipe.monitor)
+    schedules.parse_length(recipe.warmup)
+    _one_of("--precision", recipe.precision, PRECISIONS)
+    _one_of("--nonfinite", recipe.nonfinite, NONFINITE)
+
+
+def _at_least_one(option: str, value: int, unit: str) -> None:
+    if value < 1:
+        raise ConfigError(
+            f"{option} must be 1 or more {unit}, not {value}: write {option} 1 or more"
+        )
+
+
+def _zero_or_more(option: str, value: float) -> None:
+    if not (math.isfinite(value) and value >= 0):
+        raise ConfigError(f"{option} must be 0 or more, not {value:g}: write {option} 0")
+
+
+def _positive(option: str, value: float | None, example: str) -> None:
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise ConfigError(
+            f"{option} must be a finite number above 0, not {value:g}: write {option} {example}"
+        )
+
+
+def _one_of(option: str, value: str, known: Iterable[str]) -> None:
+    if value not in known:
+        raise ConfigError(f"{option}: unknown {option[2:]} {value!r}: {nearest(value, known)}")

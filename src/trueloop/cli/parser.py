@@ -1,0 +1,184 @@
+"""The parser that all verbs use: options from dataclasses, complaints in one line."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import types
+import typing
+from argparse import SUPPRESS, ArgumentError, HelpFormatter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import jsonargparse
+
+from trueloop.errors import ConfigError, nearest
+
+
+class _HelpFormatter(HelpFormatter):
+    """Keeps the epilog's lines as they are and shows each default as one would type it."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(indent + line for line in text.splitlines())
+
+    def _get_help_string(self, action: Any) -> str:
+        text = action.help or ""
+        default = action.default
+        if default in (None, SUPPRESS, "", [], ()) or action.nargs == 0:
+            return str(text)
+        if isinstance(default, bool):
+            default = "yes" if default else "no"
+        elif isinstance(default, (list, tuple)):
+            default = ",".join(default)
+        shown = str(default).replace("%", "%%")
+        return f"{text} (default: {shown})"
+
+
+SWITCH = {"argparse": {"action": "store_true"}}
+"""Metadata of a boolean field that is turned on by its bare name."""
+YES_NO_SWITCH = {"argparse": {"action": jsonargparse.ActionYesNo(yes_prefix="", no_prefix="no-")}}
+"""Metadata of a boolean field that is turned on by its bare name, and off by --no-NAME."""
+
+
+class Parser(jsonargparse.ArgumentParser):
+    """A parser whose every complaint is one `ConfigError` with the nearest known option."""
+
+    def __init__(self, prog: str, **kwargs: Any) -> None:
+        jsonargparse.set_parsing_settings(add_print_completion_argument=False)
+        super().__init__(
+            prog=prog,
+            exit_on_error=False,
+            allow_abbrev=False,
+            print_config=None,
+            formatter_class=_HelpFormatter,
+            **kwargs,
+        )
+        # argparse takes "-1e-3" for an option; here it is a number wherever no option is called so.
+        self._negative_number_matcher = re.compile(r"^-\.?\d")
+
+    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
+        raise ConfigError(_one_line(self, str(message))) from None
+
+    def option_names(self) -> list[str]:
+        return [name for name in self._option_string_actions if name.startswith("--")]
+
+    def parse(self, argv: Sequence[str], **kwargs: Any) -> Any:
+        """`parse_args` with every failure as a `ConfigError`."""
+        try:
+            return self.parse_args(list(argv), **kwargs)
+        except ArgumentError as error:
+            self.error(str(error))
+
+    def parse_values(self, values: dict[str, Any], source: str) -> Any:
+        """Values from a file called `source`, typed and checked as if given as options."""
+        try:
+            return self.parse_object(values)
+        except ConfigError as error:
+            raise ConfigError(f"{source}: {error}") from None
+
+
+_KIND = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "yes or no",
+    "str": "text",
+    "Path": "a path",
+}
+
+
+def _one_line(parser: Parser, message: str) -> str:
+    """One of argparse's or jsonargparse's messages in one line, with the remedy."""
+    if message.startswith("unrecognized arguments: "):
+        words = message.removeprefix("unrecognized arguments: ").split()
+        return _unknown(parser, next((w for w in words if w.startswith("-")), words[0]))
+    if match := re.match(r"argument (--[\w-]+)(?:/\S+)?: expected", message):
+        option = match[1]
+        return f"{option} needs a value: write {option}=VALUE"
+    if match := re.match(r'Parser key "([\w.]+)":?', message):
+        option = "--" + match[1].replace("_", "-")
+        given = re.search(r"(?:Got|Given) value: (.*)\Z", message, re.DOTALL)
+        wanted = [_KIND[k] for k in re.findall(r"class '(?:\w+\.)*(\w+)'", message) if k in _KIND]
+        if given and wanted:
+            value = " ".join(given[1].split())
+            return f"{option} must be {wanted[0]}, not {value!r}: see --help for what it means"
+    return " ".join(message.split())
+
+
+def _unknown(parser: Parser, word: str) -> str:
+    if not word.startswith("-"):
+        return f"unexpected argument {word!r}: options start with --, see --help"
+    name = word.split("=")[0]
+    # Without the dashes, which all options share and which would make them look alike.
+    hint = nearest(name.lstrip("-"), [known.lstrip("-") for known in parser.option_names()])
+    if hint.startswith("did you mean"):
+        hint = re.sub(r"'([^']+)'", r"'--\1'", hint)
+    else:
+        hint = "see --help for the options there are"
+    return f"unknown option {name}: {hint}"
+
+
+def add_dataclass(parser: Parser, title: str, cls: type, defaults: Any = None) -> None:
+    """One option for each field of a dataclass, grouped under `title`.
+
+    `defaults` is an instance whose values are shown and used instead of the class's own. A field's
+    metadata may hold arguments of `add_argument` under "argparse", in place of what its type says.
+    Raises `ConfigError` for a field whose option is already taken by another dataclass.
+    """
+    group = parser.add_argument_group(title)
+    hints = typing.get_type_hints(cls)
+    docs = _field_docs(cls)
+    base = cls() if defaults is None else defaults
+    for field in dataclasses.fields(cls):
+        option = "--" + field.name.replace("_", "-")
+        if option in parser.option_names():
+            raise ConfigError(
+                f"{cls.__qualname__}.{field.name} would be the option {option}, which every task "
+                "has: rename the field"
+            )
+        group.add_argument(
+            option,
+            default=getattr(base, field.name),
+            help=docs.get(field.name, "").replace("%", "%%"),
+            **field.metadata.get("argparse", {}) or _argument_type(hints[field.name]),
+        )
+
+
+def _field_docs(cls: type) -> dict[str, str]:
+    """The docstring under each field, the nearest class in the inheritance first."""
+    from docstring_parser import parse_from_object
+
+    docs: dict[str, str] = {}
+    for base in reversed(cls.__mro__[:-1]):
+        for param in parse_from_object(base).params:
+            docs[param.arg_name] = " ".join((param.description or "").split())
+    return docs
+
+
+def _argument_type(hint: Any) -> dict[str, Any]:
+    """How argparse is told of a field's type."""
+    parts = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    kinds = [part for part in parts if part is not type(None)]
+    if typing.get_origin(kinds[0]) in (list, tuple):
+        container: Any = typing.get_origin(kinds[0])
+        return {"type": lambda given: container(_words(given)), "metavar": "A,B,…"}
+    if kinds == [Path]:
+        return {"type": path_from, "metavar": "PATH"}
+    metavar = {bool: "yes|no", int: "N", float: "X", str: "TEXT"}.get(kinds[0], "VALUE")
+    return {"type": hint, "metavar": metavar}
+
+
+def _words(given: Any) -> list[str]:
+    """Names from "a,b" or from a list in a file."""
+    if isinstance(given, str):
+        return [word.strip() for word in given.split(",") if word.strip()]
+    if isinstance(given, (list, tuple)):
+        return [str(word) for word in given]
+    raise ValueError("names separated by commas, or a list")
+
+
+def path_from(given: Any) -> Path | None:
+    """An absolute path: the run must find its data again from any directory."""
+    if given is None or isinstance(given, Path):
+        return given
+    return Path(str(given)).expanduser().absolute()

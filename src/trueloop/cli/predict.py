@@ -1,0 +1,87 @@
+"""`trueloop predict RUN --data PATH --out FILE`: predictions for new data, one row each."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueloop.cli import OK
+from trueloop.errors import ConfigError, nearest
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+    from trueloop.cli._session import Trained
+
+_WRITERS: dict[str, Callable[[DataFrame, io.BytesIO], object]] = {
+    ".csv": lambda frame, file: frame.write_csv(file),
+    ".parquet": lambda frame, file: frame.write_parquet(file),
+    ".json": lambda frame, file: frame.write_json(file),
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Predict and write the file; the exit status."""
+    from trueloop.cli.parser import Parser, path_from
+
+    parser = Parser(
+        "trueloop predict",
+        description="Write the predictions of a run's best weights to a file.",
+        epilog="example:\n  trueloop predict runs/houses --data new_houses.csv --out prices.csv",
+    )
+    parser.add_argument("run", metavar="RUN", help="directory of the run")
+    parser.add_argument("--data", type=path_from, metavar="PATH", help="what to predict")
+    parser.add_argument(
+        "--out", type=path_from, metavar="FILE", help="file to write: .csv, .parquet or .json"
+    )
+    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or mps")
+    given = parser.parse(argv)
+    if given.data is None:
+        raise ConfigError("nothing to predict: write --data PATH")
+    check_out(given.out, force=given.force)
+
+    from trueloop.cli._session import load_trained
+    from trueloop.run import Run
+
+    rows = predict(load_trained(Run(given.run), given.device), given.data, given.out)
+    print(f"{rows:,} predictions in {given.out}")
+    return OK
+
+
+def check_out(out: Path | None, *, force: bool) -> None:
+    """Refuse a place that cannot take the predictions, before they are made."""
+    if out is None:
+        raise ConfigError("no place for the predictions: write --out FILE.csv")
+    if out.suffix.lower() not in _WRITERS:
+        hint = nearest(out.suffix, _WRITERS) if out.suffix else "known: .csv, .parquet, .json"
+        raise ConfigError(f"--out {out.name} has no ending that can be written: {hint}")
+    if out.is_dir():
+        raise ConfigError(f"--out {out} is a directory: write the name of a file")
+    if out.exists() and not force:
+        raise ConfigError(f"{out} exists: choose another --out, or replace it with --force")
+
+
+def predict(trained: Trained, data: Path, out: Path) -> int:
+    """Write one row per sample of `data`, whole or not at all; returns how many."""
+    import polars
+    import torch
+
+    from trueloop.checkpoint import write_atomic
+    from trueloop.cli._session import make_feed
+    from trueloop.loop import evaluating
+    from trueloop.step import apply_model, precision as precisions
+
+    unseen = trained.task.unseen(data)
+    feed = make_feed(trained.settings, trained.device, unseen.inputs)
+    precision = precisions.by_name(trained.settings.recipe.precision, trained.device)
+    with evaluating(trained.model), precision.autocast():
+        outputs = [apply_model(trained.model, batch).float().cpu() for batch in feed.epoch(0)]
+    columns: dict[str, Any] = {**unseen.names, **trained.task.predictions(torch.cat(outputs))}
+    frame = polars.DataFrame(columns)
+    buffer = io.BytesIO()
+    _WRITERS[out.suffix.lower()](frame, buffer)
+    write_atomic(out, buffer.getvalue())
+    return frame.height

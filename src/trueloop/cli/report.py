@@ -1,0 +1,42 @@
+"""`trueloop report RUN [RUN ...]`: one run's report again, or several runs on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from trueloop.cli import OK
+from trueloop.errors import ConfigError
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the page and print where it is; the exit status."""
+    from trueloop.cli.parser import Parser, path_from
+
+    parser = Parser(
+        "trueloop report",
+        description="Write the report of one run again, or compare several runs on one page.",
+        epilog="example:\n  trueloop report runs/a runs/b --out compare.html",
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="directory of a run")
+    parser.add_argument(
+        "--out",
+        type=path_from,
+        metavar="FILE",
+        help="page that compares the runs (default: compare.html)",
+    )
+    given = parser.parse(argv)
+
+    from trueloop.run import Run, compare, write_report
+
+    runs = [Run(path) for path in given.runs]
+    if len(runs) == 1:
+        if given.out is not None:
+            raise ConfigError(
+                "--out is for comparing several runs; the report of one lies in its directory: "
+                "leave out --out"
+            )
+        print(write_report(runs[0]))
+        return OK
+    print(compare(runs, given.out or Path("compare.html")))
+    return OK

@@ -1,0 +1,90 @@
+"""`trueloop train TASK`: from options to a trained model, its run directory and its report."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from trueloop.cli import OK
+from trueloop.errors import ConfigError, RunError
+
+RUNS = Path("runs")
+"""Where runs go that are given no directory."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Train; the exit status."""
+    from trueloop.cli.options import settings_from
+
+    if not argv or argv[0] in ("-h", "--help"):
+        print(usage())
+        return OK
+    if argv[0].startswith("-"):
+        raise ConfigError(f"name the task first: trueloop train TASK {argv[0]} …")
+    settings = settings_from(argv[0], argv[1:])
+    path = settings.run.run or new_path(settings.task, settings.task_class.__name__)
+    check_free(path)
+
+    from trueloop.cli._outcome import carry_out
+    from trueloop.cli._session import open_session
+    from trueloop.run import Run, environment
+
+    session = open_session(settings)
+    run = Run.create(
+        path, config=session.settings.config(), environment=environment(session.device)
+    )
+    run.write_data(session.splits.facts)
+    run.write_task(session.task.state())
+    return carry_out(session, run)
+
+
+def usage() -> str:
+    """The tasks there are, each with the first line of its documentation."""
+    from trueloop.tasks import READY_MADE, load
+
+    lines = []
+    for name in READY_MADE:
+        says = (load(name).__doc__ or "").strip().splitlines()[0]
+        lines.append(f"  {name:<14}{says}")
+    return (
+        "usage: trueloop train TASK [options]\n\n"
+        "tasks:\n" + "\n".join(lines) + "\n"
+        "  FILE.py:CLASS your own: a subclass of trueloop.Task\n\n"
+        "  trueloop train TASK --help     the task's options\n\n"
+        "example:\n  trueloop train table --data houses.csv --target price"
+    )
+
+
+def new_path(task: str, class_name: str) -> Path:
+    """runs/TASK-DATE-TIME, with a number behind it where two runs start in one second."""
+    name = class_name.lower() if ":" in task else task
+    stem = RUNS / f"{re.sub(r'[^a-z0-9_-]', '-', name)}-{time.strftime('%Y%m%d-%H%M%S')}"
+    path, number = stem, 1
+    while path.exists():
+        number += 1
+        path = stem.with_name(f"{stem.name}-{number}")
+    return path
+
+
+def check_free(path: Path) -> None:
+    """Refuse a run directory that is taken or cannot be made, before any data is read."""
+    try:
+        if path.is_dir():
+            if any(path.iterdir()):
+                raise RunError(
+                    f"the run directory {path} exists and is not empty: choose another --run, or "
+                    f"go on with that run: trueloop resume {path}"
+                )
+        elif path.exists():
+            raise RunError(f"{path} is a file, not a run directory: choose another --run")
+        above = next(parent for parent in (path, *path.parents) if parent.exists())
+    except OSError as error:
+        raise RunError(
+            f"cannot use the run directory {path} ({error.strerror}): choose another --run"
+        ) from None
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        why = "cannot be written" if above.is_dir() else "is a file"
+        raise RunError(f"cannot make the run directory {path}: {above} {why}; choose another --run")

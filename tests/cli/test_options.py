@@ -1,0 +1,219 @@
+"""Options and configuration files: what is understood, and every refusal in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from trueloop.cli.options import settings_from
+from trueloop.cli.train import check_free, new_path
+from trueloop.errors import ConfigError, RunError
+
+Command = Callable[..., Any]
+
+BAD_OPTIONS = [
+    ("--epoch 3", "unknown option --epoch: did you mean '--epochs'?"),
+    ("--batchsize=8", "unknown option --batchsize: did you mean '--batch-size'?"),
+    ("--zzz 3", "unknown option --zzz: see --help"),
+    ("spiral", "unexpected argument 'spiral'"),
+    ("--epochs 0", "--epochs must be 1 or more"),
+    ("--epochs -3", "--epochs must be 1 or more"),
+    ("--epochs ten", "--epochs must be a whole number, not 'ten'"),
+    ("--epochs 2.5", "--epochs must be a whole number, not '2.5'"),
+    ("--epochs", "--epochs needs a value"),
+    ("--batch-size 0", "--batch-size must be 1 or more"),
+    ("--batch-size -1", "--batch-size must be 1 or more"),
+    ("--batch-size 2001", "--batch-size 2001 is more than the 2000 training samples"),
+    ("--lr 0", "--lr must be a finite number above 0, not 0"),
+    ("--lr -1e-3", "--lr must be a finite number above 0, not -0.001"),
+    ("--lr nan", "--lr must be a"),
+    ("--lr .nan", "--lr must be a finite number above 0, not nan"),
+    ("--lr .inf", "--lr must be a finite number above 0, not inf"),
+    ("--lr fast", "--lr must be a number, not 'fast'"),
+    ("--clip-norm -1", "--clip-norm must be a finite number above 0, not -1"),
+    ("--clip-norm 0", "or null for no clipping"),
+    ("--clip-value -0.5", "--clip-value must be a finite number above 0"),
+    ("--weight-decay -1", "--weight-decay must be 0 or more"),
+    ("--accumulate 0", "--accumulate must be 1 or more"),
+    ("--patience 0", "--patience must be 1 or more"),
+    ("--min-delta -1", "--min-delta must be 0 or more"),
+    ("--max-minutes 0", "--max-minutes must be a finite number above 0"),
+    ("--workers -1", "--workers must be 0 or more"),
+    ("--workers many", "--workers must be a whole number"),
+    ("--seed -1", "--seed must be from 0"),
+    ("--seed 9223372036854775808", "--seed must be from 0 to 2^63 - 1"),
+    ("--optimizer adamm", "unknown optimizer 'adamm': did you mean 'adam'"),
+    ("--schedule cosin", "unknown schedule 'cosin': did you mean 'cosine'"),
+    ("--schedule warmup_cosine --warmup soon", "'soon'"),
+    ("--precision fp64", "unknown precision 'fp64': did you mean"),
+    ("--nonfinite stopp", "unknown nonfinite 'stopp': did you mean 'stop'?"),
+    ("--monitor val_acuracy", "no score is called 'val_acuracy': did you mean 'val_accuracy'"),
+    ("--deterministic maybe", "--deterministic must be yes or no, not 'maybe'"),
+    ("--device tpu", "unknown device 'tpu'"),
+    ("--data .", "--data"),
+    ("--config nowhere.yaml", "no configuration file"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), BAD_OPTIONS, ids=[o for o, _ in BAD_OPTIONS])
+def test_bad_options_are_one_line_and_leave_nothing(
+    command: Command, tmp_path: Path, options: str, words: str
+) -> None:
+    said = command("train", "spiral", "--run", "runs/new", *options.split())
+    assert said.status == 2
+    assert said.complaint.startswith("trueloop: error: ")
+    assert words in said.complaint
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is one")
+def test_cuda_without_one(command: Command, tmp_path: Path) -> None:
+    said = command("train", "spiral", "--device", "cuda")
+    assert said.status == 2
+    assert "--device cpu" in said.complaint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_task(command: Command) -> None:
+    said = command("train", "spirals")
+    assert said.status == 2
+    assert "did you mean 'spiral'?" in said.complaint
+
+
+def test_torchrun_is_refused(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    said = command("train", "spiral")
+    assert said.status == 2
+    assert "torchrun started 4 processes" in said.complaint
+
+
+def test_run_directory_that_holds_something(command: Command, tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    (taken / "notes.txt").write_text("mine")
+    said = command("train", "spiral", "--run", taken)
+    assert said.status == 2
+    assert "exists and is not empty" in said.complaint
+    assert [path.name for path in taken.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("path", ["a_file", "a_file/below"])
+def test_run_directory_that_is_a_file(command: Command, tmp_path: Path, path: str) -> None:
+    (tmp_path / "a_file").write_text("mine")
+    said = command("train", "spiral", "--run", path)
+    assert said.status == 2
+    assert "a file" in said.complaint
+    assert (tmp_path / "a_file").read_text() == "mine"
+
+
+def test_run_directory_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The superuser may write anywhere, so the permission itself cannot be tested by every tester.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    with pytest.raises(RunError, match="cannot be written; choose another --run"):
+        check_free(tmp_path / "new" / "run")
+
+
+def test_new_paths_are_unique(tmp_path: Path) -> None:
+    first = new_path("spiral", "Spiral")
+    assert first.parts[0] == "runs"
+    assert first.name.startswith("spiral-")
+    (tmp_path / first).mkdir(parents=True)
+    assert new_path("spiral", "Spiral") != first
+    assert new_path("/somewhere/my task.py:MyTask", "MyTask").name.startswith("mytask-")
+
+
+def test_recipe_file_and_command_line_in_that_order(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("batch-size: 32\nlr: 1e-2\nclip_norm: null\nseed: 7\ndeterministic: no\n")
+    settings = settings_from("spiral", ["--config", str(file), "--seed", "8", "--compile"])
+    assert settings.recipe.optimizer == "adam"
+    assert settings.recipe.batch_size == 32
+    assert settings.recipe.lr == 0.01
+    assert settings.recipe.clip_norm is None
+    assert settings.run.seed == 8
+    assert settings.run.deterministic is False
+    assert settings.run.compile is True
+
+
+def test_a_runs_config_is_a_config_file(tmp_path: Path) -> None:
+    settings = settings_from("spiral", ["--lr", "0.5", "--max-minutes", "2", "--data", "x"])
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(settings.config()))
+    again = settings_from("spiral", ["--config", str(file)])
+    assert again.config() == settings.config()
+    assert again.run.data == tmp_path / "x"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("learning_rate: 1\n", "unknown key 'learning_rate'"),
+        ("batch_sise: 1\n", "unknown key 'batch_sise': did you mean 'batch_size'?"),
+        ("batch_size: 1\nbatch-size: 2\n", "given twice"),
+        ("epochs: many\n", "--epochs must be a whole number, not 'many'"),
+        ("epochs: 0\n", "--epochs must be 1 or more"),
+        ("task: table\n", "is for the task 'table'"),
+        ("- epochs\n", "holds no options"),
+        ("epochs: [1\n", "neither YAML nor JSON at line"),
+        ("config: other.yaml\n", "unknown key 'config'"),
+    ],
+)
+def test_bad_configuration_files(
+    command: Command, tmp_path: Path, content: str, words: str
+) -> None:
+    (tmp_path / "config.yaml").write_text(content)
+    said = command("train", "spiral", "--config", "config.yaml")
+    assert said.status == 2
+    assert words in said.complaint
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"# nothing\n"])
+def test_an_empty_configuration_file_changes_nothing(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "config.yaml").write_bytes(content)
+    with_file = settings_from("spiral", ["--config", "config.yaml"])
+    assert with_file.config() == settings_from("spiral", []).config()
+
+
+def test_a_configuration_file_that_is_no_text(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_bytes(b"\xff\xfe\x00\x81")
+    assert "not UTF-8" in command("train", "spiral", "--config", "config.yaml").complaint
+    assert "is a directory" in command("train", "spiral", "--config", ".").complaint
+
+
+def test_help_of_a_task_shows_its_own_options_and_its_recipe(command: Command, line: str) -> None:
+    shown = command("train", line, "--help").out
+    assert "Points to train on. (default: 64)" in shown
+    assert "--names A,B" in shown
+    assert "--epochs N" in shown
+    assert "(default: 3)" in shown
+    assert "example:\n  trueloop train line_task.py:Line" in shown
+    assert '"5%" of the run' in shown
+
+
+def test_lists_are_words_with_commas(line: str) -> None:
+    settings = settings_from(line, ["--names", "a, b,c"])
+    assert settings.options.names == ["a", "b", "c"]
+    assert settings_from(line, []).options.names is None
+    assert settings_from(line, [], {"names": ["a", 1]}, source="here").options.names == ["a", "1"]
+
+
+def test_an_option_of_a_task_must_not_hide_another(tmp_path: Path) -> None:
+    (tmp_path / "t.py").write_text(
+        "from dataclasses import dataclass\n"
+        "import trueloop\n"
+        "class Mine(trueloop.Task):\n"
+        "    @dataclass(kw_only=True)\n"
+        "    class Options:\n"
+        "        lr: float = 1.0\n"
+    )
+    with pytest.raises(ConfigError, match="rename the field"):
+        settings_from("t.py:Mine", [])

@@ -1,0 +1,36 @@
+"""`trueloop report`: one run's page again, several on one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Command = Callable[..., Any]
+
+
+def test_one_run_is_written_again(command: Command, spiral_run: Path) -> None:
+    shutil.copytree(spiral_run, "copy")
+    Path("copy/report.html").unlink()
+    done = command("report", "copy")
+    assert done.status == 0
+    assert done.out == "copy/report.html\n"
+    assert "<html" in Path("copy/report.html").read_text()
+
+
+def test_several_are_compared(command: Command, spiral_run: Path, line_run: Path) -> None:
+    done = command("report", spiral_run, line_run)
+    assert done.status == 0
+    assert done.out == "compare.html\n"
+    assert "spiral" in Path("compare.html").read_text()
+    assert command("report", spiral_run, line_run, "--out", "pages/two.html").status == 0
+    assert Path("pages/two.html").is_file()
+
+
+def test_mistakes(command: Command, spiral_run: Path) -> None:
+    assert "no run at nowhere" in command("report", "nowhere").complaint
+    said = command("report", spiral_run, "--out", "x.html")
+    assert said.status == 2
+    assert "leave out --out" in said.complaint
+    assert command("report").status == 2

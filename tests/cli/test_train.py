@@ -1,0 +1,215 @@
+"""`trueloop train`: what a run leaves behind, however it ends."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from trueloop.checkpoint import load_checkpoint
+from trueloop.run import Run
+
+Command = Callable[..., Any]
+
+
+def test_tasks_are_listed(command: Command) -> None:
+    shown = command("train")
+    assert shown.status == 0
+    for task in ("spiral", "digits", "table", "images", "FILE.py:CLASS"):
+        assert f"\n  {task} " in shown.out
+    said = command("train", "--epochs", "3")
+    assert said.status == 2
+    assert "name the task first" in said.complaint
+
+
+def test_what_a_run_leaves(spiral_run: Path) -> None:
+    run = Run(spiral_run)
+    results = run.results
+    assert results["status"] == "finished"
+    assert (results["task"], results["kind"], results["epochs"]) == ("spiral", "multiclass", 2)
+    assert results["updates"] == 2 * 32
+    assert results["parameters"] == 2 * 128 + 128 + 128 * 128 + 128 + 128 * 3 + 3
+    assert results["monitor"] == "val_loss"
+    assert {"train_loss", "val_loss", "val_accuracy"} <= set(results["scores"])
+    confusion = torch.tensor(results["confusion"])
+    assert confusion.shape == (3, 3)
+    assert int(confusion.sum()) == 1000
+    assert confusion.diagonal().sum() / 1000 == pytest.approx(results["scores"]["val_accuracy"])
+    assert [row["name"] for row in results["per_class"]] == results["classes"]
+    assert sum(row["support"] for row in results["per_class"]) == 1000
+    assert run.config["task"] == "spiral"
+    assert run.config["epochs"] == 2
+    assert run.data["training points"] == 2000
+    assert run.environment["torch"] == str(torch.__version__)
+    for picture in results["pictures"]:
+        assert (spiral_run / picture["file"]).stat().st_size > 0
+    assert (spiral_run / "report.html").read_text().count("<html") == 1
+    assert load_checkpoint(run.checkpoints, which="best")["epoch"] == results["best_epoch"]
+
+
+def test_best_scores_are_those_of_the_best_epoch_in_the_log(spiral_run: Path) -> None:
+    run = Run(spiral_run)
+    evals = [line for line in run.metrics() if line["kind"] == "eval"]
+    best = min(evals, key=lambda line: line["val_loss"])
+    assert run.results["best_epoch"] == best["epoch"]
+    assert run.results["scores"]["val_loss"] == best["val_loss"]
+
+
+def test_a_regression_with_a_test_split(line_run: Path) -> None:
+    results = Run(line_run).results
+    assert results["kind"] == "regression"
+    assert results["confusion"] is None
+    assert results["per_class"] is None
+    assert set(results["residuals"]) == {"target", "prediction"}
+    assert len(results["residuals"]["target"]) == len(results["residuals"]["prediction"]) == 32
+    residual = torch.tensor(results["residuals"]["prediction"]) - torch.tensor(
+        results["residuals"]["target"]
+    )
+    assert float(residual.abs().mean()) == pytest.approx(results["scores"]["val_mae"], rel=1e-5)
+    assert "loss" in results["test_scores"]
+
+
+def test_what_is_said_at_the_end(command: Command, tmp_path: Path) -> None:
+    done = command("train", "spiral", "--epochs", "1", "--run", "here", "--quiet")
+    assert done.status == 0
+    assert done.err == ""
+    lines = done.out.splitlines()
+    assert len(lines) == 4
+    assert lines[0].startswith("validation accuracy 0.")
+    assert lines[0].endswith("at epoch 1 of 1")
+    assert lines[1].endswith(" s, 32 updates, 1 epoch")
+    assert lines[2].endswith("here")
+    assert lines[3].endswith("here/report.html")
+    assert (tmp_path / lines[3].split()[-1]).is_file()
+
+
+def test_the_same_seed_is_the_same_run(command: Command) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        command("train", "spiral", "--epochs", "1", "--run", name, "--quiet", "--seed", seed)
+    a, b, c = (load_checkpoint(Path(n, "checkpoints"), which="best")["model"] for n in "abc")
+    assert all(torch.equal(a[name], b[name]) for name in a)
+    assert not all(torch.equal(a[name], c[name]) for name in a)
+
+
+def test_a_task_that_fails_leaves_no_directory(command: Command, line: str, tmp_path: Path) -> None:
+    said = command("train", line, "--broken", "yes", "--run", "new")
+    assert said.status == 2
+    assert said.complaint == "trueloop: error: the data is broken: mend it"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_first_batch_that_fails_leaves_no_directory(
+    command: Command, line: str, tmp_path: Path
+) -> None:
+    said = command("train", line, "--good-batches=0", "--monitor=val_loss", "--run=new")
+    assert said.status == 2
+    assert said.complaint == "trueloop: error: this batch is rotten: take it out"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_later_batch_that_fails_leaves_what_was_reached(command: Command, line: str) -> None:
+    # Four batches and one of validation an epoch.
+    said = command("train", line, "--good-batches=7", "--monitor=val_loss", "--run=new", "--quiet")
+    assert said.status == 2
+    assert said.complaint == "trueloop: error: this batch is rotten: take it out"
+    run = Run(Path("new"))
+    assert run.status == "failed"
+    assert (run.results["epochs"], run.results["updates"]) == (1, 6)
+    assert run.results["scores"]["val_loss"] > 0
+    assert load_checkpoint(run.checkpoints, which="best")["epoch"] == 0
+    assert Path("new/report.html").is_file()
+
+
+def test_a_loss_that_is_not_finite(command: Command, line: str) -> None:
+    done = command("train", line, "--poison", "yes", "--run", "new", "--quiet")
+    assert done.status == 1
+    assert done.complaint.startswith("trueloop: error: ")
+    run = Run(Path("new"))
+    assert run.status == "failed"
+    assert run.results["error"] in done.complaint
+    assert Path("new/report.html").is_file()
+
+
+def test_early_stopping(command: Command, line: str) -> None:
+    words = ["--epochs", "50", "--patience", "1", "--min-delta", "10", "--quiet", "--run", "new"]
+    done = command("train", line, *words)
+    assert done.status == 0
+    assert Run(Path("new")).status == "stopped early"
+    assert Run(Path("new")).results["epochs"] == 2
+    assert "2 of 50 epochs, stopped early" in done.out
+
+
+def test_out_of_time_is_evaluated_and_saved(command: Command) -> None:
+    done = command("train", "spiral", "--max-minutes", "1e-9", "--run", "new", "--quiet")
+    assert done.status == 0
+    run = Run(Path("new"))
+    assert run.status == "out of time"
+    assert run.results["updates"] == 1
+    assert "val_loss" in run.results["scores"]
+    assert "go on with: trueloop resume new" in done.out
+    assert load_checkpoint(run.checkpoints, which="last")["step"]["counters"][2] == 1
+
+
+def test_options_reach_the_step(command: Command, line: str) -> None:
+    words = [
+        "--epochs",
+        "1",
+        "--batch-size",
+        "8",
+        "--accumulate",
+        "4",
+        "--schedule",
+        "none",
+        "--lr",
+        "0.25",
+    ]
+    assert command("train", line, *words, "--run", "new", "--quiet").status == 0
+    updates = [entry for entry in Run(Path("new")).metrics() if entry["kind"] == "update"]
+    assert [entry["samples"] for entry in updates] == [32, 32]
+    assert {entry["lr"] for entry in updates} == {0.25}
+    config = json.loads(Path("new/config.json").read_text())
+    assert (config["accumulate"], config["points"], config["task"]) == (4, 64, line)
+
+
+def test_a_task_may_choose_its_recipe_by_its_data(command: Command, line: str) -> None:
+    done = command("train", line, "--points=20", "--batch-size=16", "--run=new", "--quiet")
+    assert done.status == 0
+    config = Run(Path("new")).config
+    # Chosen for so few points, except what was stated, although that is the class's own default.
+    assert (config["epochs"], config["batch_size"], config["lr"]) == (1, 16, 0.01)
+    assert config["monitor"] == "val_loss"
+
+
+def test_a_validation_loss_that_is_never_finite(command: Command, line_file: Path) -> None:
+    source = line_file.read_text().replace("val=points(32, 2)", "val=(x * float('nan'), y)")
+    Path("endless.py").write_text(source)
+    done = command("train", "endless.py:Line", "--monitor=val_loss", "--run=new", "--quiet")
+    assert done.status == 0
+    assert done.out.splitlines()[0] == "no epoch had a finite validation loss"
+    assert Run(Path("new")).results["best_epoch"] is None
+
+
+def test_progress_is_shown_unless_quiet(command: Command) -> None:
+    shown = command("train", "spiral", "--epochs", "1", "--run", "new").out
+    assert "epoch 1/1" in shown
+
+
+def test_no_warning_of_others_is_shown(
+    command: Command, line: str, line_file: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    # A warning that comes from the code of a library, not of the user's task.
+    noise = "exec('import warnings; warnings.warn(\"noise\")', {'__name__': 'somelib'})"
+    Path("noisy.py").write_text(
+        line_file.read_text().replace("def splits(self):", f"def splits(self):\n        {noise}")
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        done = command("train", "noisy.py:Line", "--run", "new", "--quiet", "--epochs", "1")
+    assert done.status == 0
+    assert done.err == ""
+    assert [str(w.message) for w in recwarn] == []
