@@ -1,0 +1,6 @@
+"""Batches in a known order at a known position."""
+
+from trueloop.feed.draws import Draws as Draws
+from trueloop.feed.feed import Feed as Feed
+
+__all__ = ["Draws", "Feed"]

@@ -1,0 +1,57 @@
+"""Random numbers for whole batches, each a function of (seed, epoch, sample index, column)."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from trueloop.feed.order import Indices
+from trueloop.seed import mix_array
+
+
+class Draws:
+    """What a `transform` draws from: row i belongs to the batch's sample i, whoever computes it.
+
+    A sample's numbers depend on (seed, epoch, its index) and on the draws made before in the same
+    transform, never on the batch it came in, the position it was resumed from or the workers.
+    """
+
+    def __init__(
+        self, seed: int, epoch: int, indices: Indices, device: torch.device | None = None
+    ) -> None:
+        self.indices = indices
+        """Sample indices of the batch, int64, shape (B,)."""
+        self._device = device
+        self._keys = mix_array(indices.astype(np.uint64), seed, epoch)[:, None]
+        self._column = 0
+
+    def __call__(self, k: int = 1) -> Tensor:
+        """Uniform numbers in [0, 1): float32 of shape (B, k), multiples of 2**-24."""
+        words = self._words(k) >> np.uint64(40)
+        return self._tensor(words.astype(np.float32) * np.float32(2.0**-24))
+
+    def normal(self, k: int = 1) -> Tensor:
+        """Standard normal numbers: float32 of shape (B, k), by Box and Muller (1958)."""
+        pairs = (k + 1) // 2
+        words = (self._words(2 * pairs) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        # 1 - u lies in (0, 1], where the logarithm is finite.
+        radius = np.sqrt(-2.0 * np.log(1.0 - words[:, 0::2]))
+        angle = 2.0 * np.pi * words[:, 1::2]
+        both = np.stack((radius * np.cos(angle), radius * np.sin(angle)), axis=2)
+        return self._tensor(both.reshape(len(words), 2 * pairs)[:, :k].astype(np.float32))
+
+    def _words(self, k: int) -> npt.NDArray[np.uint64]:
+        """`mix(seed, epoch, index, column)` for the next `k` columns, uint64 of shape (B, k)."""
+        columns = np.arange(self._column, self._column + k, dtype=np.uint64)
+        self._column += k
+        return mix_array(self._keys + columns)
+
+    def _tensor(self, values: npt.NDArray[np.float32]) -> Tensor:
+        tensor = torch.from_numpy(np.ascontiguousarray(values))
+        if self._device is None or self._device.type == "cpu":
+            return tensor
+        if self._device.type == "cuda":
+            return tensor.pin_memory().to(self._device, non_blocking=True)
+        return tensor.to(self._device)

@@ -1,0 +1,425 @@
+"""`Feed`: batches of any data in a known order at a known position."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, IterableDataset
+
+from trueloop import device as devices, records, seed as seeds
+from trueloop.errors import ConfigError, DataError, RunError
+from trueloop.feed import transfer
+from trueloop.feed.draws import Draws
+from trueloop.feed.loader import Collate, Fetching, Foreign, Mapped, Streamed, has_len
+from trueloop.feed.order import Order
+from trueloop.feed.tensors import Arrays, holds_arrays
+
+Transform = Callable[[Any, Draws], Any]
+Source = Arrays | Mapped | Streamed | Foreign
+
+
+class Feed:
+    """Batches of `data`, epoch by epoch, the same ones whenever they are asked for again.
+
+    `data` is one of:
+
+    - a tensor, a numpy array or memory map, or a tuple, list or dict of these (nested or not) with
+      one first dimension; a torch `TensorDataset`, or a `Subset` of one. Whole batches are taken
+      by index, and have the structure of the data.
+    - a map-style data set (`__getitem__` and `__len__`), a list of samples included. What its
+      `__getitem__` draws from torch, numpy or `random` depends on (seed, epoch, sample index)
+      alone: it is the same for any number of workers and differs from epoch to epoch.
+    - an iterable data set (`__iter__` alone), read by this process or one worker. What it draws
+      depends on (seed, epoch, position in the stream) alone.
+    - a torch `DataLoader`, taken as it is: only `device` may be given beside it.
+
+    A data set (or a sampler of a `DataLoader`) that has `set_epoch(epoch)` is told the epoch.
+
+    The order is a function of (seed, epoch, position), so that starting in the middle costs
+    nothing. Iterating over the feed itself is `epoch(0)` again and again: the same order each
+    time. A training loop writes `feed.epoch(epoch)`.
+
+    Args:
+        data: the samples, see above.
+        batch_size: samples per batch; None for a `DataLoader` alone.
+        shuffle: a new order in each epoch; False takes the samples as they come.
+        seed: of the order and of all that the samples and `transform` draw.
+        workers: processes that fetch single samples; arrays need none, and none is started.
+        drop_last: leave out a last batch that is smaller than the others.
+        device: where batches are put (a `torch.device` or "auto", "cpu", "cuda", "cuda:1",
+            "mps"); None leaves them where they are.
+        collate_fn: makes a batch of a list of samples; None is torch's `default_collate`.
+        transform: `transform(batch, draws) -> batch`, called on each whole batch on its device;
+            `draws(k)` and `draws.normal(k)` are random numbers of shape (B, k), see `Draws`. For
+            arrays and map-style data sets.
+        prefetch_factor: batches that each worker has ready.
+        persistent_workers: keep the workers from epoch to epoch.
+
+    Raises:
+        ConfigError: an argument has a value that cannot work, or does not fit the kind of data.
+        DataError: the data is empty, its parts differ in length, or it is of no known kind; or,
+            during an epoch, a sample cannot be fetched.
+        DeviceError: there is no such device.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        batch_size: int | None = None,
+        *,
+        shuffle: bool = False,
+        seed: int = 0,
+        workers: int = 0,
+        drop_last: bool = False,
+        device: str | torch.device | None = None,
+        collate_fn: Collate | None = None,
+        transform: Transform | None = None,
+        prefetch_factor: int = 2,
+        persistent_workers: bool = True,
+    ) -> None:
+        self.shuffle = shuffle
+        self.seed = seeds.check_seed(seed)
+        self.drop_last = drop_last
+        self.device = None if device is None else devices.pick(device)
+        self._transform = transform
+        _check_flags(shuffle=shuffle, drop_last=drop_last, persistent_workers=persistent_workers)
+        _check_at_least(0, workers=workers)
+        _check_at_least(1, prefetch_factor=prefetch_factor)
+        fetching = Fetching(
+            workers=workers,
+            collate_fn=collate_fn,
+            prefetch_factor=prefetch_factor,
+            persistent_workers=persistent_workers,
+            pin_memory=self.device is not None and self.device.type == "cuda",
+        )
+        for name, function in (("collate_fn", collate_fn), ("transform", transform)):
+            if function is not None and not callable(function):
+                raise ConfigError(f"{name}={function!r} is no function: give one, or None")
+        if not isinstance(data, DataLoader):
+            _check_at_least(1, batch_size=batch_size)
+        self.batch_size = None if batch_size is None else int(batch_size)
+        self._source = self._open(data, fetching)
+        self.samples = self._source.samples
+        """Samples in the data; None where that cannot be known before the end."""
+        self._length = self._count_batches()
+        self._cursor = _Cursor(0, 0)
+
+    def _open(self, data: Any, fetching: Fetching) -> Source:
+        """The source that fits the kind of `data`, with the options checked against it."""
+        if isinstance(data, DataLoader):
+            self._check_foreign(data, fetching)
+            return Foreign(data)
+        if holds_arrays(data):
+            if fetching.collate_fn is not None:
+                raise ConfigError(
+                    "collate_fn is for data sets of single samples, and this data is arrays, which "
+                    "are taken as whole batches: use transform=..."
+                )
+            return Arrays(data)
+        _check_data_set(data)
+        if not _is_iterable(data):
+            return Mapped(data, self.seed, fetching)
+        self._check_streamed(fetching)
+        assert self.batch_size is not None
+        return Streamed(data, self.batch_size, self.drop_last, self.seed, fetching)
+
+    def _check_foreign(self, loader: DataLoader[Any], fetching: Fetching) -> None:
+        default = Fetching(pin_memory=fetching.pin_memory)
+        given = {
+            "batch_size": self.batch_size is not None,
+            "shuffle": self.shuffle,
+            "seed": self.seed != 0,
+            "drop_last": self.drop_last,
+            "transform": self._transform is not None,
+            "workers": fetching.workers != default.workers,
+            "collate_fn": fetching.collate_fn is not None,
+            "prefetch_factor": fetching.prefetch_factor != default.prefetch_factor,
+            "persistent_workers": fetching.persistent_workers != default.persistent_workers,
+        }
+        if wrong := [name for name, is_given in given.items() if is_given]:
+            raise ConfigError(
+                f"a DataLoader is taken as it is, without {', '.join(wrong)}: set it in the "
+                "DataLoader, or give Feed the data set instead, Feed(loader.dataset, ...)"
+            )
+
+    def _check_streamed(self, fetching: Fetching) -> None:
+        if self.shuffle:
+            raise ConfigError(
+                "shuffle=True needs samples that can be reached by index, and this data set only "
+                "has __iter__: shuffle inside it, or give it __getitem__ and __len__"
+            )
+        if fetching.workers > 1:
+            raise ConfigError(
+                f"workers={fetching.workers} would each read the whole of an iterable data set, "
+                f"and every sample would come {fetching.workers} times: write workers=1"
+            )
+        if self._transform is not None:
+            raise ConfigError(
+                "transform needs the samples' indices, and an iterable data set has none: change "
+                "the samples inside it"
+            )
+
+    def _count_batches(self) -> int | None:
+        """Batches per epoch; None if only the end of an epoch will tell."""
+        if isinstance(self._source, Foreign):
+            count = self._source.batches_per_epoch
+        elif self.samples is None:
+            return None
+        else:
+            assert self.batch_size is not None
+            size = self.batch_size
+            count = self.samples // size if self.drop_last else -(-self.samples // size)
+        if self.samples == 0 or (count == 0 and self.samples is None):
+            raise DataError("the data holds no samples: check where it comes from")
+        if count == 0:
+            raise ConfigError(
+                f"drop_last leaves no batch at all, since {self.samples} samples do not fill one: "
+                "write a smaller batch_size or drop_last=False"
+            )
+        return count
+
+    @property
+    def has_length(self) -> bool:
+        """Whether the number of batches per epoch is known beforehand."""
+        return self._length is not None
+
+    def __len__(self) -> int:
+        """Batches per epoch. Raises `DataError` for data without a length."""
+        if self._length is None:
+            raise NoLengthError(
+                "the number of batches is not known before the end of an epoch: give the iterable "
+                "data set a __len__ (samples per epoch), or count updates instead of epochs"
+            )
+        return self._length
+
+    def __bool__(self) -> bool:
+        # Without this, `if val:` would ask a feed without a length for its length.
+        return True
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.epoch(0)
+
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Any]:
+        """The batches of one epoch from position `start` on, as a full pass has them there.
+
+        Arrays and map-style data sets do not read what is skipped; an iterable data set does, and
+        so does a `DataLoader`, which can repeat the last epoch it began, or one that a state
+        remembers, and no other.
+        """
+        _check_at_least(0, epoch=epoch, start=start)
+        if self._length is not None and start > self._length:
+            raise ConfigError(
+                f"start={start} lies beyond the {self._length} batches of an epoch: write a start "
+                f"from 0 to {self._length}"
+            )
+        batches = self._batches(epoch, start)
+        self._cursor = _Cursor(epoch, start)
+        # The __len__ of a stream is often an estimate; its end says which batch is the last.
+        return Epoch(batches, self._cursor, None if self._source.is_stream else self._length)
+
+    def _batches(self, epoch: int, start: int) -> Iterator[Any]:
+        source, size = self._source, self.batch_size
+        if isinstance(source, Foreign):
+            return transfer.to_device(source.batches(epoch, start), self.device)
+        assert size is not None
+        if isinstance(source, Streamed):
+            return transfer.to_device(source.batches(epoch, start * size), self.device)
+        assert self.samples is not None
+        assert self._length is not None
+        order = Order(self.samples, self.seed, epoch, self.shuffle)
+        first, stop = start * size, min(self._length * size, self.samples)
+        if isinstance(source, Arrays):
+            batches = source.batches(order, size, first, stop, self.device)
+        else:
+            fetched = source.batches(order, epoch, size, first, stop)
+            batches = transfer.to_device(fetched, self.device)
+        if self._transform is None:
+            return batches
+        draws = (
+            Draws(self.seed, epoch, indices, self.device or source.device)
+            for indices in order.spans(first, stop, size)
+        )
+        return map(_checked(self._transform), batches, draws)
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Epoch and batch position that come next, as of the epoch begun (or loaded) last.
+
+        After an epoch's last batch that is its end, (epoch, number of batches); once its iterator
+        is exhausted, the beginning of the next epoch.
+        """
+        return self._cursor.epoch, self._cursor.batch
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the feed stands and what its order depends on: plain data, and for a `DataLoader`
+        the generators (plain data and tensors) that its epoch began with."""
+        epoch, batch = self.position
+        state = {**self._identity(), "epoch": epoch, "batch": batch}
+        if isinstance(self._source, Foreign):
+            state["beginning"] = self._source.beginning
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take up the position in `state`: `feed.epoch(*feed.position)` goes on from there.
+
+        Raises `RunError` if the state belongs to another order: other seed, sizes or options.
+        """
+        for name, here in self._identity().items():
+            if state[name] != here:
+                raise RunError(
+                    f"the saved feed has {name}={state[name]!r} and this one {name}={here!r}, so "
+                    f"its batches would be others: go on with {name}={state[name]!r}"
+                )
+        if isinstance(self._source, Foreign):
+            self._source.beginning = state["beginning"]
+        self._cursor = _Cursor(state["epoch"], state["batch"])
+
+    def _identity(self) -> dict[str, Any]:
+        return {
+            "seed": self.seed,
+            "batch_size": self.batch_size,
+            "samples": self.samples,
+            "shuffle": self.shuffle,
+            "drop_last": self.drop_last,
+        }
+
+
+class _Cursor:
+    """The position that an epoch's iterator moves and its feed reports."""
+
+    __slots__ = ("batch", "epoch")
+
+    def __init__(self, epoch: int, batch: int) -> None:
+        self.epoch = epoch
+        self.batch = batch
+
+
+class Epoch(Iterator[Any]):
+    """One pass: each batch is announced with its position (`records.hand_over`), then yielded."""
+
+    def __init__(self, batches: Iterator[Any], cursor: _Cursor, length: int | None) -> None:
+        self._batches = batches
+        self._cursor = cursor
+        self._number = cursor.epoch
+        self._next = cursor.batch
+        self._final = None if length is None else length - 1
+        # Without a length one batch is kept back: whether another follows it says which is last.
+        self._kept: list[Any] = []
+        self._over = False
+
+    def __next__(self) -> Any:
+        try:
+            batch = next(self._batches) if self._final is not None else self._next_of_unknown()
+        except StopIteration:
+            self._finish()
+            raise
+        place = self._next
+        if self._final is not None and place > self._final:
+            raise self._wrong_length("goes on after")
+        self._next = self._cursor.batch = place + 1
+        position = records.Position(self._number, place, place == self._final)
+        records.hand_over(self, batch, position)
+        return batch
+
+    def close(self) -> None:
+        """End the pass here; the feed's position stays behind the batch handed out last."""
+        self._over = True
+        self._batches = iter(())
+        self._kept.clear()
+        records.take_back(self)
+
+    def _next_of_unknown(self) -> Any:
+        batch = self._kept.pop() if self._kept else next(self._batches)
+        try:
+            self._kept.append(next(self._batches))
+        except StopIteration:
+            self._final = self._next
+        return batch
+
+    def _finish(self) -> None:
+        """The source has ended: once, and not before the batch that was to be the last."""
+        if self._over:
+            return
+        self.close()
+        if self._final is None and self._next == 0:
+            raise DataError(
+                "the data gave no batch at all: check that it yields samples (and, with drop_last, "
+                "at least batch_size of them)"
+            )
+        if self._final is not None and self._next <= self._final:
+            raise self._wrong_length("ended after")
+        self._cursor.epoch, self._cursor.batch = self._number + 1, 0
+
+    def _wrong_length(self, what: str) -> DataError:
+        assert self._final is not None
+        return DataError(
+            f"the data {what} {self._next} batches where its length promised {self._final + 1}: "
+            "mend the __len__ of the data set or of its sampler"
+        )
+
+
+class NoLengthError(DataError, TypeError):
+    """The number of batches is unknown. A `TypeError` too, so that `list(feed)` works."""
+
+
+def _checked(transform: Transform) -> Transform:
+    def checked(batch: Any, draws: Draws) -> Any:
+        changed = transform(batch, draws)
+        if changed is None:
+            raise ConfigError("transform returned None: end it with `return batch`")
+        return changed
+
+    return checked
+
+
+def _is_iterable(data: Any) -> bool:
+    return isinstance(data, IterableDataset) or (
+        hasattr(data, "__iter__") and not hasattr(data, "__getitem__")
+    )
+
+
+def _check_data_set(data: Any) -> None:
+    """`DataError` unless `data` has the methods of a map-style or an iterable data set."""
+    kind = type(data).__name__
+    if isinstance(data, (str, bytes, Path)):
+        raise DataError(f"the data is a {kind}, {data!r}: read it first, and give the samples")
+    if isinstance(data, type):
+        raise DataError(f"the data is the class {data.__name__} itself: write {data.__name__}(...)")
+    if isinstance(data, IterableDataset):
+        return
+    if hasattr(data, "__next__"):
+        raise DataError(
+            f"the data is a one-shot {kind}, used up after one epoch: give a list of its samples, "
+            "or an object whose __iter__ starts afresh each time"
+        )
+    if hasattr(data, "__getitem__"):
+        if not has_len(data):
+            raise DataError(
+                f"the data set {kind} has __getitem__ and no __len__: define __len__ (or __iter__ "
+                "alone, for samples that can only be read in sequence)"
+            )
+    elif not hasattr(data, "__iter__"):
+        raise DataError(
+            f"the data is of type {kind}: give tensors, arrays, a data set with __getitem__ and "
+            "__len__, one with __iter__, or a DataLoader"
+        )
+
+
+def _check_at_least(least: int, **values: Any) -> None:
+    for name, value in values.items():
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not whole or value < least:
+            raise ConfigError(
+                f"{name}={value!r} is no integer of at least {least}: write e.g. "
+                f"{name}={max(least, 32) if name == 'batch_size' else least}"
+            )
+
+
+def _check_flags(**values: Any) -> None:
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise ConfigError(f"{name}={value!r} is neither True nor False: write {name}=True")

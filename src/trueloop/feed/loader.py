@@ -1,0 +1,350 @@
+"""Samples fetched one by one, by torch's DataLoader and its workers: map-style and iterable data
+sets, whose randomness is made a function of the sample, and a DataLoader of the user's own.
+"""
+
+from __future__ import annotations
+
+import signal
+import traceback
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    default_collate,
+    get_worker_info,
+)
+
+from trueloop import seed as seeds
+from trueloop.errors import DataError, UserError
+from trueloop.feed.order import Order
+
+Collate = Callable[[list[Any]], Any]
+_END = object()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetching:
+    """How torch's DataLoader fetches."""
+
+    workers: int = 0
+    collate_fn: Collate | None = None
+    prefetch_factor: int = 2
+    persistent_workers: bool = True
+    pin_memory: bool = False
+
+    def loader(self, dataset: Dataset[Any], **batching: Any) -> DataLoader[Any]:
+        """A DataLoader with a generator of its own, so that it never draws from torch's global one.
+
+        What it draws reaches no sample: each is fetched with generators seeded for it.
+        """
+        generator = torch.Generator().manual_seed(0)
+        collate = _Collate(self.collate_fn or default_collate)
+        if self.workers:
+            batching |= {
+                "prefetch_factor": self.prefetch_factor,
+                "persistent_workers": self.persistent_workers,
+            }
+        return DataLoader(
+            dataset,
+            num_workers=self.workers,
+            collate_fn=collate,
+            worker_init_fn=_leave_interrupts_to_the_parent,
+            pin_memory=self.pin_memory,
+            generator=generator,
+            **batching,
+        )
+
+
+def _leave_interrupts_to_the_parent(worker: int) -> None:
+    """Ctrl-C reaches every process of the terminal; the one that trains decides what it means."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@dataclass
+class _Failure:
+    """What a fetch returns in place of samples when the data set raised."""
+
+    sample: int
+    epoch: int
+    reason: str
+    cause: BaseException
+
+    def error(self) -> DataError:
+        """The error to raise, in the process that trains."""
+        error = DataError(
+            f"sample {self.sample} of epoch {self.epoch} cannot be fetched, {self.reason}: mend "
+            "the sample or the data set's code, or leave the sample out"
+        )
+        error.__cause__ = self.cause
+        return error
+
+
+def _failure(sample: int, epoch: int, error: Exception) -> _Failure:
+    text = " ".join(str(error).split())
+    reason = text if isinstance(error, UserError) else f"{type(error).__name__}: {text}"
+    if get_worker_info() is None:
+        return _Failure(sample, epoch, reason, error)
+    # Not every exception survives the way between processes; its traceback as text does.
+    trace = "".join(traceback.format_exception(error))
+    return _Failure(sample, epoch, reason, RuntimeError(f"in a worker process:\n{trace}"))
+
+
+@dataclass
+class _Collate:
+    """The user's collate function, past which a failure travels untouched."""
+
+    collate_fn: Collate
+
+    def __call__(self, samples: list[Any]) -> Any:
+        if isinstance(samples, _Failure):
+            return samples
+        if samples and isinstance(samples[-1], _Failure):
+            return samples[-1]
+        return self.collate_fn(samples)
+
+
+class _Samples(Dataset[Any]):
+    """A map-style data set in which every sample is fetched with generators of its own."""
+
+    def __init__(self, dataset: Any, seed: int) -> None:
+        self.dataset = dataset
+        self.seed = seed
+        self._epoch: int | None = None
+
+    def __getitems__(self, key: tuple[int, list[int]]) -> list[Any] | _Failure:
+        """The samples of one batch, which the sampler names by epoch and indices."""
+        epoch, indices = key
+        # Here, and not where the epoch begins, because the copy that matters is the worker's.
+        if epoch != self._epoch:
+            _set_epoch(self.dataset, epoch)
+            self._epoch = epoch
+        samples = []
+        for index in indices:
+            seeds.seed_sample(self.seed, epoch, index)
+            try:
+                samples.append(self.dataset[index])
+            except Exception as error:
+                return _failure(index, epoch, error)
+        return samples
+
+
+class _Keys:
+    """The batch sampler: whole batches as (epoch, sample indices), from any position on."""
+
+    def __init__(self) -> None:
+        self.coming: Iterator[tuple[int, list[int]]] = iter(())
+
+    def __iter__(self) -> Iterator[tuple[int, list[int]]]:
+        return self.coming
+
+
+class Mapped:
+    """A source of batches: a map-style data set (`__getitem__` and `__len__`)."""
+
+    def __init__(self, dataset: Any, seed: int, fetching: Fetching) -> None:
+        self.samples = len(dataset)
+        self.is_stream = False
+        self.device: torch.device | None = None
+        self._dataset = _Samples(dataset, seed)
+        self._fetching = fetching
+        self._loader = _Reused()
+
+    def _open(self) -> tuple[DataLoader[Any], _Keys]:
+        keys = _Keys()
+        return self._fetching.loader(self._dataset, batch_sampler=keys), keys
+
+    def batches(
+        self, order: Order, epoch: int, batch_size: int, start: int, stop: int
+    ) -> Iterator[Any]:
+        """The batches at positions `start` to `stop` - 1 (in samples); none before is fetched."""
+        loader, keys = self._loader.free(self._open)
+        spans = order.spans(start, stop, batch_size)
+        keys.coming = ((epoch, indices.tolist()) for indices in spans)
+        return self._loader.lend(_fetch(iter(loader), preserve=not self._fetching.workers))
+
+
+class _Stream(IterableDataset[Any]):
+    """An iterable data set in which every sample is drawn with generators of its own."""
+
+    def __init__(self, dataset: Any, seed: int) -> None:
+        self.dataset = dataset
+        self.seed = seed
+        # Epoch and first sample, in shared memory: a worker that lives on must learn of them.
+        self.where = torch.zeros(2, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
+
+    def __iter__(self) -> Iterator[Any]:
+        # Read now, not at the first `next`: by then another epoch may have begun.
+        epoch, start = self.where.tolist()
+        return self._samples(epoch, start)
+
+    def _samples(self, epoch: int, start: int) -> Iterator[Any]:
+        position = 0
+        try:
+            _set_epoch(self.dataset, epoch)
+            # For what the stream draws before its first sample: the order of its files, say.
+            seeds.seed_sample(self.seed, epoch, -1)
+            samples = iter(self.dataset)
+            while True:
+                seeds.seed_sample(self.seed, epoch, position)
+                sample = next(samples, _END)
+                if sample is _END:
+                    return
+                if position >= start:
+                    yield sample
+                position += 1
+        except Exception as error:
+            failure = _failure(position, epoch, error)
+        # Not once but for good, so that the batch it is in is full and never dropped.
+        while True:
+            yield failure
+
+
+class Streamed:
+    """A source of batches: an iterable data set, read by this process or one worker."""
+
+    def __init__(
+        self, dataset: Any, batch_size: int, drop_last: bool, seed: int, fetching: Fetching
+    ) -> None:
+        self.samples = len(dataset) if has_len(dataset) else None
+        self.is_stream = True
+        self._dataset = dataset
+        self._seed = seed
+        self._batching = {"batch_size": batch_size, "drop_last": drop_last}
+        self._fetching = fetching
+        self._loader = _Reused()
+
+    def _open(self) -> tuple[DataLoader[Any], _Stream]:
+        stream = _Stream(self._dataset, self._seed)
+        return self._fetching.loader(stream, **self._batching), stream
+
+    def batches(self, epoch: int, start: int) -> Iterator[Any]:
+        """The batches from sample `start` on; those before are read and thrown away."""
+        loader, stream = self._loader.free(self._open)
+        stream.where.copy_(torch.tensor([epoch, start]))
+        return self._loader.lend(_fetch(iter(loader), preserve=not self._fetching.workers))
+
+
+class Foreign:
+    """A source of batches: a DataLoader of the user's own, taken as it is.
+
+    Its order and randomness come from the global generators or its own, as torch made them; an
+    epoch is begun again at a later batch by replay from the generators' state at its beginning.
+    """
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self._loader = loader
+        self.is_stream = isinstance(loader.dataset, IterableDataset)
+        self.batches_per_epoch = len(loader) if has_len(loader) else None
+        self.samples = self._count()
+        self.beginning: dict[str, Any] | None = None
+        """The generators as the last epoch found them: `epoch`, `rng`, `own`."""
+
+    def _count(self) -> int | None:
+        """Samples per epoch, where torch's own classes choose them; who knows otherwise."""
+        dataset, chooser = self._loader.dataset, self._loader.batch_sampler
+        if isinstance(dataset, IterableDataset):
+            counted: Any = dataset
+        elif chooser is None:
+            counted = self._loader.sampler
+        elif type(chooser) is BatchSampler:
+            counted = chooser.sampler
+        else:
+            return None
+        return len(counted) if has_len(counted) else None
+
+    def batches(self, epoch: int, start: int) -> Iterator[Any]:
+        """The batches from position `start` on; those before are fetched and thrown away."""
+        parts = (self._loader.dataset, self._loader.sampler, self._loader.batch_sampler)
+        for part in {id(part): part for part in parts}.values():
+            _set_epoch(part, epoch)
+        if start and self.beginning is not None and self.beginning["epoch"] == epoch:
+            return self._replay(self.beginning, start)
+        self.beginning = {
+            "epoch": epoch,
+            "rng": seeds.rng_state(),
+            "own": [generator.get_state() for generator in self._generators()],
+        }
+        return _skip(iter(self._loader), start)
+
+    def _replay(self, beginning: dict[str, Any], start: int) -> Iterator[Any]:
+        with seeds.rng_preserved():
+            seeds.set_rng_state(beginning["rng"])
+            for generator, state in zip(self._generators(), beginning["own"], strict=True):
+                generator.set_state(state)
+            return _skip(iter(self._loader), start)
+
+    def _generators(self) -> list[torch.Generator]:
+        """The generators that the loader was given."""
+        sampler = getattr(self._loader.batch_sampler, "sampler", self._loader.sampler)
+        owners = (self._loader, sampler)
+        found = (getattr(owner, "generator", None) for owner in owners)
+        return list({id(one): one for one in found if one is not None}.values())
+
+
+class _Reused:
+    """A DataLoader kept from epoch to epoch with its workers, unless an epoch still draws on it."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[DataLoader[Any], Any]] = []
+        self._borrower: weakref.ref[Any] | None = None
+        # Were the loader collected in a circle of references (an exception that the user keeps
+        # closes one), its queues would go before its workers hear of it, and torch would wait five
+        # seconds for each. The finalizer owns it outside of any circle.
+        weakref.finalize(self, self._kept.clear).atexit = False
+
+    def free(self, create: Callable[[], tuple[DataLoader[Any], Any]]) -> Any:
+        """The loader and what steers it: the kept ones, or fresh ones if those are in use."""
+        borrower = self._borrower() if self._borrower is not None else None
+        in_use = borrower is not None and borrower.gi_frame is not None
+        if in_use or not self._kept:
+            self._kept[:] = [create()]
+        return self._kept[0]
+
+    def lend(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """`batches`, a generator: the loader is in use until it is exhausted, closed or dropped."""
+        self._borrower = weakref.ref(batches)
+        return batches
+
+
+def _fetch(batches: Iterator[Any], preserve: bool) -> Iterator[Any]:
+    """The batches of a loader of ours; `preserve` where they are fetched in this very process,
+    whose generators the samples must not disturb."""
+    while True:
+        if preserve:
+            with seeds.rng_preserved():
+                batch = next(batches, _END)
+        else:
+            batch = next(batches, _END)
+        if batch is _END:
+            return
+        if isinstance(batch, _Failure):
+            raise batch.error()
+        yield batch
+
+
+def _skip(batches: Iterator[Any], count: int) -> Iterator[Any]:
+    for _ in range(count):
+        next(batches, None)
+    return batches
+
+
+def _set_epoch(dataset: Any, epoch: int) -> None:
+    told = getattr(dataset, "set_epoch", None)
+    if callable(told):
+        told(epoch)
+
+
+def has_len(sized: Any) -> bool:
+    """Whether `len` works; torch's loaders define it and raise where the data have none."""
+    try:
+        len(sized)
+    except (TypeError, NotImplementedError):
+        return False
+    return True

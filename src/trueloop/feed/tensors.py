@@ -1,0 +1,209 @@
+"""Tensors, arrays and memory maps, fetched as whole batches by index, never sample by sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset, Subset, TensorDataset
+
+from trueloop.errors import DataError
+from trueloop.feed import transfer
+from trueloop.feed.order import Indices, Order
+
+_CHUNK_BYTES = 1 << 20
+_CHUNK_ROWS = 1 << 14
+
+Leaf = Tensor | npt.NDArray[Any]
+Assemble = Callable[[tuple[Tensor, ...]], Any]
+
+
+class Arrays:
+    """A source of batches: one or more arrays whose first dimension counts the samples.
+
+    Batches have the structure of the data (a tuple gives tuples, a dict dicts) and are private
+    copies: writing into one changes neither the data nor another batch.
+    """
+
+    def __init__(self, data: Any) -> None:
+        self._rows, data = _unwrap(data)
+        named: list[tuple[str, Leaf]] = []
+        self._assemble = _assembler(data, named, "")
+        sizes = {name: int(leaf.shape[0]) for name, leaf in named}
+        first, size = next(iter(sizes.items()))
+        for name, other in sizes.items():
+            if other != size:
+                raise DataError(
+                    f"the parts of the data differ in length: {first} has {size} samples, {name} "
+                    f"has {other}; give parts with the same first dimension (and wrap a list of "
+                    "samples in a Dataset)"
+                )
+        self.samples = size if self._rows is None else len(self._rows)
+        self.is_stream = False
+        self._leaves = [leaf for _, leaf in named]
+        first_leaf = self._leaves[0]
+        self.device = first_leaf.device if isinstance(first_leaf, Tensor) else None
+        self._chunk_rows = self._rows_at_once(size)
+
+    def batches(
+        self, order: Order, batch_size: int, start: int, stop: int, device: torch.device | None
+    ) -> Iterator[Any]:
+        """The batches at positions `start` to `stop` - 1 (in samples) of the order.
+
+        Many small batches are gathered at once, up to 1 MiB, and cut apart; large ones singly, and
+        those of a memory map too, since each row may cost a read from the disk.
+        """
+        rows = max(self._chunk_rows // batch_size, 1) * batch_size
+        chunks: Iterator[list[Tensor]] = (
+            self._gather(order, first, min(first + rows, stop))
+            for first in range(start, stop, rows)
+        )
+        if device is not None and device.type == "cuda":
+            chunks = map(transfer.pin, chunks)
+        assemble = self._assemble
+        for chunk in transfer.to_device(chunks, device):
+            # `unsafe_split` is `split` with version counters of their own, so that autograd does
+            # not take writing into one batch for a change of its neighbours.
+            cut = zip(*(torch.unsafe_split(part, batch_size) for part in chunk), strict=True)
+            yield from cut if assemble is tuple else map(assemble, cut)
+
+    def _rows_at_once(self, size: int) -> int:
+        if any(isinstance(leaf, np.memmap) for leaf in self._leaves):
+            return 1
+        row_bytes = sum(leaf.nbytes for leaf in self._leaves) // max(size, 1)
+        return min(_CHUNK_BYTES // max(row_bytes, 1), _CHUNK_ROWS)
+
+    def _gather(self, order: Order, start: int, stop: int) -> list[Tensor]:
+        """The samples at positions `start` to `stop` - 1, copied out of each leaf."""
+        if order.in_sequence and self._rows is None:
+            return [_copy(leaf, start, stop) for leaf in self._leaves]
+        indices = order.span(start, stop)
+        if self._rows is not None:
+            indices = self._rows[indices]
+        return [_take(leaf, indices) for leaf in self._leaves]
+
+
+def holds_arrays(data: Any) -> bool:
+    """Whether `data` is for `Arrays`: arrays, or a tuple or dict of anything, or a list of arrays.
+
+    A list is ambiguous: one that holds arrays only (nested or not) is arrays, any other is a list
+    of samples, and so a map-style data set. A subclass of `TensorDataset` that fetches in its own
+    way is a map-style data set too.
+    """
+    if isinstance(data, Dataset):
+        inner = data
+        while type(inner) is Subset:
+            inner = inner.dataset
+        return isinstance(inner, (Tensor, np.ndarray)) or _is_tensor_dataset(inner)
+    if isinstance(data, list):
+        return _only_arrays(data)
+    return isinstance(data, (Tensor, np.ndarray, tuple, Mapping))
+
+
+def _only_arrays(data: Any) -> bool:
+    if isinstance(data, (Tensor, np.ndarray)):
+        return data.ndim > 0
+    parts = data.values() if isinstance(data, Mapping) else data
+    return isinstance(data, (list, tuple, Mapping)) and bool(data) and all(map(_only_arrays, parts))
+
+
+def _is_tensor_dataset(data: Any) -> bool:
+    return (
+        isinstance(data, TensorDataset)
+        and type(data).__getitem__ is TensorDataset.__getitem__
+        and type(data).__len__ is TensorDataset.__len__
+    )
+
+
+def _unwrap(data: Any) -> tuple[Indices | None, Any]:
+    """Torch's wrappers taken off: which rows are meant (None: all), and the arrays themselves."""
+    if isinstance(data, Subset):
+        inner, data_of = _unwrap(data.dataset)
+        rows = np.asarray(data.indices, dtype=np.int64)
+        return (rows if inner is None else inner[rows]), data_of
+    if isinstance(data, TensorDataset):
+        return None, data.tensors
+    return None, data
+
+
+def _assembler(data: Any, found: list[tuple[str, Leaf]], name: str) -> Assemble:
+    """Collects the leaves of `data` depth-first; returns what rebuilds its structure from them.
+
+    `tuple` itself is returned for a flat tuple, the structure that needs no rebuilding.
+    """
+    called = name or "the data"
+    if not isinstance(data, (Tensor, np.ndarray, Mapping, tuple, list)):
+        raise DataError(
+            f"{called} is of type {type(data).__name__}, not a tensor or an array: convert it, or "
+            "write a Dataset that returns one sample at a time"
+        )
+    if isinstance(data, (Tensor, np.ndarray)):
+        place = len(found)
+        found.append((called, _leaf(data, called)))
+        return lambda row: row[place]
+    if not data:
+        raise DataError(f"{called} is an empty {type(data).__name__}: give tensors or arrays")
+    if isinstance(data, Mapping):
+        keys = list(data)
+        parts = [_assembler(data[key], found, f"{name}[{key!r}]") for key in keys]
+        return lambda row: {key: part(row) for key, part in zip(keys, parts, strict=True)}
+    outermost = not name
+    parts = [_assembler(part, found, f"{name}[{place}]") for place, part in enumerate(data)]
+    if hasattr(data, "_fields"):
+        kind = type(data)
+        return lambda row: kind(*(part(row) for part in parts))
+    if isinstance(data, list):
+        return lambda row: [part(row) for part in parts]
+    if outermost and all(isinstance(part, (Tensor, np.ndarray)) for part in data):
+        return tuple
+    return lambda row: tuple(part(row) for part in parts)
+
+
+def _leaf(data: Leaf, name: str) -> Leaf:
+    """`data` in the form it is gathered from fastest, without a copy."""
+    if data.ndim == 0:
+        raise DataError(f"{name} is a single number: its first dimension must count the samples")
+    if isinstance(data, Tensor):
+        if data.layout is not torch.strided:
+            raise DataError(f"{name} is a {data.layout} tensor: write {name}.to_dense()")
+        return data.detach()
+    if data.dtype.kind not in "biufc" or data.dtype.itemsize > (
+        16 if data.dtype.kind == "c" else 8
+    ):
+        raise DataError(
+            f"{name} has dtype {data.dtype}, which torch does not know: convert it to numbers, "
+            "e.g. with astype('float32')"
+        )
+    # A tensor over the same memory gathers faster; but torch cannot stand for a memory map (which
+    # is to be read, not taken over), read-only memory, reversed strides or foreign byte order, nor
+    # gather from its wider unsigned types.
+    plain = (
+        not isinstance(data, np.memmap)
+        and data.flags.writeable
+        and data.dtype.isnative
+        and all(stride >= 0 and stride % data.itemsize == 0 for stride in data.strides)
+        and data.dtype not in (np.uint16, np.uint32, np.uint64)
+    )
+    return torch.from_numpy(data) if plain else data
+
+
+def _take(leaf: Leaf, indices: Indices) -> Tensor:
+    """The rows at `indices`, in that order: a new tensor where the leaf lives."""
+    if isinstance(leaf, Tensor):
+        return leaf.index_select(0, torch.from_numpy(indices).to(leaf.device))
+    return _tensor(np.take(leaf, indices, axis=0))
+
+
+def _copy(leaf: Leaf, start: int, stop: int) -> Tensor:
+    """Rows `start` to `stop` - 1: a new tensor where the leaf lives."""
+    if isinstance(leaf, Tensor):
+        return leaf[start:stop].clone(memory_format=torch.contiguous_format)
+    return _tensor(np.array(leaf[start:stop], order="C"))
+
+
+def _tensor(rows: npt.NDArray[Any]) -> Tensor:
+    return torch.from_numpy(rows.astype(rows.dtype.newbyteorder("="), copy=False))
