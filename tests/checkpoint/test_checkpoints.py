@@ -44,6 +44,23 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(
     assert os.listdir(tmp_path) == ["last.pt"]
 
 
+def test_what_is_written_is_on_the_disk_before_it_takes_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, synced = tmp_path / "last.pt", []
+    write_atomic(path, b"old")
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        synced.append((path.read_bytes(), os.fstat(descriptor).st_size))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write_atomic(path, b"longer")
+    assert synced[0] == (b"old", 6)
+    assert [content for content, _ in synced] == [b"old", b"longer"], "then the folder"
+
+
 def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(RunError, match="cannot write"):

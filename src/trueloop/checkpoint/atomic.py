@@ -2,52 +2,43 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 from trueloop.errors import RunError
 
 
 def write_atomic(path: Path, content: bytes | memoryview) -> None:
-    """Write `content` to a file that appears as `path` only when it is complete and on disk.
+    """Replace the file at `path` in one go: a reader, or a crash, finds the old one or the new one.
 
-    Raises `RunError` when the folder cannot be written or the disk is full; `path` is then as it
-    was before.
+    The folder is made if it is not there. Raises `RunError` when it cannot be written or the disk
+    is full; `path` is then as it was before.
     """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise RunError(
-            f"cannot write {path}: {error.strerror}; free it or choose another folder"
-        ) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
+        # Not tempfile, whose files nobody else may read.
+        with temporary.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        temporary.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
-        _discard(temporary)
-        reason = error.strerror or str(error)
-        raise RunError(
-            f"cannot write {path}: {reason}; free space or choose another folder"
-        ) from None
-    except BaseException:
-        _discard(temporary)
-        raise
+        raise cannot_write(path, error) from None
+    finally:
+        if temporary.parent.is_dir():
+            temporary.unlink(missing_ok=True)
 
 
-def _discard(temporary: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(temporary)
+def cannot_write(path: Path, error: OSError) -> RunError:
+    """What to say when a file of a run cannot be written."""
+    reason = error.strerror or str(error)
+    return RunError(f"cannot write {path} ({reason}): free some space or choose another folder")
 
 
 def _sync_folder(folder: Path) -> None:
-    """Put the rename itself on disk; a folder cannot be opened for that on Windows."""
+    """Put the rename itself on disk; on Windows a folder cannot be opened for that."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)

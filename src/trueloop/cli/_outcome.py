@@ -74,11 +74,13 @@ def _train(session: Session, run: Run, album: Album, resume_from: dict[str, Any]
         if resume_from is not None:
             epoch, batch, updates, _ = resume_from["step"]["counters"]
             log.truncate(updates, epoch, batch)
-        sinks: list[Callable[[Any], object]] = [log, _after_epoch(session, album)]
+        sinks: list[Callable[[Any], object]] = [log]
         if not options.quiet:
             batches = len(session.train) if session.train.has_length else None
             progress = Progress(epochs=recipe.epochs, batches=batches, monitor=recipe.monitor)
             sinks.append(stack.enter_context(progress))
+        # Behind the progress, whose samples per second should not count the drawing.
+        sinks.append(_after_epoch(session, album))
         history = fit(
             session.step,
             session.train,

@@ -165,7 +165,7 @@ def train_parser(task: str, task_class: type[Task]) -> Parser:
 
 def read_config(path: Path) -> dict[str, Any]:
     """The keys of a YAML or JSON file (JSON is YAML). Raises `ConfigError`."""
-    import yaml  # type: ignore[import-untyped]
+    import yaml
 
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))

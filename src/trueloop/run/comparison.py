@@ -1,0 +1,118 @@
+"""Several runs on one page: results, the options in which they differ, their curves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from trueloop.errors import RunError
+from trueloop.records import direction
+from trueloop.run import charts
+from trueloop.run.charts import Curves
+from trueloop.run.directory import Run
+from trueloop.run.page import Chart, Section, flatten, publish
+from trueloop.run.report import best_epoch, monitored, samples_per_second
+from trueloop.run.wording import capital, duration, number, score_name, split_of
+
+
+def compare(runs: Sequence[Run], out: Path | str) -> Path:
+    """Write one page that sets several runs side by side, and return its path `out`.
+
+    It shows their results, the best of each column in bold, the options in which they differ, and
+    their curves over each other. The script for the charts is written beside the page. Raises
+    `RunError` if there is no run, a run is damaged, or the page cannot be written.
+    """
+    if not runs:
+        raise RunError("no run to compare: name one or more run directories")
+    out = Path(out)
+    if out.is_dir():
+        raise RunError(f"{out} is a folder: name the page, e.g. {out / 'compare.html'}")
+    names = _distinct_names(runs)
+    curves = [Curves(run.metrics()) for run in runs]
+    sections = _overlays(list(zip(names, curves, strict=True)))
+    context = {
+        "names": names,
+        "results": _results(runs, names, curves),
+        "options": _differing([run.config for run in runs]),
+        "sections": sections,
+        "figures": {chart.name: chart.figure for part in sections for chart in part.charts},
+    }
+    publish(out, "compare.html.j2", context)
+    return out
+
+
+def _distinct_names(runs: Sequence[Run]) -> list[str]:
+    """The runs' names, with as much of their folders as tells them apart."""
+    parts = [run.path.resolve().parts for run in runs]
+    for depth in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(part[-depth:]) for part in parts]
+        if len(set(names)) == len(set(parts)):
+            return names
+    return names
+
+
+def _results(runs: Sequence[Run], names: Sequence[str], curves: Sequence[Curves]) -> dict[str, Any]:
+    """The table of results: one row per run, one column per validation or test score."""
+    rows: list[dict[str, Any]] = []
+    columns: dict[str, list[float | None]] = {}
+    for k, (run, name, own) in enumerate(zip(runs, names, curves, strict=True)):
+        results = run.results
+        epoch, best = best_epoch(results, own, monitored(run, results, own))
+        scores = {key: value for key, value in best.items() if split_of(key)[0] == "val"}
+        if not scores:
+            scores = {key: value for key, value in best.items() if split_of(key)[0] == "train"}
+        for key, value in (results.get("test_scores") or {}).items():
+            scores[f"test_{key.removeprefix('test_')}"] = value
+        for key, value in scores.items():
+            columns.setdefault(key, [None] * len(runs))[k] = value
+        rows.append({"name": name, "facts": _facts(run, results, own, epoch)})
+    winners = {key: _best(key, values) for key, values in columns.items()}
+    for k, row in enumerate(rows):
+        row["scores"] = [
+            {"text": number(values[k]), "best": values[k] is not None and values[k] == winners[key]}
+            for key, values in columns.items()
+        ]
+    return {"heads": [capital(score_name(key)) for key in columns], "rows": rows}
+
+
+def _best(name: str, values: Sequence[float | None]) -> float | None:
+    """The best of a column; None if there is nothing to choose between."""
+    finite = [v for v in values if v is not None and math.isfinite(v)]
+    if len(finite) < 2 or direction(name) is None:
+        return None
+    return max(finite) if direction(name) == "max" else min(finite)
+
+
+def _facts(run: Run, results: Mapping[str, Any], curves: Curves, epoch: int | None) -> list[str]:
+    speed = samples_per_second(curves)
+    last = (curves.updates or curves.evals or [{}])[-1]
+    return [
+        run.status,
+        "–" if epoch is None else f"{epoch + 1} of {results.get('epochs', len(curves.evals))}",
+        duration(results.get("seconds", last.get("time"))),
+        "–" if speed is None else f"{speed:,.0f}",
+    ]
+
+
+def _differing(configs: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
+    """The options that are not the same in all runs, each with its value in every run."""
+    tables = [dict(flatten(config)) for config in configs]
+    names = dict.fromkeys(name for table in tables for name in table)
+    rows = [(name, [table.get(name, "–") for table in tables]) for name in names]
+    return [(name, values) for name, values in rows if len(set(values)) > 1]
+
+
+def _overlays(curves: Sequence[tuple[str, Curves]]) -> list[Section]:
+    """A chart per metric: validation solid, training dotted; training alone where that is all."""
+    bares = dict.fromkeys(split_of(name)[1] for _, own in curves for name in own.scores())
+    section = Section("Curves", note="Validation is solid, training dotted.")
+    for k, bare in enumerate(sorted(bares, key=lambda bare: bare != "loss")):
+        pairs = ([f"val_{bare}", f"train_{bare}"], [f"train_{bare}"], [bare])
+        figure = next((f for names in pairs if (f := charts.overlay(curves, names))), None)
+        if figure is not None:
+            section.charts.append(Chart(f"overlay-{k}", capital(score_name(bare)), figure))
+    if section.charts:
+        section.charts[-1].wide = len(section.charts) % 2 == 1
+    return [section] if section.charts else []

@@ -1,0 +1,288 @@
+"""A run is a directory: what was asked, on what machine, what happened, and what came out of it.
+
+config.json       every option, resolved
+environment.json  versions, device, command line, start time
+data.json         facts about the data
+task.json         from which the task is rebuilt without its data
+metrics.jsonl     one line per logged update and per evaluation (`run.log`)
+results.json      written at the end, however it ended
+checkpoints/  pictures/  report.html  plotly.min.js
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trueloop import ranks
+from trueloop.errors import RunError, nearest
+from trueloop.records import EvalRecord, StepRecord, direction
+from trueloop.run.files import read_json, unspell, write_json
+from trueloop.run.log import MetricsLog, read_metrics
+from trueloop.run.machine import environment as this_environment
+
+CONFIG = "config.json"
+UNFINISHED = "unfinished"
+"""The status of a run without results: still running, or killed before it could write them."""
+UNREADABLE = "unreadable"
+"""The status that `Run.find` gives to a run whose files are damaged."""
+
+
+class Run:
+    """The run directory at `path`. What it holds is read when asked for, never kept.
+
+    Raises `RunError` if there is no run at `path`.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path).expanduser()
+        if not is_run(self.path):
+            raise RunError(_no_run(self.path))
+
+    @classmethod
+    def create(
+        cls,
+        path: Path | str,
+        *,
+        config: Mapping[str, Any],
+        environment: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """Make the directory (parents included) and write what is known before training starts.
+
+        `config` holds the resolved options as plain data; `environment` is `environment()` unless
+        given. Raises `RunError` if `path` is a file or a folder that is not empty, or cannot be
+        created or written.
+        """
+        path = Path(path).expanduser()
+        _make(path)
+        facts = this_environment() if environment is None else environment
+        write_json(path / "environment.json", facts)
+        # Last, because this file is what makes the folder a run.
+        write_json(path / CONFIG, config)
+        return cls(path)
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.resolve().name
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The resolved options."""
+        return read_json(self.path / CONFIG)
+
+    def option(self, name: str, default: Any = None) -> Any:
+        """The option called `name`, wherever in a nested `config` it stands."""
+        return _search(self.config, name, default)
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """Versions, device, command line, start time; empty if not recorded."""
+        return self._read("environment.json")
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Facts about the data; empty if not recorded."""
+        return self._read("data.json")
+
+    @property
+    def task_state(self) -> dict[str, Any]:
+        """What `Task.restore` takes; empty if not recorded."""
+        return self._read("task.json")
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """What came out of the run; empty until it has ended."""
+        results = self._read("results.json")
+        for name in ("scores", "test_scores", "residuals"):
+            if name in results:
+                results[name] = unspell(results[name])
+        for row in results.get("per_class") or []:
+            # A class may well be called NaN: its name stays what it is.
+            row.update({key: unspell(row[key]) for key in row if key != "name"})
+        return results
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl, without a last one that a crash cut short."""
+        return read_metrics(self.path / "metrics.jsonl")
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of the checkpoints; it need not exist yet."""
+        return self.path / "checkpoints"
+
+    @property
+    def status(self) -> str:
+        """How the run ended, or `unfinished`."""
+        return str(self.results.get("status", UNFINISHED))
+
+    def write_data(self, facts: Mapping[str, Any]) -> None:
+        """Store facts about the data, as plain data."""
+        write_json(self.path / "data.json", facts)
+
+    def write_task(self, state: Mapping[str, Any]) -> None:
+        """Store what `Task.state` returned."""
+        write_json(self.path / "task.json", state)
+
+    def write_results(self, results: Mapping[str, Any]) -> None:
+        """Store what came out of the run."""
+        write_json(self.path / "results.json", results)
+
+    def log(self) -> MetricsLog:
+        """The run's log, open for appending."""
+        return MetricsLog(self.path / "metrics.jsonl")
+
+    def sinks(self) -> list[Callable[[StepRecord | EvalRecord], None]]:
+        """What `fit` hands its records to: the log. Of many ranks only the main one writes."""
+        return [self.log()] if ranks.is_main() else []
+
+    @classmethod
+    def find(cls, folder: Path | str) -> list[RunSummary]:
+        """Every run in or below `folder`, by path. A damaged run is listed as `unreadable`.
+
+        Raises `RunError` if `folder` is no folder.
+        """
+        folder = Path(folder).expanduser()
+        if not folder.is_dir():
+            raise RunError(f"no folder {folder}: name the folder that your runs are in")
+        return [summarize(path) for path in sorted(_runs_below(folder))]
+
+    def _read(self, name: str) -> dict[str, Any]:
+        path = self.path / name
+        return read_json(path) if path.exists() else {}
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSummary:
+    """One line of `trueloop runs`."""
+
+    path: Path
+    status: str
+    task: str | None = None
+    monitor: str | None = None
+    score: float | None = None
+    """The best value of the monitored score."""
+    epochs: int | None = None
+    """Epochs done."""
+    updates: int | None = None
+    seconds: float | None = None
+    started: str | None = None
+    """ISO 8601, UTC."""
+    problem: str | None = None
+    """Why the run is unreadable."""
+
+
+def summarize(path: Path) -> RunSummary:
+    """What a list of runs shows of the run at `path`; never raises for a damaged one."""
+    try:
+        run = Run(path)
+        results, lines = run.results, []
+        if not results:
+            lines = run.metrics()
+        monitor = results.get("monitor") or run.option("monitor")
+        last = lines[-1] if lines else {}
+        evals = [line for line in lines if line["kind"] == "eval"]
+        return RunSummary(
+            path=path,
+            status=run.status,
+            task=results.get("task") or run.option("task"),
+            monitor=monitor,
+            score=(results.get("scores") or best_eval(evals, monitor) or {}).get(monitor),
+            epochs=results.get("epochs", len(evals)),
+            updates=results.get("updates", last.get("update")),
+            seconds=results.get("seconds", last.get("time")),
+            started=run.environment.get("started"),
+        )
+    except (RunError, TypeError, KeyError, AttributeError) as error:
+        # Valid JSON of the wrong shape is damage as well; a list of runs must survive either.
+        return RunSummary(path=path, status=UNREADABLE, problem=str(error))
+
+
+def best_eval(evals: list[dict[str, Any]], monitor: str | None) -> dict[str, Any] | None:
+    """The evaluation with the best finite `monitor`, the earliest of equals; None without one."""
+    if monitor is None:
+        return None
+    sign = -1.0 if direction(monitor) == "max" else 1.0
+    scored = [line for line in evals if np.isfinite(line.get(monitor, np.nan))]
+    return min(scored, key=lambda line: sign * line[monitor], default=None)
+
+
+def is_run(path: Path) -> bool:
+    """Whether there is a run at `path`."""
+    try:
+        return (path / CONFIG).is_file()
+    except OSError:
+        return False
+
+
+def _make(path: Path) -> None:
+    try:
+        if path.is_dir():
+            if is_run(path):
+                raise RunError(
+                    f"{path} already holds a run: choose another directory, "
+                    f"or go on with it: trueloop resume {path}"
+                )
+            if any(path.iterdir()):
+                raise RunError(f"{path} exists and is not empty: choose another run directory")
+        elif path.exists():
+            raise RunError(f"{path} is a file, not a run directory: choose another name")
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise RunError(
+            f"cannot create the run directory {path} ({reason}): choose a path that can be written"
+        ) from None
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise RunError(f"the run directory {path} cannot be written: choose another one")
+
+
+def _no_run(path: Path) -> str:
+    """Why `path` is no run, and which one may have been meant."""
+    if path.is_dir():
+        inside = sorted(_runs_below(path))
+        if inside:
+            listed = ", ".join(str(found) for found in inside[:3])
+            more = ", …" if len(inside) > 3 else ""
+            return f"{path} is no run but holds some: name one of them ({listed}{more})"
+        what = f"{path} is no run directory (it has no {CONFIG})"
+    elif path.exists():
+        what = f"{path} is a file, not a run directory"
+    else:
+        what = f"no run at {path}"
+    try:
+        names = [found.name for found in path.parent.iterdir() if is_run(found)]
+    except OSError:
+        names = []
+    hint = nearest(path.name, names) or "name a directory that `trueloop train --run` made"
+    return f"{what}: {hint}"
+
+
+def _runs_below(folder: Path) -> Iterator[Path]:
+    """Folders that look like runs of ours: a config.json alone may be any program's."""
+    for root, folders, names in os.walk(folder):
+        beside = {"environment.json", "metrics.jsonl", "results.json"}
+        if CONFIG in names and beside.intersection(names):
+            yield Path(root)
+            folders.clear()
+        else:
+            folders[:] = [name for name in folders if not name.startswith(".")]
+
+
+def _search(config: Mapping[str, Any], name: str, default: Any) -> Any:
+    if name in config:
+        return config[name]
+    for value in config.values():
+        if isinstance(value, Mapping):
+            found = _search(value, name, default)
+            if found is not default:
+                return found
+    return default

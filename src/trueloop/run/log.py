@@ -1,0 +1,234 @@
+"""The run's log: metrics.jsonl, one JSON object a line.
+
+    {"kind":"update","epoch":0,"batch":31,"update":32,"loss":0.9,"grad_norm":1.2,"lr":0.001,
+     "samples":64,"skipped":false,"time":0.21}
+    {"kind":"eval","epoch":0,"update":32,"train_loss":0.9,"val_loss":0.8,"time":0.25,"seconds":0.01}
+
+Epochs and batches count from 0; `time` is in seconds of this run's life so far: a resumed run goes
+on counting where its log ended. NaN and the infinities are the strings "NaN", "Infinity" and
+"-Infinity".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from trueloop.checkpoint import cannot_write, write_atomic
+from trueloop.errors import ConfigError, RunError
+from trueloop.records import EvalRecord, StepRecord
+from trueloop.run.files import spell, unspell
+
+# Records held before their tensors are read: one wait for the device in so many updates.
+_BULK = 256
+
+
+class MetricsLog:
+    """A sink for `StepRecord` and `EvalRecord` that never makes a step wait for the device.
+
+    Records are kept as they come and their tensors read many at once: when `256` have gathered,
+    when `flush_seconds` have passed, at an evaluation, and at `flush` or `close`. Of the step
+    records only those that end a window are logged (`updated` or `skipped`).
+
+    Raises `RunError` when the file cannot be opened or written.
+    """
+
+    def __init__(
+        self, path: Path | str, *, every_updates: int = 1, flush_seconds: float = 2.0
+    ) -> None:
+        """Open the log at `path`, or go on with the one that is there.
+
+        `every_updates=k` logs updates 1, k + 1, 2k + 1, …; evaluations and skipped updates are
+        always logged.
+        """
+        if every_updates < 1:
+            raise ConfigError(f"every_updates is {every_updates}: write 1 or more")
+        self.path = Path(path)
+        self.every_updates = every_updates
+        self.flush_seconds = flush_seconds
+        self._waiting: list[tuple[StepRecord, float]] = []
+        self._open()
+
+    def _open(self) -> None:
+        try:
+            self._file = self.path.open("ab")
+            earlier = _mend(self.path)
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
+        self._began = time.perf_counter() - earlier
+        self._due = time.perf_counter() + self.flush_seconds
+
+    def __call__(self, record: StepRecord | EvalRecord) -> None:
+        now = time.perf_counter()
+        if isinstance(record, StepRecord):
+            chosen = record.skipped or (
+                record.updated and (record.update - 1) % self.every_updates == 0
+            )
+            if chosen:
+                self._waiting.append((record, now - self._began))
+                if len(self._waiting) >= _BULK or now >= self._due:
+                    self.flush()
+        else:
+            self._write([*self._drain(), _eval_line(record, now - self._began)])
+
+    def flush(self) -> None:
+        """Write what is waiting. A checkpoint calls this first, so that the log reaches as far."""
+        self._write(self._drain())
+
+    def length(self) -> int:
+        """Bytes in the file, with all that was waiting written and forced to the disk."""
+        self.flush()
+        os.fsync(self._file.fileno())
+        return self.path.stat().st_size
+
+    def truncate(self, update: int, epoch: int, batch: int | None = None) -> None:
+        """Drop what was logged after a checkpoint's position, so that a resumed run goes on there.
+
+        `update` updates had been applied, and the next batch to train on is number `batch` of
+        epoch `epoch` (both from 0); evaluations of that epoch and later ones are dropped. Without
+        `batch`, an update skipped just after the checkpoint cannot be told from one just before
+        it, and both are kept.
+        """
+        self.close()
+        kept = [
+            raw
+            for raw, line in _lines(self.path)
+            if _is_before(line, update=update, epoch=epoch, batch=batch)
+        ]
+        write_atomic(self.path, b"".join(raw + b"\n" for raw in kept))
+        self._open()
+
+    def close(self) -> None:
+        """Write what is waiting and close the file. Closing twice is fine."""
+        if not self._file.closed:
+            self.flush()
+            self._file.close()
+
+    def __enter__(self) -> MetricsLog:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _drain(self) -> list[str]:
+        waiting, self._waiting = self._waiting, []
+        self._due = time.perf_counter() + self.flush_seconds
+        losses = _read([record.loss for record, _ in waiting])
+        norms = iter(_read([r.grad_norm for r, _ in waiting if r.grad_norm is not None]))
+        return [
+            _update_line(record, loss, None if record.grad_norm is None else next(norms), at)
+            for (record, at), loss in zip(waiting, losses, strict=True)
+        ]
+
+    def _write(self, lines: list[str]) -> None:
+        try:
+            self._file.write("".join(lines).encode())
+            self._file.flush()
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """Every line of the log at `path`; empty if there is none yet.
+
+    A last line that a crash cut short is left out; any other corrupt line raises `RunError`.
+    """
+    if not path.exists():
+        return []
+    return [unspell(line) for _, line in _lines(path)]
+
+
+def _lines(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
+    """The lines as bytes and parsed, without a torn last one."""
+    try:
+        raw = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise RunError(f"cannot read {path} ({error.strerror}): check its permissions") from None
+    raw.pop()  # empty, or torn: a line is whole when its newline is there
+    lines = []
+    for number, text in enumerate(raw, start=1):
+        try:
+            line = json.loads(text)
+        except ValueError:
+            line = None
+        if isinstance(line, dict) and line.get("kind") in ("update", "eval"):
+            lines.append((text, line))
+        else:
+            raise RunError(f"{path} is corrupt in line {number}: delete that line and try again")
+    return lines
+
+
+def _mend(path: Path) -> float:
+    """Cut off a torn last line, so that what is appended starts a line of its own.
+
+    Returns the time of the last whole line, in seconds; 0 if there is none.
+    """
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        start = max(0, size - 65536)
+        file.seek(start)
+        tail = file.read()
+        whole = tail[: tail.rfind(b"\n") + 1]
+        if len(whole) < len(tail):
+            file.truncate(start + len(whole))
+    last = whole.rstrip(b"\n").rpartition(b"\n")[2]
+    try:
+        return float(json.loads(last)["time"])
+    except (ValueError, KeyError, TypeError):
+        return 0.0
+
+
+def _is_before(line: dict[str, Any], *, update: int, epoch: int, batch: int | None) -> bool:
+    if line["kind"] == "eval":
+        if line["epoch"] is None:
+            return line["update"] is None or line["update"] <= update
+        return bool(line["epoch"] < epoch)
+    if batch is not None and (line["epoch"], line["batch"]) >= (epoch, batch):
+        return False
+    return bool(line["update"] <= update)
+
+
+def _read(tensors: Sequence[Tensor]) -> list[float]:
+    """The values of many scalars for one wait."""
+    if not tensors:
+        return []
+    values: list[float] = torch.stack(list(tensors)).tolist()
+    return values
+
+
+def _update_line(record: StepRecord, loss: float, norm: float | None, at: float) -> str:
+    # Written out by hand, being by far the most frequent line: five times the speed of json.dumps.
+    return (
+        f'{{"kind":"update","epoch":{record.epoch},"batch":{record.batch}'
+        f',"update":{record.update},"loss":{_number(loss)},"grad_norm":{_number(norm)}'
+        f',"lr":{_number(record.lr)},"samples":{record.samples}'
+        f',"skipped":{"true" if record.skipped else "false"},"time":{at:.4f}}}\n'
+    )
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "null"
+    text = spell(value)
+    return f'"{text}"' if isinstance(text, str) else repr(float(text))
+
+
+def _eval_line(record: EvalRecord, at: float) -> str:
+    line: dict[str, Any] = {"kind": "eval", "epoch": record.epoch, "update": record.update}
+    line.update({name: spell(float(score)) for name, score in record.scores.items()})
+    line["time"] = round(at, 4)
+    line["seconds"] = round(record.seconds, 4)
+    return json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n"

@@ -1,0 +1,388 @@
+"""The run's report: one page that opens without a network, made from the run directory alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trueloop.run import charts
+from trueloop.run.charts import Curves
+from trueloop.run.directory import UNFINISHED, Run, best_eval
+from trueloop.run.page import Chart, Section, flatten, publish, when
+from trueloop.run.verdict import overfitting
+from trueloop.run.wording import capital, duration, number, percent, score_name, split_of
+
+_TABLE_CLASSES = 20
+"""A confusion matrix of more classes is drawn as a heat map, and its table left to the machine."""
+_MAP_CLASSES = 200
+_LONG_TABLE = 30
+_TELLING = ("accuracy", "r2")
+_TONES = {"not overfitting": "good", "overfitting": "warn", "unstable": "warn", "diverged": "bad"}
+
+
+def write_report(run: Run) -> Path:
+    """Write report.html, and the script for its charts beside it; returns the page's path.
+
+    Reads nothing but the run directory, and takes what is there: a run that is still going, was
+    interrupted, or has no validation gets the parts that it has. Raises `RunError` if a file of
+    the run is corrupt or the page cannot be written.
+    """
+    lines = run.metrics()
+    results = run.results
+    curves = Curves(lines)
+    sections = _sections(run, results, curves)
+    confusion = _confusion(results)
+    drawn = [chart for section in sections for chart in section.charts]
+    if confusion and confusion["chart"]:
+        drawn.append(confusion["chart"])
+    context = {
+        "name": run.name,
+        "subtitle": _subtitle(run, results),
+        "result": _result(run, results, curves),
+        "sections": sections,
+        "figures": {chart.name: chart.figure for chart in drawn},
+        "confusion": confusion,
+        "per_class": _per_class(results),
+        "long_table": _LONG_TABLE,
+        "pictures": _pictures(run, results),
+        "tables": _tables(run),
+    }
+    page = run.path / "report.html"
+    publish(page, "report.html.j2", context)
+    return page
+
+
+def _subtitle(run: Run, results: Mapping[str, Any]) -> list[str]:
+    task = results.get("task") or run.option("task")
+    parts = [f"task {task}"] if task else []
+    started = run.environment.get("started")
+    if started:
+        parts.append(when(started))
+    return parts
+
+
+def _result(run: Run, results: dict[str, Any], curves: Curves) -> dict[str, Any]:
+    """The top of the page: the score, how it ended, the facts, and the word on overfitting."""
+    monitor = monitored(run, results, curves)
+    epoch, scores = best_epoch(results, curves, monitor)
+    status, sentence = overfitting(curves.evals)
+    shown = headline(scores, monitor)
+    return {
+        "value": number(scores.get(shown or "")),
+        "label": score_name(shown) if shown else "no score yet:",
+        "where": _where(run, results, curves, epoch) + _chosen_by(shown, monitor),
+        "good_end": run.status in ("finished", "stopped early"),
+        "facts": _facts(run, results, curves),
+        "scores": _score_table(scores, results.get("test_scores"), shown),
+        "epoch": None if epoch is None else epoch + 1,
+        "overfitting": {
+            "title": capital(status),
+            "sentence": sentence,
+            "tone": _TONES.get(status, ""),
+        },
+        "notes": _notes(run, curves),
+    }
+
+
+def monitored(run: Run, results: Mapping[str, Any], curves: Curves) -> str | None:
+    """The score that chose the best epoch, or the one that would have."""
+    names = curves.scores()
+    for name in (results.get("monitor"), run.option("monitor"), "val_loss", "train_loss"):
+        if name and (name in names or name in (results.get("scores") or {})):
+            return str(name)
+    return None
+
+
+def headline(scores: Mapping[str, float], monitor: str | None) -> str | None:
+    """The score that the page opens with: the monitored one, or, if that is a loss, the accuracy
+    or R² of the same epoch, which says more."""
+    if monitor is None or split_of(monitor)[1] != "loss":
+        return monitor
+    split = split_of(monitor)[0]
+    return next((name for b in _TELLING if (name := f"{split}_{b}") in scores), monitor)
+
+
+def best_epoch(
+    results: Mapping[str, Any], curves: Curves, monitor: str | None
+) -> tuple[int | None, dict[str, float]]:
+    """The best epoch, from 0, and its scores: those of the results, or else of the log."""
+    line = best_eval(curves.evals, monitor) or {}
+    epoch = results.get("best_epoch")
+    scores = results.get("scores") or {name: line[name] for name in curves.scores() if name in line}
+    return (line.get("epoch") if epoch is None else epoch), scores
+
+
+def _chosen_by(shown: str | None, monitor: str | None) -> str:
+    """Why the score is from that epoch, where it is not the one that chose it."""
+    if shown is None or monitor is None or shown == monitor:
+        return ""
+    return f" (lowest {score_name(monitor)})"
+
+
+def _where(run: Run, results: Mapping[str, Any], curves: Curves, epoch: int | None) -> str:
+    done = results.get("epochs", len(curves.evals))
+    planned = run.option("epochs")
+    planned = planned if isinstance(planned, int) else done
+    if not done:
+        return "the first epoch is not complete"
+    if epoch is None:
+        return f"{done} of {planned} epochs done"
+    where = f"at epoch {epoch + 1} of {planned}"
+    return where if done >= planned else f"{where}; {done} {'was' if done == 1 else 'were'} trained"
+
+
+def _facts(run: Run, results: Mapping[str, Any], curves: Curves) -> list[tuple[str, str]]:
+    last = (curves.updates or curves.evals or [{}])[-1]
+    seconds = results.get("seconds", last.get("time"))
+    speed = samples_per_second(curves)
+    updates = results.get("updates", last.get("update"))
+    parameters = results.get("parameters")
+    facts = [
+        ("Status", run.status),
+        ("Wall time", duration(seconds)),
+        ("Samples per second", "–" if speed is None else f"{speed:,.0f}"),
+        ("Updates", "–" if updates is None else f"{updates:,}"),
+        ("Parameters", "–" if parameters is None else f"{parameters:,}"),
+        ("Device", _device(run.environment.get("device"))),
+    ]
+    return [(name, text) for name, text in facts if text != "–"]
+
+
+def _device(facts: Any) -> str:
+    """The device in a few words: an accelerator by its name, a CPU by its threads."""
+    if not isinstance(facts, Mapping) or "device" not in facts:
+        return str(facts or "–")
+    if facts["device"] != "cpu":
+        return str(facts.get("name") or facts["device"])
+    threads = facts.get("threads")
+    return f"CPU, {threads} thread{'s' if threads != 1 else ''}" if threads else "CPU"
+
+
+def samples_per_second(curves: Curves) -> float | None:
+    """The training speed; None if no epoch has two logged updates.
+
+    An epoch counts from its first logged update (start-up and pictures lie before it) to where its
+    evaluation starts, by when the device has done its work. Where not every update is logged,
+    those between count as large as the next one that is.
+    """
+    samples = seconds = 0.0
+    first: dict[str, Any] | None = None
+    last: dict[str, Any] = {}
+    for line in [*curves.lines, {"kind": "end"}]:
+        if line["kind"] == "update":
+            if first is None:
+                first = line
+            else:
+                samples += line["samples"] * max(1, line["update"] - last["update"])
+            last = line
+        elif first is not None:
+            if last is not first:
+                until = line["time"] - line["seconds"] if line["kind"] == "eval" else last["time"]
+                seconds += until - first["time"]
+            first = None
+    return samples / seconds if samples and seconds > 0 else None
+
+
+def _score_table(
+    scores: Mapping[str, float], test: Mapping[str, float] | None, shown: str | None
+) -> dict[str, Any]:
+    """Scores by metric (rows) and split (columns); columns without a value are left out."""
+    table: dict[str, dict[str, float]] = {}
+    named = {**{k: v for k, v in scores.items() if split_of(k)[0]}}
+    for name, value in (test or {}).items():
+        named[f"test_{name.removeprefix('test_')}"] = value
+    for name, value in named.items():
+        split, bare = split_of(name)
+        table.setdefault(bare, {})[split or ""] = value
+    splits = [s for s in ("train", "val", "test") if any(s in row for row in table.values())]
+    heads = {"train": "training", "val": "validation", "test": "test"}
+    rows = [
+        {
+            "name": score_name(bare),
+            "cells": [number(row.get(split)) for split in splits],
+            "shown": bare == split_of(shown or "")[1],
+        }
+        for bare, row in table.items()
+    ]
+    return {"heads": [heads[split] for split in splits], "rows": rows}
+
+
+def _notes(run: Run, curves: Curves) -> list[str]:
+    """What a reader of the result must know: an odd end, skipped updates, NaN."""
+    notes = []
+    if run.status == UNFINISHED:
+        notes.append("This run has not written its results: it is still going, or was killed.")
+    elif run.status == "failed":
+        error = run.results.get("error")
+        notes.append(f"The run failed{f': {error}' if error else ''}.")
+    skipped = sum(line["skipped"] for line in curves.updates)
+    if skipped:
+        share = percent(skipped / len(curves.updates))
+        what = f"{skipped:,} update{'s were' if skipped > 1 else ' was'} skipped"
+        notes.append(f"{what} for a gradient that was not finite ({share} of those logged).")
+    return notes
+
+
+def _sections(run: Run, results: Mapping[str, Any], curves: Curves) -> list[Section]:
+    sections = []
+    monitor = monitored(run, results, curves)
+    best = best_epoch(results, curves, monitor)[0]
+    learning = Section("Curves")
+    rising = set()
+    loss = charts.loss(curves)
+    if loss is not None:
+        learning.charts.append(Chart("loss", "Loss", loss))
+    for k, (title, figure, rises) in enumerate(charts.scores(curves)):
+        learning.charts.append(Chart(f"scores-{k}", capital(title), figure))
+        if rises:
+            rising.add(f"scores-{k}")
+    if best is not None and len(curves.evals) > 1:
+        for chart in learning.charts:
+            charts.mark_epoch(chart.figure, best, "best", top=chart.name not in rising)
+    optimization = Section("Optimization", _optimization(run, curves))
+    residuals = Section("Residuals", *_residuals(results))
+    for section in (learning, optimization, residuals):
+        if section.charts:
+            sections.append(section)
+            section.charts[-1].wide = len(section.charts) % 2 == 1
+    return sections
+
+
+def _optimization(run: Run, curves: Curves) -> list[Chart]:
+    found = []
+    rate = charts.learning_rate(curves)
+    if rate is not None:
+        found.append(Chart("learning-rate", "Learning rate", rate))
+    clip = run.option("clip_norm")
+    clip = float(clip) if isinstance(clip, (int, float)) and not isinstance(clip, bool) else None
+    norm = charts.gradient_norm(curves, clip)
+    if norm is not None:
+        share = charts.clipped_share(curves, clip)
+        note = "No clipping by norm." if clip is None else ""
+        if share is not None:
+            note = f"{capital(percent(share))} of the updates were clipped to {clip:g}."
+        found.append(Chart("gradient-norm", "Gradient norm before clipping", norm, note))
+    return found
+
+
+def _residuals(results: Mapping[str, Any]) -> tuple[list[Chart], str]:
+    residuals = results.get("residuals") or {}
+    target = np.asarray(residuals.get("target", []), dtype=np.float64)
+    prediction = np.asarray(residuals.get("prediction", []), dtype=np.float64)
+    finite = np.isfinite(target) & np.isfinite(prediction)
+    target, prediction = target[finite], prediction[finite]
+    if len(target) < 2:
+        return [], ""
+    histogram, beyond = charts.residual_histogram(prediction - target)
+    error = prediction - target
+    note = (
+        f"{len(target):,} validation samples: mean error {number(float(error.mean()))}, "
+        f"median absolute error {number(float(np.median(np.abs(error))))}."
+    )
+    outside = f"{beyond:,} lie beyond the ends of the chart." if beyond else ""
+    scatter = charts.predicted_against_true(target, prediction)
+    return [
+        Chart("predicted", "Predicted against true", scatter, "Exact ones lie on the line."),
+        Chart("residuals", "Distribution of the residuals", histogram, outside),
+    ], note
+
+
+def _confusion(results: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The matrix as a table of shaded cells, or as a heat map; and the most frequent mix-ups."""
+    matrix = results.get("confusion")
+    if not matrix:
+        return None
+    names = class_names(results, len(matrix))
+    rows = []
+    for k, row in enumerate(matrix):
+        total = sum(row)
+        shares = [count / total if total else 0.0 for count in row]
+        cells = [_cell(count, shares[j], j == k) for j, count in enumerate(row)]
+        rows.append({"name": names[k], "cells": cells})
+    chart = None
+    if _TABLE_CLASSES < len(matrix) <= _MAP_CLASSES:
+        chart = Chart("confusion", "Confusion matrix", charts.confusion(matrix, names), wide=True)
+    return {
+        "names": names,
+        "rows": rows if len(matrix) <= _TABLE_CLASSES else [],
+        "chart": chart,
+        "upright": len(names) > 6 and max(map(len, names)) > 5,
+        "pairs": _mixed_up(matrix, names) if len(matrix) > 2 else [],
+    }
+
+
+def _cell(count: float, share: float, hit: bool) -> dict[str, str]:
+    """A cell of the matrix: blue where the prediction hits, orange where it misses."""
+    look = ["hit"] * hit + ["dark"] * (share > 0.45) + ["none"] * (count == 0)
+    # Misses are rare: a root makes 1% visible without making 20% shout.
+    shade = 85 * (share if hit else share**0.5)
+    return {
+        "count": f"{int(count):,}",
+        "text": percent(share),
+        "look": " ".join(look),
+        "shade": f"{shade:.0f}",
+    }
+
+
+def _per_class(results: Mapping[str, Any]) -> list[dict[str, str]]:
+    return [
+        {
+            "name": str(row["name"]),
+            **{key: number(row.get(key)) for key in ("precision", "recall", "f1")},
+            "support": f"{row['support']:,.0f}" if row.get("support") is not None else "–",
+        }
+        for row in results.get("per_class") or []
+    ]
+
+
+def class_names(results: Mapping[str, Any], count: int) -> list[str]:
+    """The classes' names; their numbers if there are none that fit."""
+    names = results.get("classes")
+    return (
+        [str(n) for n in names] if names and len(names) == count else list(map(str, range(count)))
+    )
+
+
+def _mixed_up(matrix: Sequence[Sequence[int]], names: Sequence[str]) -> list[dict[str, str]]:
+    """The five most frequent confusions."""
+    found = [
+        (count, i, j)
+        for i, row in enumerate(matrix)
+        for j, count in enumerate(row)
+        if i != j and count
+    ]
+    found.sort(key=lambda pair: -pair[0])
+    return [
+        {
+            "count": f"{int(count):,}",
+            "true": names[i],
+            "predicted": names[j],
+            "share": percent(count / sum(matrix[i])),
+        }
+        for count, i, j in found[:5]
+    ]
+
+
+def _pictures(run: Run, results: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The pictures that are really there: only files below the run directory are linked."""
+    root = run.path.resolve()
+    found = []
+    for entry in results.get("pictures") or []:
+        path = (root / entry["file"]).resolve()
+        if path.is_relative_to(root) and path.is_file():
+            still = entry.get("still")
+            words = {"title": entry.get("title", ""), "caption": entry.get("caption", "")}
+            found.append({"file": entry["file"], **words, "still": still or ""})
+    return found
+
+
+def _tables(run: Run) -> list[dict[str, Any]]:
+    tables = [
+        ("Configuration", run.config),
+        ("Data", run.data),
+        ("Environment", run.environment),
+    ]
+    return [{"title": t, "rows": flatten(facts)} for t, facts in tables if facts]
