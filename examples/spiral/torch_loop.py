@@ -17,7 +17,7 @@ criterion = nn.CrossEntropyLoss()
 optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
 scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=EPOCHS * len(train))
 
-for epoch in range(EPOCHS):
+for _ in range(EPOCHS):
     model.train()
     for inputs, targets in train:
         optimizer.zero_grad(set_to_none=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -77,6 +77,8 @@ class Unseen:
     """Anything that `Feed` takes and yields a batch of model inputs."""
     names: dict[str, list[Any]]
     """Columns that identify the rows, in order: {"row": [1, 2, …]} or {"file": […]}."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """What was skipped, as asked, and why."""
 
 
 class Task:
@@ -89,7 +91,9 @@ class Task:
     """
 
     kind: str = "multiclass"
-    recipe: ClassVar[Recipe] = Recipe()
+    recipe: Recipe = Recipe()
+    """The class's own is the default; `splits` may set one for the instance that suits the data,
+    over which the user's own choices then go."""
     classes: list[str] | None = None
     """Names of the classes in the order of the model's outputs; None for regression."""
 
@@ -133,7 +137,9 @@ class Task:
 
     def read(self, path: Path) -> Any:
         """Labelled data at `path`, prepared as in training, for `trueloop evaluate --data`."""
-        raise ConfigError(f"task {type(self).__name__} cannot read other data: it defines no read()")
+        raise ConfigError(
+            f"task {type(self).__name__} cannot read other data: it defines no read()"
+        )
 
     def unseen(self, path: Path) -> Unseen:
         """Unlabelled data at `path`, prepared as in training, for `trueloop predict`."""
@@ -166,7 +172,8 @@ class Task:
     def after_epoch(self, model: nn.Module, epoch: int, album: Album) -> None:
         """Called in eval mode, without gradients, after each epoch: e.g. one frame of a film."""
 
-    def pictures(self, model: nn.Module, splits: Splits, outputs: Tensor, targets: Tensor,
-                 album: Album) -> None:
+    def pictures(
+        self, model: nn.Module, splits: Splits, outputs: Tensor, targets: Tensor, album: Album
+    ) -> None:
         """Called once at the end, in eval mode, with the best model's outputs on `splits.val`, in
         the split's own order."""

@@ -1,0 +1,265 @@
+"""Image files as uint8 arrays of one size; Pillow decodes."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from trueloop.errors import DataError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    Pixels = npt.NDArray[np.uint8]
+
+KEPT = 64
+"""Images that are all of one size up to this many pixels a side are kept as they are."""
+SMALLEST, LARGEST = 32, 128
+"""Otherwise the images are made square, of their usual size within these bounds."""
+_LEAST_SIDE = 8
+_SAMPLE = 256
+_CHUNK = 64
+_WORTH_A_BAR = 2000
+
+
+@dataclass(frozen=True)
+class Form:
+    """What every image becomes."""
+
+    channels: int
+    """1 for grey, 3 for colour."""
+    height: int
+    width: int
+
+    @property
+    def bytes(self) -> int:
+        return self.channels * self.height * self.width
+
+
+class BrokenImageError(Exception):
+    """The file is no image that can be decoded; the message says why in a few words."""
+
+
+def decode(path: Path, form: Form) -> Pixels:
+    """The image at `path` as uint8 (channels, height, width). Raises `BrokenImageError`.
+
+    Turned as its EXIF orientation says, laid on white where it is transparent, scaled to cover
+    `form` and cut to it around the middle. Of an animation it is the
+    first frame, of 16 bits the upper 8.
+    """
+    from PIL import Image, ImageOps
+
+    with _opened(path) as image:
+        # A JPEG can be decoded at a half, a quarter or an eighth of its size, which is faster.
+        image.draft(image.mode, (2 * form.width, 2 * form.height))
+        flat = _flat(ImageOps.exif_transpose(image), form.channels)
+    if flat.size != (form.width, form.height):
+        flat = ImageOps.fit(flat, (form.width, form.height), Image.Resampling.BICUBIC)
+    pixels = np.asarray(flat)
+    return pixels[None] if form.channels == 1 else pixels.transpose(2, 0, 1)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Image]:
+    """Pillow's image, with whatever goes wrong while it is used as a `BrokenImageError`."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        content = path.read_bytes()
+        if not content:
+            raise BrokenImageError("an empty file")
+        with Image.open(io.BytesIO(content)) as image:
+            _refuse_bomb(image)
+            yield image
+    except BrokenImageError:
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise BrokenImageError("an image bomb, far too many pixels") from None
+    except UnidentifiedImageError:
+        raise BrokenImageError("no image in a format that Pillow knows") from None
+    except Exception as error:
+        # On damaged bytes Pillow's decoders raise anything: OSError, SyntaxError, struct.error, …
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise BrokenImageError(reason) from None
+
+
+def _refuse_bomb(image: Image) -> None:
+    """By the header alone, before a pixel is decoded. Pillow itself only warns up to twice the
+    limit."""
+    from PIL import Image
+
+    limit = Image.MAX_IMAGE_PIXELS
+    if limit is not None and image.width * image.height > limit:
+        raise BrokenImageError(f"an image bomb of {image.width}×{image.height} pixels")
+
+
+@contextmanager
+def quiet_about_bombs() -> Iterator[None]:
+    """Without Pillow's warning about large images, which are refused here anyway."""
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        yield
+
+
+def _flat(image: Image, channels: int) -> Image:
+    """The image with 8 bits per channel, grey or RGB, without transparency."""
+    from PIL import Image
+
+    if image.mode == "I" or image.mode.startswith("I;16"):
+        wide = np.asarray(image).astype(np.int64)
+        image = Image.fromarray((wide.clip(0, 65535) >> 8).astype(np.uint8))
+    if image.mode in ("LA", "PA", "La", "RGBA", "RGBa") or "transparency" in image.info:
+        coloured = image.convert("RGBA")
+        image = Image.new("RGBA", image.size, (255, 255, 255, 255))
+        image.alpha_composite(coloured)
+    return image.convert("L" if channels == 1 else "RGB")
+
+
+def choose_form(paths: list[Path], size: int | None) -> Form:
+    """A form that suits the images, by a look at up to 256 of them; `size` makes it square.
+
+    Grey if they all are, also where they are stored with three equal channels. Raises `DataError`
+    if none of them can be read.
+    """
+    step = max(1, len(paths) // _SAMPLE)
+    found = []
+    for path in paths[::step]:
+        try:
+            found.append(_look(path))
+        except BrokenImageError as error:
+            broken = f"{path}: {error}"
+    if not found:
+        raise DataError(f"none of the images can be read (the last one was {broken}): check --data")
+    channels = 1 if all(grey for _, _, grey in found) else 3
+    sizes = {(height, width) for height, width, _ in found}
+    height, width = next(iter(sizes))
+    if size is not None:
+        return Form(channels, size, size)
+    if len(sizes) == 1 and min(height, width) >= _LEAST_SIDE and max(height, width) <= KEPT:
+        return Form(channels, height, width)
+    usual = int(np.median([min(height, width) for height, width, _ in found]))
+    side = min(max(usual, SMALLEST), LARGEST) // 8 * 8
+    return Form(channels, side, side)
+
+
+def _look(path: Path) -> tuple[int, int, bool]:
+    """Height and width of the upright image, and whether it is grey."""
+    from PIL import ImageOps
+
+    with quiet_about_bombs(), _opened(path) as image:
+        width, height = image.size
+        # 5 to 8 are the orientations that lie on their side.
+        if image.getexif().get(0x0112, 1) >= 5:
+            width, height = height, width
+        image.draft(image.mode, (KEPT, KEPT))
+        image = ImageOps.exif_transpose(image)
+        pixels = np.asarray(_flat(image, 3))
+    grey = bool((pixels == pixels[:, :, :1]).all())
+    return height, width, grey
+
+
+def decode_all(paths: list[Path], form: Form, *, what: str) -> tuple[Tensor, dict[int, str]]:
+    """All images as uint8 (N, channels, height, width), and the reasons of those that are broken.
+
+    The rows of broken images are not set. Threads suffice: Pillow works without Python's lock.
+    """
+    images = np.zeros((len(paths), form.channels, form.height, form.width), dtype=np.uint8)
+    broken: dict[int, str] = {}
+
+    def decode_some(start: int) -> int:
+        stop = min(start + _CHUNK, len(paths))
+        for k in range(start, stop):
+            try:
+                images[k] = decode(paths[k], form)
+            except BrokenImageError as error:
+                broken[k] = str(error)
+        return stop - start
+
+    _in_threads(decode_some, range(0, len(paths), _CHUNK), total=len(paths), what=what)
+    return torch.from_numpy(images), dict(sorted(broken.items()))
+
+
+def find_broken(paths: list[Path], form: Form, *, what: str) -> dict[int, str]:
+    """The reasons of the images that are broken, by position; each is decoded and let go."""
+    broken: dict[int, str] = {}
+
+    def try_some(start: int) -> int:
+        stop = min(start + _CHUNK, len(paths))
+        for k in range(start, stop):
+            try:
+                decode(paths[k], form)
+            except BrokenImageError as error:
+                broken[k] = str(error)
+        return stop - start
+
+    _in_threads(try_some, range(0, len(paths), _CHUNK), total=len(paths), what=what)
+    return dict(sorted(broken.items()))
+
+
+def _in_threads(work: Callable[[int], int], starts: range, *, total: int, what: str) -> None:
+    """`work` for each start, with a progress bar on a terminal if there is much to do."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    show = console.is_terminal and total >= _WORTH_A_BAR
+    with (
+        quiet_about_bombs(),
+        ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool,
+        Progress(console=console, transient=True, disable=not show) as progress,
+    ):
+        bar = progress.add_task(what, total=total)
+        for done in pool.map(work, starts):
+            progress.advance(bar, done)
+
+
+class ImageFiles(Dataset[Any]):
+    """Images that are decoded when asked for, for data that do not fit into memory.
+
+    Items are (uint8 (channels, height, width), class index), or the image alone without `labels`.
+    Raises `DataError` for a broken file.
+    """
+
+    def __init__(self, paths: list[Path], labels: list[int] | None, form: Form) -> None:
+        self.paths = paths
+        self.labels = labels
+        self.form = form
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> Any:
+        image = self._image(index)
+        return image if self.labels is None else (image, self.labels[index])
+
+    def _image(self, index: int) -> Tensor:
+        try:
+            with quiet_about_bombs():
+                pixels = decode(self.paths[index], self.form)
+        except BrokenImageError as error:
+            raise broken_image(self.paths[index], str(error)) from None
+        # A copy: Pillow's memory is read-only.
+        return torch.from_numpy(pixels.copy())
+
+
+def broken_image(path: Path, reason: str, more: int = 0) -> DataError:
+    """The error for a broken file, and for so many more of them."""
+    others = f" (and {more} more)" if more else ""
+    return DataError(
+        f"{path}{others} cannot be decoded: {reason}: remove or replace it, or write --broken skip"
+    )

@@ -1,0 +1,326 @@
+"""Images: a folder with one folder of images per class."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.utils.data import Dataset, Subset, TensorDataset
+
+from trueloop.errors import ConfigError, DataError, nearest
+from trueloop.run import Album
+from trueloop.tasks.base import Recipe, Splits, Task, Unseen
+from trueloop.tasks.images.augment import Augment
+from trueloop.tasks.images.decode import (
+    Form,
+    ImageFiles,
+    broken_image,
+    choose_form,
+    decode_all,
+    find_broken,
+)
+from trueloop.tasks.images.folder import (
+    Listing,
+    check_folder,
+    find_classes,
+    find_parts,
+    images_below,
+    list_images,
+)
+from trueloop.tasks.images.resnet import ResNet
+from trueloop.tasks.mistakes import show_mistakes
+from trueloop.tasks.splitting import stratified_split
+
+BROKEN = ("stop", "skip")
+_NAMED = 20
+_MEASURED = 2000
+
+
+class Images(Task):
+    """Classification of images: a folder of class folders, or of train/ and test/ (or val/)."""
+
+    recipe = Recipe(
+        epochs=20,
+        batch_size=128,
+        optimizer="adamw",
+        lr=3e-3,
+        weight_decay=0.05,
+        schedule="warmup_cosine",
+        warmup="15%",
+        clip_norm=1.0,
+        monitor="val_accuracy",
+    )
+
+    @dataclass(kw_only=True)
+    class Options:
+        """Options of the images task."""
+
+        size: int | None = None
+        """Pixels a side that every image is scaled and cut to; null chooses by the images."""
+        broken: str = "stop"
+        """What to do about a broken image: stop, or skip (named in the report)."""
+        augment: bool = True
+        """Shift, mirror or turn the training images at random."""
+        mirror: bool | None = None
+        """Mirror left to right in augmentation; null does so with colour images."""
+        width: int | None = None
+        """Channels of the network's first stage; null takes 32 for grey, 64 for colour."""
+        val_share: float = 0.1
+        """Share of the training images that choose the best epoch, where no val folder is."""
+        test_share: float = 0.1
+        """Share of the images held out for the final score, where no train and test folders are."""
+        memory_gb: float = 2.0
+        """Decode once and keep in memory up to this much; more is decoded anew each time."""
+
+    options: Options
+
+    def splits(self) -> Splits:
+        self._check_options()
+        if self.data is None:
+            raise ConfigError("the images task needs a folder: write --data FOLDER")
+        folders = find_parts(self.data)
+        main = folders.get("train") or folders["all"]
+        self.classes = find_classes(main)
+        listings = {
+            name: list_images(folder, self.classes, every_class=folder == main)
+            for name, folder in folders.items()
+        }
+        self.form = choose_form(next(iter(listings.values())).paths, self.options.size)
+        loader = _Loader(self.form, self.options)
+        parts = self._divide({name: loader.load(one, name) for name, one in listings.items()})
+        self.mean, self.std = parts["train"].statistics()
+        self.recipe = suited_to(len(parts["train"]), self.form)
+        facts = self._facts(parts)
+        if loader.skipped:
+            facts["broken images, skipped"] = len(loader.skipped)
+            facts["skipped"] = dict(list(loader.skipped.items())[:_NAMED])
+        if ignored := sum(listing.ignored for listing in listings.values()):
+            facts["files that are no images, ignored"] = ignored
+        return Splits(
+            train=parts["train"].for_feed(),
+            val=parts["val"].for_feed(),
+            test=parts["test"].for_feed() if "test" in parts else None,
+            augment=self._augment(),
+            facts=facts,
+        )
+
+    def model(self) -> nn.Module:
+        net = ResNet(
+            self.form.channels,
+            (self.form.height, self.form.width),
+            len(self.classes or []),
+            width=self.options.width or (32 if self.form.channels == 1 else 64),
+            mean=self.mean,
+            std=self.std,
+        )
+        return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+
+    def state(self) -> dict[str, Any]:
+        return {
+            **super().state(),
+            "form": asdict(self.form),
+            "mean": self.mean,
+            "std": self.std,
+            "options": asdict(self.options),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        self.form = Form(**state["form"])
+        self.mean = list(state["mean"])
+        self.std = list(state["std"])
+        self.options = self.Options(**state["options"])
+
+    def read(self, path: Path) -> Subset[Any]:
+        """Labelled images: a folder of class folders, or one that holds test/ (or else val/)."""
+        folders = find_parts(path)
+        folder = folders.get("test") or folders.get("val") or folders.get("all")
+        if folder is None:
+            raise DataError(
+                f"{path} holds training images only: give a folder with one folder of images per "
+                f"class, e.g. {path / 'test'}"
+            )
+        listing = list_images(folder, self.classes or [], every_class=False)
+        return _Loader(self.form, self.options).load(listing, folder.name).for_feed()
+
+    def unseen(self, path: Path) -> Unseen:
+        """One image, or all images below a folder, named by their place in it."""
+        if path.is_file():
+            paths, names = [path], [path.name]
+        else:
+            check_folder(path)
+            paths, _ = images_below(path)
+            names = [str(one.relative_to(path)) for one in paths]
+        if not paths:
+            raise DataError(f"{path} holds no image: give an image or a folder with images")
+        loader = _Loader(self.form, self.options)
+        part = loader.load(Listing(paths, [0] * len(paths)), "images")
+        return Unseen(
+            inputs=part.without_labels(),
+            names={"file": [names[row] for row in part.rows]},
+            left_out=loader.skipped,
+        )
+
+    def pictures(
+        self, model: nn.Module, splits: Splits, outputs: Tensor, targets: Tensor, album: Album
+    ) -> None:
+        def image_of(row: int) -> Tensor:
+            image: Tensor = splits.val[row][0]
+            return image
+
+        show_mistakes(outputs, targets, image_of, self.classes or [], album)
+
+    def _check_options(self) -> None:
+        options = self.options
+        if options.broken not in BROKEN:
+            raise ConfigError(
+                f"--broken {options.broken!r} is unknown: {nearest(options.broken, BROKEN)}"
+            )
+        if options.size is not None and not 8 <= options.size <= 1024:
+            raise ConfigError(
+                f"--size must be 8 to 1024 pixels, not {options.size}: write --size 64"
+            )
+        if options.width is not None and options.width < 2:
+            raise ConfigError(f"--width must be 2 or more, not {options.width}: write --width 32")
+        if not options.memory_gb >= 0:
+            raise ConfigError(f"--memory-gb must be 0 or more, not {options.memory_gb:g}: write 2")
+        for name in ("val_share", "test_share"):
+            share = getattr(options, name)
+            if not 0 < share < 0.5:
+                option = name.replace("_", "-")
+                raise ConfigError(
+                    f"--{option} must lie between 0 and 0.5, not {share:g}: write 0.1"
+                )
+
+    def _divide(self, loaded: dict[str, Part]) -> dict[str, Part]:
+        """Train, val and maybe test: as the folders say, and where they do not, by the seed."""
+        parts = dict(loaded)
+        if "all" in parts:
+            everything = parts.pop("all")
+            shares = [self.options.test_share, self.options.val_share]
+            parts["train"], parts["test"], parts["val"] = everything.divide(shares, self.seed)
+        elif "val" not in parts:
+            shares = [self.options.val_share]
+            parts["train"], parts["val"] = parts["train"].divide(shares, self.seed)
+        for name, part in parts.items():
+            if len(part) == 0:
+                raise DataError(
+                    f"there are too few images to set some apart for {name}: give 10 or more of "
+                    "each class"
+                )
+        present = set(parts["train"].labels.tolist())
+        for label, name in enumerate(self.classes or []):
+            if label not in present:
+                raise DataError(
+                    f"the class {name!r} has no image left that can be decoded: add images or "
+                    "remove its folder"
+                )
+        return parts
+
+    def _augment(self) -> Augment | None:
+        if not self.options.augment:
+            return None
+        grey = self.form.channels == 1
+        mirror = not grey if self.options.mirror is None else self.options.mirror
+        return Augment(warp=grey, mirror=mirror)
+
+    def _facts(self, parts: dict[str, Part]) -> dict[str, Any]:
+        counts = np.bincount(parts["train"].labels, minlength=len(self.classes or []))
+        colour = "grey" if self.form.channels == 1 else "colour"
+        return {
+            "folder": str(self.data),
+            "images": {n: len(parts[n]) for n in ("train", "val", "test") if n in parts},
+            "size": f"{self.form.width}×{self.form.height}, {colour}",
+            "training images of each class": dict(
+                zip(self.classes or [], counts.tolist(), strict=True)
+            ),
+            "kept in memory": isinstance(parts["train"].data, TensorDataset),
+        }
+
+
+@dataclass
+class Part:
+    """Some of the images of a data set."""
+
+    data: Dataset[Any]
+    """`TensorDataset` of uint8 images and labels, or `ImageFiles`."""
+    rows: npt.NDArray[np.int64]
+    """Which of them."""
+    labels: npt.NDArray[np.int64]
+    """Their classes."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def for_feed(self) -> Subset[Any]:
+        return Subset(self.data, self.rows.tolist())
+
+    def without_labels(self) -> Any:
+        """The images alone, for a `Feed` that yields model inputs."""
+        if isinstance(self.data, TensorDataset):
+            return self.data.tensors[0][torch.from_numpy(self.rows)]
+        assert isinstance(self.data, ImageFiles)
+        return ImageFiles([self.data.paths[k] for k in self.rows], None, self.data.form)
+
+    def divide(self, shares: list[float], seed: int) -> list[Part]:
+        """What is left over, then a part for each share."""
+        chosen = stratified_split(self.labels, shares, seed)
+        return [Part(self.data, self.rows[rows], self.labels[rows]) for rows in chosen]
+
+    def statistics(self) -> tuple[list[float], list[float]]:
+        """Mean and standard deviation of each channel, of pixels from 0 to 1.
+
+        Of up to 2,000 images, evenly spread.
+        """
+        step = max(1, len(self) // _MEASURED)
+        images = torch.stack([self.data[int(row)][0] for row in self.rows[::step]])
+        pixels = images.double() / 255
+        std = pixels.std(dim=(0, 2, 3), correction=0)
+        # A channel that never changes is left as it is.
+        std = torch.where(std > 0, std, torch.ones_like(std))
+        return pixels.mean(dim=(0, 2, 3)).tolist(), std.tolist()
+
+
+class _Loader:
+    """Decodes listings, all in the same way, and remembers what it skipped."""
+
+    def __init__(self, form: Form, options: Images.Options) -> None:
+        self.form = form
+        self.options = options
+        self.skipped: dict[str, str] = {}
+
+    def load(self, listing: Listing, name: str) -> Part:
+        """The images of a listing that can be decoded. Raises `DataError`."""
+        count, what = len(listing.paths), f"reading {name}"
+        labels = np.array(listing.labels, dtype=np.int64)
+        data: Dataset[Any]
+        broken: dict[int, str] = {}
+        if count * self.form.bytes <= self.options.memory_gb * 1e9:
+            images, broken = decode_all(listing.paths, self.form, what=what)
+            data = TensorDataset(images, torch.from_numpy(labels))
+        else:
+            data = ImageFiles(listing.paths, listing.labels, self.form)
+            if self.options.broken == "skip":
+                broken = find_broken(listing.paths, self.form, what=what)
+        if broken and (self.options.broken == "stop" or len(broken) == count):
+            first = next(iter(broken))
+            raise broken_image(listing.paths[first], broken[first], len(broken) - 1)
+        self.skipped |= {str(listing.paths[row]): reason for row, reason in broken.items()}
+        rows = np.setdiff1d(np.arange(count), np.fromiter(broken, np.int64, len(broken)))
+        return Part(data, rows, labels[rows])
+
+
+def suited_to(images: int, form: Form) -> Recipe:
+    """The task's recipe for so many training images: on a CPU, minutes rather than hours.
+
+    The fewer the images, the more epochs; large images count for more.
+    """
+    visits = 300_000 if form.channels == 1 else 450_000
+    epochs = min(60, max(5, round(visits / images)))
+    batch_size = 128 if images >= 5_000 else min(32, images)
+    return replace(Images.recipe, epochs=epochs, batch_size=batch_size)

@@ -1,0 +1,330 @@
+"""From the columns of a frame to numbers and category indices, fitted on the training rows alone.
+
+A column is one of three kinds. *Numbers*: a missing one takes the training median, and where any
+was missing in training a second input says so. *Dates* (ISO 8601) become four numbers: days since
+1970, month, weekday and hour. Everything else, booleans included, is a *category*, with one index
+for what training did not show (or only once) and one for missing. Integers are numbers, unless the
+user lists the column as categorical.
+
+Numbers are centred at the median, divided by the interquartile range and softly bounded to (-3, 3):
+the "robust scale + smooth clip" of RealMLP (Holzmüller, Grinsztajn and Steinwart, NeurIPS 2024).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueloop.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import polars as pl
+
+    Floats = npt.NDArray[np.float64]
+
+UNKNOWN, MISSING, FIRST = 0, 1, 2
+"""Indices of a category column: not known from training, missing, and the first known value."""
+MOSTLY = 0.9
+"""From this share of numbers on, a text column is numbers with a mistake in it."""
+_MOST_VALUES = 1000
+_REPEATED = 0.1
+_BOUND = 3.0
+_DATE = r"^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::\d{2}(?:\.\d+)?)?)?(?:Z|[+-]\d{2}:?\d{2})?$"
+_DATE_PARTS = ("days", "month", "weekday", "hour")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How cells are to be read: the same in training and ever after."""
+
+    missing: list[str] = field(default_factory=list)
+    """Text that stands for a missing number, in lower case."""
+    nan_is_missing: bool = False
+    """Whether NaN and infinity count as missing; otherwise they are errors."""
+    categorical: list[str] = field(default_factory=list)
+    """Columns that hold categories although they look like numbers or dates."""
+
+
+def kind_of(column: pl.Series, reading: Reading) -> str:
+    """`number`, `date` or `category`, by all of the column's cells. Raises `DataError`."""
+    import polars as pl
+
+    if column.name in reading.categorical:
+        return "category"
+    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object, pl.Time):
+        raise DataError(
+            f"column {column.name!r} holds {column.dtype}: write --drop {column.name}, or save it "
+            "as numbers or text"
+        )
+    if column.dtype.is_numeric() or column.dtype == pl.Duration:
+        return "number"
+    if column.dtype.is_temporal():
+        return "date"
+    if column.dtype != pl.String:
+        return "category"
+    cells = _not_missing(column, reading)
+    if len(cells) == 0:
+        raise DataError(f"column {column.name!r} is empty in every row: write --drop {column.name}")
+    if cells.cast(pl.Float64, strict=False).is_not_null().mean() >= MOSTLY:  # type: ignore[operator]
+        return "number"
+    return "date" if cells.str.contains(_DATE).all() else "category"
+
+
+def _not_missing(column: pl.Series, reading: Reading) -> pl.Series:
+    cells = column.drop_nulls()
+    return cells.filter(~cells.str.to_lowercase().is_in(reading.missing))
+
+
+def numbers(column: pl.Series, reading: Reading) -> Floats:
+    """The column as float64, NaN where a number is missing.
+
+    Raises `DataError` that names row (from 1, the header not counted) and column: for text among
+    the numbers, and for NaN and infinity unless they count as missing.
+    """
+    import polars as pl
+
+    if column.dtype == pl.String:
+        missing = column.str.to_lowercase().is_in(reading.missing).fill_null(True)
+        values = column.cast(pl.Float64, strict=False)
+        bad = values.is_null() & ~missing
+        if bad.any():
+            _refuse_text(column, int(bad.arg_max() or 0))
+        values = pl.select(pl.when(~missing).then(values)).to_series()
+    elif column.dtype == pl.Duration:
+        values = column.dt.total_milliseconds() / 1000
+    elif column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        values = column.cast(pl.Float64)
+    else:
+        raise DataError(f"column {column.name!r} holds {column.dtype} where numbers were expected")
+    infinite = ~values.is_finite().fill_null(True)
+    if infinite.any() and not reading.nan_is_missing:
+        row = int(infinite.arg_max() or 0)
+        raise DataError(
+            f"row {row + 1} of column {column.name!r} is {values[row]}: leave the cell empty if "
+            "the value is missing, or write --nan missing"
+        )
+    array = values.to_numpy().astype(np.float64, copy=True)
+    array[~np.isfinite(array)] = np.nan
+    return array
+
+
+def _refuse_text(column: pl.Series, row: int) -> None:
+    name, cell = column.name, column[row][:40]
+    raise DataError(
+        f"column {name!r} holds numbers, but row {row + 1} holds {cell!r}: correct the cell, or "
+        f"write --drop {name}, --categorical {name} or (if it means missing) --missing {cell!r}"
+    )
+
+
+def date_parts(column: pl.Series) -> dict[str, Floats]:
+    """Days since 1970 (with the time as a fraction), month 1–12, weekday 1–7 and hour 0–23.
+
+    A time zone is left aside: the numbers are those of the clock that was written down.
+    """
+    import polars as pl
+
+    if column.dtype == pl.String:
+        day, time = column.str.extract(_DATE, 1), column.str.extract(_DATE, 2).fill_null("00:00")
+        moment = (day + " " + time).str.to_datetime("%Y-%m-%d %H:%M", strict=False)
+        bad = moment.is_null() & column.is_not_null()
+        if bad.any():
+            row = int(bad.arg_max() or 0)
+            raise DataError(
+                f"column {column.name!r} holds dates (YYYY-MM-DD), but row {row + 1} holds "
+                f"{column[row][:40]!r}: correct the cell, or write --drop {column.name}"
+            )
+    elif column.dtype.is_temporal():
+        moment = column.cast(pl.Datetime("us"))
+    else:
+        raise DataError(f"column {column.name!r} holds {column.dtype} where dates were expected")
+    minutes = moment.dt.epoch("s") / 60
+    parts = (minutes / 1440, moment.dt.month(), moment.dt.weekday(), moment.dt.hour())
+    return {
+        f"{column.name}: {part}": values.cast(pl.Float64).to_numpy().astype(np.float64, copy=True)
+        for part, values in zip(_DATE_PARTS, parts, strict=True)
+    }
+
+
+def categories(column: pl.Series) -> pl.Series:
+    """The column as text, null where missing. True and false are written so, whatever the file
+    wrote."""
+    import polars as pl
+
+    if column.dtype.is_float():
+        whole = column.drop_nulls()
+        if (whole == whole.round()).all():
+            column = column.cast(pl.Int64, strict=False)
+    texts = column.cast(pl.String)
+    lower = texts.str.to_lowercase()
+    plain = pl.when(lower.is_in(["true", "false"])).then(lower).otherwise(texts)
+    return pl.select(plain).to_series()
+
+
+@dataclass
+class Raw:
+    """The columns read but not yet fitted: text and numbers with gaps."""
+
+    numbers: dict[str, Floats]
+    """Float64 (rows,), NaN where missing."""
+    categories: dict[str, pl.Series]
+    """Text, null where missing."""
+
+
+def read_columns(frame: pl.DataFrame, kinds: dict[str, str], reading: Reading) -> Raw:
+    """The columns of `kinds` read as what they are. Raises `DataError`, also for absent columns."""
+    absent = [name for name in kinds if name not in frame.columns]
+    if absent:
+        raise DataError(
+            f"there is no column {absent[0]!r}, which the model needs: add it (empty cells count "
+            "as missing)"
+        )
+    raw = Raw({}, {})
+    for name, kind in kinds.items():
+        column = frame.get_column(name)
+        if kind == "number":
+            raw.numbers[name] = numbers(column, reading)
+        elif kind == "date":
+            raw.numbers |= date_parts(column)
+        else:
+            raw.categories[name] = categories(column)
+    return raw
+
+
+@dataclass
+class NumberColumn:
+    """How one column of numbers enters the model."""
+
+    name: str
+    median: float
+    scale: float
+    flag: bool
+    """Whether a second input says that the number was missing."""
+
+    @classmethod
+    def fit(cls, name: str, values: Floats) -> NumberColumn | None:
+        """Fitted on the training rows; None if they hold nothing to tell rows apart."""
+        known = values[~np.isnan(values)]
+        flag = len(known) < len(values)
+        if len(known) == 0:
+            return None
+        low, first, median, third, high = np.quantile(known, [0, 0.25, 0.5, 0.75, 1])
+        scale = third - first or (high - low) / 2
+        if not scale > 0:
+            if not flag:
+                return None
+            scale = 1.0
+        return cls(name, float(median), float(scale), flag)
+
+    def encode(self, values: Floats) -> list[Floats]:
+        gaps = np.isnan(values)
+        with np.errstate(over="ignore"):
+            z = (np.where(gaps, self.median, values) - self.median) / self.scale
+        # Beyond this the bound is reached to the last digit, and the square below stays finite.
+        z = z.clip(-1e9, 1e9)
+        bounded = z / np.sqrt(1.0 + (z / _BOUND) ** 2)
+        return [bounded, gaps.astype(np.float64)] if self.flag else [bounded]
+
+
+@dataclass
+class CategoryColumn:
+    """How one column of categories enters the model."""
+
+    name: str
+    values: list[str]
+    """The known values; their indices count from `FIRST`."""
+
+    @classmethod
+    def fit(cls, name: str, texts: pl.Series) -> CategoryColumn | str:
+        """Fitted on the training rows; or the reason why the column is of no use.
+
+        A value that training shows once is as good as unknown: it teaches the index for those.
+        """
+        present = texts.drop_nulls()
+        counts = present.value_counts(sort=True)
+        if counts.height < 2 and len(present) == len(texts):
+            return "the same value in every row"
+        repeated = counts.filter(counts.get_column("count") >= 2).head(_MOST_VALUES)
+        if repeated.get_column("count").sum() < _REPEATED * len(present):
+            return "(almost) every row has a value of its own"
+        return cls(name, sorted(repeated.get_column(counts.columns[0]).to_list()))
+
+    def encode(self, texts: pl.Series) -> npt.NDArray[np.int64]:
+        import polars as pl
+
+        indices = texts.replace_strict(
+            self.values,
+            list(range(FIRST, FIRST + len(self.values))),
+            default=UNKNOWN,
+            return_dtype=pl.Int64,
+        )
+        missing = texts.is_null().to_numpy()
+        return np.where(missing, MISSING, indices.fill_null(UNKNOWN).to_numpy())
+
+    @property
+    def size(self) -> int:
+        """How many indices there are."""
+        return FIRST + len(self.values)
+
+
+@dataclass
+class Encoder:
+    """All columns of a table together."""
+
+    numbers: list[NumberColumn]
+    categories: list[CategoryColumn]
+    dropped: dict[str, str]
+    """Columns that training made no use of, and why."""
+
+    @classmethod
+    def fit(cls, raw: Raw, rows: npt.NDArray[np.int64]) -> Encoder:
+        """Fitted on the given rows alone."""
+        encoder = cls([], [], {})
+        for name, values in raw.numbers.items():
+            number = NumberColumn.fit(name, values[rows])
+            if number is None:
+                encoder.dropped[name] = "the same value in every row"
+            else:
+                encoder.numbers.append(number)
+        for name, texts in raw.categories.items():
+            category = CategoryColumn.fit(name, texts.gather(rows))
+            if isinstance(category, str):
+                encoder.dropped[name] = category
+            else:
+                encoder.categories.append(category)
+        return encoder
+
+    def encode(self, raw: Raw) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        """Numbers, float32 (rows, inputs), and category indices, int64 (rows, columns)."""
+        rows = len(next(iter((raw.numbers | raw.categories).values())))
+        floats = np.empty((rows, self.inputs), dtype=np.float32)
+        parts = [part for c in self.numbers for part in c.encode(raw.numbers[c.name])]
+        for k, part in enumerate(parts):
+            floats[:, k] = part
+        indices = np.empty((rows, len(self.categories)), dtype=np.int64)
+        for k, column in enumerate(self.categories):
+            indices[:, k] = column.encode(raw.categories[column.name])
+        return floats, indices
+
+    @property
+    def inputs(self) -> int:
+        """How many numbers a row has after encoding."""
+        return sum(2 if column.flag else 1 for column in self.numbers)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many indices each category column has."""
+        return [column.size for column in self.categories]
+
+    def state(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Encoder:
+        return cls(
+            [NumberColumn(**column) for column in state["numbers"]],
+            [CategoryColumn(**column) for column in state["categories"]],
+            dict(state["dropped"]),
+        )

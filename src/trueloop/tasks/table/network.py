@@ -1,0 +1,134 @@
+"""The network of the table task: embedded numbers and categories, then a plain MLP."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from trueloop.tasks.table.columns import MISSING, UNKNOWN
+
+
+class PeriodicEmbedding(nn.Module):
+    """Each number as a small vector: ReLU(linear(cos, sin of learned frequencies, the number)).
+
+    The periodic embedding of Gorishniy, Rubachev and Babenko ("On embeddings for numerical features
+    in tabular deep learning", NeurIPS 2022), with the number itself beside its waves as in RealMLP.
+    It lets an MLP follow steps and bends in a single column as closely as trees do.
+
+    Input float (rows, inputs), output (rows, inputs * width).
+    """
+
+    def __init__(self, inputs: int, waves: int = 24, width: int = 12, sigma: float = 0.2) -> None:
+        super().__init__()
+        features = 2 * waves + 1
+        self.frequency = nn.Parameter(sigma * torch.randn(inputs, waves))
+        self.weight = nn.Parameter(torch.randn(inputs, features, width) / math.sqrt(2 * waves))
+        self.bias = nn.Parameter(torch.zeros(inputs, width))
+
+    def forward(self, numbers: Tensor) -> Tensor:
+        angle = 2 * math.pi * numbers.unsqueeze(-1) * self.frequency
+        features = torch.cat((angle.cos(), angle.sin(), numbers.unsqueeze(-1)), dim=-1)
+        embedded = torch.einsum("nfk,fkd->nfd", features, self.weight) + self.bias
+        return torch.relu(embedded).flatten(1)
+
+
+class CategoryEmbedding(nn.Module):
+    """Each category index as a small vector; input int64 (rows, columns)."""
+
+    def __init__(self, sizes: list[int]) -> None:
+        super().__init__()
+        widths = [min(32, math.ceil(1.6 * size**0.56)) for size in sizes]
+        self.tables = nn.ModuleList(
+            nn.Embedding(size, width) for size, width in zip(sizes, widths, strict=True)
+        )
+        self.width = sum(widths)
+        for table in self.tables:
+            # What training never shows stays at the middle of the known values, not at random.
+            assert isinstance(table, nn.Embedding)
+            nn.init.zeros_(table.weight[[UNKNOWN, MISSING]])
+
+    def forward(self, indices: Tensor) -> Tensor:
+        columns = indices.unbind(dim=1)
+        vectors = [table(column) for table, column in zip(self.tables, columns, strict=True)]
+        return torch.cat(vectors, dim=1) if vectors else indices.new_empty(len(indices), 0).float()
+
+
+class TableNet(nn.Module):
+    """`forward(numbers, categories)`: float (rows, inputs) and int64 (rows, columns).
+
+    Returns (rows, outputs), or (rows,) for `outputs=1`, in the unit of `head`.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        sizes: list[int],
+        outputs: int,
+        *,
+        width: int,
+        layers: int,
+        dropout: float,
+        head: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        self.numbers = PeriodicEmbedding(inputs) if inputs else None
+        self.categories = CategoryEmbedding(sizes)
+        features = self.categories.width
+        if self.numbers is not None:
+            features += self.numbers.bias.numel()
+        parts: list[nn.Module] = []
+        for _ in range(layers):
+            parts += [nn.Linear(features, width), nn.ReLU(), nn.Dropout(dropout)]
+            features = width
+        self.layers = nn.Sequential(*parts, nn.Linear(features, outputs))
+        self.head = nn.Identity() if head is None else head
+
+    def forward(self, numbers: Tensor, categories: Tensor) -> Tensor:
+        vectors = self.categories(categories)
+        if self.numbers is not None:
+            vectors = torch.cat((self.numbers(numbers), vectors), dim=1)
+        outputs = self.layers(vectors)
+        result: Tensor = self.head(outputs.squeeze(1) if outputs.shape[1] == 1 else outputs)
+        return result
+
+
+class TargetScale(nn.Module):
+    """From the network's standardised output to the target's own unit, and the error back again.
+
+    `centre` and `scale` are mean and standard deviation of the training targets, or of their
+    logarithms if `log`.
+    """
+
+    def __init__(self, centre: float, scale: float, log: bool) -> None:
+        super().__init__()
+        self.register_buffer("centre", torch.tensor(centre, dtype=torch.float32))
+        self.register_buffer("scale", torch.tensor(scale, dtype=torch.float32))
+        self.log = log
+        self.centre: Tensor
+        self.scale: Tensor
+
+    def forward(self, standardised: Tensor) -> Tensor:
+        # In float32 also under autocast: a price of 12,345 does not fit bfloat16.
+        values = standardised.float() * self.scale + self.centre
+        # exp overflows above 88; no target in float32 lies beyond.
+        return values.clamp(-87.0, 87.0).exp() if self.log else values
+
+
+class ScaledSquaredError(nn.Module):
+    """Mean squared error in units of the training targets' variance: 1 is as good as their mean.
+
+    With `log`, the error between the logarithms, in units of their variance. Both arguments are
+    float (rows,), in the target's own unit.
+    """
+
+    def __init__(self, scale: float, log: bool) -> None:
+        super().__init__()
+        self.scale = scale
+        self.log = log
+
+    def forward(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        if self.log:
+            outputs, targets = outputs.log(), targets.log()
+        return ((outputs - targets) / self.scale).square().mean()

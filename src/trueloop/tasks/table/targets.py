@@ -1,0 +1,135 @@
+"""The column to predict: classes, or a number."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueloop.errors import DataError, nearest
+from trueloop.tasks.table.columns import Reading, categories, kind_of, numbers
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import polars as pl
+
+FEW = 20
+"""Whole numbers with at most so many different values are taken for classes."""
+_MOST_CLASSES = 1000
+
+
+@dataclass
+class ClassTarget:
+    """A target of two or more classes, as text."""
+
+    name: str
+    classes: list[str]
+    """In ascending order, numbers by value."""
+    numeric: bool
+    """Whether the classes are numbers, so that 1, 1.0 and 01 are the same."""
+
+    @classmethod
+    def of(cls, column: pl.Series, reading: Reading) -> ClassTarget:
+        """The classes of the whole column. Raises `DataError` unless there are two or more."""
+        name, numeric = column.name, kind_of(column, reading) == "number"
+        texts = _class_texts(column, reading, numeric)
+        found = texts.drop_nulls().unique().to_list()
+        if len(found) < 2:
+            raise DataError(
+                f"the target {name!r} has one class only ({found[0]!r}): there is nothing to learn "
+                "from it, choose another --target"
+            )
+        known = len(texts) - texts.null_count()
+        if len(found) > _MOST_CLASSES or 2 * len(found) > known:
+            raise DataError(
+                f"the target {name!r} has {len(found)} different values in {known} rows, too many "
+                "for classes: choose another --target, or for numbers write --kind regression"
+            )
+        return cls(name, sorted(found, key=_order), numeric)
+
+    def texts(self, column: pl.Series, reading: Reading) -> pl.Series:
+        """The names of the classes in a column, null where missing."""
+        return _class_texts(column, reading, self.numeric)
+
+    def encode(self, texts: pl.Series) -> npt.NDArray[np.int64]:
+        """Class indices, int64 (rows,). Raises `DataError` for a class that is not known."""
+        index = {name: k for k, name in enumerate(self.classes)}
+        values = texts.to_list()
+        for row, value in enumerate(values, start=1):
+            if value not in index:
+                raise DataError(
+                    f"row {row} has the target {value!r}, a class that training did not have: "
+                    f"{nearest(str(value), index)}"
+                )
+        return np.array([index[value] for value in values], dtype=np.int64)
+
+    def state(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass
+class NumberTarget:
+    """A target that is a number; mean and standard deviation are those of the training rows."""
+
+    name: str
+    mean: float
+    deviation: float
+    log: bool
+    """Whether mean and deviation are those of the logarithm, on which the model is trained."""
+
+    @classmethod
+    def fit(cls, name: str, values: npt.NDArray[np.float64], *, log: bool) -> NumberTarget:
+        """Fitted on the training rows. Raises `DataError` if they all have the same target."""
+        values = np.log(values) if log else values
+        deviation = float(values.std())
+        if not deviation > 0:
+            raise DataError(
+                f"the target {name!r} is {values[0]:g} in every row: there is nothing to learn "
+                "from it, choose another --target"
+            )
+        return cls(name, float(values.mean()), deviation, log)
+
+    def state(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def is_number(column: pl.Series, kind: str, reading: Reading) -> bool:
+    """Whether the target calls for regression; `kind` is auto, classification or regression."""
+    found = kind_of(column, reading)
+    if kind == "regression":
+        if found != "number":
+            raise DataError(
+                f"the target {column.name!r} holds text such as {_example(column)!r}, no numbers "
+                "for regression: write --kind classification, or choose another --target"
+            )
+        return True
+    if kind == "classification" or found == "category":
+        return False
+    if found == "date":
+        raise DataError(
+            f"the target {column.name!r} holds dates: save it as a number, or choose another "
+            "--target"
+        )
+    values = np.unique(numbers(column, reading))
+    values = values[~np.isnan(values)]
+    return len(values) > 2 and (len(values) > FEW or bool((values != np.round(values)).any()))
+
+
+def _class_texts(column: pl.Series, reading: Reading, numeric: bool) -> pl.Series:
+    import polars as pl
+
+    if numeric:
+        return categories(pl.Series(column.name, numbers(column, reading), nan_to_null=True))
+    return categories(column)
+
+
+def _example(column: pl.Series) -> str:
+    return str(column.drop_nulls()[0])[:40]
+
+
+def _order(name: str) -> tuple[int, float, str]:
+    try:
+        return (0, float(name), name)
+    except ValueError:
+        return (1, 0.0, name)

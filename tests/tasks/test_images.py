@@ -1,0 +1,262 @@
+"""The images task as a whole: folders of every layout, and the ones it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from trueloop import Feed
+from trueloop.errors import DataError
+from trueloop.run import Album
+from trueloop.tasks.images import Images
+from trueloop.tasks.images.resnet import ResNet
+
+
+def task(path, **options) -> Images:
+    return Images(Images.Options(**options), data=path, seed=0)
+
+
+def test_class_folders_are_divided_by_the_seed(image_folder, as_arrays):
+    root = image_folder(count=20)
+    splits = task(root).splits()
+    assert splits.facts["images"] == {"train": 32, "val": 4, "test": 4}
+    assert splits.facts["size"] == "16×16, grey"
+    inputs, labels = as_arrays(splits.train)
+    assert inputs.shape == (32, 1, 16, 16)
+    assert inputs.dtype == np.uint8
+    assert np.bincount(labels).tolist() == [16, 16]
+    # "bright" is class 0, by the order of the names; the pixels say which image is which.
+    assert ((inputs.mean(axis=(1, 2, 3)) > 125) == (labels == 0)).all()
+    again = as_arrays(task(root).splits().train)
+    assert (again[0] == inputs).all()
+
+
+def test_classes_are_in_natural_order(image_folder):
+    root = image_folder(classes=("10", "9", "B", "a"))
+    one = task(root)
+    one.splits()
+    assert one.classes == ["9", "10", "a", "B"]
+
+
+def test_train_and_test_folders(image_folder, tmp_path):
+    image_folder("data/train", count=20)
+    image_folder("data/test", count=3)
+    splits = task(tmp_path / "data").splits()
+    assert splits.facts["images"] == {"train": 36, "val": 4, "test": 6}
+    image_folder("data/valid", count=2)
+    splits = task(tmp_path / "data").splits()
+    assert splits.facts["images"] == {"train": 40, "val": 4, "test": 6}
+    shutil.rmtree(tmp_path / "data" / "test")
+    splits = task(tmp_path / "data").splits()
+    assert splits.test is None
+
+
+def test_what_is_held_out_does_not_normalise(image_folder, tmp_path, as_arrays):
+    image_folder("data/train", count=20)
+    image_folder("data/val", count=4)
+    first, second = task(tmp_path / "data"), task(tmp_path / "data")
+    first.splits()
+    for path in (tmp_path / "data" / "val").rglob("*.png"):
+        Image.new("L", (16, 16), 255).save(path)
+    second.splits()
+    assert first.state() == second.state()
+    pixels = as_arrays(first.splits().train)[0] / 255
+    assert first.mean == [pytest.approx(pixels.mean())]
+    assert first.std == [pytest.approx(pixels.std())]
+
+
+def test_it_learns_dark_from_bright(image_folder):
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    one = task(image_folder(count=20), width=8)
+    splits = one.splits()
+    feed = Feed(splits.train, one.recipe.batch_size, shuffle=True, transform=splits.augment)
+    model, loss_fn = one.model(), one.loss_fn()
+    optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
+    for epoch in range(10):
+        for batch in feed.epoch(epoch):
+            loss_fn(model, batch).loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    images, labels = next(Feed(splits.val, 4).epoch(0))
+    assert (model.eval()(images).argmax(1) == labels).all()
+
+
+def test_state_is_json_and_enough_to_predict(image_folder, tmp_path, as_arrays):
+    root = image_folder(count=12)
+    one = task(root, width=8)
+    one.splits()
+    torch.manual_seed(0)
+    model = one.model().eval()
+    other = Images(seed=0)
+    other.restore(json.loads(json.dumps(one.state())))
+    twin = other.model().eval()
+    twin.load_state_dict(model.state_dict())
+    unseen = other.unseen(root)
+    assert unseen.names["file"][0] == "bright/0.png"
+    assert len(unseen.names["file"]) == 24
+    images = next(Feed(unseen.inputs, 24).epoch(0))
+    assert torch.equal(model(images), twin(images))
+    columns = other.predictions(twin(images))
+    assert set(columns) == {"prediction", "probability", "p_bright", "p_dark"}
+    single = other.unseen(root / "dark" / "3.png")
+    assert single.names == {"file": ["3.png"]}
+    data = other.read(root)
+    assert (as_arrays(data)[1] == [0] * 12 + [1] * 12).all()
+
+
+def test_reading_takes_the_test_folder(image_folder, tmp_path, one_line):
+    image_folder("data/train")
+    image_folder("data/test", count=3)
+    one = task(tmp_path / "data")
+    one.splits()
+    assert len(one.read(tmp_path / "data")) == 6
+    assert len(one.read(tmp_path / "data" / "train")) == 24
+    shutil.rmtree(tmp_path / "data" / "test")
+    with pytest.raises(DataError, match="holds training images only") as error:
+        one.read(tmp_path / "data")
+    one_line(error)
+    other = image_folder("other", classes=("dark", "brigth"))
+    with pytest.raises(DataError, match="'bright'") as error:
+        one.read(other)
+    one_line(error)
+
+
+def test_images_beyond_the_memory_are_decoded_on_demand(image_folder, as_arrays):
+    root = image_folder(count=20)
+    kept, fetched = task(root).splits(), task(root, memory_gb=1e-6).splits()
+    assert kept.facts["kept in memory"]
+    assert not fetched.facts["kept in memory"]
+    for one, other in zip(as_arrays(kept.train), as_arrays(fetched.train), strict=True):
+        assert (one == other).all()
+    first = next(Feed(kept.train, 8, shuffle=True, seed=1, transform=kept.augment).epoch(0))
+    second = next(Feed(fetched.train, 8, shuffle=True, seed=1, transform=kept.augment).epoch(0))
+    assert torch.equal(first[0], second[0])
+    assert torch.equal(first[1], second[1])
+
+
+@pytest.mark.parametrize("memory", [2.0, 1e-6])
+def test_broken_images_are_skipped_and_named(image_folder, memory):
+    root = image_folder(count=20)
+    (root / "dark" / "3.png").write_bytes(b"")
+    (root / "bright" / "notes.txt").write_text("not an image")
+    (root / "README.md").write_text("nor this")
+    facts = task(root, broken="skip", memory_gb=memory).splits().facts
+    assert sum(facts["images"].values()) == 39
+    assert facts["broken images, skipped"] == 1
+    assert facts["skipped"] == {str(root / "dark" / "3.png"): "an empty file"}
+    assert facts["files that are no images, ignored"] == 2
+
+
+def test_a_broken_image_stops_the_run(image_folder, refusal):
+    root = image_folder()
+    whole = (root / "dark" / "3.png").read_bytes()
+    (root / "dark" / "3.png").write_bytes(whole[: len(whole) // 2])
+    (root / "dark" / "4.png").write_bytes(b"")
+    message = refusal(task(root), "3.png .and 1 more. cannot be decoded: .*truncated")
+    assert message.endswith("write --broken skip")
+
+
+def test_unseen_broken_images_are_left_out_as_asked(image_folder, one_line):
+    root = image_folder()
+    stop, skip = task(root), task(root, broken="skip")
+    stop.splits()
+    skip.splits()
+    (root / "dark" / "3.png").write_bytes(b"")
+    with pytest.raises(DataError, match="an empty file") as error:
+        stop.unseen(root)
+    one_line(error)
+    unseen = skip.unseen(root)
+    assert len(unseen.names["file"]) == len(unseen.inputs) == 23
+    assert "dark/3.png" not in unseen.names["file"]
+    assert unseen.left_out == {str(root / "dark" / "3.png"): "an empty file"}
+
+
+def test_folders_that_cannot_be_learnt_from(image_folder, tmp_path, refusal):
+    refusal(Images(), "write --data FOLDER")
+    refusal(task(tmp_path / "none"), "no folder .*none: check --data")
+    (tmp_path / "empty").mkdir()
+    refusal(task(tmp_path / "empty"), "is empty: give a folder")
+    (tmp_path / "data.tar.gz").write_bytes(b"\x1f\x8b")
+    refusal(task(tmp_path / "data.tar.gz"), "an archive: unpack it")
+    (tmp_path / "data.csv").write_text("a,b\n")
+    refusal(task(tmp_path / "data.csv"), "is a file: give a folder")
+    refusal(task(image_folder("one", classes=("dark",))), r"one class only \('dark'\)")
+    refusal(task(image_folder("flat") / "dark"), "holds images but no class folders")
+    root = image_folder("hollow")
+    (root / "grey").mkdir()
+    refusal(task(root), "grey holds no image .*add images or remove it")
+    refusal(task(image_folder("few", count=1)), "too few images .*10 or more of each class")
+    root = image_folder("all_broken")
+    for path in (root / "dark").iterdir():
+        path.write_bytes(b"")
+    refusal(task(root, broken="skip"), "'dark' has no image left")
+
+
+def test_a_test_class_must_be_known(image_folder, tmp_path, refusal):
+    image_folder("data/train")
+    image_folder("data/test", classes=("dark", "brihgt"))
+    refusal(task(tmp_path / "data"), "brihgt is no class of the training images.*'bright'")
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"broken": "skp"}, "did you mean 'skip'"),
+        ({"size": 4}, "--size must be 8 to 1024"),
+        ({"width": 0}, "--width must be 2 or more"),
+        ({"val_share": 0.9}, "--val-share must lie between"),
+        ({"test_share": 0.0}, "--test-share must lie between"),
+        ({"memory_gb": -1.0}, "--memory-gb must be 0 or more"),
+    ],
+)
+def test_options_that_cannot_work(image_folder, options, match, refusal):
+    refusal(task(image_folder(), **options), match)
+
+
+def test_augmentation_suits_the_images(image_folder):
+    grey = image_folder("grey")
+    colour = image_folder("colour", mode="RGB")
+    assert task(grey).splits().augment.warp
+    assert not task(grey).splits().augment.mirror
+    assert task(grey, mirror=True).splits().augment.mirror
+    assert task(colour).splits().augment.mirror
+    assert not task(colour, mirror=False).splits().augment.mirror
+    assert task(colour, augment=False).splits().augment is None
+
+
+def test_the_worst_mistakes_are_the_images_themselves(image_folder, tmp_path, as_arrays):
+    one = task(image_folder(count=20))
+    splits = one.splits()
+    labels = torch.tensor(as_arrays(splits.val)[1])
+    outputs = torch.nn.functional.one_hot(1 - labels, 2).float() * 5
+    album = Album(tmp_path)
+    one.pictures(one.model(), splits, outputs, labels, album)
+    assert "The 4 of 4" in album.entries[0]["caption"]
+
+
+@pytest.mark.parametrize(
+    ("size", "stages"),
+    [((8, 8), 1), ((16, 16), 2), ((28, 28), 3), ((32, 32), 3), ((64, 64), 4), ((128, 128), 4)],
+)
+def test_the_network_is_sized_by_the_input(size, stages):
+    net = ResNet(1, size, 5, width=4, mean=[0.5], std=[0.2])
+    assert len(net.features) == 3 + stages
+    images = torch.randint(0, 256, (2, 1, *size), dtype=torch.uint8)
+    assert net(images).shape == (2, 5)
+    features = net.features(torch.zeros(2, 1, *size))
+    assert 2 <= min(features.shape[2:]) <= 4
+
+
+def test_the_network_divides_and_normalises():
+    net = ResNet(1, (16, 16), 3, width=4, mean=[0.25], std=[0.5]).eval()
+    plain = ResNet(1, (16, 16), 3, width=4, mean=[0.0], std=[1 / 255]).eval()
+    plain.load_state_dict({**net.state_dict(), "mean": plain.mean, "std": plain.std})
+    images = torch.randint(0, 256, (3, 1, 16, 16), dtype=torch.uint8)
+    expected = plain((images / 255 - 0.25) / 0.5)
+    assert torch.allclose(net(images), expected, atol=1e-5)
