@@ -45,6 +45,7 @@ BAD_OPTIONS = [
     ("--min-delta -1", "--min-delta must be 0 or more"),
     ("--max-minutes 0", "--max-minutes must be a finite number above 0"),
     ("--workers -1", "--workers must be 0 or more"),
+    ("--threads 0", "--threads must be 1 or more"),
     ("--workers many", "--workers must be a whole number"),
     ("--seed -1", "--seed must be from 0"),
     ("--seed 9223372036854775808", "--seed must be from 0 to 2^63 - 1"),

@@ -213,3 +213,14 @@ def test_no_warning_of_others_is_shown(
     assert done.status == 0
     assert done.err == ""
     assert [str(w.message) for w in recwarn] == []
+
+
+def test_threads_are_the_users_then_the_tasks(command: Command) -> None:
+    before = torch.get_num_threads()
+    try:
+        command("train", "spiral", "--epochs=1", "--run=a", "--threads=2")
+        assert torch.get_num_threads() == 2
+        command("train", "spiral", "--epochs=1", "--run=b")
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)

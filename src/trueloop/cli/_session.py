@@ -62,6 +62,9 @@ def open_session(settings: Settings) -> Session:
     device = devices.pick(run.device)
     seed_everything(run.seed, deterministic=run.deterministic)
     task = settings.make_task()
+    threads = run.threads or task.threads
+    if threads is not None:
+        torch.set_num_threads(threads)
     splits = task.splits()
     settings = settings.suited(task.recipe)
     recipe = settings.recipe

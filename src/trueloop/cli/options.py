@@ -41,6 +41,8 @@ class RunOptions:
     """Processes that load samples; 0 loads them in this one."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:N or mps."""
+    threads: int | None = None
+    """CPU threads to compute on; null leaves that to the task."""
     max_minutes: float | None = None
     """End, evaluated and saved, at the first update after so many minutes; null for no limit."""
     compile: bool = field(default=False, metadata=YES_NO_SWITCH)
@@ -222,6 +224,8 @@ def check(settings: Settings) -> None:
     _zero_or_more("--weight-decay", recipe.weight_decay)
     _zero_or_more("--min-delta", recipe.min_delta)
     _zero_or_more("--workers", run.workers)
+    if run.threads is not None:
+        _at_least_one("--threads", run.threads, "CPU threads")
     if recipe.patience is not None:
         _at_least_one("--patience", recipe.patience, "epochs without a better score")
     if not 0 <= run.seed < 2**63:

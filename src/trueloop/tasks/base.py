@@ -94,6 +94,10 @@ class Task:
     recipe: Recipe = Recipe()
     """The class's own is the default; `splits` may set one for the instance that suits the data,
     over which the user's own choices then go."""
+    threads: int | None = None
+    """CPU threads to compute on; None leaves that to torch. A network of a few thousand weights is
+    best served by one: several spend their time waiting for each other, the more so on a machine
+    that has other things to do."""
     classes: list[str] | None = None
     """Names of the classes in the order of the model's outputs; None for regression."""
 
