@@ -224,3 +224,12 @@ def test_threads_are_the_users_then_the_tasks(command: Command) -> None:
         assert torch.get_num_threads() == 1
     finally:
         torch.set_num_threads(before)
+
+
+def test_a_limit_of_the_users_replaces_the_tasks(command: Command, line: str) -> None:
+    assert command("train", line, "--clip-value=0.5", "--run=new", "--quiet").status == 0
+    config = json.loads(Path("new/config.json").read_text())
+    assert (config["clip_value"], config["clip_norm"]) == (0.5, None)
+    done = command("train", line, "--clip-value=0.5", "--clip-norm=1", "--run=b", "--quiet")
+    assert done.status == 2
+    assert "write one of them" in done.err

@@ -74,6 +74,11 @@ class Settings:
         """
         names = {f.name for f in dataclasses.fields(recipe)} & self.stated
         stated = {name: getattr(self.recipe, name) for name in names}
+        # A gradient has one limit: the one that is asked for replaces the task's.
+        if stated.get("clip_value") is not None:
+            stated.setdefault("clip_norm", None)
+        elif stated.get("clip_norm") is not None:
+            stated.setdefault("clip_value", None)
         settings = dataclasses.replace(self, recipe=dataclasses.replace(recipe, **stated))
         check(settings)
         return settings

@@ -36,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
         nargs="?",
         default=str(RUNS),
         metavar="DIR",
-        help="folder with runs (default: runs)",
+        help="folder with runs",
     )
     parser.add_argument(
         "--sort", default="started", metavar="COLUMN", help=f"one of {', '.join(COLUMNS)}"

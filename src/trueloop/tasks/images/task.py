@@ -69,7 +69,7 @@ class Images(Task):
         mirror: bool | None = None
         """Mirror left to right in augmentation; null does so with colour images."""
         width: int | None = None
-        """Channels of the network's first stage; null takes 32 for grey, 64 for colour."""
+        """Channels of the network's first stage; null takes 32 for grey, 48 for colour."""
         val_share: float = 0.1
         """Share of the training images that choose the best epoch, where no val folder is."""
         test_share: float = 0.1
@@ -114,7 +114,7 @@ class Images(Task):
             self.form.channels,
             (self.form.height, self.form.width),
             len(self.classes or []),
-            width=self.options.width or (32 if self.form.channels == 1 else 64),
+            width=self.options.width or (32 if self.form.channels == 1 else 48),
             mean=self.mean,
             std=self.std,
         )
@@ -318,9 +318,9 @@ class _Loader:
 def suited_to(images: int, form: Form) -> Recipe:
     """The task's recipe for so many training images: on a CPU, minutes rather than hours.
 
-    The fewer the images, the more epochs; large images count for more.
+    The fewer the images, the more epochs; colour takes more than grey.
     """
-    visits = 300_000 if form.channels == 1 else 450_000
+    visits = 300_000 if form.channels == 1 else 540_000
     epochs = min(60, max(5, round(visits / images)))
     batch_size = 128 if images >= 5_000 else min(32, images)
     return replace(Images.recipe, epochs=epochs, batch_size=batch_size)
