@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ import trueloop
 from trueloop import schedules
 from trueloop.checkpoint import Checkpoints, load_checkpoint
 from trueloop.errors import ConfigError, DataError, RunError
-from trueloop.records import EvalRecord, StepRecord
+from trueloop.records import EvalRecord, LossOutput, StepRecord
 
 LOSS = trueloop.supervised(nn.CrossEntropyLoss())
 
@@ -142,6 +143,50 @@ def test_evaluate_refuses_what_cannot_be_measured() -> None:
         )
 
 
+def test_evaluate_collects_dicts_and_keeps_double_precision() -> None:
+    x, y = make_data(41, seed=1)
+
+    def loss_fn(model: nn.Module, batch: Any) -> LossOutput:
+        outputs = model(batch[0].double())
+        parts = {"logits": outputs, "pair": (outputs[:, 0], outputs[:, 1:].bfloat16())}
+        return LossOutput(outputs.square().mean(), outputs=parts, targets=batch[1])
+
+    model = make_model().double().eval()
+    found = trueloop.evaluate(model, trueloop.Feed((x, y), 9), loss_fn, collect=True).details
+    with torch.no_grad():
+        whole = model(x.double())
+    torch.testing.assert_close(found["outputs"]["logits"], whole)
+    torch.testing.assert_close(found["outputs"]["pair"][0], whole[:, 0])
+    assert found["outputs"]["pair"][1].dtype == torch.float32
+    assert torch.equal(found["targets"], y)
+
+
+def test_an_empty_batch_weighs_nothing() -> None:
+    class Holes(torch.utils.data.IterableDataset[Any]):
+        def __iter__(self) -> Any:
+            return iter([torch.ones(3, 2), torch.ones(0, 2), 2 * torch.ones(1, 2)])
+
+    loader = torch.utils.data.DataLoader(Holes(), batch_size=None)
+    record = trueloop.evaluate(nn.Identity(), loader, lambda m, b: m(b).mean())
+    assert (record.samples, record["loss"]) == (4, 1.25)
+
+
+def test_metrics_are_not_measured_in_lower_precision() -> None:
+    class Product(trueloop.metrics.MetricSet):
+        def reset(self) -> None:
+            self.dtypes: set[Any] = set()
+
+        def update(self, outputs: Any, targets: Any) -> None:
+            self.dtypes |= {outputs.dtype, (torch.ones(2, 2) @ torch.ones(2, 2)).dtype}
+
+        def compute(self) -> dict[str, float]:
+            return {}
+
+    product = Product()
+    trueloop.evaluate(make_model(), feeds()[1], LOSS, product, precision="bf16")
+    assert product.dtypes == {torch.bfloat16, torch.float32}
+
+
 # -- fit ---------------------------------------------------------------------------------------
 
 
@@ -250,6 +295,93 @@ def test_early_stopping_knows_direction_patience_and_nan() -> None:
         trueloop.EarlyStopping("val_los", mode="min")(EvalRecord({"val_loss": 1.0}, 1), model)
 
 
+def test_early_stopping_begins_afresh_with_each_fit() -> None:
+    """One object for several models (folds, say) must not carry weights from one to the next."""
+    stop = trueloop.EarlyStopping("train_loss", patience=1)
+    first, second = make_step(), make_step()
+    trueloop.fit(first, feeds()[0], epochs=6, early_stop=stop)
+    second.optimizer.param_groups[0]["lr"] = 1e-12
+    before = [p.detach().clone() for p in second.model.parameters()]
+    trueloop.fit(second, feeds()[0], epochs=2, early_stop=stop)
+    for a, b in zip(before, second.model.parameters(), strict=True):
+        torch.testing.assert_close(a, b.detach())
+
+
+def test_the_weights_brought_back_are_those_of_the_best_epoch_reported() -> None:
+    """A gain below min_delta is none for the patience, and still the best epoch."""
+    losses = iter([1.0, 0.95, 0.97, 0.98])
+    model = nn.Linear(2, 1)
+
+    def loss_fn(model: nn.Module, batch: Tensor) -> Tensor:
+        return model(batch).sum() * 0.1 + next(losses) - model(batch).sum().item() * 0.1
+
+    step = trueloop.Step(model, torch.optim.SGD(model.parameters(), lr=0.1), loss_fn)
+    kept: list[Tensor] = []
+
+    def keep(record: Any) -> None:
+        if isinstance(record, EvalRecord):
+            kept.append(model.bias.detach().clone())
+
+    stop = trueloop.EarlyStopping("train_loss", patience=3, min_delta=0.1)
+    train = trueloop.Feed(torch.ones(2, 2), 2)
+    history = trueloop.fit(step, train, epochs=9, early_stop=stop, sinks=[keep])
+    assert (history.status, history.best_epoch) == ("stopped early", 1)
+    assert torch.equal(model.bias, kept[1])
+
+
+def test_early_stopping_keeps_a_modules_extra_state() -> None:
+    class Noted(nn.Linear):
+        note = 0
+
+        def get_extra_state(self) -> dict[str, int]:
+            return {"note": self.note}
+
+        def set_extra_state(self, state: dict[str, int]) -> None:
+            self.note = state["note"]
+
+    step = make_step(nn.Sequential(Noted(3, 3)))
+    stop = trueloop.EarlyStopping("train_loss")
+    assert trueloop.fit(step, feeds()[0], epochs=1, early_stop=stop).status == "finished"
+
+
+def test_a_run_that_stopped_early_trains_no_further_when_resumed(tmp_path: Path) -> None:
+    def run(**more: Any) -> tuple[trueloop.Step, trueloop.loop.History]:
+        step, stop = make_step(), trueloop.EarlyStopping(patience=2, min_delta=10)
+        return step, trueloop.fit(step, *feeds(), epochs=9, early_stop=stop, **more)
+
+    first, history = run(checkpoints=Checkpoints(tmp_path))
+    again, same_history = run(resume_from=load_checkpoint(tmp_path))
+    assert history.status == same_history.status == "stopped early"
+    assert first.updates == again.updates
+    assert same(first.model, again.model)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"metrics": trueloop.metrics.for_task("multiclass", classes=3)},
+        {"early_stop": trueloop.EarlyStopping("val_loss")},
+        {"checkpoints": Checkpoints("nowhere")},
+    ],
+)
+def test_what_needs_a_val_is_refused_before_the_first_batch(options: dict[str, Any]) -> None:
+    step = make_step()
+    with pytest.raises(ConfigError, match="give val="):
+        trueloop.fit(step, feeds()[0], epochs=1, **options)
+    plateau = make_step(schedule=schedules.plateau())
+    with pytest.raises(ConfigError, match="the schedule's is 'val_loss'"):
+        trueloop.fit(plateau, feeds()[0], epochs=1)
+    assert step.updates == plateau.updates == 0
+
+
+def test_a_second_fit_that_would_train_nothing_is_refused() -> None:
+    step = make_step()
+    trueloop.fit(step, *feeds(), epochs=2)
+    with pytest.raises(ConfigError, match=r"has done 2 epochs already.*write epochs=4"):
+        trueloop.fit(step, *feeds(), epochs=2)
+    assert trueloop.fit(step, *feeds(), epochs=4).updates == 28
+
+
 @pytest.mark.parametrize("epochs", [0, -1, 1.5, True, "3"])
 def test_epochs_that_train_nothing(epochs: Any) -> None:
     with pytest.raises(ConfigError, match="epochs="):
@@ -317,6 +449,55 @@ def test_ctrl_c_ends_after_the_update_and_going_on_is_the_same_run(
     assert same(resumed.model, straight.model)
     assert rest.best_epoch == whole.best_epoch
     assert [r.scores for r in rest.records] == [r.scores for r in whole.records]
+
+
+@pytest.mark.parametrize("generator", [True, False])
+@pytest.mark.parametrize("where", [(1, 2), (2, 6)])
+def test_a_dataloaders_order_goes_on_too(
+    tmp_path: Path, where: tuple[int, int], generator: bool
+) -> None:
+    def run(seed: int, **more: Any) -> nn.Module:
+        own = torch.Generator().manual_seed(5) if generator else None
+        data = torch.utils.data.TensorDataset(*make_data())
+        loader = torch.utils.data.DataLoader(data, 16, shuffle=True, generator=own)
+        step = make_step(accumulate=2)
+        torch.manual_seed(seed)
+        trueloop.fit(step, loader, epochs=4, **more)
+        return step.model
+
+    straight = run(7)
+    interrupt = At(*where, lambda: os.kill(os.getpid(), signal.SIGINT))
+    run(7, sinks=[interrupt], checkpoints=Checkpoints(tmp_path, keep_best="train_loss"))
+    assert same(run(99, resume_from=load_checkpoint(tmp_path)), straight)
+
+
+def test_a_resumed_run_takes_the_same_batches_or_none(tmp_path: Path) -> None:
+    trueloop.fit(make_step(), *feeds(), epochs=1, checkpoints=Checkpoints(tmp_path))
+    other = trueloop.Feed(make_data(), 8, shuffle=True, seed=3)
+    with pytest.raises(RunError, match="batch_size=16"):
+        trueloop.fit(make_step(), other, epochs=2, resume_from=load_checkpoint(tmp_path))
+
+
+@pytest.mark.parametrize(("where", "best_epoch"), [((0, 3), 0), ((3, 3), 2)])
+def test_an_epoch_cut_short_is_the_best_only_if_there_is_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: tuple[int, int], best_epoch: int
+) -> None:
+    """The run may go on inside it: the best checkpoint, once there is one, is of a whole epoch."""
+    now = [0.0]
+    monkeypatch.setattr(trueloop.stopping, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    history = trueloop.fit(
+        make_step(),
+        *feeds(),
+        epochs=9,
+        checkpoints=Checkpoints(tmp_path),
+        max_seconds=60,
+        sinks=[At(*where, lambda: now.append(now.pop() + 100))],
+    )
+    assert history.status == "out of time"
+    assert [r.epoch for r in history.records] == list(range(where[0] + 1))
+    assert history.best_epoch == load_checkpoint(tmp_path, "best")["epoch"] == best_epoch
+    if best_epoch < where[0]:
+        assert history.records[-1]["val_loss"] < history.records[best_epoch]["val_loss"]
 
 
 def test_the_clock_ends_a_run_evaluated_and_saved(tmp_path: Path) -> None:

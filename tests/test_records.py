@@ -82,3 +82,14 @@ def test_the_end_of_a_message_about_an_unknown_name() -> None:
     assert nearest("pric", ["price", "carat"]) == "did you mean 'price'?"
     assert nearest("zzz", ["b", "a"]) == "known: 'a', 'b'"
     assert nearest("zzz", []) == ""
+
+
+def test_of_two_sources_of_one_buffer_the_latest_counts() -> None:
+    """An iterator that somebody still holds must not speak for the one in use."""
+    abandoned, current, buffer = Source(), Source(), [torch.ones(2)]
+    records.hand_over(current, [torch.ones(1)], Position(0, 0, False))
+    records.hand_over(abandoned, buffer, Position(0, 9, True))
+    records.hand_over(current, buffer, Position(1, 0, False))
+    assert records.position_of(buffer) == Position(1, 0, False)
+    records.hand_over(abandoned, buffer, Position(0, 10, True))
+    assert records.position_of(buffer) == Position(0, 10, True)

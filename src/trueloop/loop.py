@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,7 +61,8 @@ def evaluate(
     is cut into batches. `metrics` is a set of `trueloop.metrics`, a torchmetrics metric or
     collection, or a dict of them; they need a `loss_fn` that returns a `LossOutput` with outputs
     and targets (as `supervised` does). With `collect`, the record's details hold all `outputs` and
-    `targets` as CPU tensors in the feed's order.
+    `targets` as CPU tensors in the feed's order (in the tuples and dicts that they come in), those
+    of half precision as float32.
 
     Raises `DataError` for a feed without a batch, `ConfigError` for metrics without outputs.
     """
@@ -72,10 +73,13 @@ def evaluate(
         meter.reset()
         meter.to(device)
     mean, samples, collected = Mean(), 0, Collected() if collect else None
-    with evaluating(model), precisions.by_name(precision, device).autocast():
+    mode = precisions.by_name(precision, device)
+    with evaluating(model):
         for batch in as_feed(feed):
-            output = LossOutput.of(loss_fn(model, batch))
-            here = batch_samples(batch) or 1
+            with mode.autocast():  # not around the metrics, nor around what makes the batches
+                output = LossOutput.of(loss_fn(model, batch))
+            found = batch_samples(batch)
+            here = 1 if found is None else found
             mean.add(output.loss, output.count, here)
             samples += here
             if (meter or collect) and output.outputs is None:
@@ -108,6 +112,7 @@ class Mean:
         wide = value.detach() if value.device.type == "mps" else value.detach().double()
         # A mean over nothing (every target ignored) may be NaN, and weighs nothing.
         if isinstance(weight, Tensor):
+            weight = weight.reshape(())
             wide = torch.where(weight > 0, wide, torch.zeros_like(wide))
         elif weight == 0:
             return
@@ -123,15 +128,38 @@ class Collected:
     """All outputs and targets of a pass, moved to the CPU batch by batch."""
 
     def __init__(self) -> None:
-        self.outputs: list[Tensor] = []
-        self.targets: list[Tensor] = []
+        self.outputs: list[Any] = []
+        self.targets: list[Any] = []
 
     def add(self, output: LossOutput) -> None:
-        self.outputs.append(output.outputs.float().cpu())
-        self.targets.append(output.targets.cpu())
+        self.outputs.append(_to_host(output.outputs))
+        self.targets.append(_to_host(output.targets))
 
-    def tensors(self) -> dict[str, Tensor]:
-        return {"outputs": torch.cat(self.outputs), "targets": torch.cat(self.targets)}
+    def tensors(self) -> dict[str, Any]:
+        return {"outputs": _joined(self.outputs), "targets": _joined(self.targets)}
+
+
+def _to_host(part: Any) -> Any:
+    if isinstance(part, Tensor):
+        # numpy, where these go next, has no bfloat16.
+        return (part.float() if part.dtype in (torch.float16, torch.bfloat16) else part).cpu()
+    if isinstance(part, Mapping):
+        return {name: _to_host(inner) for name, inner in part.items()}
+    if isinstance(part, (tuple, list)):
+        return tuple(_to_host(inner) for inner in part)
+    return part
+
+
+def _joined(parts: list[Any]) -> Any:
+    """The batches' parts, as `_to_host` left them, as one; what is no tensor stays a list."""
+    first = parts[0]
+    if isinstance(first, Tensor) and first.ndim:
+        return torch.cat(parts)
+    if isinstance(first, dict):
+        return {name: _joined([part[name] for part in parts]) for name in first}
+    if isinstance(first, tuple):
+        return tuple(_joined(list(same)) for same in zip(*parts, strict=True))
+    return parts
 
 
 def as_feed(data: Any) -> Feed:
@@ -179,9 +207,11 @@ def fit(
     sink. Train mode is set once at the start, unless the model already stands in it. Ctrl-C ends
     the run after the update at hand (a second one at once), with everything saved.
 
-    `checkpoints` keeps the best and the last state; `resume_from` is a state of `last`, loaded
-    with `load_checkpoint`: `epochs` counts those already done. `max_seconds` ends the run after
-    the first update beyond that time, evaluated and saved.
+    `epochs` counts those that the step has already done. `checkpoints` keeps the best and the last
+    state; `resume_from` is a state of `last`, loaded with `load_checkpoint`. `early_stop` starts
+    afresh, unless that state has its own. `max_seconds` ends the run after the first update beyond
+    that time, evaluated and saved; the scores of an epoch cut short count as the best only if
+    there are no others.
 
     Raises `ConfigError` and `ScheduleError` before the first batch when something cannot fit,
     `NonFiniteError` during the run.
@@ -190,15 +220,14 @@ def fit(
         raise ConfigError(f"epochs={epochs!r} trains nothing: write 1 or more")
     train, val = as_feed(train), None if val is None else as_feed(val)
     step.plan(epochs=epochs, batches=len(train) if train.has_length else None)
-    book = _Book(step, val, metrics, early_stop, checkpoints)
-    if resume_from is not None:
-        book.load_state_dict(resume_from)
+    book = _Book(step, train, val, metrics, early_stop, checkpoints)
+    book.open(epochs, resume_from)
     if not step.model.training:
         step.model.train()
 
     with Stop(max_seconds) as stop, _opened(run, step, resume_from) as opened:
         book.sinks = [*opened, *sinks]
-        for epoch in range(step.epoch, epochs):
+        for epoch in range(step.epoch, step.epoch if book.is_over(stop) else epochs):
             for batch in train.epoch(epoch, start=step.batch):
                 book.tell(step(batch))
                 if stop.is_due():
@@ -207,7 +236,7 @@ def fit(
                 book.save()  # inside an epoch: going on needs this state, not the one after it
             if stop.reason == "interrupted":
                 break
-            scores = book.evaluate(epoch)
+            scores = book.evaluate(epoch, cut_short=bool(stop.reason))
             if stop.reason:
                 break
             step.end_epoch(scores)
@@ -235,6 +264,25 @@ def _opened(run: Any, step: Step, resumed: Any) -> Iterator[list[Any]]:
             sink.close()
 
 
+def _check_monitors(book: _Book, step: Step) -> None:
+    """Raise before the first batch, not after the first epoch, if only `val` could give a score."""
+    if book.val is not None:
+        return
+    if book.metrics is not None:
+        raise ConfigError("metrics are measured on val, and there is none: give val=…")
+    watched = {"the monitored score": book.history.monitor}
+    if book.early_stop is not None:
+        watched["early_stop's"] = book.early_stop.monitor
+    if step.monitor is not None:
+        watched["the schedule's"] = step.monitor
+    for what, name in watched.items():
+        if name.startswith("val_"):
+            raise ConfigError(
+                f"{what} is {name!r}, and there is no val to measure it on: give val=…, or watch "
+                "'train_loss'"
+            )
+
+
 # Writing the last state after every epoch of a few milliseconds would cost more than the epochs.
 _SAVE_SECONDS = 5.0
 
@@ -245,12 +293,14 @@ class _Book:
     def __init__(
         self,
         step: Step,
+        train: Feed,
         val: Feed | None,
         metrics: Any,
         early_stop: EarlyStopping | None,
         checkpoints: Checkpoints | None,
     ) -> None:
         self.step = step
+        self.train = train
         self.val = val
         self.metrics = metrics
         self.early_stop = early_stop
@@ -261,6 +311,9 @@ class _Book:
             self.history.monitor = checkpoints.keep_best
         elif early_stop is not None:
             self.history.monitor = early_stop.monitor
+        _check_monitors(self, step)
+        if early_stop is not None:
+            early_stop.reset()
         if early_stop is not None and early_stop.monitor == self.history.monitor:
             self.mode = early_stop.mode
         else:
@@ -270,6 +323,16 @@ class _Book:
         self._started = time.perf_counter()
         self._earlier_seconds = 0.0
         self._last_save = time.monotonic()
+
+    def open(self, epochs: int, resume_from: dict[str, Any] | None) -> None:
+        """Begin a run, or go on with one; a run that has nothing left to do may only be resumed."""
+        if resume_from is not None:
+            self.load_state_dict(resume_from)
+        elif (done := self.step.epoch) >= epochs:
+            raise ConfigError(
+                f"the step has done {done} epochs already, and epochs={epochs} counts them: "
+                f"write epochs={done + epochs} to train {epochs} more"
+            )
 
     def tell(self, record: StepRecord) -> None:
         """Hand a record to the sinks; remember an update's loss without reading it."""
@@ -286,7 +349,7 @@ class _Book:
         weights = torch.tensor(self._samples, dtype=torch.float64)
         return float(torch.stack(self._losses).double().cpu() @ weights / weights.sum())
 
-    def evaluate(self, epoch: int) -> EvalRecord:
+    def evaluate(self, epoch: int, *, cut_short: bool) -> EvalRecord:
         """Score the epoch, tell the sinks, and keep the weights if it is the best."""
         step = self.step
         if not step.batch:
@@ -302,13 +365,15 @@ class _Book:
         record = EvalRecord(scores, samples, epoch, step.updates, seconds, details)
         for sink in self.sinks:
             sink(record)
-        self._note(record)
+        self._note(record, cut_short)
         return record
 
-    def _note(self, record: EvalRecord) -> None:
+    def _note(self, record: EvalRecord, cut_short: bool) -> None:
         history = self.history
         history.records.append(record)
         value = monitored(record.scores, history.monitor)
+        if cut_short and history.best is not None:
+            return  # the run may go on from within the epoch, and never stand here
         if is_better(value, history.best, self.mode):
             history.best, history.best_epoch = value, record.epoch
             if self.checkpoints is not None:
@@ -323,11 +388,17 @@ class _Book:
         if time.monotonic() - self._last_save > _SAVE_SECONDS:
             self.save()
 
-    def should_stop(self, stop: Stop) -> bool:
-        """Whether an ended epoch is the run's last before its time."""
+    def is_over(self, stop: Stop) -> bool:
+        """Whether early stopping has ended the run, maybe before it was resumed."""
         if self.early_stop is not None and self.early_stop.is_over:
             stop.reason = "stopped early"
-        elif stop.is_due():
+        return bool(stop.reason)
+
+    def should_stop(self, stop: Stop) -> bool:
+        """Whether an ended epoch is the run's last before its time."""
+        if self.is_over(stop):
+            return True
+        if stop.is_due():
             self.save()
         return bool(stop.reason)
 
@@ -363,8 +434,9 @@ class _Book:
             "model": state.pop("model"),
             "step": state,
             "rng": seed.rng_state(),
+            "feed": self.train.state_dict(),
             "early_stop": None if self.early_stop is None else self.early_stop.state_dict(),
-            "losses": [float(loss) for loss in self._losses],
+            "losses": torch.stack(self._losses).cpu() if self._losses else None,
             "samples": list(self._samples),
             "seconds": self._seconds(),
             "best": [history.monitor, history.best, history.best_epoch],
@@ -380,10 +452,11 @@ class _Book:
                 "this checkpoint holds weights alone, no state to go on from: use last.pt"
             )
         self.step.load_state_dict({"model": state["model"], **state["step"]})
+        self.train.load_state_dict(state["feed"])
         if self.early_stop is not None and state["early_stop"] is not None:
             self.early_stop.load_state_dict(state["early_stop"])
-        device = self.step.device
-        self._losses = [torch.tensor(loss, device=device) for loss in state["losses"]]
+        losses = state["losses"]
+        self._losses = [] if losses is None else list(losses.to(self.step.device).unbind())
         self._samples = list(state["samples"])
         self._earlier_seconds = state["seconds"]
         _, self.history.best, self.history.best_epoch = state["best"]

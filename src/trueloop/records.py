@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -48,11 +49,25 @@ class LossOutput:
                 f"loss_fn returned {type(loss).__name__}: return the mean loss as a tensor, "
                 "(loss, count) or a LossOutput"
             )
-        if loss.ndim and loss.numel() != 1:
-            raise LossError(
-                f"the loss has shape {tuple(loss.shape)}: reduce it to one number, e.g. loss.mean()"
-            )
+        if loss.ndim:
+            if loss.numel() != 1:
+                raise LossError(
+                    f"the loss has shape {tuple(loss.shape)}: reduce it to one number, "
+                    "e.g. loss.mean()"
+                )
+            output = replace(output, loss=loss.reshape(()))
+        if output.count is not None:
+            _check_count(output.count)
         return output
+
+
+def _check_count(count: Any) -> None:
+    number = count.numel() == 1 if isinstance(count, torch.Tensor) else isinstance(count, Real)
+    if not number and not callable(count):
+        raise LossError(
+            f"loss_fn returned a loss and, as its count, a {type(count).__name__} that is no number"
+            ": return (loss, count), or LossOutput(loss, outputs=..., targets=...) for metrics"
+        )
 
 
 class StepRecord(NamedTuple):
@@ -134,6 +149,8 @@ def hand_over(source: object, batch: object, position: Position) -> None:
     This is how a step learns that a batch is its epoch's last (so that a short accumulation window
     is closed, not dropped) without wrapping the user's batch in a class of ours.
     """
+    # Taken out first, so that the latest stands last.
+    _in_hand.pop(source, None)
     _in_hand[source] = (batch, position)
 
 
@@ -143,11 +160,15 @@ def take_back(source: object) -> None:
 
 
 def position_of(batch: object) -> Position | None:
-    """Where `batch` stands, if a live feed handed over this very object; None otherwise."""
+    """Where `batch` stands, if a live feed handed over this very object; None otherwise.
+
+    Of several that did (a data set that fills one buffer again and again), the latest counts.
+    """
+    found = None
     for held, position in _in_hand.values():
         if held is batch:
-            return position
-    return None
+            found = position
+    return found
 
 
 def batch_samples(batch: Any) -> int | None:

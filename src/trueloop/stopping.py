@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import signal
 import threading
 import time
@@ -28,9 +29,11 @@ class EarlyStopping:
     mode: str = "auto"
     """`min`, `max`, or `auto`: by the score's name."""
     best: float | None = field(default=None, init=False)
+    bar: float | None = field(default=None, init=False)
+    """What the next better score has to beat by `min_delta`."""
     stale: int = field(default=0, init=False)
     """Epochs since the best."""
-    weights: dict[str, Tensor] | None = field(default=None, init=False, repr=False)
+    weights: dict[str, Any] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.patience < 1:
@@ -38,6 +41,10 @@ class EarlyStopping:
         if not self.min_delta >= 0:
             raise ConfigError(f"min_delta={self.min_delta!r}: write 0 or a number above it")
         self.mode = resolve_mode(self.monitor, self.mode)
+
+    def reset(self) -> None:
+        """Forget the run that it has watched; `fit` begins with this."""
+        self.best, self.bar, self.stale, self.weights = None, None, 0, None
 
     @property
     def is_over(self) -> bool:
@@ -47,9 +54,12 @@ class EarlyStopping:
     def __call__(self, record: EvalRecord, model: nn.Module) -> bool:
         """Take in an epoch's scores; whether the run should stop now."""
         value = monitored(record.scores, self.monitor)
-        if is_better(value, self.best, self.mode, self.min_delta):
-            self.best, self.stale = value, 0
-            self.weights = {k: v.detach().clone() for k, v in model.state_dict().items()}
+        # A gain below `min_delta` is none for the patience, but its weights are the better ones.
+        if is_better(value, self.best, self.mode):
+            self.best = value
+            self.weights = {name: _copy(part) for name, part in model.state_dict().items()}
+        if is_better(value, self.bar, self.mode, self.min_delta):
+            self.bar, self.stale = value, 0
         else:
             self.stale += 1
         return self.is_over
@@ -60,10 +70,17 @@ class EarlyStopping:
             model.load_state_dict(self.weights)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"best": self.best, "stale": self.stale, "weights": self.weights}
+        names = ("best", "bar", "stale", "weights")
+        return {name: getattr(self, name) for name in names}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.best, self.stale, self.weights = state["best"], state["stale"], state["weights"]
+        self.best, self.bar = state["best"], state["bar"]
+        self.stale, self.weights = state["stale"], state["weights"]
+
+
+def _copy(part: Any) -> Any:
+    """A private copy of an entry of a state dict: a tensor, or a module's extra state."""
+    return part.detach().clone() if isinstance(part, Tensor) else copy.deepcopy(part)
 
 
 class Stop:

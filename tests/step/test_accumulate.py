@@ -203,6 +203,66 @@ def test_a_micro_batch_without_a_counted_token_weighs_nothing(first_empty: bool)
     assert [float(g) for g in optimizer.gradients] == [1.0]
 
 
+def test_the_loss_of_a_window_leaves_out_what_is_a_mean_over_nothing() -> None:
+    """Where all targets are ignored, the micro-batch's loss is NaN, but not that of its union."""
+    model = nn.Linear(2, 3)
+    loss_fn = trueloop.supervised(nn.CrossEntropyLoss())
+    step = trueloop.Step(model, torch.optim.SGD(model.parameters(), lr=0.0), loss_fn, accumulate=2)
+    inputs, targets = torch.randn(3, 2), torch.tensor([0, 1, 2])
+    step((inputs, torch.full((3,), -100)))
+    record = step((inputs, targets))
+    torch.testing.assert_close(
+        record.loss, nn.functional.cross_entropy(model(inputs), targets).detach()
+    )
+
+
+def test_a_loss_of_shape_1_is_a_number_like_any_other() -> None:
+    torch.manual_seed(0)
+    batches = [torch.randn(n, 3) for n in (4, 1, 3)]
+
+    def run(shape: tuple[int, ...]) -> Tensor:
+        torch.manual_seed(1)
+        model = nn.Linear(3, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        step = trueloop.Step(
+            model, optimizer, lambda m, b: (m(b).mean().reshape(shape), len(b)), accumulate=3
+        )
+        return [step(batch) for batch in batches][-1].loss
+
+    assert run((1,)).shape == ()
+    assert torch.equal(run((1,)), run(()))
+
+
+def test_the_gradients_of_a_window_are_safe_from_another_steps_backward() -> None:
+    """A GAN with accumulation: the generator's loss goes back through the discriminator."""
+
+    def train(together: bool) -> list[Tensor]:
+        torch.manual_seed(0)
+        generator, discriminator = nn.Linear(2, 2), nn.Linear(2, 1)
+        judge = trueloop.Step(
+            discriminator,
+            torch.optim.SGD(discriminator.parameters(), lr=0.1),
+            lambda m, x: m(x).square().mean(),
+            accumulate=3,
+        )
+        forge = trueloop.Step(
+            generator,
+            torch.optim.SGD(generator.parameters(), lr=0.1),
+            lambda m, x: -discriminator(m(x)).mean(),
+            accumulate=2,
+        )
+        data = torch.Generator().manual_seed(1)
+        for _ in range(7):
+            judge(torch.randn(4, 2, generator=data))
+            if together:
+                forge(torch.ones(4, 2))
+        judge.end_epoch()
+        return [p.detach() for p in discriminator.parameters()]
+
+    for a, b in zip(train(together=True), train(together=False), strict=True):
+        assert torch.equal(a, b)
+
+
 @pytest.mark.parametrize("size", [0, -1, 1.5, True, "4"])
 def test_windows_that_cannot_be(size: Any) -> None:
     with pytest.raises(trueloop.ConfigError, match="accumulate="):

@@ -96,3 +96,13 @@ def test_a_model_without_trainable_parameters_and_an_unknown_name() -> None:
         optimizers.adam(nn.Linear(1, 1).requires_grad_(False))
     with pytest.raises(ConfigError, match=r"did you mean .*'adamw'"):
         optimizers.by_name("adamvv", nn.Linear(1, 1), 1e-3, weight_decay=0.0)
+
+
+def test_sparse_gradients_can_be_trained() -> None:
+    """No fused implementation takes them, which torch says at the first step only."""
+    embedding = nn.Embedding(10, 4, sparse=True)
+    optimizer = optimizers.sgd(embedding, 0.1)
+    embedding(torch.tensor([1, 2, 2])).square().sum().backward()
+    before = embedding.weight.detach().clone()
+    optimizer.step()
+    assert (embedding.weight != before).any(dim=1).tolist() == [k in (1, 2) for k in range(10)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -287,6 +289,72 @@ def test_lengths_that_are_not_understood(length: Any) -> None:
 )
 def test_lengths(length: Any, expected: tuple[float, str]) -> None:
     assert schedules.parse_length(length) == expected
+
+
+def test_older_torchs_own_deprecated_call_is_not_the_users_to_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def step_of_torch_2_6(self: Any) -> None:
+        self.last_epoch += 1
+        index = bisect.bisect_right(self._milestones, self.last_epoch)
+        scheduler = self._schedulers[index]
+        if index > 0 and self._milestones[index - 1] == self.last_epoch:
+            scheduler.step(0)
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+    monkeypatch.setattr(ts.SequentialLR, "step", step_of_torch_2_6)
+    model = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    step = trueloop.Step(
+        model, optimizer, lambda m, b: m(b).mean(), schedule=schedules.warmup_cosine(3, 10)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rates = [step(torch.ones(1, 1)).lr for _ in range(10)]
+    assert max(rates) == rates[3] == pytest.approx(0.1)
+
+
+def test_one_cycle_may_not_end_before_the_run() -> None:
+    """Torch's scheduler raises at the tick beyond its last, at the very end of the run."""
+    model = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    step = trueloop.Step(
+        model, optimizer, lambda m, b: m(b).mean(), schedule=schedules.one_cycle(9)
+    )
+    with pytest.raises(ScheduleError, match="9 updates long, but the run makes 10"):
+        step.plan(epochs=1, batches=10)
+
+
+@pytest.mark.parametrize("run", [7, 10, 40, 41, 300])
+def test_warm_restarts_fill_a_run_of_any_length(run: int) -> None:
+    model = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    step = trueloop.Step(
+        model, optimizer, lambda m, b: m(b).mean(), schedule=schedules.warm_restarts()
+    )
+    step.plan(epochs=1, batches=run)
+    rates = [step(torch.ones(1, 1)).lr for _ in range(run)]
+    ends = [round(run / 7), round(run * 3 / 7), run]
+    expected = [
+        (1 + math.cos(math.pi * k / (end - start))) / 2
+        for start, end in zip([0, *ends], ends, strict=False)
+        for k in range(end - start)
+    ]
+    assert rates == pytest.approx(expected)
+    # One tick beyond the run, torch's own scheduler has restarted already.
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(0.0 if run % 7 else 1.0)
+
+
+def test_more_cycles_than_ticks_are_refused() -> None:
+    model = nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    step = trueloop.Step(
+        model, optimizer, lambda m, b: m(b).mean(), schedule=schedules.warm_restarts(cycles=9)
+    )
+    with pytest.raises(ScheduleError, match="9 cycles do not fit into a run of 10 updates"):
+        step.plan(epochs=1, batches=10)
 
 
 def test_a_metric_that_is_not_there_is_named() -> None:

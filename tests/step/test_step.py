@@ -13,6 +13,7 @@ from torch import Tensor, nn
 import trueloop
 from trueloop import errors, schedules
 from trueloop.records import LossOutput
+from trueloop.step import clip
 
 
 def make_step(model: nn.Module | None = None, **options: Any) -> trueloop.Step:
@@ -299,6 +300,175 @@ def test_loss_outputs_of_every_form_are_the_same_update() -> None:
         assert all(torch.equal(a, b) for a, b in zip(results[0], other, strict=True))
 
 
+@pytest.mark.parametrize("where", ["backward", "optimizer", "gradient"])
+def test_an_error_leaves_nothing_behind(where: str) -> None:
+    """Whoever catches an error and goes on trains as if that batch had not been."""
+    fails = False
+
+    class Failing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Tensor) -> Tensor:  # type: ignore[override]
+            if fails and where == "backward":
+                raise MemoryError("planted")
+            return grad
+
+    def loss_fn(model: nn.Module, batch: Tensor) -> Tensor:
+        hidden: Tensor = Failing.apply(model[0](batch))  # type: ignore[index, no-untyped-call]
+        return model[2](torch.relu(hidden)).square().mean()  # type: ignore[index, no-any-return]
+
+    def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if fails and where == "optimizer":
+            raise MemoryError("planted")
+
+    step, straight = make_step(), make_step()
+    step.loss_fn = loss_fn
+    step.optimizer.register_step_pre_hook(before)
+    for each in (step, straight):
+        each(good())
+    fails = True
+    with pytest.raises((MemoryError, trueloop.NonFiniteError)):
+        step(bad() if where == "gradient" else good() + 1)
+    fails = False
+    for each in (step, straight):
+        record = each(good())
+        assert (record.update, record.samples) == (2, 3)
+    assert all(torch.equal(a, b) for a, b in zip(snapshot(step), snapshot(straight), strict=True))
+
+
+def test_an_error_in_the_forward_pass_leaves_an_open_window_alone() -> None:
+    step, straight = make_step(accumulate=2), make_step(accumulate=2)
+    for each in (step, straight):
+        each(good())
+    with pytest.raises(RuntimeError):
+        step(torch.ones(3, 5))
+    mean_square(step.model, good() + 1).backward()  # somebody else's
+    for each in (step, straight):
+        assert each(good()).updated
+    assert all(torch.equal(a, b) for a, b in zip(snapshot(step), snapshot(straight), strict=True))
+
+
+def test_parameters_replaced_in_the_optimizer_are_clipped_and_cleared() -> None:
+    step = make_step(clip_norm=1e-3)
+    step(good())
+    head = nn.Linear(4, 1)
+    step.model[2] = head  # type: ignore[operator]
+    step.optimizer.param_groups[0]["params"][2:] = list(head.parameters())
+    expected = copy.deepcopy(step.model)
+    mean_square(expected, good()).backward()
+    norm = nn.utils.clip_grad_norm_(expected.parameters(), 1e-3)
+    assert step(good()).grad_norm == norm
+    assert all(p.grad is None for p in step.model.parameters())
+
+
+def test_a_tensor_lr_is_recorded_as_it_was() -> None:
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=torch.tensor(0.01))
+    step = trueloop.Step(model, optimizer, mean_square, schedule=schedules.cosine(4))
+    rates = [step(good()).lr for _ in range(4)]
+    assert rates == pytest.approx([0.01 * (1 + math.cos(math.pi * k / 4)) / 2 for k in range(4)])
+
+
+def test_a_schedule_of_its_own_length_continues_without_a_plan() -> None:
+    def build() -> trueloop.Step:
+        return make_step(schedule=schedules.warmup_cosine(4, 20))
+
+    straight = build()
+    fresh = build()
+    fresh.load_state_dict(copy.deepcopy(straight.state_dict()))  # before the first batch
+    for _ in range(6):
+        straight(good())
+    resumed = build()
+    resumed.load_state_dict(copy.deepcopy(straight.state_dict()))
+    assert [resumed(good()).lr for _ in range(3)] == [straight(good()).lr for _ in range(3)]
+
+
+def test_a_saved_schedule_must_end_where_the_longer_run_ends() -> None:
+    first, longer = (make_step(schedule=schedules.cosine()) for _ in range(2))
+    first.plan(epochs=2, batches=10)
+    first(good())
+    longer.plan(epochs=4, batches=10)
+    with pytest.raises(errors.ScheduleError, match=r"20 updates.*makes 40.*saved"):
+        longer.load_state_dict(first.state_dict())
+
+
+@pytest.mark.filterwarnings("ignore:.*to a meta parameter")
+def test_the_state_of_an_open_window_goes_to_the_models_device() -> None:
+    """Loaded on the CPU for a model elsewhere; `meta` stands in for the accelerator."""
+    saved = make_step(accumulate=3)
+    saved(good())
+    state = copy.deepcopy(saved.state_dict())
+    model = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1)).to("meta")
+    step = make_step(model, accumulate=3)
+    step.load_state_dict(state)
+    assert step(good().to("meta")).loss.device.type == "meta"
+
+
+def test_a_late_verdict_knows_its_own_windows_losses() -> None:
+    """On an accelerator the verdict is read when its window has long been closed."""
+
+    class Passed:
+        def query(self) -> bool:
+            return True
+
+        def synchronize(self) -> None:
+            pass
+
+    step = make_step()
+    evidence = clip.Evidence(
+        (4, 1, 7),
+        torch.tensor([math.nan, 1.0]),
+        ["0.weight", "0.bias"],
+        [torch.tensor(1.0), torch.tensor(math.nan), torch.tensor(1.0)],
+    )
+    arrived: Any = Passed()
+    step._verdicts._pending.append(clip._Pending(torch.tensor(False), arrived, evidence))
+    with pytest.raises(trueloop.NonFiniteError, match="loss was not finite already") as e:
+        step(good())
+    assert (e.value.update, e.value.batch, e.value.parameter) == (4, 6, "0.weight")
+
+
+def test_the_loss_beside_the_models_output_is_refused() -> None:
+    """(loss, outputs), as many models return it, is not (loss, count)."""
+    step = make_step()
+    step.loss_fn = lambda m, b: (m(b).square().mean(), m(b))
+    with pytest.raises(errors.LossError, match="LossOutput"):
+        step(good())
+
+
+def test_clipping_is_never_left_out_in_bfloat16() -> None:
+    every = torch.arange(1, 1 << 15, dtype=torch.int16).view(torch.bfloat16)
+    norms = every[torch.isfinite(every) & (every > 1e-6) & (every < 100)]
+    for limit in (1e-4, 3.5242e-4, 1e-3, 0.03, 1.0, 5.0):
+        coefficients = torch.clamp(limit / (norms + 1e-6), max=1.0)
+        for norm in norms[coefficients != 1]:
+            if norm < 2 * limit:
+                assert not clip._is_surely_below(norm, limit)
+
+
+def test_the_norm_of_a_sharded_model_is_a_plain_tensor() -> None:
+    import torch.distributed as dist
+    from torch.distributed.fsdp import fully_shard
+
+    plain = make_step(nn.Linear(2, 1), clip_norm=0.1, accumulate=2)
+    sharded_model = copy.deepcopy(plain.model)
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        fully_shard(sharded_model, mesh=dist.init_device_mesh("cpu", (1,)))
+        sharded = make_step(sharded_model, clip_norm=0.1, accumulate=2)
+        for _ in range(4):
+            expected, record = plain(good()), sharded(good())
+        assert type(record.grad_norm) is Tensor
+        assert record.grad_norm == expected.grad_norm
+        for a, b in zip(sharded_model.parameters(), plain.model.parameters(), strict=True):
+            assert torch.equal(a.full_tensor(), b)  # type: ignore[attr-defined]
+    finally:
+        dist.destroy_process_group()
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_on_cuda_a_late_verdict_still_names_its_own_update() -> None:
     step = make_step(nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1)).cuda())
@@ -309,12 +479,16 @@ def test_on_cuda_a_late_verdict_still_names_its_own_update() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_on_cuda_the_step_waits_for_nothing() -> None:
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_on_cuda_the_step_waits_for_nothing(accumulate: int) -> None:
     step = make_step(
-        nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1)).cuda(), clip_norm=1.0
+        nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1)).cuda(),
+        clip_norm=1.0,
+        accumulate=accumulate,
     )
     batch = good().cuda()
-    step(batch)
+    for _ in range(accumulate):
+        step(batch)
     torch.cuda.set_sync_debug_mode("error")
     try:
         for _ in range(5):

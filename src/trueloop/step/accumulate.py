@@ -36,7 +36,9 @@ class Window:
         self.micro_batches = 0
         self.samples = 0
         self.losses: list[Tensor] = []
-        self._counts: list[Number] = []
+        self._first: Number = 0
+        self._total: Number = 0
+        self._weighted: Number = 0.0
 
     @property
     def is_open(self) -> bool:
@@ -56,8 +58,12 @@ class Window:
         n = samples if count is None else count() if callable(count) else count
         if isinstance(n, Tensor):
             # A quotient of integers would be float32 whatever the loss is.
-            n = n.to(torch.promote_types(loss.dtype, torch.float32))
-        self._counts.append(n)
+            wide = torch.promote_types(loss.dtype, torch.float32)
+            n = n.detach().reshape(()).to(loss.device, wide)
+        if self.micro_batches == 1:
+            self._first = n
+        self._total = self._total + n
+        self._weighted = self._weighted + _times(loss.detach(), n)
         reference = self._reference()
         if isinstance(n, Tensor) or isinstance(reference, Tensor):
             return loss * (n / (self.size * reference))
@@ -65,7 +71,7 @@ class Window:
 
     def _reference(self) -> Number:
         """The first micro-batch's count, or 1 if that was 0 (every target of it ignored)."""
-        first = self._counts[0]
+        first = self._first
         if isinstance(first, Tensor):
             return torch.where(first > 0, first, torch.ones_like(first))
         return first if first > 0 else 1
@@ -74,7 +80,7 @@ class Window:
         """What the summed gradient still has to be multiplied by: 1.0 for a full, even window."""
         if self.size == 1:
             return 1.0
-        total, reference = sum(self._counts), self._reference()
+        total, reference = self._total, self._reference()
         if isinstance(total, Tensor):
             return self.size * reference / torch.where(total > 0, total, torch.ones_like(total))
         return self.size * reference / total if total > 0 else 1.0
@@ -83,20 +89,35 @@ class Window:
         """The mean loss over the window so far: a detached scalar."""
         if len(self.losses) == 1:
             return self.losses[0]
-        weights = [torch.as_tensor(n, device=self.losses[0].device) for n in self._counts]
-        stacked = torch.stack([weight.to(self.losses[0].dtype) for weight in weights])
-        return (torch.stack(self.losses) * stacked).sum() / stacked.sum()
+        assert isinstance(self._weighted, Tensor)
+        return self._weighted / self._total
 
     def state_dict(self) -> dict[str, Any]:
         return {
             "micro_batches": self.micro_batches,
             "samples": self.samples,
             "losses": list(self.losses),
-            "counts": list(self._counts),
+            "first": self._first,
+            "total": self._total,
+            "weighted": self._weighted,
         }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any], device: torch.device) -> None:
+        """Take up what `state_dict` returned, its tensors on `device`, where the losses are."""
+
+        def here(number: Number) -> Number:
+            return number.to(device) if isinstance(number, Tensor) else number
+
         self.micro_batches = state["micro_batches"]
         self.samples = state["samples"]
-        self.losses = list(state["losses"])
-        self._counts = list(state["counts"])
+        self.losses = [loss.to(device) for loss in state["losses"]]
+        self._first, self._total = here(state["first"]), here(state["total"])
+        self._weighted = here(state["weighted"])
+
+
+def _times(loss: Tensor, n: Number) -> Tensor:
+    """loss · n in float32 at least; 0 where n is, though a mean over nothing may be NaN."""
+    wide = loss.to(torch.promote_types(loss.dtype, torch.float32))
+    if isinstance(n, Tensor):
+        return torch.where(n > 0, wide * n, torch.zeros_like(wide))
+    return wide * n if n else torch.zeros_like(wide)

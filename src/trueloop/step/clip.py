@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -29,14 +30,19 @@ def norms(gradients: list[Tensor]) -> Tensor:
     for k, gradient in enumerate(gradients):
         by_device.setdefault(gradient.device, []).append(k)
     if len(by_device) == 1:
-        return torch.stack(list(torch._foreach_norm(gradients)))
+        return _whole(torch.stack(list(torch._foreach_norm(gradients))))
     found: list[Tensor] = [gradients[0]] * len(gradients)
     for members in by_device.values():
         for k, norm in zip(
             members, torch._foreach_norm([gradients[k] for k in members]), strict=True
         ):
             found[k] = norm.to(gradients[0].device)
-    return torch.stack(found)
+    return _whole(torch.stack(found))
+
+
+def _whole(norms: Tensor) -> Tensor:
+    """A plain tensor; of a sharded model (`DTensor`), the norms over all shards."""
+    return norms.full_tensor() if hasattr(norms, "full_tensor") else norms
 
 
 def divide_and_clip(
@@ -65,9 +71,10 @@ def divide_and_clip(
 def _is_surely_below(norm: Tensor, limit: float) -> bool:
     """Whether the coefficient is 1, so that the pass can be saved: x * 1.0 is x, bit for bit.
 
-    Asked only where reading is free, and with a margin for the rounding of the norm's own dtype.
+    Asked only where reading is free, and with a margin for the rounding of the norm's own dtype,
+    which is up to 2^-8 in bfloat16.
     """
-    return devices.is_immediate(norm.device) and norm.item() < limit * (1 - 1e-3) - 1e-6
+    return devices.is_immediate(norm.device) and norm.item() < limit * (1 - 1e-2) - 1e-6
 
 
 def _is_one(factor: float | Tensor) -> bool:
@@ -82,45 +89,55 @@ def _multiply(gradients: list[Tensor], factor: float | Tensor) -> None:
         gradient.mul_(factor.to(gradient.device, non_blocking=True))
 
 
+class Evidence(NamedTuple):
+    """What says where a gradient that is not finite comes from."""
+
+    where: tuple[int, int, int]
+    """Updates applied before this one, epoch, and batch position of the window's last batch."""
+    norms: Tensor
+    """The norm of each gradient."""
+    names: list[str]
+    """The parameters whose gradients these are."""
+    losses: list[Tensor]
+    """The losses of the window's micro-batches."""
+
+
 @dataclass
 class _Pending:
     """A verdict on its way from the accelerator to the host."""
 
     finite: Tensor
-    norms: Tensor
     arrived: torch.cuda.Event
-    where: tuple[int, int, int]
-    names: list[str]
+    evidence: Evidence
 
 
 class Verdicts:
     """Whether each update's gradient was finite, learnt without making the device wait.
 
-    On the CPU (and MPS) the answer is there at once. On CUDA it travels by an asynchronous copy
-    and is read by a later update, so the error arrives one or a few updates late; the update,
-    the parameter and the batch that it names are those where it happened.
+    On the CPU the answer is there at once; on MPS it is waited for. On CUDA it travels by an
+    asynchronous copy and is read by a later update, so the error arrives one or a few updates
+    late; the update, the parameter and the batch that it names are those where it happened.
     """
 
     def __init__(self) -> None:
         self._pending: list[_Pending] = []
 
-    def send(
-        self, norm: Tensor, norms: Tensor, where: tuple[int, int, int], names: list[str]
-    ) -> None:
-        """Start the verdict on (update, epoch, batch) on its way to the host."""
+    def send(self, norm: Tensor, evidence: Evidence) -> None:
+        """Start the verdict on an update's norm on its way to the host."""
+        # Such a copy goes to pinned memory, and may be read once the event has passed.
         finite = torch.isfinite(norm).to("cpu", non_blocking=True)
         arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
         arrived.record(torch.cuda.current_stream(norm.device))
-        self._pending.append(_Pending(finite, norms, arrived, where, names))
+        self._pending.append(_Pending(finite, arrived, evidence))
 
-    def first_bad(self, *, wait: bool = False) -> tuple[tuple[int, int, int], str | None] | None:
-        """The earliest arrived verdict that is bad: ((update, epoch, batch), parameter's name)."""
+    def first_bad(self, *, wait: bool = False) -> Evidence | None:
+        """What belongs to the earliest arrived verdict that is bad."""
         while self._pending and (wait or self._pending[0].arrived.query()):  # type: ignore[no-untyped-call]
             verdict = self._pending.pop(0)
             verdict.arrived.synchronize()
             if not verdict.finite.item():
                 self._pending.clear()
-                return verdict.where, first_nonfinite(verdict.norms, verdict.names)
+                return verdict.evidence
         return None
 
 

@@ -109,8 +109,11 @@ def _build(kind: type[_O], model: Parameters, lr: float, weight_decay: float, **
     ):
         raise ConfigError(f"weight_decay={weight_decay!r}: write 0 or a number above it")
     groups = parameter_groups(model, weight_decay)
-    # Torch accepts complex parameters here and fails at the first step.
-    if all(p.is_floating_point() for group in groups for p in group["params"]):
+    # Torch accepts complex parameters and sparse gradients here, and fails at the first step.
+    sparse = isinstance(model, nn.Module) and any(
+        isinstance(m, (nn.Embedding, nn.EmbeddingBag)) and m.sparse for m in model.modules()
+    )
+    if not sparse and all(p.is_floating_point() for group in groups for p in group["params"]):
         try:
             return kind(groups, lr=lr, fused=True, **options)
         except RuntimeError:

@@ -14,6 +14,7 @@ All of them are torch's own schedulers underneath, with torch's own arithmetic.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -256,16 +257,26 @@ def warm_restarts(
 ) -> Schedule:
     """Cosine cycles, each `mult` times as long as the last (Loshchilov and Hutter, 2017).
 
-    Without `first`, the first cycle is made so long that `cycles` of them fill the run: the run
+    Without `first`, `cycles` of them fill the run, each cut to a whole number of ticks: the run
     ends in a valley, not just after a restart.
     """
 
     def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
+        kind = torch_schedulers.CosineAnnealingWarmRestarts
         if first is not None:
-            length = ticks(first)
-        else:
-            length = math.ceil(ticks.whole() / sum(mult**k for k in range(cycles)))
-        return torch_schedulers.CosineAnnealingWarmRestarts(optimizer, length, mult, eta_min)
+            return kind(optimizer, ticks(first), mult, eta_min)
+        run = ticks.whole()
+        ends = [sum(mult**k for k in range(n)) for n in range(1, cycles + 1)]
+        if run % ends[-1] == 0:
+            return kind(optimizer, run // ends[-1], mult, eta_min)
+        ends = [round(run * end / ends[-1]) for end in ends]
+        lengths = [end - start for start, end in zip([0, *ends], ends, strict=False)]
+        if min(lengths) < 1:
+            raise ScheduleError(
+                f"{cycles} cycles do not fit into a run of {run} {tick}s: write fewer cycles="
+            )
+        parts = [torch_schedulers.CosineAnnealingLR(optimizer, n, eta_min) for n in lengths]
+        return torch_schedulers.SequentialLR(optimizer, list(parts), milestones=ends[:-1])
 
     return Schedule("warm_restarts", tick, build)
 
@@ -357,8 +368,11 @@ class Clock:
         self.schedule = schedule
         self.scheduler = schedule.build(optimizer, Resolver(schedule.tick, plan))
 
-    def check(self, plan: Plan) -> None:
-        """Raise `ScheduleError` unless the schedule ends where the run ends (to one tick)."""
+    def check(self, plan: Plan, *, saved: bool = False) -> None:
+        """Raise `ScheduleError` unless the schedule ends where the run ends (to one tick).
+
+        `saved`: its length comes from a checkpoint, which changes the remedy.
+        """
         run, own = plan.ticks(self.schedule.tick), _length(self.scheduler)
         if run is None or own is None:
             return
@@ -371,23 +385,37 @@ class Clock:
                     f"the schedule's step at {unit[:-1]} {own} lies beyond the run of {run} "
                     f"{unit}: move it forward, or give it as a share such as '75%'"
                 )
-        elif abs(own - run) > 1:
+        elif abs(own - run) > 1 or (own < run and _ends_for_good(self.scheduler)):
+            remedy = "leave the length out (it is then the run's), or make the two agree"
+            if saved:
+                remedy = "go on with the epochs, batches and accumulation of the run that was saved"
             raise ScheduleError(
-                f"the schedule is {own} {unit} long, but the run makes {run}: leave the length out "
-                "(it is then the run's), or make the two agree" + _micro_batch_hint(own, run)
+                f"the schedule is {own} {unit} long, but the run makes {run}: {remedy}"
+                + _micro_batch_hint(own, run)
             )
 
     def tick_update(self) -> None:
         if self.schedule.tick == "update":
-            self.scheduler.step()
+            self._tick()
 
     def tick_epoch(self, scores: Scores | None) -> None:
         if self.schedule.tick == "epoch":
-            self.scheduler.step()
+            self._tick()
         elif self.schedule.tick == "metric":
             assert isinstance(self.scheduler, ReduceLROnPlateau)
             assert self.schedule.monitor is not None
             self.scheduler.step(score(scores, self.schedule.monitor))
+
+    def _tick(self) -> None:
+        scheduler = self.scheduler
+        is_sequence = isinstance(scheduler, torch_schedulers.SequentialLR)
+        if not (is_sequence and scheduler.last_epoch + 1 in vars(scheduler)["_milestones"]):
+            scheduler.step()
+            return
+        # Older torch warns here of a call of its own, which nobody else can change.
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The epoch parameter", UserWarning)
+            scheduler.step()
 
     def state_dict(self) -> dict[str, Any]:
         return dict(self.scheduler.state_dict())
@@ -403,6 +431,11 @@ def score(scores: Scores | None, monitor: str) -> float:
     named = scores.scores if isinstance(scores, EvalRecord) else dict(scores or {})
     plain = monitor.removeprefix("val_")
     return monitored(named, plain if plain in named and monitor not in named else monitor)
+
+
+def _ends_for_good(scheduler: LRScheduler) -> bool:
+    """Whether one tick beyond its length is an error of torch's."""
+    return isinstance(scheduler, torch_schedulers.OneCycleLR)
 
 
 def _micro_batch_hint(own: int, run: int) -> str:
@@ -421,7 +454,6 @@ def _check_restarts(
         cycle *= scheduler.T_mult
         end += cycle
         ends.append(end)
-    # Cycles are whole ticks: where `cycles` of them were to fill the run, the last is cut a little.
     if min(abs(end - run) for end in ends) > max(1, run // 50):
         near = " or ".join(str(end) for end in ends[-2:])
         raise ScheduleError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from trueloop import device as devices
 from trueloop.errors import ConfigError, LossError, NonFiniteError, RunError
 from trueloop.records import LossOutput, StepRecord, batch_samples, position_of
 from trueloop.step import clip, precision as precisions
@@ -48,7 +50,9 @@ class Step:
 
     `Step` draws no random numbers and never changes a module's mode. With the same batches and
     seeds the weights are bitwise those of the loop written by hand. Two optimizers (a GAN) are two
-    steps: gradients that another step's backward left on these parameters are cleared first.
+    steps: neither takes in what the other's backward leaves on its parameters, also between the
+    micro-batches of a window (whose gradients it keeps, so that `.grad` is None there). After an
+    error the window at hand is given up, and the next call starts a new one.
 
     Raises `ConfigError` for options that cannot work, `LossError` when `loss_fn` returns no scalar
     with a graph, `NonFiniteError` as above.
@@ -90,9 +94,11 @@ class Step:
         self.device = self._parameters[0].device
         self.precision = precisions.by_name(precision, self.device)
         self._window = Window(accumulate)
+        self._laid_aside: list[Tensor | None] = []
         self._forward = compiled(model, compile)
         self._schedule = schedule
         self._clock: Clock | None = None
+        self._plan: Plan | None = None
         self._verdicts = clip.Verdicts()
 
     def __call__(self, batch: Any) -> StepRecord:
@@ -111,12 +117,18 @@ class Step:
             output = LossOutput.of(self.loss_fn(self._forward, batch))
         if not output.loss.requires_grad:
             raise LossError(_NO_GRAPH)
-        loss = window.weigh(output.loss, output.count, self._samples(batch))
 
         # 3. Backward: gradients add up over the window.
-        self.precision.backward(loss)
+        try:
+            loss = window.weigh(output.loss, output.count, self._samples(batch))
+            self._take_up_gradients()
+            self.precision.backward(loss)
+        except BaseException:
+            self._end_window()  # half a gradient must not reach an update
+            raise
         if window.is_full or (position is not None and position.last):
             return self._update(here)
+        self._lay_gradients_aside()
         return StepRecord(
             self.epoch,
             here,
@@ -130,26 +142,26 @@ class Step:
 
     def _update(self, batch: int) -> StepRecord:
         """Close the window: everything between the last backward and the next batch."""
-        # 4. Unscale (fp16): the gradients get their true size.
-        self.precision.unscale(self.optimizer)
+        try:
+            # 4. Unscale (fp16): the gradients get their true size.
+            self.precision.unscale(self.optimizer)
 
-        # 5. Divide, norm, clip: the window's gradient becomes the union's and is touched once.
-        names, gradients = self._gradients()
-        correction = self._window.correction()
-        norms = clip.norms(gradients)
-        norm = torch.linalg.vector_norm(norms)
-        if not (isinstance(correction, float) and correction == 1.0):
-            norm = norm * correction
-        clip.divide_and_clip(gradients, norm, correction, self.clip_norm, self.clip_value)
+            # 5. Divide, norm, clip: the window's gradient becomes the union's, touched once.
+            names, gradients = self._gradients()
+            correction = self._window.correction()
+            norms = clip.norms(gradients)
+            norm = torch.linalg.vector_norm(norms)
+            if not (isinstance(correction, float) and correction == 1.0):
+                norm = norm * correction
+            clip.divide_and_clip(gradients, norm, correction, self.clip_norm, self.clip_value)
 
-        # 6. Optimizer: unless the gradient is not finite.
-        lr = self._lr()
-        stepped = self._admit(norm, norms, names, batch) and self.precision.step(self.optimizer)
-        loss, samples = self._window.mean_loss(), self._window.samples
-
-        # 7. Clear (set to None, so that the next backward writes instead of adding).
-        self._clear_gradients()
-        self._window.close()
+            # 6. Optimizer: unless the gradient is not finite.
+            lr = self._lr()
+            stepped = self._admit(norm, norms, names, batch) and self.precision.step(self.optimizer)
+            loss, samples = self._window.mean_loss(), self._window.samples
+        finally:
+            # 7. Clear (set to None, so that the next backward writes instead of adding).
+            self._end_window()
 
         # 8. Schedule: ticks only after a real update.
         if stepped:
@@ -164,7 +176,10 @@ class Step:
 
     def flush(self) -> StepRecord | None:
         """Apply the update of a window that is still open, short as it is; None if none is."""
-        return self._update(self.batch - 1) if self._window.is_open else None
+        if not self._window.is_open:
+            return None
+        self._take_up_gradients()
+        return self._update(self.batch - 1)
 
     def end_epoch(self, scores: Scores | None = None) -> None:
         """End the epoch: close an open window, tick the epoch and metric schedules.
@@ -178,6 +193,11 @@ class Step:
         self.epoch += 1
         self.batch = 0
 
+    @property
+    def monitor(self) -> str | None:
+        """The score that a metric schedule watches; None for any other."""
+        return None if self._schedule is None else self._schedule.monitor
+
     def plan(self, *, epochs: int, batches: int | None) -> Plan:
         """Say how long the run is: `epochs` of `batches` micro-batches each (None: unknown).
 
@@ -185,7 +205,7 @@ class Step:
         it). Raises `ScheduleError` when the schedule does not end where the run ends.
         """
         per_epoch = None if batches is None else -(-batches // self._window.size)
-        plan = Plan(epochs, per_epoch)
+        self._plan = plan = Plan(epochs, per_epoch)
         self._wind_clock(plan)
         if self._clock is not None:
             self._clock.check(plan)
@@ -198,56 +218,63 @@ class Step:
         position within the epoch is in `epoch` and `batch`.
         """
         self._raise_late_verdict(wait=True)
-        gradients = {
-            name: p.grad
-            for name, p in zip(self._names, self._parameters, strict=True)
-            if self._window.is_open and p.grad is not None
-        }
+        gradients = {}
+        if self._window.is_open:
+            held = zip(self._names, self._laid_aside, strict=True)
+            gradients = {name: gradient for name, gradient in held if gradient is not None}
         return {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "precision": {"name": self.precision.name, "state": self.precision.state_dict()},
+            "precision": self.precision.state_dict(),
             "schedule": None if self._clock is None else self._clock.state_dict(),
             "window": self._window.state_dict(),
             "gradients": gradients,
-            "accumulate": self._window.size,
             "counters": [self.epoch, self.batch, self.updates, self.skipped],
+            "options": self._options(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up what `state_dict` returned; with a planned schedule, call `plan` before."""
+        """Take up what `state_dict` returned; with a planned schedule, call `plan` before.
+
+        Raises `RunError` for the state of a step with other options, `ScheduleError` if its
+        schedule does not end where the planned run ends.
+        """
         self._check_same(state)
         self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.precision.load_state_dict(state["precision"]["state"])
         if state["schedule"] is not None:
+            # Before the optimizer's state: a scheduler that is built sets the lr to its first one.
             self._wind_clock(None)
             assert self._clock is not None
             self._clock.load_state_dict(state["schedule"])
-        self._window.load_state_dict(state["window"])
-        for name, p in zip(self._names, self._parameters, strict=True):
-            gradient = state["gradients"].get(name)
-            p.grad = None if gradient is None else gradient.detach().clone().to(p.device)
+            if self._plan is not None:
+                self._clock.check(self._plan, saved=True)
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.precision.load_state_dict(state["precision"])
+        self._window.load_state_dict(state["window"], self.device)
+        self._clear_gradients()
+        found = [state["gradients"].get(name) for name in self._names]
+        self._laid_aside = [
+            None if gradient is None else gradient.detach().clone().to(p.device)
+            for gradient, p in zip(found, self._parameters, strict=True)
+        ]
         self.epoch, self.batch, self.updates, self.skipped = state["counters"]
 
     def _check_same(self, state: dict[str, Any]) -> None:
         """Refuse a state of another configuration: it would be another run."""
-        own = {
-            "precision": self.precision.name,
-            "accumulate": self._window.size,
-            "schedule": self._schedule is not None,
-        }
-        saved = {
-            "precision": state["precision"]["name"],
-            "accumulate": state["accumulate"],
-            "schedule": state["schedule"] is not None,
-        }
-        for name, value in own.items():
+        saved = state["options"]
+        for name, value in self._options().items():
             if saved[name] != value:
                 raise RunError(
                     f"the checkpoint was written with {name}={saved[name]!r}, this step has "
                     f"{name}={value!r}: build the step as it was"
                 )
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "precision": self.precision.name,
+            "accumulate": self._window.size,
+            "schedule": None if self._schedule is None else self._schedule.name,
+        }
 
     def _open(self) -> None:
         """What must hold before a window's first forward."""
@@ -256,9 +283,25 @@ class Step:
             self._refuse_eval_mode()
         if self._clock is None:
             self._wind_clock(None)
-        if len(self._parameters) != sum(len(g["params"]) for g in self.optimizer.param_groups):
+        held = [p for group in self.optimizer.param_groups for p in group["params"]]
+        if len(held) != len(self._held) or not all(map(operator.is_, held, self._held)):
             self._collect_parameters()
         # Another step's backward (a GAN's other half) may have left gradients here.
+        self._clear_gradients()
+
+    def _lay_gradients_aside(self) -> None:
+        """Between micro-batches, out of the reach of another step's backward."""
+        self._laid_aside = [parameter.grad for parameter in self._parameters]
+        self._clear_gradients()
+
+    def _take_up_gradients(self) -> None:
+        if self._laid_aside:
+            for parameter, gradient in zip(self._parameters, self._laid_aside, strict=True):
+                parameter.grad = gradient
+
+    def _end_window(self) -> None:
+        self._window.close()
+        self._laid_aside = []
         self._clear_gradients()
 
     def _clear_gradients(self) -> None:
@@ -280,10 +323,11 @@ class Step:
 
     def _collect_parameters(self) -> None:
         """The optimizer's parameters in the model's order, as `clip_grad_norm_` would see them."""
-        held = {id(p): p for group in self.optimizer.param_groups for p in group["params"]}
+        self._held = [p for group in self.optimizer.param_groups for p in group["params"]]
+        held = {id(p) for p in self._held}
         named = [(name, p) for name, p in self.model.named_parameters() if id(p) in held]
         inside = {id(p) for _, p in named}
-        others = [p for key, p in held.items() if key not in inside]
+        others = [p for p in self._held if id(p) not in inside]
         named += [(f"parameter {k} outside the model", p) for k, p in enumerate(others)]
         self._names = [name for name, _ in named]
         self._parameters = [p for _, p in named]
@@ -292,15 +336,15 @@ class Step:
         """Names and dense gradients of the parameters that have one."""
         names, gradients = [], []
         for name, parameter in zip(self._names, self._parameters, strict=True):
-            if parameter.grad is None:
+            gradient = parameter.grad
+            if gradient is None:
                 continue
-            if parameter.grad.is_sparse:
+            if gradient.is_sparse:
                 # Rows that several samples touched are summed first; the values then are a view.
-                parameter.grad = parameter.grad.coalesce()
+                parameter.grad = gradient.coalesce()
+                gradient = parameter.grad.values()
             names.append(name)
-            gradients.append(
-                parameter.grad.values() if parameter.grad.is_sparse else parameter.grad
-            )
+            gradients.append(gradient)
         if not gradients:
             raise LossError(_NO_GRAPH)
         return names, gradients
@@ -309,39 +353,44 @@ class Step:
         samples = batch_samples(batch)
         return 1 if samples is None else samples
 
-    def _lr(self) -> float:
-        return self.optimizer.param_groups[0]["lr"]  # type: ignore[no-any-return]
+    def _lr(self) -> Any:
+        lr = self.optimizer.param_groups[0]["lr"]
+        if not isinstance(lr, Tensor):
+            return lr
+        # The schedule writes into it: the record is of now.
+        return lr.item() if devices.is_immediate(lr.device) else lr.detach().clone()
 
     def _admit(self, norm: Tensor, norms: Tensor, names: list[str], batch: int) -> bool:
         """Whether the gradient may be applied; raises under `stop`, False under `skip`.
 
         Under fp16 the scaler decides: overflow is how it finds its scale.
         """
+        where = (self.updates, self.epoch, batch)
+        evidence = clip.Evidence(where, norms, names, self._window.losses)
         if isinstance(self.precision, precisions.Float16):
             if self.nonfinite == "stop" and not bool(torch.isfinite(norm)):
                 loss_is_finite = bool(torch.isfinite(self._window.mean_loss()))
                 if not loss_is_finite or self.precision.exhausted():
-                    self._stop(
-                        (self.updates, self.epoch, batch), clip.first_nonfinite(norms, names)
-                    )
+                    self._stop(evidence)
             return True
         if self.nonfinite == "stop" and norm.is_cuda:
-            self._verdicts.send(norm, norms, (self.updates, self.epoch, batch), names)
+            self._verdicts.send(norm, evidence)
             return True
         if math.isfinite(norm.item()):
             return True
         if self.nonfinite == "stop":
-            self._stop((self.updates, self.epoch, batch), clip.first_nonfinite(norms, names))
+            self._stop(evidence)
         return False
 
     def _raise_late_verdict(self, *, wait: bool = False) -> None:
         bad = self._verdicts.first_bad(wait=wait)
         if bad is not None:
-            self._stop(*bad)
+            self._stop(bad)
 
-    def _stop(self, where: tuple[int, int, int], parameter: str | None) -> NoReturn:
-        update, epoch, batch = where
-        losses = [bool(torch.isfinite(loss)) for loss in self._window.losses]
+    def _stop(self, evidence: clip.Evidence) -> NoReturn:
+        update, epoch, batch = evidence.where
+        parameter = clip.first_nonfinite(evidence.norms, evidence.names)
+        losses = [bool(torch.isfinite(loss)) for loss in evidence.losses]
         if not all(losses):
             batch = batch - len(losses) + 1 + losses.index(False)
             cause = "the loss was not finite already"
