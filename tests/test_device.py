@@ -23,6 +23,12 @@ def test_unknown_devices(name: str) -> None:
         device.pick(name)
 
 
+@pytest.mark.parametrize("name", ["cpu:1", "mps:1"])
+def test_of_some_devices_there_is_one(name: str) -> None:
+    with pytest.raises(DeviceError, match=f"no {name}: write {name[:3]}"):
+        device.pick(name)
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
 def test_a_device_that_is_not_there() -> None:
     with pytest.raises(DeviceError, match="--device cpu") as e:

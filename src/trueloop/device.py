@@ -28,6 +28,8 @@ def pick(name: str | torch.device = "auto") -> torch.device:
         raise DeviceError(
             f"unknown device {text!r}: write auto, cpu, cuda, cuda:N or mps"
         ) from None
+    if device.type in ("cpu", "mps") and device.index:
+        raise DeviceError(f"there is one {device.type} only, no {text}: write {device.type}")
     if device.type == "cuda":
         _check_cuda(device)
     elif device.type == "mps" and not torch.backends.mps.is_available():

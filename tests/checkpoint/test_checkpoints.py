@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import random
@@ -65,6 +66,18 @@ def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(RunError, match="cannot write"):
         Checkpoints(tmp_path / "file" / "checkpoints").save("last", state())
+
+
+def test_a_disk_that_refuses_the_removal_too_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(RunError, match=r"cannot write .*a\.json \(Read-only file system\)"):
+        write_atomic(tmp_path / "a.json", b"x")
 
 
 def test_damaged_files_are_refused_with_their_name(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_other_data(command: Command, line_run: Path) -> None:
     ("words", "expected"),
     [
         (["evaluate", "nowhere"], "no run at nowhere"),
-        (["evaluate"], "RUN"),
+        (["evaluate"], "RUN is missing: write trueloop evaluate RUN"),
         (["evaluate", "RUN", "--data", "x"], "cannot read other data"),
         (["evaluate", "RUN", "--device", "tpu"], "unknown device"),
         (["evaluate", "RUN", "--jsn"], "unknown option --jsn: did you mean '--json'?"),

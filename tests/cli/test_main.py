@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,6 +70,7 @@ def raising(error: BaseException) -> Callable[[list[str]], int]:
             "trueloop: error: loss is NaN: lower --lr",
         ),
         (KeyboardInterrupt(), 130, "trueloop: interrupted"),
+        (MemoryError(), 2, "trueloop: error: out of memory: lower --batch-size"),
     ],
 )
 def test_errors_are_one_line_and_a_status(
@@ -113,3 +116,18 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait() == 141
+
+
+def test_a_reader_of_a_table_that_goes_away_is_no_error(spiral_run: Path) -> None:
+    code = "import sys, trueloop.cli as cli; sys.exit(cli.main(sys.argv[1:]))"
+    read, write = os.pipe()
+    os.close(read)
+    words = [sys.executable, "-c", code, "runs", str(spiral_run)]
+    done = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_closed_stdout_is_no_error(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert cli.main(["--help"]) == 0

@@ -46,6 +46,8 @@ BAD_OPTIONS = [
     ("--max-minutes 0", "--max-minutes must be a finite number above 0"),
     ("--workers -1", "--workers must be 0 or more"),
     ("--threads 0", "--threads must be 1 or more"),
+    ("--threads 100000", "--threads must be 1,024 or less"),
+    ("--workers 100000", "--workers must be 1,024 or less"),
     ("--workers many", "--workers must be a whole number"),
     ("--seed -1", "--seed must be from 0"),
     ("--seed 9223372036854775808", "--seed must be from 0 to 2^63 - 1"),
@@ -57,6 +59,8 @@ BAD_OPTIONS = [
     ("--monitor val_acuracy", "no score is called 'val_acuracy': did you mean 'val_accuracy'"),
     ("--deterministic maybe", "--deterministic must be yes or no, not 'maybe'"),
     ("--device tpu", "unknown device 'tpu'"),
+    ("--device cpu:7", "there is one cpu only, no cpu:7: write cpu"),
+    ("--run=", "'' is no path: write the name of a file or folder"),
     ("--data .", "--data"),
     ("--config nowhere.yaml", "no configuration file"),
 ]
@@ -165,6 +169,8 @@ def test_a_runs_config_is_a_config_file(tmp_path: Path) -> None:
         ("- epochs\n", "holds no options"),
         ("epochs: [1\n", "neither YAML nor JSON at line"),
         ("config: other.yaml\n", "unknown key 'config'"),
+        ("warmup: 5\n", "--warmup must be text, not 5: put it in quotes"),
+        ('run: "a\\0b"\n', "is no path"),
     ],
 )
 def test_bad_configuration_files(

@@ -55,7 +55,7 @@ def test_a_run_killed_before_its_first_checkpoint(command: Command, tmp_path: Pa
     Run.create(tmp_path / "young", config={"task": "spiral"}, environment={})
     said = command("resume", "young")
     assert said.status == 2
-    assert "no checkpoint" in said.complaint
+    assert "before it saved a checkpoint: start again with trueloop train spiral" in said.complaint
 
 
 def test_a_run_of_the_library_names_no_task(command: Command, tmp_path: Path) -> None:

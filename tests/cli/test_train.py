@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from trueloop.checkpoint import load_checkpoint
+from trueloop.cli import _outcome
 from trueloop.run import Run
 
 Command = Callable[..., Any]
@@ -110,6 +111,49 @@ def test_a_first_batch_that_fails_leaves_no_directory(
     assert said.status == 2
     assert said.complaint == "trueloop: error: this batch is rotten: take it out"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interruption_before_the_first_update_leaves_no_directory(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupted(run: Run, facts: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "write_data", interrupted)
+    said = command("train", "spiral", "--run", "new")
+    assert (said.status, said.complaint) == (130, "trueloop: interrupted")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interruption_at_the_end_says_how_to_go_on(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(run: Run) -> Path:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_outcome, "write_report", interrupted)
+        said = command("train", "spiral", "--epochs", "1", "--run", "a run", "--quiet")
+    assert said.status == 130
+    assert said.complaint == "trueloop: interrupted; go on with: trueloop resume 'a run'"
+
+
+def test_a_task_that_returns_something_else(command: Command, tmp_path: Path) -> None:
+    Path("odd.py").write_text(
+        "import trueloop\n\nclass Odd(trueloop.Task):\n    def splits(self): return None\n"
+    )
+    said = command("train", "odd.py:Odd", "--run", "new")
+    assert said.status == 2
+    assert "Odd.splits() returned NoneType: let it return a Splits" in said.complaint
+    assert not Path("new").exists()
+
+
+def test_a_model_larger_than_the_memory(command: Command, tmp_path: Path) -> None:
+    Path("t.csv").write_text("x,y\n" + "".join(f"{k},{k % 7}\n" for k in range(40)))
+    said = command("train", "table", "--data=t.csv", "--target=y", f"--width={10**8}", "--run=new")
+    assert said.status == 2
+    assert "out of memory: lower --batch-size" in said.complaint
+    assert not Path("new").exists()
 
 
 def test_a_later_batch_that_fails_leaves_what_was_reached(command: Command, line: str) -> None:

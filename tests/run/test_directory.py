@@ -9,7 +9,7 @@ import pytest
 
 from trueloop.errors import RunError
 from trueloop.records import EvalRecord
-from trueloop.run import Run, environment
+from trueloop.run import Run, environment, files
 from trueloop.run.directory import best_eval
 
 
@@ -74,7 +74,7 @@ def test_folders_that_cannot_become_a_run(tmp_path: Path) -> None:
 def test_a_config_that_json_cannot_hold_leaves_no_run(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"config\.model is a object"):
         Run.create(tmp_path / "a", config={"model": object()})
-    with pytest.raises(RunError, match="no run directory"):
+    with pytest.raises(RunError, match="no run at"):
         Run(tmp_path / "a")
 
 
@@ -101,6 +101,36 @@ def test_corrupt_files_are_named_when_they_are_read(tmp_path: Path) -> None:
         _ = run.status
     with pytest.raises(RunError, match=r"data\.json is corrupt"):
         _ = run.data
+
+
+@pytest.mark.parametrize(
+    "content",
+    ['{"scores": [1]}', '{"per_class": 3}', '{"pictures": ["a"]}', '{"status": 7}'],
+)
+def test_results_of_the_wrong_shape_are_corrupt(tmp_path: Path, content: str) -> None:
+    run = Run.create(tmp_path / "a", config={})
+    (run.path / "results.json").write_text(content)
+    with pytest.raises(RunError, match=r"results\.json is corrupt"):
+        _ = run.results
+
+
+def test_a_run_that_cannot_be_written_leaves_no_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise RunError(f"cannot write {path}: free some space")
+
+    monkeypatch.setattr(files, "write_atomic", full)
+    with pytest.raises(RunError, match="free some space"):
+        Run.create(tmp_path / "a", config={})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_behind_a_link_can_be_discarded(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    Run.create(tmp_path / "link", config={}).discard()
+    assert not (tmp_path / "real").exists()
 
 
 def test_find_lists_all_runs_and_survives_damage(

@@ -214,6 +214,7 @@ BAD_FILES = [
     ("x,y", [f"{'n/m' if k == 16 else k},{k % 2}" for k in range(30)], "row 17 holds 'n/m'"),
     ("x,y", [f"{'NaN' if k == 4 else k},{k % 2}" for k in range(30)], "row 5 of column 'x' is nan"),
     ("x,y", [f"{k % 3},{'inf' if k == 4 else k}" for k in range(40)], "row 5 of column 'y' is inf"),
+    ("x,y", [f"{k},{'' if k == 2 else f'{k}e{37 + k}'}" for k in range(30)], "row 4 .* 3e\\+40"),
     ("x,y", [f"5,{k % 2}" for k in range(30)], "no column to learn from \\(x: the same value"),
 ]
 

@@ -42,6 +42,12 @@ def test_the_header_tells_the_separator(tmp_path, mark):
     assert frame.rows() == [("1", "2", "3")]
 
 
+def test_lines_may_end_in_carriage_returns(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,b\r1,2\r3,4\r")
+    assert read_frame(path).rows() == [("1", "2"), ("3", "4")]
+
+
 def test_a_byte_order_mark_a_gzip_and_a_saved_index(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"\xef\xbb\xbf,a,b\n0,1,x\n1,2,y\n"))

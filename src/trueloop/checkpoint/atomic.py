@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from trueloop.errors import RunError
@@ -27,8 +28,9 @@ def write_atomic(path: Path, content: bytes | memoryview) -> None:
     except OSError as error:
         raise cannot_write(path, error) from None
     finally:
-        if temporary.parent.is_dir():
-            temporary.unlink(missing_ok=True)
+        # It is gone after the rename; where it cannot be removed, it could not be made either.
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def cannot_write(path: Path, error: OSError) -> RunError:

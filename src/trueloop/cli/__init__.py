@@ -32,8 +32,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             _keep_libraries_quiet()
             status = _dispatch(words)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by the caller: `>&-`
+            sys.stdout.flush()
     except SystemExit as stop:  # argparse leaves this way after --help
+        if isinstance(stop.__context__, BrokenPipeError):  # and rich when its reader went away
+            return NO_READER
         return stop.code if isinstance(stop.code, int) else MISTAKE
     except UserError as error:
         return _fail(str(error), MISTAKE)
@@ -43,8 +46,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (head, less) went away: nothing to say, and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NO_READER
-    except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED, prefix="trueloop: ")
+    except KeyboardInterrupt as stop:
+        how_to_go_on = f"; {stop}" if stop.args else ""
+        return _fail(f"interrupted{how_to_go_on}", INTERRUPTED, prefix="trueloop: ")
+    except (MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        return _fail(
+            "out of memory: lower --batch-size, or make the model or the data smaller", MISTAKE
+        )
     except OSError as error:
         return _fail(_about_files(error), MISTAKE)
     return status
@@ -93,6 +103,15 @@ def _fail(message: str, status: int, *, prefix: str = "trueloop: error: ") -> in
     line = " ".join(message.split())
     print(f"{prefix}{line}", file=sys.stderr)
     return status
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """On the CPU torch raises a bare RuntimeError, which only its text tells from others."""
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or "can't allocate memory" in str(error)
+    )
 
 
 def _about_files(error: OSError) -> str:

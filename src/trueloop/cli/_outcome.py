@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -34,8 +33,18 @@ def carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None = N
     """Train to the end, however it comes, and leave results and report; the exit status.
 
     Raises what stopped the training (`NonFiniteError`, or a `UserError` of the data) after what
-    was reached has been kept.
+    was reached has been kept; a `KeyboardInterrupt` says how to go on.
     """
+    try:
+        return _carry_out(session, run, resume_from)
+    except KeyboardInterrupt:
+        # A second Ctrl-C, or one while the best weights are evaluated and the report is written.
+        if not (run.checkpoints / "last.pt").is_file():
+            raise
+        raise KeyboardInterrupt(how_to_go_on(run)) from None
+
+
+def _carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None) -> int:
     album = Album(run.path)
     failure: TrueloopError | None = None
     try:
@@ -43,8 +52,6 @@ def carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None = N
     except TrueloopError as error:
         status, failure = "failed", error
         if isinstance(error, UserError) and resume_from is None and not run.metrics():
-            # Not one update: this directory, made a moment ago, would say nothing to anybody.
-            shutil.rmtree(run.path)
             raise
     results = _totals(session, run, status)
     if failure is not None:
@@ -183,8 +190,12 @@ def last_words(run: Run, results: dict[str, Any], report: Path, *, epochs: int) 
     lines.append(f"run     {place}")
     lines.append(f"report  {shown(report)}")
     if results["status"] in ("interrupted", "out of time"):
-        lines.append(f"go on with: trueloop resume {shlex.quote(place)}")
+        lines.append(how_to_go_on(run))
     return lines
+
+
+def how_to_go_on(run: Run) -> str:
+    return f"go on with: trueloop resume {shlex.quote(shown(run.path))}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -20,6 +20,8 @@ from trueloop.run import Run
 from trueloop.seed import seed_everything
 from trueloop.step import Step, optimizers, schedule as schedules
 from trueloop.tasks import Splits, Task
+
+T = TypeVar("T")
 
 
 @dataclass(kw_only=True)
@@ -65,12 +67,12 @@ def open_session(settings: Settings) -> Session:
     threads = run.threads or task.threads
     if threads is not None:
         torch.set_num_threads(threads)
-    splits = task.splits()
+    splits = returned(task, "splits", task.splits(), Splits)
     settings = settings.suited(task.recipe)
     recipe = settings.recipe
     train = make_feed(settings, device, splits.train, transform=splits.augment, train=True)
     _check_batch_size(recipe.batch_size, train.samples)
-    model = task.model().to(device)
+    model = returned(task, "model", task.model(), nn.Module).to(device)
     optimizer = optimizers.by_name(
         recipe.optimizer, model, recipe.lr, weight_decay=recipe.weight_decay
     )
@@ -101,6 +103,16 @@ def open_session(settings: Settings) -> Session:
     )
     _check_monitor(session, recipe.monitor)
     return session
+
+
+def returned(task: Task, method: str, value: Any, kind: type[T]) -> T:
+    """`value`, which the task's method returned, if it is what it should be; else `ConfigError`."""
+    if not isinstance(value, kind):
+        raise ConfigError(
+            f"{type(task).__name__}.{method}() returned {type(value).__name__}: "
+            f"let it return a {kind.__name__}"
+        )
+    return value
 
 
 def refuse_many_processes() -> None:

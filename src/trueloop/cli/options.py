@@ -22,6 +22,8 @@ from trueloop.tasks import Recipe, Task, load
 OPTIMIZERS = ("adamw", "adam", "sgd")
 PRECISIONS = ("fp32", "bf16", "fp16")
 NONFINITE = ("stop", "skip")
+MOST_THREADS = MOST_WORKERS = 1024
+"""More are a slip of the finger, which would bring the machine down rather than speed it up."""
 
 # What the example in a task's help needs before its options.
 _DATA = {"table": "--data houses.csv --target price ", "images": "--data photos "}
@@ -229,8 +231,10 @@ def check(settings: Settings) -> None:
     _zero_or_more("--weight-decay", recipe.weight_decay)
     _zero_or_more("--min-delta", recipe.min_delta)
     _zero_or_more("--workers", run.workers)
+    _at_most("--workers", run.workers, MOST_WORKERS)
     if run.threads is not None:
         _at_least_one("--threads", run.threads, "CPU threads")
+        _at_most("--threads", run.threads, MOST_THREADS)
     if recipe.patience is not None:
         _at_least_one("--patience", recipe.patience, "epochs without a better score")
     if not 0 <= run.seed < 2**63:
@@ -246,6 +250,14 @@ def _at_least_one(option: str, value: int, unit: str) -> None:
     if value < 1:
         raise ConfigError(
             f"{option} must be 1 or more {unit}, not {value}: write {option} 1 or more"
+        )
+
+
+def _at_most(option: str, value: int, most: int) -> None:
+    if value > most:
+        raise ConfigError(
+            f"{option} must be {most:,} or less, not {value:,}: write {option} 2, or as many as "
+            "there are CPU cores"
         )
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import re
 import types
 import typing
-from argparse import SUPPRESS, ArgumentError, HelpFormatter
+from argparse import SUPPRESS, ArgumentError, ArgumentTypeError, HelpFormatter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -74,7 +74,7 @@ class Parser(jsonargparse.ArgumentParser):
         """Values from a file called `source`, typed and checked as if given as options."""
         try:
             return self.parse_object(values)
-        except ConfigError as error:
+        except (ConfigError, ArgumentTypeError) as error:
             raise ConfigError(f"{source}: {error}") from None
 
 
@@ -95,12 +95,16 @@ def _one_line(parser: Parser, message: str) -> str:
     if match := re.match(r"argument (--[\w-]+)(?:/\S+)?: expected", message):
         option = match[1]
         return f"{option} needs a value: write {option}=VALUE"
+    if match := re.match(r"the following arguments are required: (\w+)", message):
+        return f"{match[1].upper()} is missing: write {parser.prog} {match[1].upper()}"
     if match := re.match(r'Parser key "([\w.]+)":?', message):
         option = "--" + match[1].replace("_", "-")
         given = re.search(r"(?:Got|Given) value: (.*)\Z", message, re.DOTALL)
         wanted = [_KIND[k] for k in re.findall(r"class '(?:\w+\.)*(\w+)'", message) if k in _KIND]
         if given and wanted:
             value = " ".join(given[1].split())
+            if wanted[0] == _KIND["str"]:
+                return f"{option} must be text, not {value}: put it in quotes"
             return f"{option} must be {wanted[0]}, not {value!r}: see --help for what it means"
     return " ".join(message.split())
 
@@ -181,4 +185,7 @@ def path_from(given: Any) -> Path | None:
     """An absolute path: the run must find its data again from any directory."""
     if given is None or isinstance(given, Path):
         return given
+    # An empty one is most often a variable of the shell's that was never set.
+    if str(given).strip() == "" or "\0" in str(given):
+        raise ArgumentTypeError(f"{given!r} is no path: write the name of a file or folder")
     return Path(str(given)).expanduser().absolute()

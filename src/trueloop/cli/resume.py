@@ -38,6 +38,7 @@ def main(argv: Sequence[str]) -> int:
     settings = settings_of(
         run, device=given.device, max_minutes=given.max_minutes, quiet=given.quiet or None
     )
+    refuse_without_checkpoint(run)
     state = load_checkpoint(run.checkpoints, which="last")
     return carry_out(open_session(settings), run, resume_from=state)
 
@@ -48,4 +49,13 @@ def refuse_if_over(run: Run) -> None:
         raise RunError(
             f"{run.path} has {run.status}: there is nothing to go on with; for a longer run write "
             f"trueloop train {run.option('task')} --config {run.path / 'config.json'} --epochs N"
+        )
+
+
+def refuse_without_checkpoint(run: Run) -> None:
+    """Raise `RunError` for a run that was killed before it had saved anything."""
+    if not (run.checkpoints / "last.pt").is_file():
+        raise RunError(
+            f"{run.path} ended before it saved a checkpoint: start again with trueloop train "
+            f"{run.option('task')} --config {run.path / 'config.json'}"
         )

@@ -36,9 +36,15 @@ def main(argv: Sequence[str]) -> int:
     run = Run.create(
         path, config=session.settings.config(), environment=environment(session.device)
     )
-    run.write_data(session.splits.facts)
-    run.write_task(session.task.state())
-    return carry_out(session, run)
+    try:
+        run.write_data(session.splits.facts)
+        run.write_task(session.task.state())
+        return carry_out(session, run)
+    except BaseException:
+        # Not one update: this directory, made a moment ago, would say nothing to anybody.
+        if not run.results and not run.metrics():
+            run.discard()
+        raise
 
 
 def usage() -> str:

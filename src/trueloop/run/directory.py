@@ -12,6 +12,7 @@ checkpoints/  pictures/  report.html  plotly.min.js
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,10 +62,18 @@ class Run:
         path = Path(path).expanduser()
         _make(path)
         facts = this_environment() if environment is None else environment
-        write_json(path / "environment.json", facts)
-        # Last, because this file is what makes the folder a run.
-        write_json(path / CONFIG, config)
+        try:
+            write_json(path / "environment.json", facts)
+            # Last, because this file is what makes the folder a run.
+            write_json(path / CONFIG, config)
+        except BaseException:
+            _remove(path)
+            raise
         return cls(path)
+
+    def discard(self) -> None:
+        """Remove the directory with all it holds."""
+        _remove(self.path)
 
     @property
     def name(self) -> str:
@@ -99,6 +108,11 @@ class Run:
     def results(self) -> dict[str, Any]:
         """What came out of the run; empty until it has ended."""
         results = self._read("results.json")
+        if not _has_shape(results):
+            raise RunError(
+                f"{self.path / 'results.json'} is corrupt (a list or a number in the wrong place): "
+                "restore it or train the run again"
+            )
         for name in ("scores", "test_scores", "residuals"):
             if name in results:
                 results[name] = unspell(results[name])
@@ -245,6 +259,11 @@ def _make(path: Path) -> None:
         raise RunError(f"the run directory {path} cannot be written: choose another one")
 
 
+def _remove(path: Path) -> None:
+    # Resolved, because a link to a folder cannot be removed as one.
+    shutil.rmtree(path.resolve(), ignore_errors=True)
+
+
 def _no_run(path: Path) -> str:
     """Why `path` is no run, and which one may have been meant."""
     if path.is_dir():
@@ -275,6 +294,18 @@ def _runs_below(folder: Path) -> Iterator[Path]:
             folders.clear()
         else:
             folders[:] = [name for name in folders if not name.startswith(".")]
+
+
+def _has_shape(results: Mapping[str, Any]) -> bool:
+    """Whether what all readers of results.json go by is of the right kind, where it is there."""
+    objects = (results.get(name) or {} for name in ("scores", "test_scores", "residuals"))
+    rows = [results.get(name) or [] for name in ("per_class", "pictures", "confusion")]
+    return (
+        all(isinstance(one, dict) for one in objects)
+        and all(isinstance(some, list) for some in rows)
+        and all(isinstance(row, dict) for some in rows[:2] for row in some)
+        and isinstance(results.get("status", ""), str)
+    )
 
 
 def _search(config: Mapping[str, Any], name: str, default: Any) -> Any:

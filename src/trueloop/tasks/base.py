@@ -142,13 +142,15 @@ class Task:
     def read(self, path: Path) -> Any:
         """Labelled data at `path`, prepared as in training, for `trueloop evaluate --data`."""
         raise ConfigError(
-            f"task {type(self).__name__} cannot read other data: it defines no read()"
+            f"task {type(self).__name__} cannot read other data: leave out --data, or "
+            "define read() in a task of your own"
         )
 
     def unseen(self, path: Path) -> Unseen:
         """Unlabelled data at `path`, prepared as in training, for `trueloop predict`."""
         raise ConfigError(
-            f"task {type(self).__name__} cannot predict from a file: it defines no unseen()"
+            f"task {type(self).__name__} cannot predict from a file: define unseen() in a "
+            "task of your own"
         )
 
     def predictions(self, outputs: Tensor) -> dict[str, list[Any]]:

@@ -104,7 +104,7 @@ def numbers(column: pl.Series, reading: Reading) -> Floats:
         row = int(infinite.arg_max() or 0)
         raise DataError(
             f"row {row + 1} of column {column.name!r} is {values[row]}: leave the cell empty if "
-            "the value is missing, or write --nan missing"
+            "the value is missing, or train with --nan missing"
         )
     array = values.to_numpy().astype(np.float64, copy=True)
     array[~np.isfinite(array)] = np.nan
@@ -115,7 +115,8 @@ def _refuse_text(column: pl.Series, row: int) -> None:
     name, cell = column.name, column[row][:40]
     raise DataError(
         f"column {name!r} holds numbers, but row {row + 1} holds {cell!r}: correct the cell, or "
-        f"write --drop {name}, --categorical {name} or (if it means missing) --missing {cell!r}"
+        f"train with --drop {name}, --categorical {name} or (if it means missing) "
+        f"--missing {cell!r}"
     )
 
 
@@ -134,7 +135,7 @@ def date_parts(column: pl.Series) -> dict[str, Floats]:
             row = int(bad.arg_max() or 0)
             raise DataError(
                 f"column {column.name!r} holds dates (YYYY-MM-DD), but row {row + 1} holds "
-                f"{column[row][:40]!r}: correct the cell, or write --drop {column.name}"
+                f"{column[row][:40]!r}: correct the cell, or train with --drop {column.name}"
             )
     elif column.dtype.is_temporal():
         moment = column.cast(pl.Datetime("us"))

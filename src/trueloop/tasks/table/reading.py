@@ -134,6 +134,8 @@ def _text(path: Path, content: bytes) -> str:
         raise DataError(f"{path} is HTML or XML, no CSV: download the table itself")
     if first in ("{", "["):
         raise DataError(f"{path} is JSON, no CSV: convert it to CSV or Parquet")
+    if "\n" not in text:
+        text = text.replace("\r", "\n")  # as spreadsheets once wrote them on a Mac
     return text.lstrip("\r\n")
 
 

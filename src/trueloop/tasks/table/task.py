@@ -248,6 +248,13 @@ class Table(Task):
                     f"row {np.nanargmin(values) + 1} has the target {np.nanmin(values):g}, which "
                     "has no logarithm: leave out --log-target"
                 )
+            too_large = np.abs(values) > np.finfo(np.float32).max
+            if too_large.any():
+                row = int(np.argmax(too_large))
+                raise DataError(
+                    f"row {row + 1} has the target {values[row]:g}, which float32 cannot hold: "
+                    "correct it, or save the target in a larger unit"
+                )
             return values, ~np.isnan(values)
         texts = self.target.texts(column, self.reading)
         return texts, texts.is_not_null().to_numpy()
