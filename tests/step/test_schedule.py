@@ -369,3 +369,12 @@ def test_unknown_names_offer_the_nearest() -> None:
     with pytest.raises(ConfigError, match="did you mean 'cosine'"):
         schedules.by_name("cosin")
     assert schedules.by_name("none") is None
+
+
+def test_a_warm_up_goes_to_the_schedules_that_have_one() -> None:
+    given = schedules.by_name("one_cycle", warmup="50%")
+    assert given is not None
+    ours = lrs_by_step(given, 8, 5, momentum=0.9)
+    assert ours.index(max(ours)) == 19
+    with pytest.raises(ConfigError, match="'plateau' has no warm-up"):
+        schedules.by_name("plateau", warmup="5%")

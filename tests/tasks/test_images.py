@@ -159,7 +159,7 @@ def test_a_broken_image_stops_the_run(image_folder, refusal):
     (root / "dark" / "3.png").write_bytes(whole[: len(whole) // 2])
     (root / "dark" / "4.png").write_bytes(b"")
     message = refusal(task(root), "3.png .and 1 more. cannot be decoded: .*truncated")
-    assert message.endswith("write --broken skip")
+    assert message.endswith("train with --broken skip")
 
 
 def test_unseen_broken_images_are_left_out_as_asked(image_folder, one_line):

@@ -140,7 +140,7 @@ def test_broken_files_say_why(tmp_path, content, reason, one_line):
     path.write_bytes(content)
     with pytest.raises(BrokenImageError, match=reason):
         decode(path, RGB)
-    with pytest.raises(DataError, match="write --broken skip") as error:
+    with pytest.raises(DataError, match="train with --broken skip") as error:
         ImageFiles([path], [0], RGB)[0]
     assert str(path) in one_line(error)
 

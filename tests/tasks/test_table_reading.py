@@ -50,7 +50,7 @@ def test_lines_may_end_in_carriage_returns(tmp_path):
 
 def test_a_byte_order_mark_a_gzip_and_a_saved_index(tmp_path):
     path = tmp_path / "t.csv.gz"
-    path.write_bytes(gzip.compress(b"\xef\xbb\xbf,a,b\n0,1,x\n1,2,y\n"))
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf,a,b\n0,1,x\n1,2,y\n", mtime=0))
     frame = read_frame(path)
     assert frame.columns == ["a", "b"]
     assert frame.rows() == [("1", "x"), ("2", "y")]
@@ -91,7 +91,7 @@ def zipped() -> bytes:
         (b"\x7fELF\x00\x00\x01, \n", "binary file, no CSV"),
         (b"\x89PNG\r\n\x1a\n", "trueloop train images"),
         (zipped(), "zip archive or a spreadsheet: unpack it"),
-        (gzip.compress(b"a,b\n1,2\n")[:-9], "broken gzip"),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-9], "broken gzip"),
         (b"PAR1 and then nothing", "broken Parquet"),
     ],
 )

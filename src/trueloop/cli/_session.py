@@ -72,6 +72,8 @@ def open_session(settings: Settings) -> Session:
     recipe = settings.recipe
     train = make_feed(settings, device, splits.train, transform=splits.augment, train=True)
     _check_batch_size(recipe.batch_size, train.samples)
+    if train.has_length:
+        _check_accumulate(recipe.accumulate, len(train))
     model = returned(task, "model", task.model(), nn.Module).to(device)
     optimizer = optimizers.by_name(
         recipe.optimizer, model, recipe.lr, weight_decay=recipe.weight_decay
@@ -153,6 +155,14 @@ def _check_batch_size(batch_size: int, samples: int | None) -> None:
         raise ConfigError(
             f"--batch-size {batch_size} is more than the {samples} training samples: "
             f"write --batch-size {samples} or less"
+        )
+
+
+def _check_accumulate(accumulate: int, batches: int) -> None:
+    if accumulate > batches:
+        raise ConfigError(
+            f"--accumulate {accumulate} is more than the {batches} batches of an epoch: "
+            f"write --accumulate {batches} or less"
         )
 
 

@@ -81,6 +81,9 @@ class Settings:
             stated.setdefault("clip_norm", None)
         elif stated.get("clip_norm") is not None:
             stated.setdefault("clip_value", None)
+        # A warm-up is its schedule's: another schedule does not inherit the task's.
+        if "schedule" in stated:
+            stated.setdefault("warmup", None)
         settings = dataclasses.replace(self, recipe=dataclasses.replace(recipe, **stated))
         check(settings)
         return settings
@@ -98,7 +101,9 @@ class Settings:
         return {name: _plain(value) for name, value in config.items()}
 
     def make_task(self) -> Task:
-        return self.task_class(self.options, data=self.run.data, seed=self.run.seed)
+        task = self.task_class(self.options, data=self.run.data, seed=self.run.seed)
+        task.quiet = self.run.quiet
+        return task
 
 
 def _plain(value: Any) -> Any:
@@ -133,8 +138,7 @@ def settings_from(
         run=RunOptions(**pick(RunOptions)),
         stated=frozenset(stated) | frozenset(values),
     )
-    check(settings)
-    return settings
+    return settings.suited(task_class.recipe)
 
 
 def resolve_task(task: str) -> tuple[str, type[Task]]:
@@ -230,6 +234,8 @@ def check(settings: Settings) -> None:
     _positive("--max-minutes", run.max_minutes, "30, or null for no limit")
     _zero_or_more("--weight-decay", recipe.weight_decay)
     _zero_or_more("--min-delta", recipe.min_delta)
+    if recipe.min_delta and recipe.patience is None:
+        raise ConfigError("--min-delta is for early stopping: write --patience N with it")
     _zero_or_more("--workers", run.workers)
     _at_most("--workers", run.workers, MOST_WORKERS)
     if run.threads is not None:
@@ -241,7 +247,6 @@ def check(settings: Settings) -> None:
         raise ConfigError(f"--seed must be from 0 to 2^63 - 1, not {run.seed}: write --seed 0")
     _one_of("--optimizer", recipe.optimizer, OPTIMIZERS)
     schedules.by_name(recipe.schedule, warmup=recipe.warmup, monitor=recipe.monitor)
-    schedules.parse_length(recipe.warmup)
     _one_of("--precision", recipe.precision, PRECISIONS)
     _one_of("--nonfinite", recipe.nonfinite, NONFINITE)
 

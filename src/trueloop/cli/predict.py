@@ -46,8 +46,10 @@ def main(argv: Sequence[str]) -> int:
     from trueloop.cli._session import load_trained
     from trueloop.run import Run
 
-    rows = predict(load_trained(Run(given.run), given.device), given.data, given.out)
+    rows, left_out = predict(load_trained(Run(given.run), given.device), given.data, given.out)
     print(f"{rows:,} predictions in {given.out}")
+    for name, reason in left_out.items():
+        print(f"left out {name}: {reason}")
     return OK
 
 
@@ -64,8 +66,11 @@ def check_out(out: Path | None, *, force: bool) -> None:
         raise ConfigError(f"{out} exists: choose another --out, or replace it with --force")
 
 
-def predict(trained: Trained, data: Path, out: Path) -> int:
-    """Write one row per sample of `data`, whole or not at all; returns how many."""
+def predict(trained: Trained, data: Path, out: Path) -> tuple[int, dict[str, str]]:
+    """Write one row per sample of `data`, whole or not at all.
+
+    Returns how many, and the samples that could not be read, with the reasons.
+    """
     import polars
     import torch
 
@@ -84,4 +89,4 @@ def predict(trained: Trained, data: Path, out: Path) -> int:
     buffer = io.BytesIO()
     _WRITERS[out.suffix.lower()](frame, buffer)
     write_atomic(out, buffer.getvalue())
-    return frame.height
+    return frame.height, unseen.left_out

@@ -331,19 +331,31 @@ def from_torch(
     return Schedule(name, tick, build, (monitor or "val_loss") if tick == "metric" else None)
 
 
-def by_name(name: str, *, warmup: Length = "5%", monitor: str = "val_loss") -> Schedule | None:
-    """A schedule with its defaults by name; None for `none`; `ConfigError` for any other."""
+def by_name(
+    name: str, *, warmup: Length | None = None, monitor: str = "val_loss"
+) -> Schedule | None:
+    """A schedule with its defaults by name; None for `none`; `ConfigError` for any other.
+
+    `warmup` is for `warmup_cosine` and `one_cycle`; None is their own default.
+    """
+    rise: dict[str, Any] = {} if warmup is None else {"warmup": warmup}
     known: dict[str, Callable[[], Schedule | None]] = {
         "none": lambda: None,
         "cosine": cosine,
-        "warmup_cosine": lambda: warmup_cosine(warmup),
-        "one_cycle": one_cycle,
+        "warmup_cosine": lambda: warmup_cosine(**rise),
+        "one_cycle": lambda: one_cycle(**rise),
         "plateau": lambda: plateau(monitor),
         "warm_restarts": warm_restarts,
         "step_decay": step_decay,
     }
     if name not in known:
         raise ConfigError(f"unknown schedule {name!r}: {nearest(name, known)}")
+    if warmup is not None:
+        parse_length(warmup)
+        if name not in ("warmup_cosine", "one_cycle"):
+            raise ConfigError(
+                f"the schedule {name!r} has no warm-up: leave warmup out, or choose warmup_cosine"
+            )
     return known[name]()
 
 

@@ -35,8 +35,9 @@ class Recipe:
     """Decay of matrices and kernels; never of biases and norms."""
     schedule: str = "cosine"
     """none, cosine, warmup_cosine, one_cycle, plateau, warm_restarts or step_decay."""
-    warmup: str = "5%"
-    """Length of the warm-up: "5%" of the run, "2 epochs" or "300 updates"."""
+    warmup: str | None = None
+    """Length of the warm-up of warmup_cosine (5% if null) or one_cycle (30%): "5%" of the run,
+    "2 epochs" or "300 updates"."""
     clip_norm: float | None = 1.0
     """Largest global gradient norm; null for no clipping."""
     clip_value: float | None = None
@@ -109,6 +110,8 @@ class Task:
         self.options = self.Options() if options is None else options
         self.data = data
         self.seed = seed
+        self.quiet = False
+        """Whether the user asked for no progress while the data are read."""
 
     def splits(self) -> Splits:
         """Read or make the data; whatever is fitted is fitted on the training part only."""

@@ -78,6 +78,8 @@ def _opened(path: Path) -> Iterator[Image]:
     from PIL import Image, UnidentifiedImageError
 
     try:
+        if not path.is_file():  # a pipe would be waited for, for ever
+            raise BrokenImageError("a link that leads nowhere, or no ordinary file")
         content = path.read_bytes()
         if not content:
             raise BrokenImageError("an empty file")
@@ -173,7 +175,9 @@ def _look(path: Path) -> tuple[int, int, bool]:
     return height, width, grey
 
 
-def decode_all(paths: list[Path], form: Form, *, what: str) -> tuple[Tensor, dict[int, str]]:
+def decode_all(
+    paths: list[Path], form: Form, *, what: str, quiet: bool = False
+) -> tuple[Tensor, dict[int, str]]:
     """All images as uint8 (N, channels, height, width), and the reasons of those that are broken.
 
     The rows of broken images are not set. Threads suffice: Pillow works without Python's lock.
@@ -190,11 +194,11 @@ def decode_all(paths: list[Path], form: Form, *, what: str) -> tuple[Tensor, dic
                 broken[k] = str(error)
         return stop - start
 
-    _in_threads(decode_some, range(0, len(paths), _CHUNK), total=len(paths), what=what)
+    _in_threads(decode_some, range(0, len(paths), _CHUNK), total=len(paths), what=what, quiet=quiet)
     return torch.from_numpy(images), dict(sorted(broken.items()))
 
 
-def find_broken(paths: list[Path], form: Form, *, what: str) -> dict[int, str]:
+def find_broken(paths: list[Path], form: Form, *, what: str, quiet: bool = False) -> dict[int, str]:
     """The reasons of the images that are broken, by position; each is decoded and let go."""
     broken: dict[int, str] = {}
 
@@ -207,17 +211,19 @@ def find_broken(paths: list[Path], form: Form, *, what: str) -> dict[int, str]:
                 broken[k] = str(error)
         return stop - start
 
-    _in_threads(try_some, range(0, len(paths), _CHUNK), total=len(paths), what=what)
+    _in_threads(try_some, range(0, len(paths), _CHUNK), total=len(paths), what=what, quiet=quiet)
     return dict(sorted(broken.items()))
 
 
-def _in_threads(work: Callable[[int], int], starts: range, *, total: int, what: str) -> None:
+def _in_threads(
+    work: Callable[[int], int], starts: range, *, total: int, what: str, quiet: bool
+) -> None:
     """`work` for each start, with a progress bar on a terminal if there is much to do."""
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    show = console.is_terminal and total >= _WORTH_A_BAR
+    show = not quiet and console.is_terminal and total >= _WORTH_A_BAR
     with (
         quiet_about_bombs(),
         ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool,
@@ -261,5 +267,6 @@ def broken_image(path: Path, reason: str, more: int = 0) -> DataError:
     """The error for a broken file, and for so many more of them."""
     others = f" (and {more} more)" if more else ""
     return DataError(
-        f"{path}{others} cannot be decoded: {reason}: remove or replace it, or write --broken skip"
+        f"{path}{others} cannot be decoded: {reason}: remove or replace it, or train with "
+        "--broken skip"
     )

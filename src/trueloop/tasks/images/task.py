@@ -91,7 +91,7 @@ class Images(Task):
             for name, folder in folders.items()
         }
         self.form = choose_form(next(iter(listings.values())).paths, self.options.size)
-        loader = _Loader(self.form, self.options)
+        loader = _Loader(self.form, self.options, quiet=self.quiet)
         parts = self._divide({name: loader.load(one, name) for name, one in listings.items()})
         self.mean, self.std = parts["train"].statistics()
         self.recipe = suited_to(len(parts["train"]), self.form)
@@ -146,7 +146,9 @@ class Images(Task):
                 f"class, e.g. {path / 'test'}"
             )
         listing = list_images(folder, self.classes or [], every_class=False)
-        return _Loader(self.form, self.options).load(listing, folder.name).for_feed()
+        return (
+            _Loader(self.form, self.options, quiet=self.quiet).load(listing, folder.name).for_feed()
+        )
 
     def unseen(self, path: Path) -> Unseen:
         """One image, or all images below a folder, named by their place in it."""
@@ -158,7 +160,7 @@ class Images(Task):
             names = [str(one.relative_to(path)) for one in paths]
         if not paths:
             raise DataError(f"{path} holds no image: give an image or a folder with images")
-        loader = _Loader(self.form, self.options)
+        loader = _Loader(self.form, self.options, quiet=self.quiet)
         part = loader.load(Listing(paths, [0] * len(paths)), "images")
         return Unseen(
             inputs=part.without_labels(),
@@ -289,8 +291,9 @@ class Part:
 class _Loader:
     """Decodes listings, all in the same way, and remembers what it skipped."""
 
-    def __init__(self, form: Form, options: Images.Options) -> None:
+    def __init__(self, form: Form, options: Images.Options, *, quiet: bool = False) -> None:
         self.form = form
+        self.quiet = quiet
         self.options = options
         self.skipped: dict[str, str] = {}
 
@@ -301,12 +304,12 @@ class _Loader:
         data: Dataset[Any]
         broken: dict[int, str] = {}
         if count * self.form.bytes <= self.options.memory_gb * 1e9:
-            images, broken = decode_all(listing.paths, self.form, what=what)
+            images, broken = decode_all(listing.paths, self.form, what=what, quiet=self.quiet)
             data = TensorDataset(images, torch.from_numpy(labels))
         else:
             data = ImageFiles(listing.paths, listing.labels, self.form)
             if self.options.broken == "skip":
-                broken = find_broken(listing.paths, self.form, what=what)
+                broken = find_broken(listing.paths, self.form, what=what, quiet=self.quiet)
         if broken and (self.options.broken == "stop" or len(broken) == count):
             first = next(iter(broken))
             raise broken_image(listing.paths[first], broken[first], len(broken) - 1)
