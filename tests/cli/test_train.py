@@ -150,7 +150,7 @@ def test_a_task_that_returns_something_else(command: Command, tmp_path: Path) ->
 
 def test_a_model_larger_than_the_memory(command: Command, tmp_path: Path) -> None:
     Path("t.csv").write_text("x,y\n" + "".join(f"{k},{k % 7}\n" for k in range(40)))
-    said = command("train", "table", "--data=t.csv", "--target=y", f"--width={10**8}", "--run=new")
+    said = command("train", "table", "--data=t.csv", "--target=y", f"--width={10**12}", "--run=new")
     assert said.status == 2
     assert "out of memory: lower --batch-size" in said.complaint
     assert not Path("new").exists()
