@@ -59,14 +59,6 @@ def is_immediate(device: torch.device) -> bool:
     return device.type == "cpu"
 
 
-def memory(device: torch.device) -> dict[str, int] | None:
-    """Bytes `free`, `total` and `peak` (most ever allocated); None where torch cannot say."""
-    if device.type != "cuda":
-        return None
-    free, total = torch.cuda.mem_get_info(device)
-    return {"free": free, "total": total, "peak": torch.cuda.max_memory_allocated(device)}
-
-
 def describe(device: torch.device) -> dict[str, Any]:
     """Name, kind and size of the device, for the run's environment."""
     facts: dict[str, Any] = {"device": str(device)}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 
-import torch
 import torch.distributed as dist
 from torch import Tensor
 
@@ -43,12 +42,3 @@ def sum_over_ranks(value: Tensor) -> Tensor:
         value = value.clone()
         dist.all_reduce(value, op=dist.ReduceOp.SUM)
     return value
-
-
-def any_over_ranks(flag: bool, device: torch.device) -> bool:
-    """Whether the flag is set on any rank."""
-    if not is_distributed():
-        return flag
-    word = torch.tensor(int(flag), device=device)
-    dist.all_reduce(word, op=dist.ReduceOp.MAX)
-    return bool(word.item())

@@ -21,7 +21,8 @@ from trueloop.errors import ConfigError
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 
-_base_seed = 0
+# In the environment, because spawned worker processes inherit that and nothing else.
+_BASE_SEED = "TRUELOOP_SEED"
 
 
 def mix(*words: int) -> int:
@@ -64,8 +65,7 @@ def seed_everything(seed: int, deterministic: bool = True) -> None:
     implementations, with a warning (not an error) where an operation has none. The first use of
     cuBLAS must come after this call, since it reads `CUBLAS_WORKSPACE_CONFIG` once.
     """
-    global _base_seed
-    _base_seed = check_seed(seed)
+    os.environ[_BASE_SEED] = str(check_seed(seed))
     torch.manual_seed(seed)
     np.random.seed(mix(seed, 1) & 0xFFFFFFFF)
     random.seed(mix(seed, 2))
@@ -80,9 +80,9 @@ def for_sample(epoch: int, index: int, seed: int | None = None) -> torch.Generat
 
     For use inside a data set that wants a generator of its own: the draws are the same whichever
     worker makes them, after any resume, and differ from epoch to epoch. `seed=None` takes the
-    seed of the last `seed_everything` in this process (0 before the first).
+    seed of the last `seed_everything` in this process or its parent (0 before the first).
     """
-    base = _base_seed if seed is None else check_seed(seed)
+    base = int(os.environ.get(_BASE_SEED, "0")) if seed is None else check_seed(seed)
     return torch.Generator().manual_seed(mix(base, epoch, index) >> 1)
 
 

@@ -73,15 +73,11 @@ def _carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None) -
 
 
 def _train(session: Session, run: Run, album: Album, resume_from: dict[str, Any] | None) -> str:
-    """`fit` with its sinks, which are closed however it ends; the status."""
+    """`fit` with what is shown and drawn beside it; the status."""
     recipe, options = session.settings.recipe, session.settings.run
     patience = recipe.patience
     with ExitStack() as stack:
-        log = stack.enter_context(run.log())
-        if resume_from is not None:
-            epoch, batch, updates, _ = resume_from["step"]["counters"]
-            log.truncate(updates, epoch, batch)
-        sinks: list[Callable[[Any], object]] = [log]
+        sinks: list[Callable[[Any], object]] = []
         if not options.quiet:
             batches = len(session.train) if session.train.has_length else None
             progress = Progress(epochs=recipe.epochs, batches=batches, monitor=recipe.monitor)
@@ -94,6 +90,7 @@ def _train(session: Session, run: Run, album: Album, resume_from: dict[str, Any]
             session.val,
             epochs=recipe.epochs,
             metrics=session.metrics,
+            run=run,
             sinks=sinks,
             early_stop=None
             if patience is None
