@@ -28,6 +28,7 @@ FLOORS = {
     "feed": 2,
     "metrics": 2,
     "checkpoint": 3,
+    "evaluation": 3,
     "stopping": 3,
     "loop": 4,
     "run": 4,
@@ -143,8 +144,8 @@ def test_no_file_over_500_lines_and_no_function_over_60() -> None:
 PUBLIC = [
     "Checkpoints", "ConfigError", "DataError", "EarlyStopping", "EvalRecord", "Feed", "History",
     "LossOutput", "NonFiniteError", "Run", "Step", "StepRecord", "Task", "TrueloopError",
-    "UserError", "errors", "evaluate", "fit", "load_checkpoint", "losses", "metrics", "optimizers",
-    "records", "schedules", "seed", "seed_everything", "supervised",
+    "UserError", "errors", "evaluate", "fit", "load_checkpoint", "load_weights", "losses", "metrics", "optimizers",
+    "records", "save_weights", "schedules", "seed", "seed_everything", "supervised",
 ]  # fmt: skip
 
 

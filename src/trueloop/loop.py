@@ -1,170 +1,29 @@
-"""fit and evaluate: the loop around the step, to be read from top to bottom."""
+"""fit: the loop around the step, to be read from top to bottom; and evaluate beside it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from trueloop import metrics as metric_sets, seed
+from trueloop import seed
 from trueloop.checkpoint import Checkpoints
 from trueloop.errors import ConfigError, DataError, RunError
+from trueloop.evaluation import as_feed, evaluate, evaluating
 from trueloop.feed import Feed
-from trueloop.records import (
-    EvalRecord,
-    LossOutput,
-    StepRecord,
-    batch_samples,
-    is_better,
-    monitored,
-)
-from trueloop.step import Step, precision as precisions
+from trueloop.records import EvalRecord, StepRecord, is_better, monitored
+from trueloop.step import Step
 from trueloop.step.schedule import resolve_mode
 from trueloop.stopping import EarlyStopping, Stop
 
+__all__ = ["EarlyStopping", "History", "evaluate", "evaluating", "fit"]
+
 Sink = Callable[[Any], object]
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Eval mode and inference mode; afterwards each module's own mode again.
-
-    A batch norm that was held in eval during training stays there.
-    """
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        for module, training in modes:
-            module.training = training
-
-
-def evaluate(
-    model: nn.Module,
-    feed: Any,
-    loss_fn: Callable[[nn.Module, Any], Any],
-    metrics: Any = None,
-    *,
-    precision: str = "fp32",
-    collect: bool = False,
-) -> EvalRecord:
-    """Mean loss and metrics over every sample of `feed`, each counted once.
-
-    The loss is weighted by what each batch's mean is over, so it does not depend on how the data
-    is cut into batches. `metrics` is a set of `trueloop.metrics`, a torchmetrics metric or
-    collection, or a dict of them; they need a `loss_fn` that returns a `LossOutput` with outputs
-    and targets (as `supervised` does). With `collect`, the record's details hold all `outputs` and
-    `targets` as CPU tensors in the feed's order (in the tuples and dicts that they come in), those
-    of half precision as float32.
-
-    Raises `DataError` for a feed without a batch, `ConfigError` for metrics without outputs.
-    """
-    started = time.perf_counter()
-    device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    meter = metric_sets.wrap(metrics)
-    if meter is not None:
-        meter.reset()
-        meter.to(device)
-    mean, samples, collected = Mean(), 0, Collected() if collect else None
-    mode = precisions.by_name(precision, device)
-    with evaluating(model):
-        for batch in as_feed(feed):
-            with mode.autocast():  # not around the metrics, nor around what makes the batches
-                output = LossOutput.of(loss_fn(model, batch))
-            found = batch_samples(batch)
-            here = 1 if found is None else found
-            mean.add(output.loss, output.count, here)
-            samples += here
-            if (meter or collect) and output.outputs is None:
-                raise ConfigError(
-                    "metrics need the model's outputs: let loss_fn return "
-                    "LossOutput(loss, outputs=…, targets=…), or use trueloop.supervised(criterion)"
-                )
-            if meter is not None:
-                meter.update(output.outputs, output.targets)
-            if collected is not None:
-                collected.add(output)
-        if samples == 0:
-            raise DataError("there is nothing to evaluate on: the feed yields no batch")
-        scores = {"loss": mean.value(), **(meter.compute() if meter is not None else {})}
-        details = meter.details() if meter is not None else {}
-    if collected is not None:
-        details.update(collected.tensors())
-    return EvalRecord(scores, samples, seconds=time.perf_counter() - started, details=details)
-
-
-class Mean:
-    """An exact weighted mean, in double precision where the device has it, read once."""
-
-    def __init__(self) -> None:
-        self.total: Tensor | float = 0.0
-        self.weight: Tensor | float = 0.0
-
-    def add(self, value: Tensor, count: Any, samples: int) -> None:
-        weight = samples if count is None else count() if callable(count) else count
-        wide = value.detach() if value.device.type == "mps" else value.detach().double()
-        # A mean over nothing (every target ignored) may be NaN, and weighs nothing.
-        if isinstance(weight, Tensor):
-            weight = weight.reshape(())
-            wide = torch.where(weight > 0, wide, torch.zeros_like(wide))
-        elif weight == 0:
-            return
-        self.total = self.total + wide * weight
-        self.weight = self.weight + weight
-
-    def value(self) -> float:
-        weight = float(self.weight)
-        return float(self.total) / weight if weight else float("nan")
-
-
-class Collected:
-    """All outputs and targets of a pass, moved to the CPU batch by batch."""
-
-    def __init__(self) -> None:
-        self.outputs: list[Any] = []
-        self.targets: list[Any] = []
-
-    def add(self, output: LossOutput) -> None:
-        self.outputs.append(_to_host(output.outputs))
-        self.targets.append(_to_host(output.targets))
-
-    def tensors(self) -> dict[str, Any]:
-        return {"outputs": _joined(self.outputs), "targets": _joined(self.targets)}
-
-
-def _to_host(part: Any) -> Any:
-    if isinstance(part, Tensor):
-        # numpy, where these go next, has no bfloat16.
-        return (part.float() if part.dtype in (torch.float16, torch.bfloat16) else part).cpu()
-    if isinstance(part, Mapping):
-        return {name: _to_host(inner) for name, inner in part.items()}
-    if isinstance(part, (tuple, list)):
-        return tuple(_to_host(inner) for inner in part)
-    return part
-
-
-def _joined(parts: list[Any]) -> Any:
-    """The batches' parts, as `_to_host` left them, as one; what is no tensor stays a list."""
-    first = parts[0]
-    if isinstance(first, Tensor) and first.ndim:
-        return torch.cat(parts)
-    if isinstance(first, dict):
-        return {name: _joined([part[name] for part in parts]) for name in first}
-    if isinstance(first, tuple):
-        return tuple(_joined(list(same)) for same in zip(*parts, strict=True))
-    return parts
-
-
-def as_feed(data: Any) -> Feed:
-    """`data` itself if it is a feed; a `DataLoader` taken as it is."""
-    return data if isinstance(data, Feed) else Feed(data)
 
 
 @dataclass
@@ -181,6 +40,8 @@ class History:
     """Its monitored score."""
     status: str = "finished"
     """`finished`, `stopped early`, `out of time` or `interrupted`."""
+    signal: int | None = None
+    """The number of the signal that interrupted the run; None if none did."""
     updates: int = 0
     skipped: int = 0
     seconds: float = 0.0
@@ -204,8 +65,9 @@ def fit(
 
     `train` and `val` are feeds or DataLoaders; `sinks` are callables that receive each
     `StepRecord` and each epoch's `EvalRecord`; `run` is a `trueloop.Run`, whose log becomes a
-    sink. Train mode is set once at the start, unless the model already stands in it. Ctrl-C ends
-    the run after the update at hand (a second one at once), with everything saved.
+    sink. Train mode is set once at the start, unless the model already stands in it. Ctrl-C
+    (SIGINT), SIGTERM or SIGUSR1 ends the run after the update at hand, with everything saved; a
+    second one of them at once, with a `KeyboardInterrupt`.
 
     `epochs` counts those that the step has already done. `checkpoints` keeps the best and the last
     state; `resume_from` is a state of `last`, loaded with `load_checkpoint`. `early_stop` starts
@@ -225,7 +87,7 @@ def fit(
     if not step.model.training:
         step.model.train()
 
-    with Stop(max_seconds) as stop, _opened(run, step, resume_from) as opened:
+    with Stop(max_seconds) as stop, _opened(run, book, resume_from) as opened:
         book.sinks = [*opened, *sinks]
         for epoch in range(step.epoch, step.epoch if book.is_over(stop) else epochs):
             for batch in train.epoch(epoch, start=step.batch):
@@ -243,12 +105,13 @@ def fit(
             book.end_epoch(scores)
             if step.epoch < epochs and book.should_stop(stop):
                 break
+        book.history.signal = stop.signal
         return book.close(stop.reason or "finished")
 
 
 @contextmanager
-def _opened(run: Any, step: Step, resumed: Any) -> Iterator[list[Any]]:
-    """The sinks of a run directory, closed however the run ends.
+def _opened(run: Any, book: _Book, resumed: Any) -> Iterator[list[Any]]:
+    """The sinks of a run directory, closed however the run ends, and no write left under way.
 
     The log of a resumed run is cut back to where the state was saved: what was logged after that
     is trained, and logged, again.
@@ -257,11 +120,14 @@ def _opened(run: Any, step: Step, resumed: Any) -> Iterator[list[Any]]:
     try:
         if resumed is not None:
             for sink in sinks:
-                sink.truncate(step.updates, step.epoch, step.batch)
+                epoch, batch, updates = book.place()
+                sink.truncate(updates, epoch, batch)
         yield sinks
     finally:
         for sink in sinks:
             sink.close()
+        if book.checkpoints is not None:
+            book.checkpoints.join()
 
 
 def _check_monitors(book: _Book, step: Step) -> None:
@@ -283,8 +149,54 @@ def _check_monitors(book: _Book, step: Step) -> None:
             )
 
 
-# Writing the last state after every epoch of a few milliseconds would cost more than the epochs.
-_SAVE_SECONDS = 5.0
+class _TrainLoss:
+    """The mean loss of an epoch's updates, weighted by samples, added up without a wait.
+
+    Losses are kept apart until there are `_FOLD` of them, then added up on their device: a state
+    taken in a long epoch does not grow with it, and the sum does not depend on when it is taken.
+    """
+
+    _FOLD = 256
+
+    def __init__(self) -> None:
+        self._losses: list[Tensor] = []
+        self._samples: list[int] = []
+        self._total: Tensor | float = 0.0
+        self._weight = 0
+
+    def add(self, record: StepRecord) -> None:
+        self._losses.append(record.loss)
+        self._samples.append(record.samples)
+        if len(self._losses) == self._FOLD:
+            self._fold()
+
+    def value(self) -> float:
+        """The mean so far; NaN before the first update."""
+        self._fold()
+        return float(self._total) / self._weight if self._weight else float("nan")
+
+    def _fold(self) -> None:
+        if self._losses:
+            losses = torch.stack(self._losses)
+            wide = losses if losses.device.type == "mps" else losses.double()
+            weights = torch.tensor(self._samples).to(wide, non_blocking=True)
+            self._total = self._total + (wide * weights).sum()
+            self._weight += sum(self._samples)
+        self._losses, self._samples = [], []
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "losses": list(self._losses),
+            "samples": list(self._samples),
+            "total": self._total,
+            "weight": self._weight,
+        }
+
+    def load_state_dict(self, state: dict[str, Any], device: torch.device) -> None:
+        self._losses = [loss.to(device) for loss in state["losses"]]
+        self._samples = list(state["samples"])
+        total, self._weight = state["total"], state["weight"]
+        self._total = total.to(device) if isinstance(total, Tensor) else total
 
 
 class _Book:
@@ -318,17 +230,22 @@ class _Book:
             self.mode = early_stop.mode
         else:
             self.mode = resolve_mode(self.history.monitor, "auto")
-        self._losses: list[Tensor] = []
-        self._samples: list[int] = []
+        self._train_loss = _TrainLoss()
         self._started = time.perf_counter()
         self._earlier_seconds = 0.0
-        self._last_save = time.monotonic()
+        self._saved: tuple[int, int, int] | None = None
+        self._best: dict[str, Any] | None = None
+        """What `best.json` should say of the epoch just ended, if it is the best."""
 
     def open(self, epochs: int, resume_from: dict[str, Any] | None) -> None:
         """Begin a run, or go on with one; a run that has nothing left to do may only be resumed."""
         if resume_from is not None:
             self.load_state_dict(resume_from)
-        elif (done := self.step.epoch) >= epochs:
+        if self.checkpoints is not None:
+            self.checkpoints.begin(None if resume_from is None else self.place())
+        if resume_from is not None:
+            return
+        if (done := self.step.epoch) >= epochs:
             raise ConfigError(
                 f"the step has done {done} epochs already, and epochs={epochs} counts them: "
                 f"write epochs={done + epochs} to train {epochs} more"
@@ -337,25 +254,21 @@ class _Book:
     def tell(self, record: StepRecord) -> None:
         """Hand a record to the sinks; remember an update's loss without reading it."""
         if record.updated:
-            self._losses.append(record.loss)
-            self._samples.append(record.samples)
+            self._train_loss.add(record)
         for sink in self.sinks:
             sink(record)
-
-    def train_loss(self) -> float:
-        """The mean over the epoch's updates, weighted by samples: read once per epoch."""
-        if not self._losses:
-            return float("nan")
-        weights = torch.tensor(self._samples, dtype=torch.float64)
-        return float(torch.stack(self._losses).double().cpu() @ weights / weights.sum())
+        saved = self.checkpoints
+        if saved is not None and record.updated and saved.is_due(updates=record.update):
+            self.save()
 
     def evaluate(self, epoch: int, *, cut_short: bool) -> EvalRecord:
         """Score the epoch, tell the sinks, and keep the weights if it is the best."""
         step = self.step
         if not step.batch:
             raise DataError("there is nothing to train on: the feed yields no batch")
-        step.flush()
-        scores, samples, seconds, details = {"train_loss": self.train_loss()}, 0, 0.0, {}
+        if not cut_short:
+            step.flush()
+        scores, samples, seconds, details = {"train_loss": self._train_loss.value()}, 0, 0.0, {}
         if self.val is not None:
             found = evaluate(
                 step.model, self.val, step.loss_fn, self.metrics, precision=step.precision.name
@@ -376,16 +289,19 @@ class _Book:
             return  # the run may go on from within the epoch, and never stand here
         if is_better(value, history.best, self.mode):
             history.best, history.best_epoch = value, record.epoch
-            if self.checkpoints is not None:
-                state = {"model": self.step.model.state_dict(), "scores": record.scores}
-                self.checkpoints.save("best", {**state, "epoch": record.epoch})
+            self._best = {"epoch": record.epoch, "scores": record.scores}
+            if cut_short and self.checkpoints is not None:
+                self.checkpoints.mark_best(self.place(), self._best)
 
     def end_epoch(self, record: EvalRecord) -> None:
         """After the schedules ticked: early stopping looks, and the state is saved now and then."""
-        self._losses, self._samples = [], []
+        self._train_loss = _TrainLoss()
         if self.early_stop is not None:
             self.early_stop(record, self.step.model)
-        if time.monotonic() - self._last_save > _SAVE_SECONDS:
+        saved, step = self.checkpoints, self.step
+        if saved is not None and (
+            self._best is not None or saved.is_due(updates=step.updates, epochs=step.epoch)
+        ):
             self.save()
 
     def is_over(self, stop: Stop) -> bool:
@@ -403,20 +319,26 @@ class _Book:
         return bool(stop.reason)
 
     def save(self) -> None:
-        """Write `last`: everything from which this run goes on as itself."""
-        if self.checkpoints is None:
+        """Write everything from which this run goes on as itself, unless that is done."""
+        if self.checkpoints is None or self._saved == self.place():
             return
         for sink in self.sinks:
             flush = getattr(sink, "flush", None)
             if flush is not None:
                 flush()
-        self.checkpoints.save("last", self.state_dict())
-        self._last_save = time.monotonic()
+        self.checkpoints.save(self.state_dict(), self.place(), self._best)
+        self._saved, self._best = self.place(), None
+
+    def place(self) -> tuple[int, int, int]:
+        """Where the run stands: epoch, next batch, updates applied."""
+        return self.step.epoch, self.step.batch, self.step.updates
 
     def close(self, status: str) -> History:
         """The end: save, bring back the best weights, let the run's log be complete."""
         if status in ("finished", "stopped early"):
             self.save()
+        if self.checkpoints is not None:
+            self.checkpoints.wait()
         if self.early_stop is not None and status != "interrupted":
             self.early_stop.bring_back(self.step.model)
         history, step = self.history, self.step
@@ -436,8 +358,7 @@ class _Book:
             "rng": seed.rng_state(),
             "feed": self.train.state_dict(),
             "early_stop": None if self.early_stop is None else self.early_stop.state_dict(),
-            "losses": torch.stack(self._losses).cpu() if self._losses else None,
-            "samples": list(self._samples),
+            "train_loss": self._train_loss.state_dict(),
             "seconds": self._seconds(),
             "best": [history.monitor, history.best, history.best_epoch],
             "records": [
@@ -448,16 +369,12 @@ class _Book:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if "step" not in state:
-            raise RunError(
-                "this checkpoint holds weights alone, no state to go on from: use last.pt"
-            )
+            raise RunError("this file holds no state to go on from: give one of load_checkpoint")
         self.step.load_state_dict({"model": state["model"], **state["step"]})
         self.train.load_state_dict(state["feed"])
         if self.early_stop is not None and state["early_stop"] is not None:
             self.early_stop.load_state_dict(state["early_stop"])
-        losses = state["losses"]
-        self._losses = [] if losses is None else list(losses.to(self.step.device).unbind())
-        self._samples = list(state["samples"])
+        self._train_loss.load_state_dict(state["train_loss"], self.step.device)
         self._earlier_seconds = state["seconds"]
         _, self.history.best, self.history.best_epoch = state["best"]
         self.history.records = [EvalRecord(*fields) for fields in state["records"]]

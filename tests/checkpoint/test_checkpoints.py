@@ -1,54 +1,209 @@
-"""A checkpoint is whole or absent, and runs nothing when it is read."""
+"""The last few and the best are kept, the newest good one is found, and the loop is not held up."""
 
 from __future__ import annotations
 
 import errno
 import os
-import pickle
-import random
+import threading
+import time
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from trueloop.checkpoint import Checkpoints, load_checkpoint, write_atomic
-from trueloop.errors import RunError
+from trueloop.checkpoint import Checkpoints, load_checkpoint, store, write_atomic
+from trueloop.checkpoint.checkpoints import has_checkpoint, parse_every
+from trueloop.errors import ConfigError, RunError
 
 
-def state() -> dict[str, Any]:
-    return {"model": {"w": torch.arange(1000.0)}, "records": [[{"val_loss": 0.5}, 3]]}
+def state(k: int) -> dict[str, Any]:
+    return {"model": {"w": torch.full((10,), float(k))}, "k": k}
 
 
-def test_round_trip(tmp_path: Path) -> None:
-    Checkpoints(tmp_path / "new" / "folder").save("last", state())
-    found = load_checkpoint(tmp_path / "new" / "folder")
-    assert torch.equal(found["model"]["w"], state()["model"]["w"])
-    assert found["records"] == state()["records"]
-    assert [p.name for p in (tmp_path / "new" / "folder").iterdir()] == ["last.pt"]
+def save(saved: Checkpoints, k: int, best: bool = False) -> None:
+    mark = {"epoch": k, "scores": {"val_loss": 1.0 / (k + 1)}} if best else None
+    saved.save(state(k), (k, 0, 10 * k), mark)
 
 
-def test_a_failed_write_leaves_the_old_file_and_no_litter(
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_the_last_few_and_the_best_are_kept(tmp_path: Path, asynchronous: bool) -> None:
+    saved = Checkpoints(tmp_path, keep_last=2, asynchronous=asynchronous)
+    for k in range(8):
+        save(saved, k, best=k in (0, 3))
+    saved.wait()
+    assert store.names_in(tmp_path) == [store.name_of(k, 0, 10 * k) for k in (3, 6, 7)]
+    assert load_checkpoint(tmp_path)["k"] == 7
+    best = load_checkpoint(tmp_path, "best")
+    assert (best["k"], best["epoch"], best["scores"]) == (3, 3, {"val_loss": 0.25})
+    assert torch.equal(
+        load_checkpoint(tmp_path / store.name_of(6, 0, 60))["model"]["w"], torch.full((10,), 6.0)
+    )
+
+
+def test_the_state_is_that_of_the_moment_it_was_saved(tmp_path: Path) -> None:
+    """The tensors given are live: the training goes on changing them while they are written."""
+    saved, tensor = Checkpoints(tmp_path, keep_last=9), torch.zeros(100_000)
+    for k in range(5):
+        tensor.fill_(k)
+        saved.save({"model": {"w": tensor}, "nested": [{"t": tensor[:3]}]}, (0, k, k))
+        tensor.fill_(-1)
+    saved.wait()
+    for k in range(5):
+        found = load_checkpoint(tmp_path / store.name_of(0, k, k))
+        assert set(found["model"]["w"].tolist()) == {float(k)}
+        assert found["nested"][0]["t"].tolist() == [float(k)] * 3
+
+
+def test_shapes_may_change_from_save_to_save(tmp_path: Path) -> None:
+    saved = Checkpoints(tmp_path, keep_last=9)
+    states = [
+        {"a": torch.ones(3), "b": [torch.ones(2)]},
+        {"a": torch.ones(4), "b": []},
+        {"a": torch.ones(4, dtype=torch.float64), "b": [torch.ones(1), 5, None]},
+    ]
+    for k, one in enumerate(states):
+        saved.save(one, (0, k, k))
+    saved.wait()
+    for k, one in enumerate(states):
+        found = load_checkpoint(tmp_path / store.name_of(0, k, k))
+        assert torch.equal(found["a"], one["a"])  # type: ignore[arg-type]
+        assert found["a"].dtype == one["a"].dtype  # type: ignore[union-attr]
+        assert str(found["b"]) == str(one["b"])
+
+
+def test_the_loop_goes_on_while_one_write_is_under_way_and_waits_for_a_second(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "last.pt"
-    write_atomic(path, b"old")
+    gate = threading.Event()
+    monkeypatch.setattr(store, "reached", lambda stage: stage == "renamed" and gate.wait(10))
+    saved = Checkpoints(tmp_path)
+    started = time.perf_counter()
+    save(saved, 0)
+    assert time.perf_counter() - started < 5, "the first save does not wait for the disk"
+    threading.Timer(0.3, gate.set).start()
+    save(saved, 1)
+    assert gate.is_set(), "the second save waits for the first write"
+    saved.wait()
+    assert len(store.names_in(tmp_path)) == 2
 
-    def full(handle: int) -> None:
+
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_a_failed_write_stops_or_goes_on_and_the_others_are_intact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asynchronous: bool
+) -> None:
+    def full(stage: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(RunError, match="No space left") as e:
-        write_atomic(path, b"new")
-    assert "\n" not in str(e.value)
-    assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["last.pt"]
+    for on_error in ("stop", "continue"):
+        folder = tmp_path / on_error
+        saved = Checkpoints(folder, on_error=on_error, asynchronous=asynchronous)
+        save(saved, 0, best=True)
+        saved.wait()
+        with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            patch.setattr(store, "reached", full)
+            if on_error == "stop":
+                with pytest.raises(RunError, match="No space left"):
+                    _save_and_wait(saved, 1)
+            else:
+                _save_and_wait(saved, 1)
+                assert any("the run goes on" in str(one.message) for one in said)
+        assert load_checkpoint(folder)["k"] == 0
+        assert load_checkpoint(folder, "best")["k"] == 0
+        _save_and_wait(saved, 2)
+        assert load_checkpoint(folder)["k"] == 2
+
+
+def _save_and_wait(saved: Checkpoints, k: int) -> None:
+    save(saved, k)
+    saved.wait()
+
+
+def test_a_damaged_newest_one_is_said_and_the_one_before_it_taken(tmp_path: Path) -> None:
+    saved = Checkpoints(tmp_path, asynchronous=False)
+    for k in range(3):
+        save(saved, k)
+    newest = tmp_path / store.name_of(2, 0, 20) / "state.pt"
+    newest.write_bytes(newest.read_bytes()[:-7])
+    with pytest.warns(RuntimeWarning, match=r"e00002.*damaged.*going back to e00001"):
+        assert load_checkpoint(tmp_path)["k"] == 1
+    for name in store.names_in(tmp_path):
+        (tmp_path / name / "manifest.json").unlink()
+    with pytest.raises(RunError, match=r"manifest\.json cannot be read"):
+        load_checkpoint(tmp_path)
+
+
+def test_going_on_from_an_earlier_one_removes_the_future_that_was_given_up(tmp_path: Path) -> None:
+    saved = Checkpoints(tmp_path, keep_last=9, asynchronous=False)
+    for k in range(4):
+        save(saved, k, best=k == 3)
+    (tmp_path / ".e00009-b00000-u000000090.77.tmp").mkdir()
+    Checkpoints(tmp_path).begin((1, 0, 10))
+    assert store.names_in(tmp_path) == [store.name_of(k, 0, 10 * k) for k in (0, 1)]
+    assert not has_checkpoint(tmp_path, "best")
+    assert not list(tmp_path.glob(".*.tmp"))
+    with pytest.raises(RunError, match="another run"):
+        Checkpoints(tmp_path).begin(None)
+    Checkpoints(tmp_path / "empty").begin(None)
+
+
+def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(RunError, match="cannot write"):
+        save(Checkpoints(tmp_path / "file" / "checkpoints", asynchronous=False), 0)
+
+
+def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no checkpoint in"):
+        load_checkpoint(tmp_path)
+    saved = Checkpoints(tmp_path, asynchronous=False)
+    save(saved, 0)
+    assert has_checkpoint(tmp_path)
+    assert not has_checkpoint(tmp_path, "best")
+    with pytest.raises(RunError, match="no best checkpoint"):
+        load_checkpoint(tmp_path, "best")
+    with pytest.raises(ConfigError, match="'last' or 'best'"):
+        load_checkpoint(tmp_path, "newest")
+    for content in (b"", b"{}", b"[1]", b'{"name": "e0", "epoch": 1, "scores": {}}'):
+        (tmp_path / "best.json").write_bytes(content)
+        with pytest.raises(RunError, match=r"best\.json is damaged"):
+            load_checkpoint(tmp_path, "best")
+
+
+def test_every() -> None:
+    assert parse_every(None) == (0, "")
+    assert parse_every("50 updates") == (50, "update")
+    assert parse_every("1 epoch") == (1, "epoch")
+    assert parse_every("0.5 minutes") == (0.5, "minute")
+    for wrong in ("", "50", "0 updates", "1.5 epochs", "soon", "-1 updates", 50):
+        with pytest.raises(ConfigError, match="every="):
+            parse_every(wrong)  # type: ignore[arg-type]
+    by_update = Checkpoints("x", every="50 updates")
+    assert [u for u in range(1, 201) if by_update.is_due(updates=u)] == [50, 100, 150, 200]
+    assert not by_update.is_due(updates=100, epochs=2)
+    by_epoch = Checkpoints("x", every="2 epochs")
+    assert [e for e in range(1, 7) if by_epoch.is_due(updates=9, epochs=e)] == [2, 4, 6]
+    assert not by_epoch.is_due(updates=2)
+    by_time = Checkpoints("x", every="0.0001 minutes")
+    assert not by_time.is_due(updates=7)
+    time.sleep(0.02)
+    assert by_time.is_due(updates=7)
+
+
+@pytest.mark.parametrize(
+    "options", [{"keep_last": 0}, {"keep_last": True}, {"on_error": "ignore"}, {"every": "often"}]
+)
+def test_options_that_cannot_be(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        Checkpoints("x", **options)
 
 
 def test_what_is_written_is_on_the_disk_before_it_takes_the_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, synced = tmp_path / "last.pt", []
+    path, synced = tmp_path / "best.json", []
     write_atomic(path, b"old")
     real = os.fsync
 
@@ -62,10 +217,21 @@ def test_what_is_written_is_on_the_disk_before_it_takes_the_name(
     assert [content for content, _ in synced] == [b"old", b"longer"], "then the folder"
 
 
-def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(RunError, match="cannot write"):
-        Checkpoints(tmp_path / "file" / "checkpoints").save("last", state())
+def test_a_failed_atomic_write_leaves_the_old_file_and_no_litter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.json"
+    write_atomic(path, b"old")
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RunError, match="No space left") as e:
+        write_atomic(path, b"new")
+    assert "\n" not in str(e.value)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["x.json"]
 
 
 def test_a_disk_that_refuses_the_removal_too_is_named(
@@ -78,49 +244,3 @@ def test_a_disk_that_refuses_the_removal_too_is_named(
     monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(RunError, match=r"cannot write .*a\.json \(Read-only file system\)"):
         write_atomic(tmp_path / "a.json", b"x")
-
-
-def test_damaged_files_are_refused_with_their_name(tmp_path: Path) -> None:
-    path = Checkpoints(tmp_path).save("last", state())
-    whole = path.read_bytes()
-    rng, named = random.Random(0), []
-    for content in (b"", b"no checkpoint", whole[: len(whole) // 2], whole[100:]):
-        path.write_bytes(content)
-        with pytest.raises(RunError, match=r"last\.pt") as e:
-            load_checkpoint(tmp_path)
-        assert "\n" not in str(e.value)
-    for _ in range(50):
-        # Anywhere in the file: refused by name, or the very same state (padding was hit).
-        damaged = bytearray(whole)
-        damaged[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
-        path.write_bytes(bytes(damaged))
-        try:
-            found = load_checkpoint(tmp_path)
-        except RunError as error:
-            named.append("last.pt" in str(error))
-        else:
-            assert torch.equal(found["model"]["w"], state()["model"]["w"])
-    assert len(named) > 25
-    assert all(named)
-
-
-def test_no_code_of_a_file_is_run(tmp_path: Path) -> None:
-    class Payload:
-        def __reduce__(self) -> Any:
-            return os.system, (f"touch {tmp_path / 'ran'}",)
-
-    torch.save({"format": 1, "model": Payload()}, tmp_path / "last.pt")
-    with pytest.raises(RunError, match="damaged or no checkpoint"):
-        load_checkpoint(tmp_path)
-    (tmp_path / "last.pt").write_bytes(pickle.dumps(Payload()))
-    with pytest.raises(RunError):
-        load_checkpoint(tmp_path)
-    assert not (tmp_path / "ran").exists()
-
-
-def test_what_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"no checkpoint at .*best\.pt"):
-        load_checkpoint(tmp_path, "best")
-    torch.save({"weights": 1}, tmp_path / "best.pt")
-    with pytest.raises(RunError, match="no checkpoint of this version"):
-        load_checkpoint(tmp_path, "best")

@@ -24,7 +24,7 @@ def write_atomic(path: Path, content: bytes | memoryview) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        _sync_folder(path.parent)
+        flush_folder(path.parent)
     except OSError as error:
         raise cannot_write(path, error) from None
     finally:
@@ -39,7 +39,7 @@ def cannot_write(path: Path, error: OSError) -> RunError:
     return RunError(f"cannot write {path} ({reason}): free some space or choose another folder")
 
 
-def _sync_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
     """Put the rename itself on disk; on Windows a folder cannot be opened for that."""
     if os.name == "nt":
         return

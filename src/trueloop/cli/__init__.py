@@ -1,13 +1,15 @@
 """The command line: `trueloop VERB …`; one file per verb.
 
-Exit status: 0 fine; 1 the training itself failed; 2 the user's mistake, in one line; 130
-interrupted, with what was reached saved; 141 whoever read the output went away.
+Exit status: 0 fine; 1 the training itself failed, or a resumed run is another run; 2 the user's
+mistake, in one line; 128 + the signal's number (130, 143) interrupted, with what was reached saved;
+141 whoever read the output went away.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -17,12 +19,13 @@ from trueloop.errors import ConfigError, NonFiniteError, UserError, nearest
 VERBS = {
     "train": "train a ready-made task or your own",
     "resume": "go on with an interrupted run from its last checkpoint",
+    "verify-resume": "prove that a task, stopped and resumed, is the run that never stopped",
     "evaluate": "score a run's best weights, on its own data or on other",
     "predict": "write a run's predictions for new data to a file",
     "runs": "list the runs in a folder",
     "report": "write a run's report again, or compare several runs on one page",
 }
-OK, FAILED, MISTAKE, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
+OK, FAILED, MISTAKE, NO_READER = 0, 1, 2, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,7 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return NO_READER
     except KeyboardInterrupt as stop:
         how_to_go_on = f"; {stop}" if stop.args else ""
-        return _fail(f"interrupted{how_to_go_on}", INTERRUPTED, prefix="trueloop: ")
+        status = interrupted_by(getattr(stop, "signal", signal.SIGINT))
+        return _fail(f"interrupted{how_to_go_on}", status, prefix="trueloop: ")
     except (MemoryError, RuntimeError) as error:
         if not _is_out_of_memory(error):
             raise
@@ -73,13 +77,19 @@ def _dispatch(words: list[str]) -> int:
     if verb not in VERBS:
         kind = "option" if verb.startswith("-") else "verb"
         raise ConfigError(f"unknown {kind} {verb!r}: {nearest(verb, VERBS)}")
-    status = importlib.import_module(f"trueloop.cli.{verb}").main(rest)
+    status = importlib.import_module(f"trueloop.cli.{verb.replace('-', '_')}").main(rest)
     assert isinstance(status, int)
     return status
 
 
+def interrupted_by(number: int) -> int:
+    """The exit status after a signal, as shells have it: 130 after SIGINT, 143 after SIGTERM."""
+    return 128 + number
+
+
 def usage() -> str:
-    verbs = "\n".join(f"  {verb:<10}{line}" for verb, line in VERBS.items())
+    width = max(map(len, VERBS)) + 2
+    verbs = "\n".join(f"  {verb:<{width}}{line}" for verb, line in VERBS.items())
     return (
         "usage: trueloop VERB [options]\n\n"
         "The PyTorch training loop with every line in the right place.\n\n"

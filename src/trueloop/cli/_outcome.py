@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trueloop.checkpoint import Checkpoints, load_checkpoint
-from trueloop.cli import INTERRUPTED, OK
+from trueloop.checkpoint import Checkpoints, has_checkpoint, load_checkpoint
+from trueloop.cli import OK, interrupted_by
 from trueloop.cli._session import Session, load_weights
 from trueloop.errors import TrueloopError, UserError
-from trueloop.loop import evaluating, fit
+from trueloop.loop import History, evaluating, fit
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run import Album, Progress, Run, write_report
 from trueloop.run.wording import duration, number, score_name
 from trueloop.seed import rng_preserved
-from trueloop.stopping import EarlyStopping
+from trueloop.stopping import EarlyStopping, Interrupted
 
 MOST_RESIDUALS = 5000
 """Points of the report's residual plot; more would only be drawn over each other."""
@@ -37,18 +38,21 @@ def carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None = N
     """
     try:
         return _carry_out(session, run, resume_from)
-    except KeyboardInterrupt:
-        # A second Ctrl-C, or one while the best weights are evaluated and the report is written.
-        if not (run.checkpoints / "last.pt").is_file():
+    except KeyboardInterrupt as stop:
+        # A second signal, or a Ctrl-C while the best weights are evaluated and the report is written.
+        if not has_checkpoint(run.checkpoints):
             raise
-        raise KeyboardInterrupt(how_to_go_on(run)) from None
+        number = getattr(stop, "signal", signal.SIGINT)
+        raise Interrupted(number, how_to_go_on(run)) from None
 
 
 def _carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None) -> int:
     album = Album(run.path)
     failure: TrueloopError | None = None
+    interruption: int | None = None
     try:
-        status = _train(session, run, album, resume_from)
+        history = train(session, run, album, resume_from=resume_from)
+        status, interruption = history.status, history.signal
     except TrueloopError as error:
         status, failure = "failed", error
         if isinstance(error, UserError) and resume_from is None and not run.metrics():
@@ -57,7 +61,7 @@ def _carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None) -
     if failure is not None:
         results["error"] = str(failure)
     # There are none before the first evaluation, nor when each of them gave a NaN.
-    if (run.checkpoints / "best.pt").is_file():
+    if has_checkpoint(run.checkpoints, "best"):
         best = load_checkpoint(run.checkpoints, which="best")
         results |= {"best_epoch": best["epoch"], "scores": best["scores"]}
         load_weights(session.model, best["model"], run)
@@ -69,11 +73,18 @@ def _carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None) -
     _say(last_words(run, results, report, epochs=session.settings.recipe.epochs))
     if failure is not None:
         raise failure
-    return INTERRUPTED if status == "interrupted" else OK
+    return OK if interruption is None else interrupted_by(interruption)
 
 
-def _train(session: Session, run: Run, album: Album, resume_from: dict[str, Any] | None) -> str:
-    """`fit` with what is shown and drawn beside it; the status."""
+def train(
+    session: Session,
+    run: Run,
+    album: Album,
+    *,
+    others: Sequence[Callable[[Any], object]] = (),
+    resume_from: dict[str, Any] | None = None,
+) -> History:
+    """`fit` with what is shown and drawn beside it, and with the sinks `others`."""
     recipe, options = session.settings.recipe, session.settings.run
     patience = recipe.patience
     with ExitStack() as stack:
@@ -84,22 +95,27 @@ def _train(session: Session, run: Run, album: Album, resume_from: dict[str, Any]
             sinks.append(stack.enter_context(progress))
         # Behind the progress, whose samples per second should not count the drawing.
         sinks.append(_after_epoch(session, album))
-        history = fit(
+        return fit(
             session.step,
             session.train,
             session.val,
             epochs=recipe.epochs,
             metrics=session.metrics,
             run=run,
-            sinks=sinks,
+            sinks=[*sinks, *others],
             early_stop=None
             if patience is None
             else EarlyStopping(recipe.monitor, patience, recipe.min_delta),
-            checkpoints=Checkpoints(run.checkpoints, keep_best=recipe.monitor),
+            checkpoints=Checkpoints(
+                run.checkpoints,
+                keep_last=options.keep_last,
+                keep_best=recipe.monitor,
+                every=options.save_every,
+                on_error=options.on_save_error,
+            ),
             max_seconds=None if options.max_minutes is None else 60 * options.max_minutes,
             resume_from=resume_from,
         )
-    return history.status
 
 
 def _after_epoch(session: Session, album: Album) -> Callable[[StepRecord | EvalRecord], None]:

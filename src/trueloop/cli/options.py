@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from trueloop.checkpoint import parse_every
 from trueloop.cli.parser import SWITCH, YES_NO_SWITCH, Parser, add_dataclass, path_from
 from trueloop.errors import ConfigError, nearest
 from trueloop.step import schedule as schedules
@@ -47,6 +48,13 @@ class RunOptions:
     """CPU threads to compute on; null leaves that to the task."""
     max_minutes: float | None = None
     """End, evaluated and saved, at the first update after so many minutes; null for no limit."""
+    save_every: str | None = None
+    """Write the state every "50 updates", "2 epochs" or "10 minutes"; null does so at the end of an
+    epoch, if five seconds have passed. The best epochs and the end are saved in any case."""
+    keep_last: int = 3
+    """Checkpoints to keep, beside the best one."""
+    on_save_error: str = "stop"
+    """What to do when a checkpoint cannot be written: stop, or continue without it."""
     compile: bool = field(default=False, metadata=YES_NO_SWITCH)
     """Compile the model with torch.compile."""
     deterministic: bool = True
@@ -238,6 +246,9 @@ def check(settings: Settings) -> None:
         raise ConfigError("--min-delta is for early stopping: write --patience N with it")
     _zero_or_more("--workers", run.workers)
     _at_most("--workers", run.workers, MOST_WORKERS)
+    _at_least_one("--keep-last", run.keep_last, "checkpoints")
+    _one_of("--on-save-error", run.on_save_error, ("stop", "continue"))
+    parse_every(run.save_every)
     if run.threads is not None:
         _at_least_one("--threads", run.threads, "CPU threads")
         _at_most("--threads", run.threads, MOST_THREADS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from trueloop.checkpoint import has_checkpoint
 from trueloop.errors import RunError
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def refuse_if_over(run: Run) -> None:
 
 def refuse_without_checkpoint(run: Run) -> None:
     """Raise `RunError` for a run that was killed before it had saved anything."""
-    if not (run.checkpoints / "last.pt").is_file():
+    if not has_checkpoint(run.checkpoints):
         raise RunError(
             f"{run.path} ended before it saved a checkpoint: start again with trueloop train "
             f"{run.option('task')} --config {run.path / 'config.json'}"

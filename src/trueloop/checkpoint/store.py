@@ -1,0 +1,175 @@
+"""One checkpoint on disk: a folder that is whole or absent, and says so itself.
+
+    e00003-b00000-u000000320/
+        state.pt        plain data and tensors, as torch.save writes them
+        manifest.json   size and SHA-256 of state.pt; written last
+
+It is written under a temporary name, every file flushed to the disk, and renamed into place; the
+rename is flushed too. A crash at any moment leaves the earlier checkpoints as they were and at most
+a temporary folder, which the next writer removes. Reading checks every byte against the manifest
+and executes nothing (`weights_only=True`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import torch
+
+from trueloop.checkpoint.atomic import cannot_write, flush_folder
+from trueloop.errors import RunError
+
+FORMAT = 1
+STATE = "state.pt"
+MANIFEST = "manifest.json"
+_NAME = re.compile(r"e\d{5,}-b\d{5,}-u\d{9,}")
+_CHUNK = 1 << 22
+
+
+def name_of(epoch: int, batch: int, update: int) -> str:
+    """A checkpoint's name: the next batch's place in the run, and the updates applied before it."""
+    return f"e{epoch:05d}-b{batch:05d}-u{update:09d}"
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names of the checkpoints in `folder`, whole or damaged, the oldest first."""
+    if not folder.is_dir():
+        return []
+    names = (entry.name for entry in folder.iterdir() if _NAME.fullmatch(entry.name))
+    return sorted(names, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
+
+
+def write(path: Path, state: dict[str, Any], facts: dict[str, Any]) -> None:
+    """Write `state` (plain data and tensors) as the checkpoint `path`.
+
+    `facts` are plain data for the manifest: what one wants to know without loading the state. A
+    checkpoint of that name is replaced. Raises `RunError` when it cannot be written; nothing of
+    the new one is left then.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.mkdir(parents=True)
+        reached("folder made")
+        with (temporary / STATE).open("wb") as file:
+            hashed = _Hashed(file)
+            torch.save(state, cast(BinaryIO, hashed))
+            reached("state written")
+            _flush(file)
+        reached("state flushed")
+        files = {STATE: {"size": hashed.size, "sha256": hashed.digest()}}
+        manifest = {"format": FORMAT, "torch": str(torch.__version__), **facts, "files": files}
+        with (temporary / MANIFEST).open("wb") as file:
+            file.write(json.dumps(manifest, indent=2).encode())
+            reached("manifest written")
+            _flush(file)
+        flush_folder(temporary)
+        reached("manifest flushed")
+        if path.exists():
+            # Damaged, or of a future that was given up: going on from it was not possible or not
+            # wanted, since this run has come to the same place again.
+            shutil.rmtree(path)
+        temporary.rename(path)
+        reached("renamed")
+        flush_folder(path.parent)
+        reached("done")
+    except OSError as error:
+        raise cannot_write(path, error) from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def reached(stage: str) -> None:
+    """Where a write stands; a test may end the process at each of these places."""
+
+
+def read(path: Path, map_location: str | torch.device = "cpu") -> dict[str, Any]:
+    """The state in the checkpoint `path`, every byte of it verified first.
+
+    Raises `RunError` naming the file that is missing or damaged.
+    """
+    verify(path)
+    try:
+        state = torch.load(path / STATE, map_location=map_location, weights_only=True)
+    except Exception as error:  # what is no state makes the readers raise anything
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise RunError(
+            f"{path / STATE} cannot be read ({reason[:120]}): use another checkpoint"
+        ) from None
+    if not isinstance(state, dict):
+        raise RunError(f"{path / STATE} holds no state: use another checkpoint")
+    return state
+
+
+def verify(path: Path) -> dict[str, Any]:
+    """The manifest of the checkpoint `path`; `RunError` if any byte is not what it says."""
+    manifest = _manifest(path / MANIFEST)
+    file, said = path / STATE, manifest["files"][STATE]
+    try:
+        size, digest = file.stat().st_size, hashlib.sha256()
+        with file.open("rb") as content:
+            while chunk := content.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise RunError(
+            f"{file} cannot be read ({error.strerror}): use another checkpoint"
+        ) from None
+    if (size, digest.hexdigest()) != (said["size"], said["sha256"]):
+        raise RunError(f"{file} is damaged (not what its manifest says): use another checkpoint")
+    return manifest
+
+
+def _manifest(file: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(file.read_bytes())
+        said = manifest["files"][STATE]
+        known = (manifest["format"], type(said["size"]), type(said["sha256"])) == (FORMAT, int, str)
+    except OSError as error:
+        raise RunError(
+            f"{file} cannot be read ({error.strerror}): use another checkpoint"
+        ) from None
+    except Exception:  # any bytes may stand there
+        known = False
+    if not known:
+        raise RunError(f"{file} is damaged or of another version: use another checkpoint")
+    return manifest  # type: ignore[no-any-return]
+
+
+def remove_litter(folder: Path) -> None:
+    """Remove what a killed writer left behind."""
+    for entry in folder.glob(".*.tmp"):
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
+
+
+def _flush(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+class _Hashed:
+    """A file for torch.save, hashed on its way: reading it again would cost as much as writing."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    def write(self, data: Any) -> int:
+        self._hash.update(data)
+        count = self._file.write(data)
+        self.size += count
+        return count
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def digest(self) -> str:
+        return self._hash.hexdigest()
