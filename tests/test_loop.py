@@ -582,3 +582,9 @@ def test_the_log_of_a_resumed_run_is_that_of_one_never_stopped(tmp_path: Path) -
     run("stopped", resume_from=load_checkpoint(stopped.checkpoints))
     assert log_of(stopped) == log_of(whole)
     assert len(log_of(whole)) == 4 * (4 + 1)
+
+
+def test_without_a_best_to_keep_the_folder_holds_the_last_few_alone(tmp_path: Path) -> None:
+    saved = Checkpoints(tmp_path, keep_best=None, keep_last=2, every="3 updates")
+    trueloop.fit(make_step(), *feeds(), epochs=4, checkpoints=saved)
+    assert sorted(os.listdir(tmp_path)) == ["e00003-b00006-u000000027", "e00004-b00000-u000000028"]

@@ -289,9 +289,10 @@ class _Book:
             return  # the run may go on from within the epoch, and never stand here
         if is_better(value, history.best, self.mode):
             history.best, history.best_epoch = value, record.epoch
-            self._best = {"epoch": record.epoch, "scores": record.scores}
-            if cut_short and self.checkpoints is not None:
-                self.checkpoints.mark_best(self.place(), self._best)
+            if self.checkpoints is not None and self.checkpoints.keep_best:
+                self._best = {"epoch": record.epoch, "scores": record.scores}
+                if cut_short:
+                    self.checkpoints.mark_best(self.place(), self._best)
 
     def end_epoch(self, record: EvalRecord) -> None:
         """After the schedules ticked: early stopping looks, and the state is saved now and then."""

@@ -112,6 +112,29 @@ def test_a_full_disk_leaves_the_others_and_no_litter(
     assert same(store.read(old), 1)
 
 
+class FullFile:
+    """A disk that takes so many bytes and no more."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+
+    def write(self, data: Any) -> int:
+        self.room -= len(data)
+        if self.room < 0:
+            raise OSError(28, "No space left on device")
+        return len(data)
+
+    def flush(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("room", [0, 100, 3000, 4500])
+def test_a_disk_that_fills_up_inside_the_state_is_what_is_said(room: int) -> None:
+    """torch.save itself raises something else then, when it closes its archive."""
+    with pytest.raises(OSError, match="No space left"):
+        store._Hashed(FullFile(room)).save(state())  # type: ignore[arg-type]
+
+
 def mutations(path: Path, other: Path, rng: random.Random) -> str:
     """Damage the checkpoint in one of many ways; says which."""
     kind = rng.choice(["flip", "flip", "flip", "cut", "empty", "swap", "extend", "edit", "gone"])

@@ -58,7 +58,7 @@ def write(path: Path, state: dict[str, Any], facts: dict[str, Any]) -> None:
         reached("folder made")
         with (temporary / STATE).open("wb") as file:
             hashed = _Hashed(file)
-            torch.save(state, cast(BinaryIO, hashed))
+            hashed.save(state)
             reached("state written")
             _flush(file)
         reached("state flushed")
@@ -160,11 +160,26 @@ class _Hashed:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._hash = hashlib.sha256()
+        self._failure: OSError | None = None
         self.size = 0
+
+    def save(self, state: dict[str, Any]) -> None:
+        """`torch.save(state, self)`; where that fails on the file, the file's own error."""
+        try:
+            torch.save(state, cast(BinaryIO, self))
+        except RuntimeError:
+            # Closing its archive, torch stumbles over what was not written, and says that instead.
+            if self._failure is not None:
+                raise self._failure from None
+            raise
 
     def write(self, data: Any) -> int:
         self._hash.update(data)
-        count = self._file.write(data)
+        try:
+            count = self._file.write(data)
+        except OSError as error:
+            self._failure = error
+            raise
         self.size += count
         return count
 
