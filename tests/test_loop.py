@@ -588,3 +588,53 @@ def test_without_a_best_to_keep_the_folder_holds_the_last_few_alone(tmp_path: Pa
     saved = Checkpoints(tmp_path, keep_best=None, keep_last=2, every="3 updates")
     trueloop.fit(make_step(), *feeds(), epochs=4, checkpoints=saved)
     assert sorted(os.listdir(tmp_path)) == ["e00003-b00006-u000000027", "e00004-b00000-u000000028"]
+
+
+# -- a loop of one's own -----------------------------------------------------------------------
+
+
+class KilledError(Exception):
+    pass
+
+
+def own_loop(folder: Path, kill_at: int | None = None) -> tuple[nn.Module, list[float]]:
+    """The loop of the README with a line to save and a line to go on."""
+    torch.manual_seed(7)
+    step, (train, val) = make_step(**options()), feeds()
+    step.plan(epochs=4, batches=len(train))
+    saved = Checkpoints(folder, every="1 updates", keep_last=2)
+    saved.resume(step, train)
+    losses = []
+    for epoch in range(step.epoch, 4):
+        for batch in train.epoch(epoch, start=step.batch):
+            record = step(batch)
+            saved.keep(step, train)
+            if record.updated and step.updates == kill_at:
+                saved.wait()
+                raise KilledError
+        scores = trueloop.evaluate(step.model, val, LOSS)
+        step.end_epoch(scores)
+        saved.keep(step, train, scores)
+        losses.append(scores["loss"])
+    saved.wait()
+    return step.model, losses
+
+
+@pytest.mark.parametrize("kill_at", [1, 5, 8, 15])
+def test_a_loop_of_ones_own_goes_on_with_two_lines(tmp_path: Path, kill_at: int) -> None:
+    whole, losses = own_loop(tmp_path / "whole")
+    with pytest.raises(KilledError):
+        own_loop(tmp_path / "killed", kill_at)
+    rest, last = own_loop(tmp_path / "killed")
+    assert same(rest, whole)
+    assert last == losses[-len(last) :]
+    best = load_checkpoint(tmp_path / "killed", "best")
+    assert best["scores"]["loss"] == min(losses)
+    assert best["epoch"] == losses.index(min(losses))
+    with pytest.raises(RunError, match="a loop of your own"):
+        trueloop.fit(
+            make_step(**options()),
+            *feeds(),
+            epochs=4,
+            resume_from=load_checkpoint(tmp_path / "killed"),
+        )

@@ -11,8 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trueloop import seed
-from trueloop.checkpoint import Checkpoints
+from trueloop.checkpoint import Checkpoints, capture, place_of, restore
 from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.evaluation import as_feed, evaluate, evaluating
 from trueloop.feed import Feed
@@ -120,7 +119,7 @@ def _opened(run: Any, book: _Book, resumed: Any) -> Iterator[list[Any]]:
     try:
         if resumed is not None:
             for sink in sinks:
-                epoch, batch, updates = book.place()
+                epoch, batch, updates = place_of(book.step)
                 sink.truncate(updates, epoch, batch)
         yield sinks
     finally:
@@ -242,7 +241,7 @@ class _Book:
         if resume_from is not None:
             self.load_state_dict(resume_from)
         if self.checkpoints is not None:
-            self.checkpoints.begin(None if resume_from is None else self.place())
+            self.checkpoints.begin(None if resume_from is None else place_of(self.step))
         if resume_from is not None:
             return
         if (done := self.step.epoch) >= epochs:
@@ -292,7 +291,7 @@ class _Book:
             if self.checkpoints is not None and self.checkpoints.keep_best:
                 self._best = {"epoch": record.epoch, "scores": record.scores}
                 if cut_short:
-                    self.checkpoints.mark_best(self.place(), self._best)
+                    self.checkpoints.mark_best(place_of(self.step), self._best)
 
     def end_epoch(self, record: EvalRecord) -> None:
         """After the schedules ticked: early stopping looks, and the state is saved now and then."""
@@ -321,18 +320,14 @@ class _Book:
 
     def save(self) -> None:
         """Write everything from which this run goes on as itself, unless that is done."""
-        if self.checkpoints is None or self._saved == self.place():
+        if self.checkpoints is None or self._saved == place_of(self.step):
             return
         for sink in self.sinks:
             flush = getattr(sink, "flush", None)
             if flush is not None:
                 flush()
-        self.checkpoints.save(self.state_dict(), self.place(), self._best)
-        self._saved, self._best = self.place(), None
-
-    def place(self) -> tuple[int, int, int]:
-        """Where the run stands: epoch, next batch, updates applied."""
-        return self.step.epoch, self.step.batch, self.step.updates
+        self.checkpoints.save(self.state_dict(), place_of(self.step), self._best)
+        self._saved, self._best = place_of(self.step), None
 
     def close(self, status: str) -> History:
         """The end: save, bring back the best weights, let the run's log be complete."""
@@ -351,13 +346,9 @@ class _Book:
         return self._earlier_seconds + time.perf_counter() - self._started
 
     def state_dict(self) -> dict[str, Any]:
-        state = self.step.state_dict()
         history = self.history
         return {
-            "model": state.pop("model"),
-            "step": state,
-            "rng": seed.rng_state(),
-            "feed": self.train.state_dict(),
+            **capture(self.step, self.train),
             "early_stop": None if self.early_stop is None else self.early_stop.state_dict(),
             "train_loss": self._train_loss.state_dict(),
             "seconds": self._seconds(),
@@ -369,14 +360,14 @@ class _Book:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if "step" not in state:
-            raise RunError("this file holds no state to go on from: give one of load_checkpoint")
-        self.step.load_state_dict({"model": state["model"], **state["step"]})
-        self.train.load_state_dict(state["feed"])
+        restore(state, self.step, self.train)
+        if "records" not in state:
+            raise RunError(
+                "this state was saved by a loop of your own: go on with Checkpoints.resume there"
+            )
         if self.early_stop is not None and state["early_stop"] is not None:
             self.early_stop.load_state_dict(state["early_stop"])
         self._train_loss.load_state_dict(state["train_loss"], self.step.device)
         self._earlier_seconds = state["seconds"]
         _, self.history.best, self.history.best_epoch = state["best"]
         self.history.records = [EvalRecord(*fields) for fields in state["records"]]
-        seed.set_rng_state(state["rng"])

@@ -7,12 +7,16 @@ from trueloop.checkpoint.checkpoints import (
     load_checkpoint,
     parse_every,
 )
+from trueloop.checkpoint.state import capture, place_of, restore
 
 __all__ = [
     "Checkpoints",
     "cannot_write",
+    "capture",
     "has_checkpoint",
     "load_checkpoint",
     "parse_every",
+    "place_of",
+    "restore",
     "write_atomic",
 ]

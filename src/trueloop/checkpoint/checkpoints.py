@@ -16,7 +16,12 @@ from torch import Tensor
 
 from trueloop.checkpoint import store
 from trueloop.checkpoint.atomic import write_atomic
+from trueloop.checkpoint.state import capture, place_of, restore
 from trueloop.errors import ConfigError, RunError
+from trueloop.feed import Feed
+from trueloop.records import EvalRecord, is_better, monitored
+from trueloop.step import Step
+from trueloop.step.schedule import resolve_mode
 
 BEST = "best.json"
 # Writing the state after every epoch of a few milliseconds would cost more than the epochs.
@@ -95,6 +100,42 @@ class Checkpoints:
                 (self.folder / BEST).unlink()
             for name in later:
                 shutil.rmtree(self.folder / name, ignore_errors=True)
+
+    def keep(self, step: Step, feed: Feed, scores: EvalRecord | None = None) -> None:
+        """For a loop of your own: save if it is time to.
+
+        Call it after each `step(batch)`, and with the epoch's scores after `step.end_epoch`; the
+        best epoch by `keep_best` (with or without its `val_`) is saved and marked as such.
+        """
+        best = None if scores is None else self._better(step, scores)
+        epochs = None if scores is None else step.epoch
+        if best is not None or self.is_due(updates=step.updates, epochs=epochs):
+            self.save(capture(step, feed), place_of(step), best)
+
+    def resume(self, step: Step, feed: Feed) -> bool:
+        """For a loop of your own: go on from the newest good checkpoint; False if there is none.
+
+        Then `for epoch in range(step.epoch, epochs)`, and in it
+        `feed.epoch(epoch, start=step.batch)`, are the rest of the run.
+        """
+        found = has_checkpoint(self.folder)
+        if found:
+            restore(load_checkpoint(self.folder), step, feed)
+        self.begin(place_of(step) if found else None)
+        return found
+
+    def _better(self, step: Step, scores: EvalRecord) -> dict[str, Any] | None:
+        """What marks this epoch as the best so far; None if it is not."""
+        if self.keep_best is None:
+            return None
+        bare = self.keep_best.removeprefix("val_")
+        name = bare if bare in scores.scores else self.keep_best
+        value = monitored(scores.scores, name)
+        self.wait()
+        before = (_marked(self.folder) or {"scores": {}})["scores"].get(name)
+        if not is_better(value, before, resolve_mode(self.keep_best, "auto")):
+            return None
+        return {"epoch": step.epoch - 1, "scores": scores.scores}
 
     def save(
         self, state: dict[str, Any], place: tuple[int, int, int], best: dict[str, Any] | None = None
