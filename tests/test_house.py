@@ -43,7 +43,7 @@ FLOORS = {
 SAME_FLOOR = {("records", "errors")}
 HEAVY = (
     "torchmetrics", "rich", "matplotlib", "PIL", "plotly", "jinja2", "jsonargparse", "polars",
-    "sklearn", "scipy", "pandas", "yaml",
+    "sklearn", "scipy", "pandas", "yaml", "safetensors",
 )  # fmt: skip
 
 
@@ -144,8 +144,9 @@ def test_no_file_over_500_lines_and_no_function_over_60() -> None:
 PUBLIC = [
     "Checkpoints", "ConfigError", "DataError", "EarlyStopping", "EvalRecord", "Feed", "History",
     "LossOutput", "NonFiniteError", "Run", "Step", "StepRecord", "Task", "TrueloopError",
-    "UserError", "errors", "evaluate", "fit", "load_checkpoint", "load_weights", "losses", "metrics", "optimizers",
-    "records", "save_weights", "schedules", "seed", "seed_everything", "supervised",
+    "UserError", "errors", "evaluate", "fit", "load_checkpoint", "load_weights", "losses",
+    "metrics", "optimizers", "records", "save_weights", "schedules", "seed", "seed_everything",
+    "supervised",
 ]  # fmt: skip
 
 

@@ -44,8 +44,8 @@ def test_the_loop_and_fit_of_the_readme_run() -> None:
 
 
 def test_every_verb_of_the_readme_is_there(capsys: pytest.CaptureFixture[str]) -> None:
-    verbs = set(re.findall(r"^trueloop (\w+)", README, re.MULTILINE))
-    assert {"train", "evaluate", "predict", "runs", "report"} <= verbs
+    verbs = set(re.findall(r"^trueloop ([\w-]+)", README, re.MULTILINE))
+    assert {"train", "evaluate", "predict", "runs", "report", "verify-resume"} <= verbs
     for verb in verbs:
         assert main([verb, "--help"]) == 0
         assert "example" in capsys.readouterr().out

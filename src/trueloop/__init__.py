@@ -28,6 +28,8 @@ _HOME = {
     "evaluate": "trueloop.loop",
     "fit": "trueloop.loop",
     "load_checkpoint": "trueloop.checkpoint",
+    "load_weights": "trueloop.checkpoint.weights",
+    "save_weights": "trueloop.checkpoint.weights",
     "seed_everything": "trueloop.seed",
     "supervised": "trueloop.step",
 }
@@ -62,6 +64,10 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from trueloop import errors as errors, metrics as metrics, records as records, seed as seed
     from trueloop.checkpoint import Checkpoints as Checkpoints, load_checkpoint as load_checkpoint
+    from trueloop.checkpoint.weights import (
+        load_weights as load_weights,
+        save_weights as save_weights,
+    )
     from trueloop.errors import (
         ConfigError as ConfigError,
         DataError as DataError,

@@ -8,7 +8,9 @@ cause and ends with the remedy, and the command line prints that line alone, wit
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Iterable
+from typing import Any
 
 
 class TrueloopError(Exception):
@@ -69,6 +71,10 @@ class NonFiniteError(TrueloopError, ArithmeticError):
         self.epoch = epoch
         self.batch = batch
         self.parameter = parameter
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # On its way between processes, an exception would lose what is keyword-only.
+        return functools.partial(type(self), **vars(self)), self.args
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Why a run ends before its last epoch: no more progress, Ctrl-C, or the clock."""
+"""Why a run ends before its last epoch: no more progress, a signal, or the clock."""
 
 from __future__ import annotations
 
@@ -83,12 +83,30 @@ def _copy(part: Any) -> Any:
     return part.detach().clone() if isinstance(part, Tensor) else copy.deepcopy(part)
 
 
-class Stop:
-    """Why the loop should end before its time: Ctrl-C or the clock (or early stopping, noted here).
+# Those that ask for an end: Ctrl-C, a scheduler's last word, and its warning some time ahead.
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGUSR1")
+# timeout(1) and others send one signal twice, to the process and to its group.
+_SAME_SIGNAL_SECONDS = 0.25
 
-    The first SIGINT only leaves a note, so that no update is cut in half; the second is a
-    KeyboardInterrupt. Signals reach Python's main thread alone: elsewhere only the clock counts.
-    The loop asks `is_due` where it can end; `reason` does not change between those places.
+
+class Interrupted(KeyboardInterrupt):
+    """A second signal: the run ends at once, as it was last saved."""
+
+    def __init__(self, number: int, *words: str) -> None:
+        super().__init__(*words)
+        self.signal = number
+        """The signal's number."""
+
+
+class Stop:
+    """Why the loop should end before its time: a signal or the clock (or early stopping, noted
+    here).
+
+    The first SIGINT, SIGTERM or SIGUSR1 only leaves a note, so that no update is cut in half; the
+    second one raises `Interrupted` (a `KeyboardInterrupt`). Signals reach Python's main thread
+    alone: elsewhere only the clock counts. The loop asks `is_due` where it can end; `reason` does
+    not change between those places. As a context manager it holds the signals' handlers, and puts
+    back those that it found.
     """
 
     def __init__(self, max_seconds: float | None) -> None:
@@ -97,12 +115,18 @@ class Stop:
         self.reason = ""
         """Empty, `interrupted`, `out of time` or `stopped early`."""
         self._deadline = None if max_seconds is None else time.monotonic() + max_seconds
-        self._interrupted = False
-        self._previous: Any = None
+        self._noted: int | None = None
+        self._noted_at = 0.0
+        self._previous: dict[int, Any] = {}
+
+    @property
+    def signal(self) -> int | None:
+        """The number of the signal for which the run ends; None if it ends for another reason."""
+        return self._noted if self.reason == "interrupted" else None
 
     def is_due(self) -> bool:
         """Whether to end here; settles `reason`."""
-        if self._interrupted:
+        if self._noted is not None:
             self.reason = "interrupted"
         elif self._deadline is not None and time.monotonic() > self._deadline:
             self.reason = "out of time"
@@ -110,14 +134,19 @@ class Stop:
 
     def __enter__(self) -> Stop:
         if threading.current_thread() is threading.main_thread():
-            self._previous = signal.signal(signal.SIGINT, self._note)
+            for number in (getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)):
+                # None is a handler from outside Python, which could not be put back.
+                if signal.getsignal(number) is not None:
+                    self._previous[number] = signal.signal(number, self._note)
         return self
 
     def _note(self, number: int, frame: Any) -> None:
-        if self._interrupted:
-            raise KeyboardInterrupt
-        self._interrupted = True
+        now = time.monotonic()
+        if self._noted is None:
+            self._noted, self._noted_at = number, now
+        elif number != self._noted or now - self._noted_at > _SAME_SIGNAL_SECONDS:
+            raise Interrupted(number)
 
     def __exit__(self, *failure: object) -> None:
-        if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)
+        while self._previous:
+            signal.signal(*self._previous.popitem())

@@ -155,6 +155,19 @@ def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
         save(Checkpoints(tmp_path / "file" / "checkpoints", asynchronous=False), 0)
 
 
+def test_killed_between_writing_and_marking_the_best_is_marked_on_going_on(tmp_path: Path) -> None:
+    saved = Checkpoints(tmp_path, keep_last=9, asynchronous=False)
+    save(saved, 0, best=True)
+    before = (tmp_path / "best.json").read_bytes()
+    save(saved, 1, best=True)
+    save(saved, 2)
+    (tmp_path / "best.json").write_bytes(before)
+    (tmp_path / store.name_of(2, 0, 20) / "manifest.json").write_text("{")
+    Checkpoints(tmp_path).begin((2, 0, 20))
+    best = load_checkpoint(tmp_path, "best")
+    assert (best["k"], best["epoch"], best["scores"]) == (1, 1, {"val_loss": 0.5})
+
+
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no checkpoint in"):
         load_checkpoint(tmp_path)

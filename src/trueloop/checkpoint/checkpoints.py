@@ -100,6 +100,19 @@ class Checkpoints:
                 (self.folder / BEST).unlink()
             for name in later:
                 shutil.rmtree(self.folder / name, ignore_errors=True)
+            self._mend_mark()
+
+    def _mend_mark(self) -> None:
+        """Mark the latest checkpoint that was the best when it was written: a run may have been
+        killed between the writing and the marking."""
+        for name in reversed(store.names_in(self.folder)):
+            try:
+                best = store.manifest(self.folder / name).get("best")
+            except RunError:  # a damaged one is not gone on from, and marks nothing
+                continue
+            if best is not None:
+                self._mark(name, best)
+                return
 
     def keep(self, step: Step, feed: Feed, scores: EvalRecord | None = None) -> None:
         """For a loop of your own: save if it is time to.
@@ -181,7 +194,13 @@ class Checkpoints:
     ) -> None:
         epoch, batch, update = place
         path = self.folder / store.name_of(*place)
-        facts = {"epoch": epoch, "batch": batch, "update": update, "time": round(time.time())}
+        facts = {
+            "epoch": epoch,
+            "batch": batch,
+            "update": update,
+            "time": round(time.time()),
+            "best": best,
+        }
         try:
             store.write(path, state, facts)
             store.verify(path)

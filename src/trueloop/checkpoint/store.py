@@ -108,8 +108,8 @@ def read(path: Path, map_location: str | torch.device = "cpu") -> dict[str, Any]
 
 def verify(path: Path) -> dict[str, Any]:
     """The manifest of the checkpoint `path`; `RunError` if any byte is not what it says."""
-    manifest = _manifest(path / MANIFEST)
-    file, said = path / STATE, manifest["files"][STATE]
+    facts = manifest(path)
+    file, said = path / STATE, facts["files"][STATE]
     try:
         size, digest = file.stat().st_size, hashlib.sha256()
         with file.open("rb") as content:
@@ -121,14 +121,16 @@ def verify(path: Path) -> dict[str, Any]:
         ) from None
     if (size, digest.hexdigest()) != (said["size"], said["sha256"]):
         raise RunError(f"{file} is damaged (not what its manifest says): use another checkpoint")
-    return manifest
+    return facts
 
 
-def _manifest(file: Path) -> dict[str, Any]:
+def manifest(path: Path) -> dict[str, Any]:
+    """What the checkpoint `path` says of itself, unverified; `RunError` if it is damaged."""
+    file = path / MANIFEST
     try:
-        manifest = json.loads(file.read_bytes())
-        said = manifest["files"][STATE]
-        known = (manifest["format"], type(said["size"]), type(said["sha256"])) == (FORMAT, int, str)
+        facts = json.loads(file.read_bytes())
+        said = facts["files"][STATE]
+        known = (facts["format"], type(said["size"]), type(said["sha256"])) == (FORMAT, int, str)
     except OSError as error:
         raise RunError(
             f"{file} cannot be read ({error.strerror}): use another checkpoint"
@@ -137,7 +139,7 @@ def _manifest(file: Path) -> dict[str, Any]:
         known = False
     if not known:
         raise RunError(f"{file} is damaged or of another version: use another checkpoint")
-    return manifest  # type: ignore[no-any-return]
+    return facts  # type: ignore[no-any-return]
 
 
 def remove_litter(folder: Path) -> None:

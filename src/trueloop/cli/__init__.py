@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         with warnings.catch_warnings():
-            _keep_libraries_quiet()
+            keep_libraries_quiet()
             status = _dispatch(words)
         if sys.stdout is not None:  # closed by the caller: `>&-`
             sys.stdout.flush()
@@ -100,13 +100,20 @@ def usage() -> str:
     )
 
 
-def _keep_libraries_quiet() -> None:
+def keep_libraries_quiet() -> None:
     """Third parties' warnings are not news about the user's run, unless they are asked for."""
     if not sys.warnoptions:
         warnings.filterwarnings("ignore", module=r"(?!trueloop)")
         warnings.filterwarnings("default", module=r"trueloop")
+        warnings.filterwarnings("always", category=RuntimeWarning, module=r"trueloop")
+        warnings.showwarning = _say_warning
         # `--deterministic` asks for what there is; that some operation has none is no news.
         warnings.filterwarnings("ignore", message=".*does not have a deterministic implementation")
+
+
+def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning as one line, without the place in our code that nobody asked for."""
+    print(f"trueloop: warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _fail(message: str, status: int, *, prefix: str = "trueloop: error: ") -> int:

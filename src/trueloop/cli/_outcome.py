@@ -39,7 +39,7 @@ def carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None = N
     try:
         return _carry_out(session, run, resume_from)
     except KeyboardInterrupt as stop:
-        # A second signal, or a Ctrl-C while the best weights are evaluated and the report is written.
+        # A second signal, or Ctrl-C while the best weights are evaluated and the report written.
         if not has_checkpoint(run.checkpoints):
             raise
         number = getattr(stop, "signal", signal.SIGINT)

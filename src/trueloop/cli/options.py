@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from trueloop.checkpoint import parse_every
 from trueloop.cli.parser import SWITCH, YES_NO_SWITCH, Parser, add_dataclass, path_from
@@ -34,10 +34,19 @@ _DATA = {"table": "--data houses.csv --target price ", "images": "--data photos 
 class RunOptions:
     """Where and how the run takes place; nothing here belongs to the task."""
 
+    verb: ClassVar[str] = "train"
+    """Whose options these are."""
+    left_out: ClassVar[frozenset[str]] = frozenset()
+    """Fields that are no options of this verb: passed over where a configuration file has them."""
+
     data: Path | None = None
     """File or folder with the data, for tasks that read one."""
     run: Path | None = None
-    """Directory of the run; it must not exist yet (default: runs/TASK-DATE-TIME)."""
+    """Directory of the run; it must not exist yet, unless --resume auto is given (default:
+    runs/TASK-DATE-TIME)."""
+    resume: str = "never"
+    """auto goes on with the run in --run, where there is one that has not finished; never starts a
+    new run."""
     seed: int = 0
     """Seed of the data, the weights, the order and the augmentation."""
     workers: int = 0
@@ -61,6 +70,19 @@ class RunOptions:
     """Ask torch for deterministic algorithms: a little slower on a GPU."""
     quiet: bool = field(default=False, metadata=SWITCH)
     """Show no progress, only the result."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions(RunOptions):
+    """The options of `trueloop verify-resume`, whose runs live in a temporary folder."""
+
+    verb: ClassVar[str] = "verify-resume"
+    left_out: ClassVar[frozenset[str]] = frozenset({"run", "resume", "max_minutes", "quiet"})
+
+    quiet: bool = True
+    updates: int | None = None
+    """Updates to train, straight and with a stop among them; null for two epochs, but at most
+    200."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,12 +121,13 @@ class Settings:
     def config(self) -> dict[str, Any]:
         """The resolved configuration as flat plain data: what `--config` takes again.
 
-        The run's own place and `quiet` are left out: they say nothing about what is trained.
+        The run's own place, `resume` and `quiet` are left out: they say nothing about what is
+        trained.
         """
         config: dict[str, Any] = {"task": self.task}
         for part in (self.options, self.recipe, self.run):
             config |= dataclasses.asdict(part)
-        for name in ("run", "quiet"):
+        for name in ("run", "resume", "quiet"):
             del config[name]
         return {name: _plain(value) for name, value in config.items()}
 
@@ -121,29 +144,37 @@ def _plain(value: Any) -> Any:
 
 
 def settings_from(
-    task: str, argv: Sequence[str], file: dict[str, Any] | None = None, *, source: str = ""
+    task: str,
+    argv: Sequence[str],
+    file: dict[str, Any] | None = None,
+    *,
+    source: str = "",
+    run_options: type[RunOptions] = RunOptions,
 ) -> Settings:
     """The settings of a run of `task`: the command line over the file over the task's recipe.
 
-    `file` holds the keys of a configuration file called `source` in messages. Raises `ConfigError`.
+    `file` holds the keys of a configuration file called `source` in messages; `run_options` are
+    those of another verb than train. Raises `ConfigError`.
     """
     name, task_class = resolve_task(task)
-    parser = train_parser(name, task_class)
+    parser = train_parser(name, task_class, run_options)
     stated = vars(parser.parse(argv, defaults=False))
     if file is None and stated.get("config") is not None:
         file, source = read_config(stated["config"]), str(stated["config"])
-    values = _known_keys(file or {}, parser, task=name, source=source)
+    known = {k: v for k, v in (file or {}).items() if k not in run_options.left_out}
+    values = _known_keys(known, parser, task=name, source=source)
     given = parser.parse(argv, namespace=parser.parse_values(values, source))
 
     def pick(cls: type) -> dict[str, Any]:
-        return {f.name: given[f.name] for f in dataclasses.fields(cls)}
+        names = {f.name for f in dataclasses.fields(cls)} - run_options.left_out
+        return {name: given[name] for name in names}
 
     settings = Settings(
         task=name,
         task_class=task_class,
         options=task_class.Options(**pick(task_class.Options)),
         recipe=dataclasses.replace(task_class.recipe, **pick(type(task_class.recipe))),
-        run=RunOptions(**pick(RunOptions)),
+        run=run_options(**pick(run_options)),
         stated=frozenset(stated) | frozenset(values),
     )
     return settings.suited(task_class.recipe)
@@ -156,14 +187,16 @@ def resolve_task(task: str) -> tuple[str, type[Task]]:
     return (f"{Path(file).absolute()}:{class_name}" if colon else task), task_class
 
 
-def train_parser(task: str, task_class: type[Task]) -> Parser:
-    """The parser of `trueloop train TASK`."""
-    shown = Path(task).name if ":" in task else task
+def train_parser(
+    task: str, task_class: type[Task], run_options: type[RunOptions] = RunOptions
+) -> Parser:
+    """The parser of `trueloop train TASK`, or of another verb with its own `run_options`."""
+    shown, verb = Path(task).name if ":" in task else task, run_options.verb
     parser = Parser(
-        f"trueloop train {shown}",
-        usage=f"trueloop train {shown} [options]",
+        f"trueloop {verb} {shown}",
+        usage=f"trueloop {verb} {shown} [options]",
         description=(task_class.__doc__ or "").strip().split("\n\n")[0],
-        epilog=f"example:\n  trueloop train {shown} {_DATA.get(task, '')}--epochs 30 --lr 3e-4",
+        epilog=f"example:\n  trueloop {verb} {shown} {_DATA.get(task, '')}--epochs 30 --lr 3e-4",
     )
     if dataclasses.fields(task_class.Options):
         add_dataclass(parser, f"options of the task {shown}", task_class.Options)
@@ -174,7 +207,7 @@ def train_parser(task: str, task_class: type[Task]) -> Parser:
         type(recipe),
         recipe,
     )
-    add_dataclass(parser, "the run", RunOptions)
+    add_dataclass(parser, "the run", run_options, left_out=run_options.left_out)
     parser.add_argument(
         "--config",
         type=path_from,
@@ -246,6 +279,9 @@ def check(settings: Settings) -> None:
         raise ConfigError("--min-delta is for early stopping: write --patience N with it")
     _zero_or_more("--workers", run.workers)
     _at_most("--workers", run.workers, MOST_WORKERS)
+    _one_of("--resume", run.resume, ("never", "auto"))
+    if run.resume == "auto" and run.run is None:
+        raise ConfigError("--resume auto has to know which run: write --run DIR with it")
     _at_least_one("--keep-last", run.keep_last, "checkpoints")
     _one_of("--on-save-error", run.on_save_error, ("stop", "continue"))
     parse_every(run.save_every)

@@ -7,7 +7,7 @@ import re
 import types
 import typing
 from argparse import SUPPRESS, ArgumentError, ArgumentTypeError, HelpFormatter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -122,11 +122,19 @@ def _unknown(parser: Parser, word: str) -> str:
     return f"unknown option {name}: {hint}"
 
 
-def add_dataclass(parser: Parser, title: str, cls: type, defaults: Any = None) -> None:
+def add_dataclass(
+    parser: Parser,
+    title: str,
+    cls: type,
+    defaults: Any = None,
+    *,
+    left_out: Collection[str] = (),
+) -> None:
     """One option for each field of a dataclass, grouped under `title`.
 
     `defaults` is an instance whose values are shown and used instead of the class's own. A field's
     metadata may hold arguments of `add_argument` under "argparse", in place of what its type says.
+    `left_out` names fields that become no options.
     Raises `ConfigError` for a field whose option is already taken by another dataclass.
     """
     group = parser.add_argument_group(title)
@@ -134,6 +142,8 @@ def add_dataclass(parser: Parser, title: str, cls: type, defaults: Any = None) -
     docs = _field_docs(cls)
     base = cls() if defaults is None else defaults
     for field in dataclasses.fields(cls):
+        if field.name in left_out:
+            continue
         option = "--" + field.name.replace("_", "-")
         if option in parser.option_names():
             raise ConfigError(

@@ -9,9 +9,11 @@ from trueloop.checkpoint import has_checkpoint
 from trueloop.errors import RunError
 
 if TYPE_CHECKING:
+    from trueloop.cli.options import Settings
     from trueloop.run import Run
 
-_OVER = ("finished", "stopped early")
+OVER = ("finished", "stopped early")
+"""The status of a run that has nothing left to do."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -29,9 +31,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--quiet", action="store_true", help="show no progress, only the result")
     given = parser.parse(argv)
 
-    from trueloop.checkpoint import load_checkpoint
-    from trueloop.cli._outcome import carry_out
-    from trueloop.cli._session import open_session, settings_of
+    from trueloop.cli._session import settings_of
     from trueloop.run import Run
 
     run = Run(given.run)
@@ -40,13 +40,22 @@ def main(argv: Sequence[str]) -> int:
         run, device=given.device, max_minutes=given.max_minutes, quiet=given.quiet or None
     )
     refuse_without_checkpoint(run)
+    return go_on(run, settings)
+
+
+def go_on(run: Run, settings: Settings) -> int:
+    """Train on from the run's last checkpoint; the exit status."""
+    from trueloop.checkpoint import load_checkpoint
+    from trueloop.cli._outcome import carry_out
+    from trueloop.cli._session import open_session
+
     state = load_checkpoint(run.checkpoints, which="last")
     return carry_out(open_session(settings), run, resume_from=state)
 
 
 def refuse_if_over(run: Run) -> None:
     """Raise `RunError` for a run that has nothing left to do."""
-    if run.status in _OVER:
+    if run.status in OVER:
         raise RunError(
             f"{run.path} has {run.status}: there is nothing to go on with; for a longer run write "
             f"trueloop train {run.option('task')} --config {run.path / 'config.json'} --epochs N"

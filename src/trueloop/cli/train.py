@@ -7,9 +7,13 @@ import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trueloop.cli import OK
 from trueloop.errors import ConfigError, RunError
+
+if TYPE_CHECKING:
+    from trueloop.cli.options import Settings
 
 RUNS = Path("runs")
 """Where runs go that are given no directory."""
@@ -26,8 +30,19 @@ def main(argv: Sequence[str]) -> int:
         raise ConfigError(f"name the task first: trueloop train TASK {argv[0]} …")
     settings = settings_from(argv[0], argv[1:])
     path = settings.run.run or new_path(settings.task, settings.task_class.__name__)
-    check_free(path)
+    if settings.run.resume == "auto":
+        from trueloop.cli._resume_auto import take_up
+        from trueloop.run.directory import is_run, remove_unborn
 
+        if is_run(path):
+            return take_up(path, settings)
+        remove_unborn(path)
+    check_free(path)
+    return _start(path, settings)
+
+
+def _start(path: Path, settings: Settings) -> int:
+    """Train a new run at `path`; the exit status."""
     from trueloop.cli._outcome import carry_out
     from trueloop.cli._session import open_session
     from trueloop.run import Run, environment

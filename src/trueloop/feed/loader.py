@@ -4,7 +4,9 @@ sets, whose randomness is made a function of the sample, and a DataLoader of the
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 import traceback
 import weakref
 from collections.abc import Callable, Iterator
@@ -55,16 +57,30 @@ class Fetching:
             dataset,
             num_workers=self.workers,
             collate_fn=collate,
-            worker_init_fn=_leave_interrupts_to_the_parent,
+            worker_init_fn=_leave_signals_to_the_parent,
             pin_memory=self.pin_memory,
             generator=generator,
             **batching,
         )
 
 
-def _leave_interrupts_to_the_parent(worker: int) -> None:
-    """Ctrl-C reaches every process of the terminal; the one that trains decides what it means."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _leave_signals_to_the_parent(worker: int) -> None:
+    """Ctrl-C, or a scheduler's signal, reaches every process of the job; the one that trains
+    decides what it means, and needs its workers for the update at hand."""
+    for name in ("SIGINT", "SIGUSR1"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    if hasattr(signal, "sigwaitinfo"):
+        # With SIGTERM a parent ends its workers, so that one cannot be ignored, whoever sends it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        threading.Thread(target=_end_when_the_parent_says, daemon=True).start()
+
+
+def _end_when_the_parent_says() -> None:
+    parent = os.getppid()
+    while signal.sigwaitinfo({signal.SIGTERM}).si_pid != parent:
+        pass
+    os._exit(0)
 
 
 @dataclass

@@ -12,6 +12,7 @@ checkpoints/  pictures/  report.html  plotly.min.js
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,12 @@ from trueloop.run.log import MetricsLog, read_metrics
 from trueloop.run.machine import environment as this_environment
 
 CONFIG = "config.json"
+_REACHED = (
+    "results.json", "checkpoints", "metrics.jsonl", "pictures", "report.html", "plotly.min.js",
+    "data.json", "task.json",
+)  # fmt: skip
+# All that `create` writes before the file that makes the folder a run, and while it writes that.
+_UNBORN = re.compile(r"environment\.json|\.(environment|config)\.json\.\d+\.tmp")
 UNFINISHED = "unfinished"
 """The status of a run without results: still running, or killed before it could write them."""
 UNREADABLE = "unreadable"
@@ -74,6 +81,26 @@ class Run:
     def discard(self) -> None:
         """Remove the directory with all it holds."""
         _remove(self.path)
+
+    def begin_again(self, environment: Mapping[str, Any]) -> None:
+        """Remove what the run has reached, for it to start anew with the same `config.json`.
+
+        What others have put into the directory (a scheduler's log) stays. Raises `RunError` where
+        something cannot be removed or written.
+        """
+        try:
+            for name in _REACHED:
+                path = self.path / name
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
+        except OSError as error:
+            raise RunError(
+                f"cannot clear the run directory {self.path} ({error.strerror}): check its "
+                "permissions, or choose another one"
+            ) from None
+        write_json(self.path / "environment.json", environment)
 
     @property
     def name(self) -> str:
@@ -235,6 +262,16 @@ def is_run(path: Path) -> bool:
         return (path / CONFIG).is_file()
     except OSError:
         return False
+
+
+def remove_unborn(path: Path) -> None:
+    """Empty the folder at `path` if it holds nothing but what a `create` left that was killed."""
+    if is_run(path) or not path.is_dir():
+        return
+    entries = list(path.iterdir())
+    if all(_UNBORN.fullmatch(entry.name) for entry in entries):
+        for entry in entries:
+            entry.unlink(missing_ok=True)
 
 
 def _make(path: Path) -> None:

@@ -1,0 +1,338 @@
+"""A model's weights alone, as safetensors: readable everywhere, and reading them runs no code."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+from trueloop import device as devices
+from trueloop.checkpoint.atomic import write_atomic
+from trueloop.errors import ConfigError, RunError
+
+# The file's metadata, text to text: the digest of all it holds, since the format has no checksum,
+# and, as safetensors' own `save_model` writes it, a line "name left out": "name of its twin" for
+# each tied weight.
+_DIGEST = "trueloop.sha256"
+_FORMAT = "format"
+
+_LISTED = 5
+
+
+class Mismatch(NamedTuple):
+    """A weight that both sides have, and that does not fit."""
+
+    name: str
+    in_file: Any
+    """Its shape (a tuple) where the shapes differ, its dtype where only the dtypes do, else text.
+    """
+    in_model: Any
+    """The same of the model's."""
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """What `load_weights` has loaded and what not; as `str`, a table of what not."""
+
+    path: Path
+    loaded: list[str] = field(default_factory=list)
+    """Names whose values are the file's now, tied ones included."""
+    missing: list[str] = field(default_factory=list)
+    """Names that only the model has: they kept their values."""
+    unexpected: list[str] = field(default_factory=list)
+    """Names that only the file has."""
+    mismatched: list[Mismatch] = field(default_factory=list)
+    """Names that both have and that do not fit: they kept their values."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the model holds the file's weights, all of them and no others."""
+        return not (self.missing or self.unexpected or self.mismatched)
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.path}: {self.summary()}", *self.lines()])
+
+    def summary(self) -> str:
+        """The counts, e.g. "3 loaded, 1 missing, 0 unexpected, 2 mismatched"."""
+        names = ("loaded", "missing", "unexpected", "mismatched")
+        return ", ".join(f"{len(getattr(self, name))} {name}" for name in names)
+
+    def lines(self, most: int | None = None) -> list[str]:
+        """The table's lines: all that was not loaded, or of each kind the first `most`."""
+        kinds: dict[str, list[Mismatch]] = {
+            "missing": [Mismatch(name, "-", "yes") for name in self.missing],
+            "unexpected": [Mismatch(name, "yes", "-") for name in self.unexpected],
+            "mismatched": self.mismatched,
+        }
+        rows = [["", "name", "in the file", "in the model"]]
+        for kind, entries in kinds.items():
+            rows += [[kind, *map(str, entry)] for entry in entries[:most]]
+            if most is not None and len(entries) > most:
+                rows.append([kind, f"and {len(entries) - most} more", "", ""])
+        if len(rows) == 1:
+            return []
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return [
+            "  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+
+
+def save_weights(model: nn.Module | Mapping[str, Any], path: str | Path) -> Path:
+    """Write a model's weights and buffers, or a state dict, as safetensors; returns the path.
+
+    The file is whole or absent, and carries a digest of what it holds. Names, shapes and dtypes
+    are kept as they are. Weights that are tied (the same memory under several names) are stored
+    once, and the file says which they are; `load_weights` gives them back, and so does
+    `safetensors.torch.load_model`. Views that overlap otherwise are stored as copies.
+
+    Raises `RunError` when there is something that is no tensor with values, or that cannot be
+    written.
+    """
+    from safetensors.torch import save
+
+    path = Path(path).expanduser()
+    if path.is_dir():
+        raise RunError(f"{path} is a folder: name a file, e.g. {path / 'model.safetensors'}")
+    named = dict(model.state_dict() if isinstance(model, nn.Module) else model)
+    for name, value in named.items():
+        _check_storable(name, value)
+    tensors, ties = _stored_once(named)
+    metadata = {**ties, _FORMAT: "pt", _DIGEST: _digest(tensors, ties)}
+    try:
+        content = save(tensors, metadata)
+    except Exception as error:  # a dtype that the format has no name for
+        raise RunError(
+            f"cannot store these weights as safetensors ({_first_line(error)}): "
+            "convert them to a dtype that it knows"
+        ) from None
+    write_atomic(path, content)
+    return path
+
+
+def load_weights(
+    model: nn.Module,
+    path: str | Path,
+    *,
+    strict: bool = True,
+    dtype: torch.dtype | None = None,
+    map_location: str | torch.device = "cpu",
+) -> LoadReport:
+    """Put the weights of a safetensors file into `model`, in place; returns what went where.
+
+    Every name, shape and dtype of the file is compared with the model's before the first value
+    changes. With `strict`, anything that does not fit is an error, and the model stays as it was.
+    `strict=False` loads what fits and leaves the rest to the report that it returns, which is
+    yours to read; a file of which nothing fits is an error there too.
+
+    A name that the file leaves out is not missing when the model ties it to one that is there, or
+    when the file says which one it was tied to.
+
+    `dtype` converts floating-point weights on reading. Without it they are widened to the model's
+    dtype (bfloat16 to float32), and never narrowed unasked. The model's own dtypes do not change.
+    `map_location` is the device on which they are converted and compared; from there they go to
+    the model's.
+
+    Nothing in the file is executed, and a pickle (`torch.save`) is not opened. Raises `RunError`
+    when the file is missing, damaged, no safetensors, or does not fit; `ConfigError` for a `dtype`
+    that is none; `DeviceError` for a device that is not there.
+    """
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise ConfigError(f"dtype={dtype!r} is no floating-point dtype: write torch.float32, say")
+    path, device = Path(path).expanduser(), devices.pick(map_location)
+    weights = {
+        name: tensor.to(device, dtype if tensor.is_floating_point() else None)
+        for name, tensor in _read(path).items()
+    }
+    report = _compared(model.state_dict(), weights, path)
+    if strict and not report.is_complete:
+        raise RunError(_refusal(report, model, weights))
+    if not report.loaded and (weights or report.missing):
+        raise RunError(
+            f"nothing in {path} fits the model, so nothing was loaded: "
+            "load the weights of a model like this one"
+        )
+    model.load_state_dict({n: weights[n] for n in report.loaded if n in weights}, strict=False)
+    return report
+
+
+def _check_storable(name: str, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise RunError(
+            f"{name!r} is a {type(value).__name__}, and a safetensors file holds tensors alone: "
+            "leave it out of the state dict, or save the whole state with Checkpoints"
+        )
+    if is_lazy(value) or value.is_meta:
+        raise RunError(f"{name!r} has no values yet: run the model once, or load it, before saving")
+    if value.layout != torch.strided or value.is_quantized:
+        raise RunError(f"{name!r} is sparse or quantized: convert it to a dense tensor first")
+
+
+def _stored_once(named: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors in memory of their own, and for each name left out the one it is tied to."""
+    tensors: dict[str, Tensor] = {}
+    ties: dict[str, str] = {}
+    memory: set[tuple[torch.device, int]] = set()
+    for names in _tied(named):
+        value = named[names[0]].detach()
+        kept = value.contiguous()
+        place = (value.device, value.untyped_storage().data_ptr())
+        # safetensors refuses two tensors in one piece of memory, even where they do not overlap.
+        tensors[names[0]] = kept.clone() if kept is value and place in memory else kept
+        memory.add(place)
+        ties |= dict.fromkeys(names[1:], names[0])
+    return tensors, ties
+
+
+def _tied(named: Mapping[str, Any]) -> list[list[str]]:
+    """The names in groups, in order: those of one group are the very same tensor."""
+    groups: dict[Any, list[str]] = {}
+    for name, value in named.items():
+        key: Any = name
+        if isinstance(value, Tensor) and not is_lazy(value) and value.numel() and not value.is_meta:
+            key = (value.device, value.data_ptr(), value.dtype, value.shape, value.stride())
+        groups.setdefault(key, []).append(name)
+    return list(groups.values())
+
+
+def _digest(tensors: Mapping[str, Tensor], ties: Mapping[str, str]) -> str:
+    """SHA-256 over names, dtypes, shapes, values and ties, in the order of the names."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(repr((name, str(tensor.dtype), tuple(tensor.shape))).encode())
+        digest.update(_raw(tensor).cpu().numpy().data)
+    digest.update(repr(sorted(ties.items())).encode())
+    return digest.hexdigest()
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    """Every tensor of the file on the CPU, verified, under all names it was saved under."""
+    from safetensors import safe_open
+
+    _check_kind(path)
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            metadata = dict(file.metadata() or {})
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except Exception as error:  # damaged bytes make the reader raise anything
+        raise RunError(
+            f"{path} is damaged or no safetensors file ({_first_line(error)}): use another one"
+        ) from None
+    expected = metadata.pop(_DIGEST, None)
+    metadata.pop(_FORMAT, None)
+    if expected is not None and expected != _digest(tensors, metadata):
+        raise RunError(f"{path} is damaged (its SHA-256 is another): use another copy of it")
+    twins = {name: twin for name, twin in metadata.items() if twin in tensors}
+    return {**{name: tensors[twin] for name, twin in twins.items()}, **tensors}
+
+
+def _check_kind(path: Path) -> None:
+    """Say what the file is where it cannot be safetensors."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+    except FileNotFoundError:
+        raise RunError(f"no weights at {path}: name a file that save_weights wrote") from None
+    except IsADirectoryError:
+        raise RunError(f"{path} is a folder: name a safetensors file in it") from None
+    except OSError as error:
+        raise RunError(f"cannot read {path} ({error.strerror}): check its permissions") from None
+    # A zip archive is what torch.save writes today, a bare pickle what it wrote once. The eight
+    # bytes that a safetensors file begins with are a length below 100 MB: never these.
+    if start == b"PK\x03\x04" or start[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"):
+        raise RunError(
+            f"{path} looks like a pickle (torch.save), which is not opened: convert it with "
+            "save_weights(torch.load(path, weights_only=True), 'model.safetensors')"
+        )
+
+
+def _compared(state: Mapping[str, Any], weights: Mapping[str, Tensor], path: Path) -> LoadReport:
+    """What of `weights` goes into a model with this state dict, name by name."""
+    report = LoadReport(path, unexpected=[name for name in weights if name not in state])
+    for names in _tied(state):
+        good: list[str] = []
+        bad: list[Mismatch] = []
+        for name in (name for name in names if name in weights):
+            wrong = _misfit(name, weights[name], state[name])
+            # Into one place goes one value: of several names the first decides.
+            if wrong is None and good and not _is_same(weights[name], weights[good[0]]):
+                wrong = Mismatch(name, "other values", f"tied to {good[0]}")
+            if wrong is None:
+                good.append(name)
+            else:
+                bad.append(wrong)
+        report.mismatched.extend(bad)
+        others = [name for name in names if name not in weights]
+        if good:
+            report.loaded.extend(good + others)
+        else:
+            report.missing.extend(others)
+    return report
+
+
+def _is_same(one: Tensor, other: Tensor) -> bool:
+    """Bit for bit, NaN included."""
+    return one.dtype == other.dtype and torch.equal(_raw(one), _raw(other))
+
+
+def _raw(tensor: Tensor) -> Tensor:
+    """Its bytes, shape (N,), uint8."""
+    return tensor.detach().reshape(-1).view(torch.uint8)
+
+
+def _misfit(name: str, found: Tensor, there: Any) -> Mismatch | None:
+    if not isinstance(there, Tensor):
+        return Mismatch(name, tuple(found.shape), type(there).__name__)
+    if is_lazy(there):
+        return None
+    if found.shape != there.shape:
+        return Mismatch(name, tuple(found.shape), tuple(there.shape))
+    if not _widens(found.dtype, there.dtype):
+        return Mismatch(name, found.dtype, there.dtype)
+    return None
+
+
+def _widens(source: torch.dtype, target: torch.dtype) -> bool:
+    """Whether every value of one dtype is one of the other."""
+    if source == target:
+        return True
+    floats = source.is_floating_point and target.is_floating_point
+    signed = source.is_signed and not target.is_floating_point and not target.is_complex
+    return (floats or signed) and torch.promote_types(source, target) == target
+
+
+def _refusal(report: LoadReport, model: nn.Module, weights: Iterable[str]) -> str:
+    """The error of a strict load: a line with the cause and the remedy, and below it the names."""
+    state, names = model.state_dict(), list(weights)
+    remedy = "load it into a model like the one it was saved from"
+    if prefix := _prefix(names, state):
+        remedy = f"its names begin with {prefix!r}: save from inside that wrapper"
+    elif prefix := _prefix(state, names):
+        remedy = f"the model's names begin with {prefix!r}: load into the module inside"
+    if any(isinstance(wrong.in_file, torch.dtype) for wrong in report.mismatched):
+        remedy += ", convert on reading with dtype=..."
+    first = (
+        f"{report.path} does not fit the model ({len(report.missing)} missing, "
+        f"{len(report.unexpected)} unexpected, {len(report.mismatched)} mismatched): {remedy}, "
+        "or write strict=False to load what fits"
+    )
+    return "\n".join([first, *report.lines(most=_LISTED)])
+
+
+def _prefix(longer: Iterable[str], shorter: Iterable[str]) -> str:
+    """What each of the longer names has before one of the shorter; empty if they differ more."""
+    wanted, known = set(longer), set(shorter)
+    any_name = min(wanted, default="")
+    ends = (any_name[: -len(name)] for name in known if any_name.endswith(f".{name}"))
+    return next((p for p in ends if {p + name for name in known} == wanted), "")
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0][:160] if text else type(error).__name__

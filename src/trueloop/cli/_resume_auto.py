@@ -1,0 +1,65 @@
+"""`trueloop train --resume auto` where there is a run already: the same command, again and again,
+brings it to its end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from trueloop.checkpoint import has_checkpoint
+from trueloop.cli import OK
+from trueloop.cli._outcome import carry_out, shown
+from trueloop.cli._session import open_session, settings_of
+from trueloop.cli.options import Settings
+from trueloop.cli.resume import OVER, go_on
+from trueloop.errors import ConfigError
+from trueloop.run import Run, environment
+
+# As with `trueloop resume`: they say where and how long, not what is trained.
+_MAY_CHANGE = ("device", "max_minutes")
+
+
+def take_up(path: Path, given: Settings) -> int:
+    """Bring the run at `path` to its end, with the options that it was started with.
+
+    One that was killed before its first checkpoint starts again. Raises `ConfigError` where an
+    option is `given` another value than the run has.
+    """
+    run = Run(path)
+    check_agreement(given, run)
+    if run.status in OVER:
+        print(f"{shown(run.path)} has {run.status}: there is nothing left to do")
+        return OK
+    settings = _with_changes(settings_of(run), given)
+    if has_checkpoint(run.checkpoints):
+        return go_on(run, settings)
+    print(f"{shown(run.path)} ended before its first checkpoint: it starts again")
+    session = open_session(settings)
+    run.begin_again(environment(session.device))
+    run.write_data(session.splits.facts)
+    run.write_task(session.task.state())
+    return carry_out(session, run)
+
+
+def _with_changes(settings: Settings, given: Settings) -> Settings:
+    """The run's own settings with what may be another each time."""
+    changes = {name: getattr(given.run, name) for name in _MAY_CHANGE if name in given.stated}
+    return replace(settings, run=replace(settings.run, quiet=given.run.quiet, **changes))
+
+
+def check_agreement(given: Settings, run: Run) -> None:
+    """Raise `ConfigError` naming the first option whose stated value is not the run's."""
+    there_task = run.option("task")
+    if there_task is not None and given.task != there_task:
+        raise ConfigError(
+            f"{run.path} is a run of the task {there_task}, not of {given.task}: choose another "
+            "--run"
+        )
+    there, here = settings_of(run).config(), given.config()
+    for name, value in there.items():
+        if name in given.stated and name not in _MAY_CHANGE and here[name] != value:
+            option = "--" + name.replace("_", "-")
+            raise ConfigError(
+                f"{option} is {here[name]!r}, and the run in {run.path} was started with "
+                f"{value!r}: leave {option} out to go on with it, or choose another --run"
+            )

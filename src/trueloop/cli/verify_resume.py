@@ -1,0 +1,139 @@
+"""`trueloop verify-resume TASK`: train straight, train again with a stop and a resume, compare."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from trueloop.cli import FAILED, OK
+from trueloop.errors import ConfigError
+
+if TYPE_CHECKING:
+    from trueloop.cli._legs import Leg, MicroBatch, Trace
+    from trueloop.cli._same_run import Difference, Parting
+
+MOST_SAID = 5
+"""Differences to print: the later ones follow from the first."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Verify; the exit status: 0 if the resumed run is the straight one, else 1."""
+    if not argv or argv[0] in ("-h", "--help"):
+        print(usage())
+        return OK
+    if argv[0].startswith("-"):
+        raise ConfigError(f"name the task first: trueloop verify-resume TASK {argv[0]} …")
+
+    from trueloop.cli._legs import Leg
+    from trueloop.cli.options import VerifyOptions, settings_from
+
+    settings = settings_from(argv[0], argv[1:], run_options=VerifyOptions)
+    assert isinstance(settings.run, VerifyOptions)
+    updates = settings.run.updates
+    if updates is not None and updates < 1:
+        raise ConfigError(f"--updates must be 1 or more, not {updates}: write --updates 100")
+    with TemporaryDirectory(prefix="trueloop-") as folder:
+        straight = Leg(
+            task=settings.task,
+            argv=list(argv[1:]),
+            here=Path.cwd(),
+            folder=Path(folder) / "straight",
+            updates=updates,
+        )
+        return verify(straight, seed=settings.run.seed)
+
+
+def usage() -> str:
+    return (
+        "usage: trueloop verify-resume TASK [options]\n\n"
+        "Prove that a run of TASK, stopped and resumed, is the run that never stopped: train it\n"
+        "straight, and again with a stop at a random point (inside an epoch, and inside an\n"
+        "accumulation window where there is one) and a resume in a new process, through real\n"
+        "checkpoints in a temporary folder. Weights, optimizer, scaler, schedule, random\n"
+        "generators and log must be bitwise the same; if they are not, it says what differs\n"
+        "first and what the likely cause is. Exit status: 0 the same run, 1 another run.\n\n"
+        "  trueloop verify-resume TASK --help     the options: --updates, and those of train\n\n"
+        "example:\n  trueloop verify-resume spiral --accumulate 4 --updates 100"
+    )
+
+
+def verify(straight: Leg, *, seed: int) -> int:
+    """Train the legs, compare them, and say what came out; the exit status."""
+    from trueloop.cli._legs import in_fresh_process
+    from trueloop.cli._same_run import compare, compared, parting, seen
+
+    trace = in_fresh_process(straight)
+    _say(f"straight: {len(trace.steps)} batches, {trace.steps[-1].update} updates")
+    index = choose_stop(trace.steps, seed)
+    last = trace.steps[index]
+    stopped = replace(
+        straight,
+        folder=straight.folder.with_name("stopped"),
+        updates=trace.updates,
+        stop=(last.epoch, last.batch),
+    )
+    before = in_fresh_process(stopped)
+    _say(f"stopped after {_place(last)}")
+    after = in_fresh_process(replace(stopped, stop=None, resume=True))
+    _say(f"resumed: {len(after.steps)} batches")
+    parted = parting(trace.steps, before.steps + after.steps)
+    differences = compare(straight.folder, stopped.folder)
+    if parted is None and not differences:
+        _say(f"the same run: stopped after {_place(last)} and resumed, it is bitwise the run that")
+        _say(f"never stopped: {compared(straight.folder)}")
+        return OK
+    _say(f"not the same run: stopped after {_place(last)} and resumed, it is another one")
+    if parted is not None:
+        _say(f"  differs first at {seen(parted)}")
+    for one in differences[:MOST_SAID]:
+        _say(f"  {one.where}: {one.what}")
+    _say(f"likely cause: {_cause(straight, trace, index, parted, differences)}")
+    return FAILED
+
+
+def _cause(
+    straight: Leg,
+    trace: Trace,
+    index: int,
+    parted: Parting | None,
+    differences: list[Difference],
+) -> str:
+    """Why: the run itself cannot be repeated, which is tried, or only its resume."""
+    from trueloop.cli._legs import in_fresh_process
+    from trueloop.cli._same_run import cause_of_resume, cause_without_a_stop, compare, parting
+
+    if parted is not None and parted.index <= index:
+        return cause_without_a_stop(parted)
+    again = replace(straight, folder=straight.folder.with_name("again"))
+    parted_again = parting(trace.steps, in_fresh_process(again).steps)
+    if parted_again is not None or compare(straight.folder, again.folder):
+        return cause_without_a_stop(parted_again)
+    return cause_of_resume(parted, trace, differences)
+
+
+def choose_stop(steps: Sequence[MicroBatch], seed: int) -> int:
+    """A micro-batch to stop after: at random, but where possible inside an epoch, and a later one
+    than the first (what is carried from one epoch into the next is then lost), inside a window."""
+    if len(steps) < 2:
+        raise ConfigError("a run of one batch has no place to stop at: write --updates 2 or more")
+    places = list(range(len(steps) - 1))
+    for narrower in (
+        [k for k in places if steps[k].epoch == steps[k + 1].epoch],
+        [k for k in places if steps[k].epoch > 0],
+        [k for k in places if not steps[k].ended],
+    ):
+        places = [k for k in places if k in narrower] or places
+    return random.Random(seed).choice(places)
+
+
+def _place(step: MicroBatch) -> str:
+    window = "" if step.ended else ", inside a window"
+    return f"batch {step.batch} of epoch {step.epoch} (update {step.update}{window})"
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # each leg takes its time
