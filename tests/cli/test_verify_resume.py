@@ -221,6 +221,11 @@ def test_other_data_that_resumes_exactly(verify: Command, task: str) -> None:
     assert done.out.splitlines()[0].endswith(" batches, 7 updates")  # the scaler skips some
 
 
+def test_workers_make_no_difference(verify: Command) -> None:
+    done = verify("Clean", "--workers=2", "--updates=8")
+    assert done.status == 0, done.out
+
+
 @pytest.mark.parametrize("task", ["DataState", "ModuleState"])
 def test_a_data_set_with_hidden_state(verify: Command, task: str) -> None:
     done = verify(task, "--updates", "12")

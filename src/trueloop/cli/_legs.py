@@ -99,7 +99,8 @@ def in_fresh_process(leg: Leg) -> Trace:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(_SLOW_IMPORTS)
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_answer, args=(leg, sender))
+    start_method = multiprocessing.get_start_method()
+    process = context.Process(target=_answer, args=(leg, start_method, sender))
     process.start()
     sender.close()
     try:
@@ -121,9 +122,11 @@ def in_fresh_process(leg: Leg) -> Trace:
     return said
 
 
-def _answer(leg: Leg, sender: Connection) -> None:
+def _answer(leg: Leg, start_method: str, sender: Connection) -> None:
     """What a fresh process does: train, and send the trace, or the error that is the user's."""
     os.chdir(leg.here)
+    # Workers of the data set are to start as in `trueloop train`, not as this process was.
+    multiprocessing.set_start_method(start_method, force=True)
     said: Trace | Exception
     try:
         with warnings.catch_warnings():
