@@ -8,8 +8,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -64,28 +66,46 @@ def test_the_best_epoch_stays_the_best_when_a_kill_meets_its_checkpoint(tmp_path
     assert "kills=1, mid_write=['done'], problem=None" in done.stdout
 
 
-COMPARED = """
-import torch
-from kill_trials import difference
+ENDED = """
+import os, sys
+os.environ["OMP_NUM_THREADS"] = "1"
+from functools import partial
+from pathlib import Path
+import kill_trials
+from kill_trials import Marks, Reference, difference, in_fork, outcome_in, train, wait
 
-state = {"w": torch.tensor([0.0, float("nan")]), "scores": [1.0, float("nan")], "n": 3}
-same = {"w": torch.tensor([0.0, float("nan")]), "scores": [1.0, float("nan")], "n": 3}
-assert difference(state, same) is None
-others = [
-    {"w": torch.tensor([-0.0, float("nan")])},
-    {"w": torch.tensor([0.0, float("nan")], dtype=torch.float64)},
-    {"w": torch.tensor([[0.0, float("nan")]])},
-    {"scores": [1.0 + 2**-52, float("nan")]},
-    {"scores": [1.0]},
-    {"scores": [1.0, float("nan"), 2.0]},
-    {"n": 3.0},
-    {"more": 0},
-]
-for other in others:
-    assert difference(state, {**same, **other}), other
+kill_trials.EVERY = "1 epoch"  # so that the best epoch before the last is still there
+folder = Path(sys.argv[1])
+reference, marks = Reference.of("spiral", folder), Marks()
+for again in (1, 2):
+    wait(in_fork(partial(train, "spiral", folder, again, None, marks), folder / "errors.txt"))
+print(marks.count("folder made"), "writes,", difference(reference.outcome, outcome_in(folder)))
 """
 
 
-def test_the_comparison_is_of_every_bit() -> None:
-    done = python("-c", COMPARED)
+def test_a_run_that_has_ended_may_be_resumed_and_nothing_is_written_anew(tmp_path: Path) -> None:
+    done = python("-c", ENDED, str(tmp_path))
     assert done.returncode == 0, done.stderr
+    assert done.stdout == "0 writes, None\n"
+
+
+def test_the_comparison_is_of_every_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    from kill_trials import difference
+
+    nan = float("nan")
+    state = {"w": torch.tensor([0.0, nan]), "scores": [1.0, nan], "n": 3}
+    same = {"w": torch.tensor([0.0, nan]), "scores": [1.0, nan], "n": 3}
+    assert difference(state, same) is None
+    others: list[dict[str, Any]] = [
+        {"w": torch.tensor([-0.0, nan])},
+        {"w": torch.tensor([0.0, nan], dtype=torch.float64)},
+        {"w": torch.tensor([[0.0, nan]])},
+        {"scores": [1.0 + 2**-52, nan]},
+        {"scores": [1.0]},
+        {"scores": [1.0, nan, 2.0]},
+        {"n": 3.0},
+        {"more": 0},
+    ]
+    for other in others:
+        assert difference(state, {**same, **other}), other

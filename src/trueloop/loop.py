@@ -241,7 +241,9 @@ class _Book:
         if resume_from is not None:
             self.load_state_dict(resume_from)
         if self.checkpoints is not None:
-            self.checkpoints.begin(None if resume_from is None else place_of(self.step))
+            here = None if resume_from is None else place_of(self.step)
+            if self.checkpoints.begin(here):
+                self._saved = here  # to write it again could only harm it
         if resume_from is not None:
             return
         if (done := self.step.epoch) >= epochs:

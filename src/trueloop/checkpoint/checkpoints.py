@@ -80,11 +80,12 @@ class Checkpoints:
             return epochs % self._amount == 0
         return time.monotonic() - self._saved_at >= _SECONDS
 
-    def begin(self, resumed: tuple[int, int, int] | None) -> None:
+    def begin(self, resumed: tuple[int, int, int] | None) -> bool:
         """Make the folder fit for a run that begins at (epoch, batch, update), or anew with None.
 
         What lies beyond the place from which a run goes on is damaged or a future that was given
-        up, and is removed. Raises `RunError` for a new run where another one has checkpoints.
+        up, and is removed. Returns whether that place is already saved in this folder. Raises
+        `RunError` for a new run where another one has checkpoints.
         """
         names = store.names_in(self.folder)
         if resumed is None and names:
@@ -101,6 +102,8 @@ class Checkpoints:
             for name in later:
                 shutil.rmtree(self.folder / name, ignore_errors=True)
             self._mend_mark()
+            return here in names
+        return False
 
     def _mend_mark(self) -> None:
         """Mark the latest checkpoint that was the best when it was written: a run may have been

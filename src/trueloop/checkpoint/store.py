@@ -53,6 +53,7 @@ def write(path: Path, state: dict[str, Any], facts: dict[str, Any]) -> None:
     the new one is left then.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    aside = path.with_name(f".{path.name}.{os.getpid()}.old.tmp")
     try:
         temporary.mkdir(parents=True)
         reached("folder made")
@@ -73,7 +74,7 @@ def write(path: Path, state: dict[str, Any], facts: dict[str, Any]) -> None:
         if path.exists():
             # Damaged, or of a future that was given up: going on from it was not possible or not
             # wanted, since this run has come to the same place again.
-            shutil.rmtree(path)
+            path.rename(aside)
         temporary.rename(path)
         reached("renamed")
         flush_folder(path.parent)
@@ -82,6 +83,7 @@ def write(path: Path, state: dict[str, Any], facts: dict[str, Any]) -> None:
         raise cannot_write(path, error) from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def reached(stage: str) -> None:
