@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from trueloop.checkpoint import Checkpoints, capture, place_of, restore
+from trueloop.checkpoint import Checkpoints, WriteError, capture, place_of, restore
 from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.evaluation import as_feed, evaluate, evaluating
 from trueloop.feed import Feed
@@ -82,12 +82,10 @@ def fit(
     train, val = as_feed(train), None if val is None else as_feed(val)
     step.plan(epochs=epochs, batches=len(train) if train.has_length else None)
     book = _Book(step, train, val, metrics, early_stop, checkpoints)
-    book.open(epochs, resume_from)
-    if not step.model.training:
-        step.model.train()
-
-    with Stop(max_seconds) as stop, _opened(run, book, resume_from) as opened:
+    with Stop(max_seconds) as stop, _opened(run, book, epochs, resume_from) as opened:
         book.sinks = [*opened, *sinks]
+        if not step.model.training:
+            step.model.train()
         for epoch in range(step.epoch, step.epoch if book.is_over(stop) else epochs):
             for batch in train.epoch(epoch, start=step.batch):
                 book.tell(step(batch))
@@ -109,24 +107,35 @@ def fit(
 
 
 @contextmanager
-def _opened(run: Any, book: _Book, resumed: Any) -> Iterator[list[Any]]:
-    """The sinks of a run directory, closed however the run ends, and no write left under way.
+def _opened(run: Any, book: _Book, epochs: int, resumed: Any) -> Iterator[list[Any]]:
+    """The book open, and the sinks of a run directory, which is held against other processes.
 
-    The log of a resumed run is cut back to where the state was saved: what was logged after that
-    is trained, and logged, again.
+    However the run ends, they are closed, and no write is left under way. The log of a resumed run
+    is cut back to where the state was saved: what was logged after that is trained, and logged,
+    again.
     """
-    sinks = list(run.sinks()) if run is not None else []
-    try:
-        if resumed is not None:
+    saved, ended = book.checkpoints, False
+    sinks: list[Any] = []
+    with nullcontext() if run is None else run.claimed():
+        book.open(epochs, resumed)
+        try:
+            if run is not None:
+                sinks += run.sinks(on_error="stop" if saved is None else saved.on_error)
+            if resumed is not None:
+                for sink in sinks:
+                    epoch, batch, updates = place_of(book.step)
+                    sink.truncate(updates, epoch, batch)
+            yield sinks
+            ended = True
+        finally:
+            if saved is not None:
+                saved.join()
             for sink in sinks:
-                epoch, batch, updates = place_of(book.step)
-                sink.truncate(updates, epoch, batch)
-        yield sinks
-    finally:
-        for sink in sinks:
-            sink.close()
-        if book.checkpoints is not None:
-            book.checkpoints.join()
+                try:
+                    sink.close()
+                except WriteError:
+                    if ended:  # else what has ended the run is the news
+                        raise
 
 
 def _check_monitors(book: _Book, step: Step) -> None:
@@ -259,8 +268,13 @@ class _Book:
         for sink in self.sinks:
             sink(record)
         saved = self.checkpoints
-        if saved is not None and record.updated and saved.is_due(updates=record.update):
+        if saved is None or not record.updated:
+            return
+        saved.poll()
+        if saved.is_due(updates=record.update):
             self.save()
+        else:
+            saved.prepare(self.state_dict)
 
     def evaluate(self, epoch: int, *, cut_short: bool) -> EvalRecord:
         """Score the epoch, tell the sinks, and keep the weights if it is the best."""
@@ -324,12 +338,18 @@ class _Book:
         """Write everything from which this run goes on as itself, unless that is done."""
         if self.checkpoints is None or self._saved == place_of(self.step):
             return
-        for sink in self.sinks:
-            flush = getattr(sink, "flush", None)
-            if flush is not None:
-                flush()
-        self.checkpoints.save(self.state_dict(), place_of(self.step), self._best)
-        self._saved, self._best = place_of(self.step), None
+        best, self._best = self._best, None
+        self._saved = place_of(self.step)
+        try:
+            for sink in self.sinks:
+                flush = getattr(sink, "flush", None)
+                if flush is not None:
+                    flush()
+        except WriteError as error:
+            # A state that the log does not reach is none to go on from.
+            self.checkpoints.miss(error)
+            return
+        self.checkpoints.save(self.state_dict(), self._saved, best)
 
     def close(self, status: str) -> History:
         """The end: save, bring back the best weights, let the run's log be complete."""

@@ -121,7 +121,8 @@ def set_rng_state(state: dict[str, Any]) -> None:
     version, words, gauss = state["random"]
     random.setstate((version, tuple(words), gauss))
     if "cuda" in state and torch.cuda.is_available():
-        torch.cuda.set_rng_state_all(state["cuda"])
+        # There may have been more devices where it was saved.
+        torch.cuda.set_rng_state_all(state["cuda"][: torch.cuda.device_count()])
 
 
 @contextmanager

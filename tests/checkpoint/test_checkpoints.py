@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+import trueloop
 from trueloop.checkpoint import Checkpoints, load_checkpoint, store, write_atomic
 from trueloop.checkpoint.checkpoints import has_checkpoint, parse_every
 from trueloop.errors import ConfigError, RunError
@@ -109,10 +110,12 @@ def test_a_failed_write_stops_or_goes_on_and_the_others_are_intact(
                     _save_and_wait(saved, 1)
             else:
                 _save_and_wait(saved, 1)
-                assert any("the run goes on" in str(one.message) for one in said)
+                assert ["the run goes on" in str(one.message) for one in said] == [True]
         assert load_checkpoint(folder)["k"] == 0
         assert load_checkpoint(folder, "best")["k"] == 0
-        _save_and_wait(saved, 2)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "checkpoints are written again")
+            _save_and_wait(saved, 2)
         assert load_checkpoint(folder)["k"] == 2
 
 
@@ -257,3 +260,100 @@ def test_a_disk_that_refuses_the_removal_too_is_named(
     monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(RunError, match=r"cannot write .*a\.json \(Read-only file system\)"):
         write_atomic(tmp_path / "a.json", b"x")
+
+
+def test_going_on_is_said_once_then_counted_and_the_recovery_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a month of failing saves prints: a line when it begins, and one when it is over."""
+    saved = Checkpoints(tmp_path, on_error="continue", keep_last=9)
+    _save_and_wait(saved, 0)
+    with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        patch.setattr(os, "mkdir", _refused)
+        for k in range(1, 20):
+            save(saved, k)
+        saved.wait()
+        first, last = (str(one.message) for one in said)
+        assert first.startswith(f"cannot write {tmp_path / store.name_of(1, 0, 10)} (Read-only")
+        assert first.endswith(f"without this checkpoint; the last one is {store.name_of(0, 0, 0)}")
+        assert last.startswith("19 checkpoints, up to the last, could not be written; the last")
+        assert "Read-only" in str(saved.unsaved)
+        saved.mark_best((19, 0, 190), {"epoch": 18, "scores": {}})
+    assert not (tmp_path / "best.json").exists(), "it would name what is not there"
+    with pytest.warns(
+        RuntimeWarning, match=r"written again; 19 could not be; the last one is e000"
+    ):
+        _save_and_wait(saved, 20)
+    assert saved.unsaved is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _save_and_wait(saved, 21)
+
+
+def _refused(*_: Any, **__: Any) -> None:
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+
+def test_stopping_does_not_wait_for_the_next_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = Checkpoints(tmp_path)
+    monkeypatch.setattr(os, "mkdir", _refused)
+    save(saved, 0)
+    assert saved._thread is not None
+    saved._thread.join()
+    with pytest.raises(RunError, match="make it writable or choose another folder"):
+        saved.poll()
+    assert store.names_in(tmp_path) == []
+
+
+def test_a_failure_that_nobody_waited_for_is_not_the_next_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = Checkpoints(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "mkdir", _refused)
+        save(saved, 0)
+        saved.join()
+    _save_and_wait(saved, 1)
+    assert load_checkpoint(tmp_path)["k"] == 1
+
+
+@pytest.mark.parametrize("on_error", ["stop", "continue"])
+def test_a_mark_that_cannot_be_written_is_a_failure_like_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_error: str
+) -> None:
+    saved = Checkpoints(tmp_path, on_error=on_error)
+    _save_and_wait(saved, 1)
+    monkeypatch.setattr(Path, "replace", _refused)
+    expected: Any = pytest.raises(RunError, match=r"best\.json")
+    if on_error == "continue":
+        expected = pytest.warns(RuntimeWarning, match=r"best\.json.*the run goes on")
+    with expected:
+        saved.mark_best((1, 0, 10), {"epoch": 0, "scores": {}})
+
+
+def test_the_memory_of_the_copy_is_ready_before_the_first_save(tmp_path: Path) -> None:
+    """With room for the optimizer's state, which is there after the first update only."""
+    model = torch.nn.Linear(3, 1)
+    step = trueloop.Step(
+        model,
+        trueloop.optimizers.adam(model, 1e-2),
+        trueloop.supervised(torch.nn.MSELoss()),
+        accumulate=2,
+    )
+    feed = trueloop.Feed((torch.rand(40, 3), torch.rand(40, 1)), 4)
+    saved = Checkpoints(tmp_path, every="4 updates")
+    for count, batch in enumerate(feed.epoch(0)):
+        step(batch)
+        saved.keep(step, feed)
+        assert saved._spare.is_prepared == (count > 0)
+    prepared = saved._spare._copy["step"]["optimizer"]["state"]
+    assert {name for slots in prepared.values() for name in slots} == {
+        "step", "exp_avg", "exp_avg_sq",
+    }  # fmt: skip
+    saved.wait()
+    # Once for update 4, and not again for the batch after it, which only adds to a window.
+    (name,) = store.names_in(tmp_path)
+    assert name == store.name_of(0, 8, 4)

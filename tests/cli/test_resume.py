@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from trueloop.checkpoint import load_checkpoint
@@ -63,3 +64,39 @@ def test_a_run_of_the_library_names_no_task(command: Command, tmp_path: Path) ->
     said = command("resume", "own")
     assert said.status == 2
     assert "names no task" in said.complaint
+
+
+@pytest.mark.parametrize("name", ["data.json", "task.json", "environment.json"])
+def test_a_damaged_file_is_said_before_anything_is_trained(
+    command: Command, line: str, name: str
+) -> None:
+    words = ["train", line, "--quiet", "--run", "r"]
+    assert command(*words, "--max-minutes", "1e-9").status == 0
+    before, log = Path("r", name).read_text(), without_times(Run("r"))
+    Path("r", name).write_text('{"points": ')
+    for again in (["resume", "r"], [*words, "--resume", "auto"]):
+        said = command(*again)
+        assert said.status == 2
+        assert f"{name} is corrupt" in said.complaint
+        assert said.complaint.endswith("delete it; a resume then writes it anew")
+        assert without_times(Run("r")) == log
+    Path("r", name).unlink()
+    assert command("resume", "r", "--quiet").status == 0
+    if name != "environment.json":  # it has the time
+        assert Path("r", name).read_text() == before
+    assert Run("r").environment["torch"] == torch.__version__
+
+
+def test_a_task_whose_model_has_changed(command: Command, line: str) -> None:
+    assert command("train", line, "--quiet", "--run", "r", "--max-minutes", "1e-9").status == 0
+    config = Path("r/config.json")
+    other = Path("other.py")
+    other.write_text(
+        Path(line.rpartition(":")[0])
+        .read_text()
+        .replace("nn.Linear(1, 1)", "nn.Sequential(nn.Linear(1, 1))")
+    )
+    config.write_text(config.read_text().replace(line, f"{other.absolute()}:Line"))
+    said = command("resume", "r", "--quiet")
+    assert said.status == 2
+    assert "does not fit this model and optimizer" in said.complaint

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from trueloop.checkpoint import load_checkpoint
-from trueloop.run import Run
+from trueloop.run import Run, claimed
 
 Command = Callable[..., Any]
 
@@ -263,3 +263,39 @@ def test_the_status_after_a_second_signal(signalled: Command, whole: str) -> Non
     assert os.path.exists("sent")
     assert signalled(both).status == 0
     assert_same_run("a run", whole)
+
+
+@pytest.mark.parametrize("there", ["a run", "a run just being made", "nothing but a lock"])
+def test_a_second_job_in_the_same_directory_is_refused(
+    auto: Command, command: Command, whole: str, there: str
+) -> None:
+    """As where a cluster submits a job again while the old one still lives."""
+    if there == "a run":
+        auto(*STOPPED)
+    else:
+        Path("auto").mkdir()
+    if there == "a run just being made":
+        Path("auto/environment.json").write_text("{}")
+    waiting, let_go = os.pipe()
+    ready, said = os.pipe()
+    other = os.fork()
+    if not other:
+        with claimed(Path("auto")):
+            os.write(said, b"in")
+            os.close(let_go)
+            os.read(waiting, 1)
+        os._exit(0)
+    os.read(ready, 2)
+    before = sorted(Path("auto").rglob("*"))
+    answers = [auto("--max-minutes", "60")]
+    if there == "a run":
+        answers.append(command("resume", "auto"))
+    for answer in answers:
+        assert answer.status == 2
+        assert f"auto is being trained by another process (pid {other} on" in answer.complaint
+    assert sorted(Path("auto").rglob("*")) == before
+    os.kill(other, signal.SIGKILL)
+    os.waitpid(other, 0)
+    assert auto("--max-minutes", "60").status == 0
+    assert_same_run("auto", whole)
+    assert not Path("auto/.lock").exists()

@@ -1,13 +1,16 @@
 import json
 import math
 import time
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 from made_up import step_record
 
+from trueloop.checkpoint import WriteError
 from trueloop.errors import ConfigError, RunError
 from trueloop.records import EvalRecord
 from trueloop.run import MetricsLog
@@ -188,7 +191,51 @@ def test_closing_twice_and_bad_arguments(path: Path, tmp_path: Path) -> None:
 def test_a_full_disk_is_said() -> None:
     log = MetricsLog("/dev/null")
     log._file.close()
-    log._file = Path("/dev/full").open("ab")  # noqa: SIM115 - the log closes it
+    log._file = Path("/dev/full").open("ab", buffering=0)  # noqa: SIM115 - the log closes it
     log(step_record(1))
     with pytest.raises(RunError, match="No space left on device"):
         log.flush()
+
+
+def test_a_log_that_goes_on_keeps_its_lines_until_the_disk_takes_them(tmp_path: Path) -> None:
+    """Half a line was written when the disk was full: the rest of it follows."""
+    log = MetricsLog(tmp_path / "m.jsonl", on_error="continue", flush_seconds=0)
+    log(step_record(1))
+    log._file = disk = Tight(log._file)  # type: ignore[assignment]
+    disk.room = 50
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for k in range(2, 10):
+            log(step_record(k))
+        with pytest.raises(WriteError, match="No space left"):
+            log.flush()  # a checkpoint has to know
+        assert len(said) == 1
+        assert "No space left" in str(said[0].message)
+        assert "keeps its lines in memory" in str(said[0].message)
+        disk.room = 10**6
+        log(step_record(10))
+        assert "written again, with every line" in str(said[1].message)
+        disk.room = 0
+        log(step_record(11))
+        log.close()
+        assert "the last 1 lines of" in str(said[3].message)
+    assert [line["update"] for line in read_metrics(tmp_path / "m.jsonl")] == list(range(1, 11))
+
+
+class Tight:
+    """A file on a disk with so much room."""
+
+    def __init__(self, file: Any) -> None:
+        self.file, self.room = file, 0
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        if not self.room:
+            raise OSError(28, "No space left on device")
+        count = self.file.write(bytes(data[: self.room]))
+        self.room -= count
+        return count
+
+    def close(self) -> None:
+        self.closed = True
+        self.file.close()

@@ -1,6 +1,6 @@
 """Saving and loading: atomic, verified."""
 
-from trueloop.checkpoint.atomic import cannot_write, write_atomic
+from trueloop.checkpoint.atomic import WriteError, cannot_write, write_atomic
 from trueloop.checkpoint.checkpoints import (
     Checkpoints,
     has_checkpoint,
@@ -11,6 +11,7 @@ from trueloop.checkpoint.state import capture, place_of, restore
 
 __all__ = [
     "Checkpoints",
+    "WriteError",
     "cannot_write",
     "capture",
     "has_checkpoint",

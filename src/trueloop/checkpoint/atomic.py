@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
 
 from trueloop.errors import RunError
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+class WriteError(RunError):
+    """A file of a run cannot be written: the disk is full, broken, or not to be written on."""
+
 
 def write_atomic(path: Path, content: bytes | memoryview) -> None:
     """Replace the file at `path` in one go: a reader, or a crash, finds the old one or the new one.
 
-    The folder is made if it is not there. Raises `RunError` when it cannot be written or the disk
-    is full; `path` is then as it was before.
+    The folder is made if it is not there. Raises `WriteError` when it cannot be written or the
+    disk is full; `path` is then as it was before.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -33,10 +41,14 @@ def write_atomic(path: Path, content: bytes | memoryview) -> None:
             temporary.unlink()
 
 
-def cannot_write(path: Path, error: OSError) -> RunError:
+def cannot_write(path: Path, error: OSError) -> WriteError:
     """What to say when a file of a run cannot be written."""
-    reason = error.strerror or str(error)
-    return RunError(f"cannot write {path} ({reason}): free some space or choose another folder")
+    remedy = "check the disk or choose another folder"
+    if error.errno in _FULL:
+        remedy = "free some space or choose another folder"
+    elif error.errno in _FORBIDDEN:
+        remedy = "make it writable or choose another folder"
+    return WriteError(f"cannot write {path} ({error.strerror or error}): {remedy}")
 
 
 def flush_folder(folder: Path) -> None:

@@ -8,15 +8,17 @@ import shutil
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
+from trueloop import device as devices
 from trueloop.checkpoint import store
-from trueloop.checkpoint.atomic import write_atomic
-from trueloop.checkpoint.state import capture, place_of, restore
+from trueloop.checkpoint.atomic import WriteError, write_atomic
+from trueloop.checkpoint.spare import Spare
+from trueloop.checkpoint.state import capture, place_of, relocated, restore
 from trueloop.errors import ConfigError, RunError
 from trueloop.feed import Feed
 from trueloop.records import EvalRecord, is_better, monitored
@@ -37,8 +39,9 @@ class Checkpoints:
     - `asynchronous`: the state is copied, and written while the training goes on. At most one
       write is under way; the next save, and the end of the run, wait for it.
     - `on_error`: what to do when a checkpoint cannot be written (a full disk): `stop` raises
-      `RunError` at the next save or at the end, `continue` warns and goes on. The checkpoints
-      before it are intact either way.
+      `RunError` as soon as that is known, at the end at the latest; `continue` warns and goes on,
+      once, and again when checkpoints are written again or the run has ended without. The
+      checkpoints before it are intact either way.
 
     An older checkpoint is deleted only when a newer one is on disk and verified.
     """
@@ -63,7 +66,11 @@ class Checkpoints:
         self.asynchronous = asynchronous
         self.on_error = on_error
         self._amount, self._unit = parse_every(every)
-        self._spare: Any = None
+        self.unsaved: str | None = None
+        """Why the latest state is not on the disk; None if it is, or while it is being written."""
+        self._missed = 0
+        self._updates = 0
+        self._spare = Spare()
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
         self._saved_at = time.monotonic()
@@ -123,10 +130,16 @@ class Checkpoints:
         Call it after each `step(batch)`, and with the epoch's scores after `step.end_epoch`; the
         best epoch by `keep_best` (with or without its `val_`) is saved and marked as such.
         """
+        self.poll()
         best = None if scores is None else self._better(step, scores)
         epochs = None if scores is None else step.epoch
-        if best is not None or self.is_due(updates=step.updates, epochs=epochs):
+        # A batch that only adds to a window is no update.
+        news = epochs is not None or step.updates != self._updates
+        self._updates = step.updates
+        if best is not None or (news and self.is_due(updates=step.updates, epochs=epochs)):
             self.save(capture(step, feed), place_of(step), best)
+        elif step.updates:  # before the first one, the optimizer has no state
+            self.prepare(lambda: capture(step, feed))
 
     def resume(self, step: Step, feed: Feed) -> bool:
         """For a loop of your own: go on from the newest good checkpoint; False if there is none.
@@ -138,6 +151,7 @@ class Checkpoints:
         if found:
             restore(load_checkpoint(self.folder), step, feed)
         self.begin(place_of(step) if found else None)
+        self._updates = step.updates
         return found
 
     def _better(self, step: Step, scores: EvalRecord) -> dict[str, Any] | None:
@@ -147,7 +161,7 @@ class Checkpoints:
         bare = self.keep_best.removeprefix("val_")
         name = bare if bare in scores.scores else self.keep_best
         value = monitored(scores.scores, name)
-        self.wait()
+        self._settle()
         before = (_marked(self.folder) or {"scores": {}})["scores"].get(name)
         if not is_better(value, before, resolve_mode(self.keep_best, "auto")):
             return None
@@ -161,30 +175,60 @@ class Checkpoints:
         `best` (plain data: `epoch`, `scores`) marks it as the best so far. Returns when the state
         is copied; `wait` says when it is on disk.
         """
-        self.wait()
+        self._settle()
         self._saved_at = time.monotonic()
         if not self.asynchronous:
             self._write(state, place, best)
-            self._raise()
+            self._judge()
             return
-        self._spare = _copied(state, self._spare)
         self._thread = threading.Thread(
-            target=self._write, args=(self._spare, place, best), name="checkpoint"
+            target=self._write, args=(self._spare.copy(state), place, best), name="checkpoint"
         )
         self._thread.start()
 
+    def prepare(self, state: Callable[[], dict[str, Any]]) -> None:
+        """Once there is something to save: get the memory for a copy of `state()`, in the
+        background and once, so that the first save need not wait for it."""
+        if self.asynchronous and not self._spare.is_prepared:
+            self._spare.prepare(state())
+
     def mark_best(self, place: tuple[int, int, int], best: dict[str, Any]) -> None:
         """Mark the checkpoint already saved at `place` as the best so far."""
-        self.wait()
-        self._mark(store.name_of(*place), best)
+        self._settle()
+        # It is not there where it could not be written, and the run goes on without.
+        if (self.folder / store.name_of(*place)).is_dir():
+            try:
+                self._mark(store.name_of(*place), best)
+            except WriteError as error:
+                self.miss(error)
 
     def _mark(self, name: str, best: dict[str, Any]) -> None:
         write_atomic(self.folder / BEST, json.dumps({"name": name, **best}, indent=2).encode())
 
     def wait(self) -> None:
-        """Return when no write is under way; raises (or warns) if the last one failed."""
-        self.join()
-        self._raise()
+        """The end of a run: return when no write is under way; raises (or warns) if the last one
+        failed."""
+        self._settle()
+        if self._missed > 1:
+            self._warn(f"{self._missed} checkpoints, up to the last, could not be written")
+
+    def poll(self) -> None:
+        """Raise (or warn) if a write has failed by now; waits for none."""
+        if self._thread is not None and not self._thread.is_alive():
+            self._settle()
+
+    def miss(self, error: RunError) -> None:
+        """A state cannot be saved, because something that belongs to it cannot be written: as if
+        its own writing had failed."""
+        self._settle()
+        self._failure = error
+        self._judge()
+
+    def _settle(self) -> None:
+        """Wait for the write under way, and judge it."""
+        if self._thread is not None:
+            self.join()
+            self._judge()
 
     def join(self) -> None:
         """Return when no write is under way, however the last one went."""
@@ -195,6 +239,7 @@ class Checkpoints:
     def _write(
         self, state: dict[str, Any], place: tuple[int, int, int], best: dict[str, Any] | None
     ) -> None:
+        self._failure = None
         epoch, batch, update = place
         path = self.folder / store.name_of(*place)
         facts = {
@@ -220,57 +265,88 @@ class Checkpoints:
             if name not in kept:
                 shutil.rmtree(self.folder / name, ignore_errors=True)
 
-    def _raise(self) -> None:
+    def _judge(self) -> None:
+        """What follows from how a write went: an error is raised, or said and counted."""
         failure, self._failure = self._failure, None
         if failure is None:
+            if self._missed:
+                self._warn(f"checkpoints are written again; {self._missed} could not be")
+            self.unsaved, self._missed = None, 0
             return
-        if self.on_error == "continue" and isinstance(failure, RunError):
-            warnings.warn(
-                f"{failure}; the run goes on without this checkpoint", RuntimeWarning, stacklevel=3
-            )
-            return
-        raise failure
+        if self.on_error == "stop" or not isinstance(failure, RunError):
+            raise failure
+        self.unsaved, self._missed = str(failure), self._missed + 1
+        if self._missed == 1:
+            self._warn(f"{failure}; the run goes on without this checkpoint")
+
+    def _warn(self, what: str) -> None:
+        names = store.names_in(self.folder)
+        last = f"the last one is {names[-1]}" if names else "there is none"
+        warnings.warn(f"{what}; {last}", RuntimeWarning, stacklevel=4)
 
 
 def load_checkpoint(
-    path: str | Path, which: str = "last", map_location: str | torch.device = "cpu"
+    path: str | Path,
+    which: str = "last",
+    map_location: str | torch.device = "cpu",
+    dtype: torch.dtype | None = None,
 ) -> dict[str, Any]:
     """The state in one checkpoint, or in the newest good (`last`) or the `best` one of a folder.
 
     Every byte is verified, and nothing in a file is executed. A damaged newest checkpoint is
     said in a warning, and the one before it taken. The best one's state has `epoch` and `scores`
-    beside it. Raises `RunError` when there is none that is whole.
+    beside it. One that another version of torch has written is loaded, with a warning.
+
+    From the CPU, where the state is by default, a resume puts each part where it belongs.
+    `map_location` moves weights, gradients and the optimizer's tensors to another device (`meta`:
+    shapes alone); generators and counters stay. `dtype` converts floating-point weights and
+    gradients, for a model of another dtype.
+
+    Raises `RunError` when there is no checkpoint that is whole, `DeviceError` for a device that is
+    not there, `ConfigError` for another argument that cannot be.
     """
     path = Path(path)
     if which not in ("last", "best"):
         raise ConfigError(f"which={which!r} is unknown: write 'last' or 'best'")
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise ConfigError(f"dtype={dtype!r} is no floating-point dtype: write torch.float32, say")
+    meta = torch.device("meta")
+    device = meta if str(map_location) == "meta" else devices.pick(map_location)
+    found, more = _place(path, which)
+    if found is None:
+        found, state = _newest_good(path)
+    else:
+        state = store.read(found)
+    if note := store.other_torch(found):
+        warnings.warn(note, UserWarning, stacklevel=2)
+    return relocated(state, device, dtype) | more
+
+
+def _place(path: Path, which: str) -> tuple[Path | None, dict[str, Any]]:
+    """The checkpoint to read, None for the newest good one; and what to say beside its state."""
     if (path / store.MANIFEST).exists():
-        return store.read(path, map_location)
-    names = store.names_in(path)
-    if not names:
+        return path, {}
+    if not store.names_in(path):
         raise RunError(f"no checkpoint in {path}: the run ended before it saved one")
-    if which == "best":
-        mark = _marked(path)
-        if mark is None:
-            raise RunError(f"no best checkpoint in {path}: the run ended before it had a score")
-        state = store.read(path / mark["name"], map_location)
-        return {**state, "epoch": mark["epoch"], "scores": mark["scores"]}
-    return _newest_good(path, names, map_location)
+    if which == "last":
+        return None, {}
+    mark = _marked(path)
+    if mark is None:
+        raise RunError(f"no best checkpoint in {path}: the run ended before it had a score")
+    return path / mark["name"], {"epoch": mark["epoch"], "scores": mark["scores"]}
 
 
-def _newest_good(
-    folder: Path, names: list[str], map_location: str | torch.device
-) -> dict[str, Any]:
+def _newest_good(folder: Path) -> tuple[Path, dict[str, Any]]:
     problem: RunError | None = None
-    for name in reversed(names):
+    for name in reversed(store.names_in(folder)):
         try:
-            state = store.read(folder / name, map_location)
+            state = store.read(folder / name)
         except RunError as error:
             problem = problem or error
         else:
             if problem is not None:
                 warnings.warn(f"{problem}; going back to {name}", RuntimeWarning, stacklevel=3)
-            return state
+            return folder / name, state
     assert problem is not None
     raise problem
 
@@ -306,29 +382,3 @@ def _marked(folder: Path) -> dict[str, Any] | None:
     if not fits:
         raise RunError(f"{file} is damaged: delete it, and go on from the last checkpoint")
     return mark  # type: ignore[no-any-return]
-
-
-def _copied(value: Any, spare: Any) -> Any:
-    """`value` with its tensors copied to the CPU, into those of `spare` where they fit.
-
-    The memory of one copy is kept from save to save: a fresh one would cost more than the copying.
-    """
-    if isinstance(value, Tensor):
-        fits = (
-            isinstance(spare, Tensor)
-            and (spare.shape, spare.dtype, spare.stride())
-            == (value.shape, value.dtype, value.stride())
-        )  # fmt: skip
-        if not fits:
-            return value.detach().to("cpu", copy=True)
-        spare.copy_(value.detach())
-        return spare
-    if isinstance(value, dict):
-        spares = spare if isinstance(spare, dict) else {}
-        return {name: _copied(part, spares.get(name)) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        places = spare if isinstance(spare, (list, tuple)) else ()
-        return type(value)(
-            _copied(part, places[k] if k < len(places) else None) for k, part in enumerate(value)
-        )
-    return value

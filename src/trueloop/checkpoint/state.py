@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from trueloop import seed
-from trueloop.errors import RunError
+from trueloop.errors import RunError, UserError
 from trueloop.feed import Feed
 from trueloop.step import Step
 
@@ -39,6 +42,71 @@ def restore(state: dict[str, Any], step: Step, feed: Feed) -> None:
     """
     if "step" not in state:
         raise RunError("this file holds no state to go on from: give one of load_checkpoint")
-    step.load_state_dict({"model": state["model"], **state["step"]})
+    _check_dtypes(state["model"], step.model.state_dict())
+    try:
+        step.load_state_dict({"model": state["model"], **state["step"]})
+    except UserError:
+        raise
+    except (RuntimeError, ValueError, KeyError) as error:  # as torch says it
+        why = " ".join(str(error).split())
+        raise RunError(
+            f"the checkpoint does not fit this model and optimizer ({why[:200]}): build them as "
+            "they were"
+        ) from None
     feed.load_state_dict(state["feed"])
     seed.set_rng_state(state["rng"])
+
+
+def _check_dtypes(saved: dict[str, Any], here: dict[str, Any]) -> None:
+    """Refuse what torch would convert without a word."""
+    for name, mine in here.items():
+        there = saved.get(name)
+        if isinstance(mine, Tensor) and isinstance(there, Tensor) and mine.dtype != there.dtype:
+            raise RunError(
+                f"the checkpoint holds {name!r} in {there.dtype}, and the model in {mine.dtype}: "
+                f"build the model as it was, or convert: load_checkpoint(..., dtype={mine.dtype})"
+            )
+
+
+def relocated(
+    state: dict[str, Any], device: torch.device, dtype: torch.dtype | None
+) -> dict[str, Any]:
+    """`state` with its weights, gradients and the optimizer's tensors on `device`, the
+    floating-point ones of weights and gradients in `dtype`.
+
+    Generators and counters stay on the CPU, and so do the optimizer's scalars: read there, they
+    make no step wait for the device.
+    """
+
+    def moved(value: Any, kind: torch.dtype | None) -> Any:
+        if isinstance(value, Tensor):
+            return value.to(device, kind if value.is_floating_point() else None)
+        if isinstance(value, dict):
+            return {name: moved(part, kind) for name, part in value.items()}
+        return value
+
+    state = dict(state)
+    if "model" in state:
+        state["model"] = moved(state["model"], dtype)
+    if isinstance(step := state.get("step"), dict):
+        slots = {
+            key: _moved_slots(part, device) for key, part in step["optimizer"]["state"].items()
+        }
+        state["step"] = {
+            **step,
+            "optimizer": {**step["optimizer"], "state": slots},
+            "gradients": moved(step["gradients"], dtype),
+        }
+    if isinstance(early := state.get("early_stop"), dict):
+        state["early_stop"] = {**early, "weights": moved(early["weights"], dtype)}
+    return state
+
+
+def _moved_slots(slots: Any, device: torch.device) -> Any:
+    """What an optimizer keeps of one parameter, on `device` but for scalars."""
+    if not isinstance(slots, dict):
+        return slots
+    return {
+        name: slot.to(device) if isinstance(slot, Tensor) and slot.dim() else slot
+        for name, slot in slots.items()
+    }

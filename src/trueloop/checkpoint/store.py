@@ -15,11 +15,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import re
 import shutil
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+import numpy as np
 import torch
 
 from trueloop.checkpoint.atomic import cannot_write, flush_folder
@@ -64,7 +66,7 @@ def write(path: Path, state: dict[str, Any], facts: dict[str, Any]) -> None:
             _flush(file)
         reached("state flushed")
         files = {STATE: {"size": hashed.size, "sha256": hashed.digest()}}
-        manifest = {"format": FORMAT, "torch": str(torch.__version__), **facts, "files": files}
+        manifest = {"format": FORMAT, **_versions(), **facts, "files": files}
         with (temporary / MANIFEST).open("wb") as file:
             file.write(json.dumps(manifest, indent=2).encode())
             reached("manifest written")
@@ -90,14 +92,14 @@ def reached(stage: str) -> None:
     """Where a write stands; a test may end the process at each of these places."""
 
 
-def read(path: Path, map_location: str | torch.device = "cpu") -> dict[str, Any]:
-    """The state in the checkpoint `path`, every byte of it verified first.
+def read(path: Path) -> dict[str, Any]:
+    """The state in the checkpoint `path`, on the CPU, every byte of it verified first.
 
     Raises `RunError` naming the file that is missing or damaged.
     """
     verify(path)
     try:
-        state = torch.load(path / STATE, map_location=map_location, weights_only=True)
+        state = torch.load(path / STATE, map_location="cpu", weights_only=True)
     except Exception as error:  # what is no state makes the readers raise anything
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise RunError(
@@ -142,6 +144,30 @@ def manifest(path: Path) -> dict[str, Any]:
     if not known:
         raise RunError(f"{file} is damaged or of another version: use another checkpoint")
     return facts  # type: ignore[no-any-return]
+
+
+def other_torch(path: Path) -> str | None:
+    """A note for the checkpoint `path` of another major or minor version of torch, else None."""
+    here = str(torch.__version__)
+    there = str(manifest(path).get("torch"))
+    released = [re.match(r"\d+\.\d+", version) for version in (there, here)]
+    if released[0] is None or released[1] is None or released[0][0] == released[1][0]:
+        return None
+    return (
+        f"{path.parent}: written with torch {there}, and this is torch {here}: what is computed "
+        "from it may differ in the last digits"
+    )
+
+
+def _versions() -> dict[str, str]:
+    from trueloop import __version__
+
+    return {
+        "trueloop": __version__,
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
 
 
 def remove_litter(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import signal
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trueloop.checkpoint import Checkpoints, has_checkpoint, load_checkpoint
+from trueloop.checkpoint import Checkpoints, WriteError, has_checkpoint, load_checkpoint
 from trueloop.cli import OK, interrupted_by
 from trueloop.cli._session import Session, load_weights
 from trueloop.errors import TrueloopError, UserError
@@ -50,13 +51,37 @@ def _carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None) -
     album = Album(run.path)
     failure: TrueloopError | None = None
     interruption: int | None = None
+    saved = checkpoints_of(session, run)
     try:
-        history = train(session, run, album, resume_from=resume_from)
+        history = train(session, run, album, checkpoints=saved, resume_from=resume_from)
         status, interruption = history.status, history.signal
+        if saved.unsaved is not None:
+            status, failure = "failed", WriteError(saved.unsaved)
     except TrueloopError as error:
         status, failure = "failed", error
         if isinstance(error, UserError) and resume_from is None and not run.metrics():
             raise
+    try:
+        conclude(session, run, album, status, failure)
+    except UserError as error:
+        # What ended the run comes before what then could not be said of it.
+        raise _with_remedy(failure or error, run) from None
+    if failure is not None:
+        raise _with_remedy(failure, run)
+    return OK if interruption is None else interrupted_by(interruption)
+
+
+def _with_remedy(failure: TrueloopError, run: Run) -> TrueloopError:
+    """`failure`, with how to go on where nothing but the disk is in the way."""
+    if isinstance(failure, WriteError) and has_checkpoint(run.checkpoints):
+        return WriteError(f"{failure}; then {how_to_go_on(run)}")
+    return failure
+
+
+def conclude(
+    session: Session, run: Run, album: Album, status: str, failure: TrueloopError | None
+) -> None:
+    """Leave results and report, and the last words on the terminal."""
     results = _totals(session, run, status)
     if failure is not None:
         results["error"] = str(failure)
@@ -71,9 +96,18 @@ def _carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None) -
     run.write_results(results)
     report = write_report(run)
     _say(last_words(run, results, report, epochs=session.settings.recipe.epochs))
-    if failure is not None:
-        raise failure
-    return OK if interruption is None else interrupted_by(interruption)
+
+
+def checkpoints_of(session: Session, run: Run) -> Checkpoints:
+    """The run's checkpoints, kept as its options say."""
+    options, monitor = session.settings.run, session.settings.recipe.monitor
+    return Checkpoints(
+        run.checkpoints,
+        keep_last=options.keep_last,
+        keep_best=monitor,
+        every=options.save_every,
+        on_error=options.on_save_error,
+    )
 
 
 def train(
@@ -81,6 +115,7 @@ def train(
     run: Run,
     album: Album,
     *,
+    checkpoints: Checkpoints | None = None,
     others: Sequence[Callable[[Any], object]] = (),
     resume_from: dict[str, Any] | None = None,
 ) -> History:
@@ -106,13 +141,7 @@ def train(
             early_stop=None
             if patience is None
             else EarlyStopping(recipe.monitor, patience, recipe.min_delta),
-            checkpoints=Checkpoints(
-                run.checkpoints,
-                keep_last=options.keep_last,
-                keep_best=recipe.monitor,
-                every=options.save_every,
-                on_error=options.on_save_error,
-            ),
+            checkpoints=checkpoints or checkpoints_of(session, run),
             max_seconds=None if options.max_minutes is None else 60 * options.max_minutes,
             resume_from=resume_from,
         )
@@ -120,11 +149,21 @@ def train(
 
 def _after_epoch(session: Session, album: Album) -> Callable[[StepRecord | EvalRecord], None]:
     """A sink that lets the task look at its model, without a trace in modes or randomness."""
+    unwritten: list[WriteError] = []
 
     def sink(record: StepRecord | EvalRecord) -> None:
-        if isinstance(record, EvalRecord) and record.epoch is not None:
+        if not isinstance(record, EvalRecord) or record.epoch is None:
+            return
+        try:
             with evaluating(session.model), rng_preserved():
                 session.task.after_epoch(session.model, record.epoch, album)
+        except WriteError as error:
+            if session.settings.run.on_save_error == "stop":
+                raise
+            if not unwritten:
+                what = f"{error}; the run goes on, without its pictures meanwhile"
+                warnings.warn(what, RuntimeWarning, stacklevel=2)
+            unwritten.append(error)
 
     return sink
 

@@ -3,6 +3,7 @@ brings it to its end."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,9 +28,15 @@ def take_up(path: Path, given: Settings) -> int:
     """
     run = Run(path)
     check_agreement(given, run)
-    if run.status in OVER:
-        print(f"{shown(run.path)} has {run.status}: there is nothing left to do")
-        return OK
+    # One that is over is only read; whoever holds it may bring it to its end until it is ours.
+    with nullcontext() if run.status in OVER else run.claimed():
+        if run.status in OVER:
+            print(f"{shown(run.path)} has {run.status}: there is nothing left to do")
+            return OK
+        return _bring_on(run, given)
+
+
+def _bring_on(run: Run, given: Settings) -> int:
     settings = _with_changes(settings_of(run), given)
     if has_checkpoint(run.checkpoints):
         return go_on(run, settings)

@@ -39,8 +39,9 @@ def main(argv: Sequence[str]) -> int:
     settings = settings_of(
         run, device=given.device, max_minutes=given.max_minutes, quiet=given.quiet or None
     )
-    refuse_without_checkpoint(run)
-    return go_on(run, settings)
+    with run.claimed():
+        refuse_without_checkpoint(run)
+        return go_on(run, settings)
 
 
 def go_on(run: Run, settings: Settings) -> int:
@@ -48,9 +49,28 @@ def go_on(run: Run, settings: Settings) -> int:
     from trueloop.checkpoint import load_checkpoint
     from trueloop.cli._outcome import carry_out
     from trueloop.cli._session import open_session
+    from trueloop.run import environment
 
+    refuse_damaged(run)
     state = load_checkpoint(run.checkpoints, which="last")
-    return carry_out(open_session(settings), run, resume_from=state)
+    session = open_session(settings)
+    if not run.data:
+        run.write_data(session.splits.facts)
+    if not run.environment:
+        run.write_environment(environment(session.device))
+    if not run.task_state:
+        run.write_task(session.task.state())
+    return carry_out(session, run, resume_from=state)
+
+
+def refuse_damaged(run: Run) -> None:
+    """Raise `RunError` for a file that would be missed in the report, at the end of the run."""
+    for name in ("data", "task_state", "environment"):
+        try:
+            getattr(run, name)
+        except RunError as error:
+            cause = str(error).rpartition(": ")[0]
+            raise RunError(f"{cause}: delete it; a resume then writes it anew") from None
 
 
 def refuse_if_over(run: Run) -> None:

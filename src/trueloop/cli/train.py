@@ -32,11 +32,14 @@ def main(argv: Sequence[str]) -> int:
     path = settings.run.run or new_path(settings.task, settings.task_class.__name__)
     if settings.run.resume == "auto":
         from trueloop.cli._resume_auto import take_up
+        from trueloop.run import claimed
         from trueloop.run.directory import is_run, remove_unborn
 
         if is_run(path):
             return take_up(path, settings)
-        remove_unborn(path)
+        if path.is_dir():
+            with claimed(path):
+                remove_unborn(path)
     check_free(path)
     return _start(path, settings)
 
@@ -45,21 +48,24 @@ def _start(path: Path, settings: Settings) -> int:
     """Train a new run at `path`; the exit status."""
     from trueloop.cli._outcome import carry_out
     from trueloop.cli._session import open_session
-    from trueloop.run import Run, environment
+    from trueloop.run import Run, claimed, environment
+    from trueloop.run.directory import make_folder
 
     session = open_session(settings)
-    run = Run.create(
-        path, config=session.settings.config(), environment=environment(session.device)
-    )
-    try:
-        run.write_data(session.splits.facts)
-        run.write_task(session.task.state())
-        return carry_out(session, run)
-    except BaseException:
-        # Not one update: this directory, made a moment ago, would say nothing to anybody.
-        if not run.results and not run.metrics():
-            run.discard()
-        raise
+    make_folder(path)
+    with claimed(path):
+        run = Run.create(
+            path, config=session.settings.config(), environment=environment(session.device)
+        )
+        try:
+            run.write_data(session.splits.facts)
+            run.write_task(session.task.state())
+            return carry_out(session, run)
+        except BaseException:
+            # Not one update: this directory, made a moment ago, would say nothing to anybody.
+            if not run.results and not run.metrics():
+                run.discard()
+            raise
 
 
 def usage() -> str:
@@ -92,9 +98,11 @@ def new_path(task: str, class_name: str) -> Path:
 
 def check_free(path: Path) -> None:
     """Refuse a run directory that is taken or cannot be made, before any data is read."""
+    from trueloop.run.directory import is_empty
+
     try:
         if path.is_dir():
-            if any(path.iterdir()):
+            if not is_empty(path):
                 raise RunError(
                     f"the run directory {path} exists and is not empty: choose another --run, or "
                     f"go on with that run: trueloop resume {path}"

@@ -4,7 +4,9 @@ sets, whose randomness is made a function of the sample, and a DataLoader of the
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import pickle
 import signal
 import threading
 import traceback
@@ -183,7 +185,7 @@ class Mapped:
         loader, keys = self._loader.free(self._open)
         spans = order.spans(start, stop, batch_size)
         keys.coming = ((epoch, indices.tolist()) for indices in spans)
-        return self._loader.lend(_fetch(iter(loader), preserve=not self._fetching.workers))
+        return self._loader.lend(_fetch(_started(loader), preserve=not self._fetching.workers))
 
 
 class _Stream(IterableDataset[Any]):
@@ -244,7 +246,7 @@ class Streamed:
         """The batches from sample `start` on; those before are read and thrown away."""
         loader, stream = self._loader.free(self._open)
         stream.where.copy_(torch.tensor([epoch, start]))
-        return self._loader.lend(_fetch(iter(loader), preserve=not self._fetching.workers))
+        return self._loader.lend(_fetch(_started(loader), preserve=not self._fetching.workers))
 
 
 class Foreign:
@@ -329,6 +331,31 @@ class _Reused:
         return batches
 
 
+def _started(loader: DataLoader[Any]) -> Iterator[Any]:
+    """The loader's iterator, its workers started."""
+    try:
+        return iter(loader)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        if not loader.num_workers or multiprocessing.get_start_method() == "fork":
+            raise  # nothing was pickled
+        raise DataError(
+            f"the data set cannot be sent to worker processes ({error}): define its classes and "
+            "functions at the top of a file, without lambdas, or write workers=0"
+        ) from error
+
+
+def _next_of_workers(batches: Iterator[Any]) -> Any:
+    try:
+        return next(batches, _END)
+    except RuntimeError as error:
+        if "DataLoader worker" not in str(error):
+            raise
+        raise DataError(
+            f"a process that loads samples has ended by itself ({error}): see what it said above; "
+            "if nothing, memory may have run out: take fewer workers"
+        ) from error
+
+
 def _fetch(batches: Iterator[Any], preserve: bool) -> Iterator[Any]:
     """The batches of a loader of ours; `preserve` where they are fetched in this very process,
     whose generators the samples must not disturb."""
@@ -337,7 +364,7 @@ def _fetch(batches: Iterator[Any], preserve: bool) -> Iterator[Any]:
             with seeds.rng_preserved():
                 batch = next(batches, _END)
         else:
-            batch = next(batches, _END)
+            batch = _next_of_workers(batches)
         if batch is _END:
             return
         if isinstance(batch, _Failure):

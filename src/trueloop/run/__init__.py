@@ -3,6 +3,7 @@
 from trueloop.run.album import Album
 from trueloop.run.comparison import compare
 from trueloop.run.directory import Run, RunSummary
+from trueloop.run.lock import claimed
 from trueloop.run.log import MetricsLog
 from trueloop.run.machine import environment
 from trueloop.run.progress import Progress
@@ -14,6 +15,7 @@ __all__ = [
     "Progress",
     "Run",
     "RunSummary",
+    "claimed",
     "compare",
     "environment",
     "write_report",

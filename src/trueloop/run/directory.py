@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from trueloop import ranks
 from trueloop.errors import RunError, nearest
 from trueloop.records import EvalRecord, StepRecord, direction
 from trueloop.run.files import read_json, unspell, write_json
+from trueloop.run.lock import LOCK, claimed
 from trueloop.run.log import MetricsLog, read_metrics
 from trueloop.run.machine import environment as this_environment
 
@@ -34,7 +36,7 @@ _REACHED = (
     "data.json", "task.json",
 )  # fmt: skip
 # All that `create` writes before the file that makes the folder a run, and while it writes that.
-_UNBORN = re.compile(r"environment\.json|\.(environment|config)\.json\.\d+\.tmp")
+_UNBORN = re.compile(r"environment\.json|\.lock|\.(environment|config)\.json\.\d+\.tmp")
 UNFINISHED = "unfinished"
 """The status of a run without results: still running, or killed before it could write them."""
 UNREADABLE = "unreadable"
@@ -67,7 +69,7 @@ class Run:
         created or written.
         """
         path = Path(path).expanduser()
-        _make(path)
+        make_folder(path)
         facts = this_environment() if environment is None else environment
         try:
             write_json(path / "environment.json", facts)
@@ -101,6 +103,10 @@ class Run:
                 "permissions, or choose another one"
             ) from None
         write_json(self.path / "environment.json", environment)
+
+    def claimed(self) -> AbstractContextManager[None]:
+        """Hold the directory against other processes that would train in it; see `lock`."""
+        return claimed(self.path)
 
     @property
     def name(self) -> str:
@@ -166,6 +172,10 @@ class Run:
         """Store facts about the data, as plain data."""
         write_json(self.path / "data.json", facts)
 
+    def write_environment(self, environment: Mapping[str, Any]) -> None:
+        """Store versions, device and command line, as `environment()` gives them."""
+        write_json(self.path / "environment.json", environment)
+
     def write_task(self, state: Mapping[str, Any]) -> None:
         """Store what `Task.state` returned."""
         write_json(self.path / "task.json", state)
@@ -174,13 +184,13 @@ class Run:
         """Store what came out of the run."""
         write_json(self.path / "results.json", results)
 
-    def log(self) -> MetricsLog:
-        """The run's log, open for appending."""
-        return MetricsLog(self.path / "metrics.jsonl")
+    def log(self, *, on_error: str = "stop") -> MetricsLog:
+        """The run's log, open for appending; `on_error` as `MetricsLog` has it."""
+        return MetricsLog(self.path / "metrics.jsonl", on_error=on_error)
 
-    def sinks(self) -> list[Callable[[StepRecord | EvalRecord], None]]:
+    def sinks(self, *, on_error: str = "stop") -> list[Callable[[StepRecord | EvalRecord], None]]:
         """What `fit` hands its records to: the log. Of many ranks only the main one writes."""
-        return [self.log()] if ranks.is_main() else []
+        return [self.log(on_error=on_error)] if ranks.is_main() else []
 
     @classmethod
     def find(cls, folder: Path | str) -> list[RunSummary]:
@@ -264,17 +274,27 @@ def is_run(path: Path) -> bool:
         return False
 
 
+def is_empty(folder: Path) -> bool:
+    """Whether a run may be made in the folder: it holds nothing but a lock, maybe."""
+    return all(entry.name == LOCK for entry in folder.iterdir())
+
+
 def remove_unborn(path: Path) -> None:
-    """Empty the folder at `path` if it holds nothing but what a `create` left that was killed."""
-    if is_run(path) or not path.is_dir():
+    """Empty the folder at `path` if it holds nothing but what a `create` left that was killed.
+
+    Hold it before (`claimed`): what is there may be a run that another process is just making.
+    """
+    if is_run(path):
         return
     entries = list(path.iterdir())
     if all(_UNBORN.fullmatch(entry.name) for entry in entries):
         for entry in entries:
-            entry.unlink(missing_ok=True)
+            if entry.name != LOCK:  # the caller's
+                entry.unlink(missing_ok=True)
 
 
-def _make(path: Path) -> None:
+def make_folder(path: Path) -> None:
+    """Make the folder of a new run, or take an empty one; `RunError` where that cannot be."""
     try:
         if path.is_dir():
             if is_run(path):
@@ -282,7 +302,7 @@ def _make(path: Path) -> None:
                     f"{path} already holds a run: choose another directory, "
                     f"or go on with it: trueloop resume {path}"
                 )
-            if any(path.iterdir()):
+            if not is_empty(path):
                 raise RunError(f"{path} exists and is not empty: choose another run directory")
         elif path.exists():
             raise RunError(f"{path} is a file, not a run directory: choose another name")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trueloop.checkpoint import cannot_write, write_atomic
+from trueloop.checkpoint import WriteError, cannot_write, write_atomic
 from trueloop.errors import ConfigError, RunError
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run.files import spell, unspell
@@ -38,11 +39,18 @@ class MetricsLog:
     when `flush_seconds` have passed, at an evaluation, and at `flush` or `close`. Of the step
     records only those that end a window are logged (`updated` or `skipped`).
 
-    Raises `RunError` when the file cannot be opened or written.
+    Raises `RunError` when the file cannot be opened or written. With `on_error="continue"`, a
+    file that cannot be written (a full disk) is said once, and its lines kept in memory (some 200
+    bytes each) until it can; only `flush`, `length` and `truncate` raise then.
     """
 
     def __init__(
-        self, path: Path | str, *, every_updates: int = 1, flush_seconds: float = 2.0
+        self,
+        path: Path | str,
+        *,
+        every_updates: int = 1,
+        flush_seconds: float = 2.0,
+        on_error: str = "stop",
     ) -> None:
         """Open the log at `path`, or go on with the one that is there.
 
@@ -54,12 +62,16 @@ class MetricsLog:
         self.path = Path(path)
         self.every_updates = every_updates
         self.flush_seconds = flush_seconds
+        self.on_error = on_error
+        self._unwritten = bytearray()
+        self._is_stuck = False
         self._waiting: list[tuple[StepRecord, float]] = []
         self._open()
 
     def _open(self) -> None:
         try:
-            self._file = self.path.open("ab")
+            # Unbuffered: what is left of a write that failed half-way is ours to write later.
+            self._file = self.path.open("ab", buffering=0)
             earlier = _mend(self.path)
         except OSError as error:
             raise cannot_write(self.path, error) from None
@@ -75,9 +87,9 @@ class MetricsLog:
             if chosen:
                 self._waiting.append((record, now - self._began))
                 if len(self._waiting) >= _BULK or now >= self._due:
-                    self.flush()
+                    self._try_to_write(self._drain())
         else:
-            self._write([*self._drain(), _eval_line(record, now - self._began)])
+            self._try_to_write([*self._drain(), _eval_line(record, now - self._began)])
 
     def flush(self) -> None:
         """Write what is waiting. A checkpoint calls this first, so that the log reaches as far."""
@@ -97,6 +109,7 @@ class MetricsLog:
         `batch`, an update skipped just after the checkpoint cannot be told from one just before
         it, and both are kept.
         """
+        self.flush()
         self.close()
         kept = [
             raw
@@ -109,8 +122,12 @@ class MetricsLog:
     def close(self) -> None:
         """Write what is waiting and close the file. Closing twice is fine."""
         if not self._file.closed:
-            self.flush()
-            self._file.close()
+            try:
+                self._try_to_write(self._drain())
+                if lost := self._unwritten.count(b"\n"):
+                    _warn(f"the last {lost} lines of {self.path} could not be written")
+            finally:
+                self._file.close()
 
     def __enter__(self) -> MetricsLog:
         return self
@@ -134,11 +151,30 @@ class MetricsLog:
         ]
 
     def _write(self, lines: list[str]) -> None:
+        self._unwritten += "".join(lines).encode()
         try:
-            self._file.write("".join(lines).encode())
-            self._file.flush()
+            while self._unwritten:
+                del self._unwritten[: self._file.write(self._unwritten)]
         except OSError as error:
             raise cannot_write(self.path, error) from None
+        if self._is_stuck:
+            self._is_stuck = False
+            _warn(f"{self.path} is written again, with every line that was waiting")
+
+    def _try_to_write(self, lines: list[str]) -> None:
+        """Write, or as `on_error` says keep the lines for later."""
+        try:
+            self._write(lines)
+        except WriteError as error:
+            if self.on_error == "stop":
+                raise
+            if not self._is_stuck:
+                self._is_stuck = True
+                _warn(f"{error}; the run goes on, and keeps its lines in memory meanwhile")
+
+
+def _warn(what: str) -> None:
+    warnings.warn(what, RuntimeWarning, stacklevel=4)
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:

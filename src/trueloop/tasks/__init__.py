@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from trueloop.errors import ConfigError, nearest
+from trueloop.tasks import own
 from trueloop.tasks.base import Recipe, Splits, Task, Unseen
 
 __all__ = ["READY_MADE", "Recipe", "Splits", "Task", "Unseen", "load"]
@@ -26,9 +27,9 @@ READY_MADE = {
 def load(name: str) -> type[Task]:
     """The task's class: a ready-made one by its name, or the user's own as `FILE.py:CLASS`.
 
-    The user's file runs as a module of its own, once per call, with its folder at the end of
-    `sys.path`, so that it can import its neighbours. Raises `ConfigError` for an unknown name, a
-    missing file or class, a file that fails when imported, and a class that is no `Task`.
+    The user's file runs as a module of `trueloop.tasks.own`, once per call, with its folder at the
+    end of `sys.path`, so that it can import its neighbours. Raises `ConfigError` for an unknown
+    name, a missing file or class, a file that fails when imported, and a class that is no `Task`.
     """
     if name in READY_MADE:
         module, _, class_name = READY_MADE[name].partition(":")
@@ -49,8 +50,7 @@ def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise ConfigError(f"no file {path}: check the path before the colon")
     path = path.resolve()
-    # The path is part of the name, so that two files called task.py do not shadow each other.
-    name = f"trueloop_user_{path.stem}_{zlib.crc32(str(path).encode()):08x}"
+    name = _importable_name(path)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -65,6 +65,18 @@ def _import_file(path: Path) -> ModuleType:
         del sys.modules[name]
         raise ConfigError(_import_failure(path, error)) from error
     return module
+
+
+def _importable_name(path: Path) -> str:
+    """The name of the file's module: one by which worker processes can import it too, unless that
+    would be ambiguous with a file that was loaded before it."""
+    name = f"{own.__name__}.{path.stem}"
+    loaded = [m.__file__ for n, m in sys.modules.items() if n.startswith(f"{own.__name__}.")]
+    others = [Path(file) for file in loaded if file and Path(file).parent != path.parent]
+    if any(other.name == path.name or (path.parent / other.name).exists() for other in others):
+        return f"{name}_{zlib.crc32(str(path).encode()):08x}"
+    own.add(path.parent)
+    return name
 
 
 def _import_failure(path: Path, error: BaseException) -> str:

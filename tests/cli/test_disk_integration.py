@@ -1,0 +1,121 @@
+"""Real disks: a small one that fills up, and one that is made read-only under a running run."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trueloop.checkpoint import load_checkpoint
+from trueloop.run import Run
+
+TRAIN = [sys.executable, "-m", "trueloop", "train", "spiral", "--run", "r", "--quiet"]
+OPTIONS = ["--save-every", "20 updates", "--keep-last", "90"]
+# A mount of one's own ends with the processes that see it, and needs no privilege where the
+# system lets users have a namespace.
+NAMESPACE = ["unshare", "--mount", *(["--map-root-user"] if os.geteuid() else [])]
+
+
+def can_mount() -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    words = [*NAMESPACE, "mount", "-t", "tmpfs", "tmpfs", "/tmp"]
+    return subprocess.run(words, capture_output=True).returncode == 0
+
+
+needs_mount = pytest.mark.skipif(not can_mount(), reason="mounting is not allowed here")
+
+
+def in_namespace(script: str, *words: str) -> subprocess.CompletedProcess[str]:
+    train = shlex.join([*TRAIN, *OPTIONS, *words])
+    return subprocess.run(
+        [*NAMESPACE, "sh", "-c", script.replace("TRAIN", train)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def check_stopped(done: subprocess.CompletedProcess[str], reason: str) -> None:
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert f"({reason}): " in line
+    assert line.endswith("; then go on with: trueloop resume r")
+
+
+def check_continued(done: subprocess.CompletedProcess[str], reason: str) -> None:
+    assert done.returncode == 2, "the last state could not be saved"
+    lines = done.stderr.splitlines()
+    assert len(lines) <= 5, "said once, not at every save"
+    assert any("the run goes on without this checkpoint; the last one is" in x for x in lines)
+    assert any("checkpoints, up to the last, could not be written" in x for x in lines)
+    assert f"({reason}): " in lines[-1]
+    assert lines[-1].endswith("; then go on with: trueloop resume r")
+
+
+def check_whole_and_resume() -> None:
+    before = load_checkpoint(Run("r").checkpoints)["step"]["counters"][2]
+    assert 20 <= before < 640
+    words = [sys.executable, "-m", "trueloop", "resume", "r", "--quiet"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Run("r").results["updates"] == 640
+    assert len(Run("r").metrics()) == 660
+
+
+CHECKS = {"stop": check_stopped, "continue": check_continued}
+
+
+@needs_mount
+@pytest.mark.parametrize("on_error", CHECKS)
+def test_a_disk_that_fills_up(on_error: str) -> None:
+    Path("small").mkdir()
+    script = """
+        mount -t tmpfs -o size=900k tmpfs small && cd small || exit 99
+        TRAIN; status=$?
+        cp -a r ..; exit $status
+    """
+    done = in_namespace(script, "--epochs", "20", "--on-save-error", on_error)
+    CHECKS[on_error](done, "No space left on device")
+    check_whole_and_resume()
+
+
+@needs_mount
+@pytest.mark.parametrize(("on_error", "folder"), [("stop", "r"), ("continue", "r/checkpoints")])
+def test_a_folder_that_is_made_read_only(on_error: str, folder: str) -> None:
+    script = f"""
+        mkdir -p r; mount --bind r r || exit 99
+        TRAIN & job=$!
+        until [ -e r/checkpoints/e00000-b00020-u000000020 ]; do sleep 0.02; done
+        [ {folder} = r ] || mount --bind {folder} {folder}
+        mount --bind {folder} {folder}
+        until mount -o remount,ro,bind {folder}; do sleep 0.01; done
+        wait $job
+    """
+    done = in_namespace(script, "--epochs", "20", "--on-save-error", on_error)
+    done.stderr = "".join(x for x in done.stderr.splitlines(True) if x.startswith("trueloop"))
+    CHECKS[on_error](done, "Read-only file system")
+    check_whole_and_resume()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+@pytest.mark.parametrize("on_error", CHECKS)
+def test_a_folder_without_permission(on_error: str) -> None:
+    words = [*TRAIN, *OPTIONS, "--epochs", "20", "--on-save-error", on_error]
+    job = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    checkpoints = Path("r/checkpoints")
+    while not list(checkpoints.glob("e*-u000000020")):
+        assert job.poll() is None, job.communicate()
+    checkpoints.chmod(0o500)
+    _, err = job.communicate(timeout=120)
+    checkpoints.chmod(0o700)
+    CHECKS[on_error](
+        subprocess.CompletedProcess(words, job.returncode, "", err), "Permission denied"
+    )
+    check_whole_and_resume()
