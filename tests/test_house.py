@@ -57,8 +57,17 @@ def room(module: str) -> str:
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
-    """Names below `trueloop` that a file imports, wherever the import stands."""
+    """Names below `trueloop` that a file imports, wherever the import stands; what only the type
+    checker sees is left out."""
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
     for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.startswith("trueloop."):

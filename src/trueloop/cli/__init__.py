@@ -1,8 +1,8 @@
 """The command line: `trueloop VERB …`; one file per verb.
 
-Exit status: 0 fine; 1 the training itself failed, or a resumed run is another run; 2 the user's
-mistake, in one line; 128 + the signal's number (130, 143) interrupted, with what was reached saved;
-141 whoever read the output went away.
+Exit status: 0 fine; 1 the training itself failed, a resumed run is another run, or `check` found
+errors or warnings; 2 the user's mistake, in one line; 128 + the signal's number (130, 143)
+interrupted, with what was reached saved; 141 whoever read the output went away.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ VERBS = {
     "predict": "write a run's predictions for new data to a file",
     "runs": "list the runs in a folder",
     "report": "write a run's report again, or compare several runs on one page",
+    "check": "find silent training bugs in source, without running it",
+    "explain": "what a rule finds, why that breaks training, what is right",
 }
 OK, FAILED, MISTAKE, NO_READER = 0, 1, 2, 141
 

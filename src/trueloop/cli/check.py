@@ -1,0 +1,190 @@
+"""`trueloop check PATH…`: silent training bugs found in source."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from argparse import ArgumentTypeError
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from trueloop.cli import FAILED, MISTAKE, OK
+from trueloop.errors import ConfigError, nearest
+
+if TYPE_CHECKING:
+    from trueloop.doctor.config import Configs
+    from trueloop.doctor.source.cache import Cache
+    from trueloop.doctor.source.checking import Outcome
+    from trueloop.doctor.source.mending import Mended
+
+FORMATS = ("text", "json", "sarif", "github")
+_EPILOG = """\
+exit status: 0 nothing found, or advice alone; 1 errors or warnings; 2 a mistake in the command or
+the configuration, or files that could not be checked and nothing else to say
+
+example:
+  trueloop check train.py models/
+  trueloop check . --select TL1,TL2 --format sarif > trueloop.sarif
+  trueloop check . --diff"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Check and tell; the exit status."""
+    given = _parse(argv)
+    if given.format not in FORMATS:
+        raise ConfigError(f"unknown format {given.format!r}: {nearest(given.format, FORMATS)}")
+    if given.diff and given.format != "text":
+        raise ConfigError(f"--diff prints a diff, not {given.format}: leave out one of them")
+
+    from trueloop.doctor.source.checking import check
+
+    _take_any_character()
+    configs, cache = _configs(given), _cache(given)
+
+    def checked() -> Outcome:
+        return check(
+            given.paths,
+            configs,
+            force_exclude=given.force_exclude,
+            jobs=given.jobs,
+            cache=cache,
+        )
+
+    outcome = checked()
+    mended = None
+    if given.fix or given.diff:
+        from trueloop.doctor.source.mending import mend
+
+        mended = mend(outcome, configs, write=given.fix)
+        if given.fix and mended.fixed:
+            outcome = checked()
+        outcome.problems += mended.problems
+    _tell(outcome, given, mended)
+    if any(finding.severity != "advice" for finding in outcome.findings):
+        return FAILED
+    return MISTAKE if outcome.problems else OK
+
+
+def _parse(argv: Sequence[str]) -> Any:
+    from trueloop.cli.parser import Parser
+
+    parser = Parser(
+        "trueloop check",
+        description="Find silent training bugs in Python files, notebooks and the Python of "
+        "Markdown.\nNothing of the code is run.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files and folders")
+    parser.add_argument("--select", metavar="CODES", help="only these rules: TL101,TL2 (all)")
+    parser.add_argument("--ignore", metavar="CODES", help="not these rules")
+    parser.add_argument(
+        "--exclude", metavar="PATTERNS", help="not these files: third_party,*_pb2.py"
+    )
+    parser.add_argument("--format", default="text", help=f"one of {', '.join(FORMATS)}")
+    parser.add_argument(
+        "--diff", action="store_true", help="show what --fix would change, and change nothing"
+    )
+    parser.add_argument(
+        "--fix", action="store_true", help="make the edits that have one safe way, in .py files"
+    )
+    parser.add_argument("--jobs", type=_jobs, metavar="N", help="processes (one per processor)")
+    parser.add_argument("--no-cache", action="store_true", help="read every file anew")
+    parser.add_argument(
+        "--force-exclude", action="store_true", help="leave out excluded files even if given"
+    )
+    return parser.parse(argv)
+
+
+def _jobs(text: Any) -> int:
+    try:
+        count = int(text)
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise ArgumentTypeError(f"--jobs must be a whole number from 1, not {text!r}")
+    return count
+
+
+def _configs(given: Any) -> Configs:
+    from trueloop.doctor.config import Configs
+    from trueloop.doctor.rules.selection import codes_of
+
+    select = None if given.select is None else codes_of(_words(given.select), "--select")
+    ignore = None if given.ignore is None else codes_of(_words(given.ignore), "--ignore")
+    exclude = None if given.exclude is None else tuple(_words(given.exclude))
+    if select is not None and not select:
+        raise ConfigError("--select names no rule: write codes such as TL101,TL2")
+    return Configs(select, ignore, exclude)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _cache(given: Any) -> Cache | None:
+    from trueloop.doctor.source.cache import Cache, cache_folder
+
+    return None if given.no_cache else Cache(cache_folder())
+
+
+def _tell(outcome: Outcome, given: Any, mended: Mended | None) -> None:
+    """Findings on stdout; what could not be checked, line by line, on stderr."""
+    from trueloop.doctor.formats.places import problem_line
+    from trueloop.doctor.formats.text import as_text, printable, summary
+
+    if given.diff:
+        assert mended is not None
+        print("".join(mended.diffs), end="")
+        print(_fixed_line(mended, done=given.fix), file=sys.stderr)
+        print(summary(outcome), file=sys.stderr)
+    elif given.format == "json":
+        from trueloop.doctor.formats.json_object import as_json
+
+        print(as_json(outcome, None if mended is None else mended.fixed))
+    elif given.format == "sarif":
+        from trueloop.doctor.formats.sarif import as_sarif
+
+        print(as_sarif(outcome))
+    elif given.format == "github":
+        from trueloop.doctor.formats.github import as_github
+
+        if outcome.findings or outcome.problems:
+            print(as_github(outcome))
+    else:
+        for finding in mended.fixed if mended is not None else []:
+            name = printable(outcome.name(finding.place.path))
+            print(f"fixed {name}:{finding.place.line}  {finding.code}  {finding.name}")
+        if mended is not None:
+            print(_fixed_line(mended, done=True) + "\n")
+        print(as_text(outcome, _colours()))
+    for problem in outcome.problems:
+        print(printable(problem_line(outcome, problem)), file=sys.stderr)
+
+
+def _fixed_line(mended: Mended, *, done: bool) -> str:
+    count = len(mended.fixed)
+    if not count:
+        return "nothing has a fix that is safe to make"
+    files = len({finding.place.path for finding in mended.fixed})
+    what = f"{count} finding{'s' * (count != 1)} in {files} file{'s' * (files != 1)}"
+    return f"fixed {what}" if done else f"--fix would fix {what}"
+
+
+def _colours() -> Any:
+    """Colours for a terminal that shows them; see no-color.org."""
+    from trueloop.doctor.formats.text import COLOURS, PLAIN
+
+    if os.environ.get("NO_COLOR"):
+        return PLAIN
+    if os.environ.get("FORCE_COLOR"):
+        return COLOURS
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return COLOURS if is_terminal and os.environ.get("TERM") != "dumb" else PLAIN
+
+
+def _take_any_character() -> None:
+    """Code holds what a terminal or a pipe with an old encoding cannot say: it is escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -1,0 +1,1 @@
+"""How findings are told: to people, to programs, to code hosts."""

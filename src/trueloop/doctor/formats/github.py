@@ -1,0 +1,63 @@
+"""For GitHub's workflows: annotations that show up in the files of a pull request.
+
+The format is that of "Workflow commands for GitHub Actions", docs.github.com.
+"""
+
+from __future__ import annotations
+
+import os
+
+from trueloop.doctor.findings import Finding
+from trueloop.doctor.formats.places import is_below_working_directory, spot_of
+from trueloop.doctor.formats.text import printable
+from trueloop.doctor.source.checking import Outcome
+
+_LEVELS = {"error": "error", "warning": "warning", "advice": "notice"}
+
+
+def as_github(outcome: Outcome) -> str:
+    """One line per finding, and one per file that could not be checked; empty if there is none."""
+    lines = [_annotation(outcome, finding) for finding in outcome.findings]
+    for problem in outcome.problems:
+        where = {"file": _file(problem.path), "title": "trueloop check"}
+        if problem.line and not problem.path.endswith(".ipynb"):
+            where["line"] = str(problem.line)
+        lines.append(_command("error", where, problem.message))
+    return "\n".join(lines)
+
+
+def _annotation(outcome: Outcome, finding: Finding) -> str:
+    place, spot = finding.place, spot_of(outcome, finding.place)
+    where = {"file": _file(place.path), "title": f"{finding.code} {finding.name}"}
+    message = finding.message
+    if spot.cell:
+        # Lines of a cell are no lines of the file.
+        message = f"Cell {spot.cell}, line {spot.line}: {message}"
+    else:
+        where |= {"line": str(place.line), "endLine": str(max(place.line, place.end_line))}
+        # Columns are taken only of a single line.
+        if place.end_line == place.line:
+            where |= {"col": str(place.column), "endColumn": str(place.end_column)}
+    for other, label in finding.related:
+        message += f"\n{spot_of(outcome, other)}: {label}"
+    if finding.fix:
+        message += f"\nfix: {finding.fix}"
+    return _command(_LEVELS[finding.severity], where, message)
+
+
+def _file(path: str) -> str:
+    name = os.path.relpath(path) if is_below_working_directory(path) else path
+    return name.replace(os.sep, "/")
+
+
+def _command(level: str, where: dict[str, str], message: str) -> str:
+    properties = ",".join(
+        f"{key}={_escaped(value).replace(':', '%3A').replace(',', '%2C')}"
+        for key, value in where.items()
+    )
+    return f"::{level} {properties}::{_escaped(message)}"
+
+
+def _escaped(text: str) -> str:
+    lines = [printable(line) for line in text.split("\n")]
+    return "%0A".join(line.replace("%", "%25") for line in lines)

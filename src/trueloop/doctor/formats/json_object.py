@@ -1,0 +1,47 @@
+"""For programs: one JSON object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from trueloop.doctor.findings import Finding
+from trueloop.doctor.formats.places import spot_of
+from trueloop.doctor.source.checking import Outcome
+
+
+def as_json(outcome: Outcome, fixed: Iterable[Finding] | None = None) -> str:
+    """`{"findings": […], "files": …, "problems": […]}`; with `fixed`, what `--fix` mended."""
+    told: dict[str, Any] = {
+        "findings": [finding_object(outcome, finding) for finding in outcome.findings],
+        "files": outcome.files,
+        "problems": [
+            {
+                "path": outcome.name(problem.path),
+                "line": outcome.documents[problem.path].cell(problem.line)[1] or None,
+                "message": problem.message,
+            }
+            for problem in outcome.problems
+        ],
+    }
+    if fixed is not None:
+        told["fixed"] = [finding_object(outcome, finding) for finding in fixed]
+    return json.dumps(told, indent=2)
+
+
+def finding_object(outcome: Outcome, finding: Finding) -> dict[str, Any]:
+    """One finding. Of a notebook, the line is counted in its cell, whose number is then told."""
+    spot = spot_of(outcome, finding.place)
+    told: dict[str, Any] = {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity,
+        "path": spot.name,
+        "line": spot.line,
+        "column": spot.column,
+        "message": finding.message,
+        "fix": finding.fix,
+        "count": finding.count,
+    }
+    return {**told, "cell": spot.cell} if spot.cell else told

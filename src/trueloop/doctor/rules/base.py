@@ -1,0 +1,85 @@
+"""What a rule is: an observer of one run's events that may have something to say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+from trueloop.doctor.events import Event
+from trueloop.doctor.findings import Finding, Place, Related, Remedy, Severity
+from trueloop.doctor.rules.catalogue import BY_CODE
+
+Handler = Callable[[Any], None]
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+class Rule:
+    """One rule, watching one run. It is made anew for each run that is read or watched.
+
+    A subclass has a method `on_<event>` for each kind of event that it asks for: `on_backward` is
+    called with each `Backward`, `on_zero_grad` with each `ZeroGrad`, `on_ended` once, last.
+    """
+
+    code: ClassVar[str]
+    """Its code in the catalogue, which has its name and its severity."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.refuted: set[Place] = set()
+
+    def refute(self, place: Place) -> None:
+        """Say that what this rule finds at `place` in other runs of the program is no fault: here
+        the program does what it seemed to leave out."""
+        self.refuted.add(place)
+
+    def report(
+        self,
+        place: Place,
+        message: str,
+        *,
+        fix: str | None = None,
+        related: Iterable[tuple[Place, str]] = (),
+        remedies: Iterable[Remedy] = (),
+        severity: Severity | None = None,
+    ) -> None:
+        """Say it, once a place."""
+        if not place.line or any(found.place[:3] == place[:3] for found in self.findings):
+            return
+        entry = BY_CODE[self.code]
+        self.findings.append(
+            Finding(
+                code=entry.code,
+                name=entry.name,
+                severity=severity or entry.severity,
+                place=place,
+                message=message,
+                fix=fix,
+                related=tuple(Related(*each) for each in related),
+                remedies=tuple(remedies),
+            )
+        )
+
+
+class Bench:
+    """Rules side by side over one run: hands each event to those that ask for its kind."""
+
+    def __init__(self, rules: Iterable[type[Rule]]) -> None:
+        self.rules = [rule() for rule in rules]
+        self._handlers: dict[type[Event], tuple[Handler, ...]] = {}
+
+    def see(self, event: Event) -> None:
+        kind = type(event)
+        handlers = self._handlers.get(kind)
+        if handlers is None:
+            method = f"on_{_snake(kind.__name__)}"
+            found = (getattr(rule, method, None) for rule in self.rules)
+            handlers = self._handlers[kind] = tuple(each for each in found if each is not None)
+        for handler in handlers:
+            handler(event)
+
+    def findings(self) -> list[Finding]:
+        return [finding for rule in self.rules for finding in rule.findings]

@@ -1,0 +1,97 @@
+"""The one index of the rules: code, name, severity, and where each is seen.
+
+Codes are stable: a code is never given to another rule.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trueloop.doctor.findings import Severity
+
+
+class Entry(NamedTuple):
+    code: str
+    name: str
+    severity: Severity
+    seen: str
+    """`S` in source, `L` live, `SL` both."""
+
+    @property
+    def module(self) -> str:
+        """The file with its page and its detector, below `trueloop.doctor.rules`."""
+        return f"{self.code}_{self.name}".lower().replace("-", "_")
+
+
+ENTRIES = (
+    # The comments that silence the others
+    Entry("TL001", "unused-ignore", "advice", "S"),
+    # Order of the step
+    Entry("TL101", "zero-grad-after-backward", "error", "SL"),
+    Entry("TL102", "missing-zero-grad", "error", "SL"),
+    Entry("TL103", "step-before-backward", "error", "SL"),
+    Entry("TL104", "clip-before-backward", "error", "SL"),
+    Entry("TL105", "clip-after-step", "error", "SL"),
+    Entry("TL106", "backward-never-stepped", "error", "SL"),
+    Entry("TL107", "step-outside-batch-loop", "error", "SL"),
+    # Modes and the graph
+    Entry("TL201", "trains-in-eval-mode", "error", "SL"),
+    Entry("TL202", "validates-in-train-mode", "error", "SL"),
+    Entry("TL203", "validation-builds-graph", "warning", "SL"),
+    Entry("TL204", "loss-tensor-kept", "error", "SL"),
+    Entry("TL205", "forward-called-directly", "warning", "S"),
+    Entry("TL206", "functional-dropout-always-on", "error", "SL"),
+    # Parameters and the optimizer
+    Entry("TL301", "optimizer-holds-stale-parameters", "error", "SL"),
+    Entry("TL303", "modules-in-plain-container", "error", "SL"),
+    Entry("TL305", "optimizer-rebuilt-in-loop", "error", "SL"),
+    Entry("TL307", "parameter-not-leaf", "error", "S"),
+    # Loss and targets
+    Entry("TL401", "softmax-before-cross-entropy", "error", "SL"),
+    Entry("TL402", "sigmoid-before-bce-with-logits", "error", "SL"),
+    Entry("TL403", "nll-on-wrong-input", "error", "SL"),
+    Entry("TL405", "kl-div-misused", "warning", "SL"),
+    Entry("TL408", "softmax-over-batch", "warning", "SL"),
+    # Precision, accumulation, clipping
+    Entry("TL501", "clips-scaled-gradients", "error", "SL"),
+    Entry("TL502", "scaler-never-updated", "error", "SL"),
+    Entry("TL503", "step-bypasses-scaler", "error", "SL"),
+    Entry("TL504", "fp16-without-scaler", "warning", "SL"),
+    Entry("TL505", "accumulation-not-averaged", "warning", "SL"),
+    Entry("TL506", "accumulation-tail-lost", "warning", "SL"),
+    Entry("TL508", "zero-grad-inside-accumulation", "error", "SL"),
+    Entry("TL509", "autocast-around-backward", "warning", "SL"),
+    # Schedules
+    Entry("TL601", "scheduler-before-optimizer", "warning", "SL"),
+    Entry("TL602", "epoch-schedule-per-batch", "error", "SL"),
+    Entry("TL603", "batch-schedule-per-epoch", "error", "SL"),
+    Entry("TL604", "plateau-watches-wrong-way", "error", "SL"),
+    Entry("TL605", "schedule-length-mismatch", "error", "SL"),
+    Entry("TL606", "scheduler-never-steps", "warning", "SL"),
+    Entry("TL607", "scheduler-of-other-optimizer", "error", "SL"),
+    Entry("TL608", "scheduler-steps-twice", "error", "SL"),
+    # Data
+    Entry("TL701", "workers-share-generator", "error", "SL"),
+    Entry("TL702", "augmentation-repeats-every-epoch", "warning", "SL"),
+    Entry("TL703", "train-data-not-shuffled", "warning", "SL"),
+    Entry("TL704", "sampler-epoch-not-set", "error", "SL"),
+    Entry("TL706", "preprocessing-sees-validation", "error", "S"),
+    Entry("TL709", "mean-of-batch-means", "warning", "SL"),
+    Entry("TL711", "selects-on-test-data", "warning", "S"),
+    Entry("TL712", "reseeds-in-loop", "warning", "SL"),
+    Entry("TL713", "validation-augmented", "warning", "SL"),
+    # Checkpoints and reproducibility
+    Entry("TL801", "checkpoint-without-optimizer", "warning", "SL"),
+    Entry("TL802", "unsafe-load", "warning", "S"),
+    Entry("TL803", "whole-model-pickled", "warning", "SL"),
+    Entry("TL804", "wrapped-keys-saved", "warning", "SL"),
+    Entry("TL805", "best-state-aliased", "error", "SL"),
+    Entry("TL806", "seeded-too-late", "warning", "S"),
+    Entry("TL807", "keys-silently-missing", "warning", "SL"),
+    # Ranks
+    Entry("TL901", "wrapper-bypassed", "error", "SL"),
+    Entry("TL902", "every-rank-writes", "warning", "SL"),
+    Entry("TL903", "ranks-read-same-data", "error", "SL"),
+    Entry("TL905", "moved-after-wrapping", "error", "SL"),
+)
+BY_CODE = {entry.code: entry for entry in ENTRIES}

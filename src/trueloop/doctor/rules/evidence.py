@@ -1,0 +1,112 @@
+"""Questions about events that several rules ask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from trueloop.doctor.events import Backward, Event, Seeded
+from trueloop.doctor.findings import Place
+from trueloop.doctor.things import (
+    Checkpoint,
+    Dataset,
+    Loader,
+    Loop,
+    Model,
+    StateDict,
+    Thing,
+)
+
+_RANK = re.compile(
+    r"rank|master|main_?proc|is_main|primary|zero|leader|chief|coordinator|\bgpu|device|local_"
+    r"|proc\w*_(id|index)|node|^(not )?[a-z_]{1,8} == 0$",
+    re.I,
+)
+_SEEDER = re.compile(r"seed|determin|reproduc|random", re.I)
+
+
+def asks_for_rank(guards: frozenset[str]) -> bool:
+    """An open condition asks which of the processes this is."""
+    return any(_RANK.search(guard) for guard in guards)
+
+
+def where_seeded(event: Seeded) -> Place:
+    """The line that decides when the seed is set: the call of `set_seed()`, not its inside."""
+    place = event.place
+    for caller in reversed(event.stack):
+        if not _SEEDER.search(place.function.rpartition(".")[2]):
+            break
+        place = caller
+    return place
+
+
+def batch_loop(event: Event) -> Loop | None:
+    """The loop over batches that an event happened in."""
+    turn = event.turn
+    return turn.loop if turn is not None else None
+
+
+def trained_loader(event: Backward) -> Loader | None:
+    """The loader whose batch is trained on; None where that is not seen."""
+    loop = batch_loop(event)
+    if loop is not None and loop.loader is not None:
+        return loop.loader
+    return event.loss.loader if event.loss is not None else None
+
+
+def lineage(dataset: Dataset | None) -> Iterator[Dataset]:
+    """A data set and those that it is a part of."""
+    seen: set[int] = set()
+    while dataset is not None and id(dataset) not in seen:
+        seen.add(id(dataset))
+        yield dataset
+        held = dataset.attributes.get("dataset")
+        dataset = held if isinstance(held, Dataset) else dataset.parent
+
+
+def called(thing: Thing | None, otherwise: str) -> str:
+    """The user's name for a thing in quotes, or what it is."""
+    return f"`{thing.name}`" if thing is not None and thing.name else otherwise
+
+
+def checkpoint_of(value: Any, depth: int = 6) -> Checkpoint | None:
+    """The file's contents that a value was read from."""
+    if isinstance(value, Checkpoint):
+        return value
+    if depth == 0:
+        return None
+    for part in getattr(value, "of", ()):
+        found = checkpoint_of(part, depth - 1)
+        if found is not None:
+            return found
+    return None
+
+
+def wrapped(model: Model, *wrappers: str) -> bool:
+    return model.wrapper in wrappers
+
+
+_WITH_PARAMETERS = re.compile(
+    r"(Linear|Conv\w*|Embedding\w*|LSTM|GRU|RNN|\w+Cell|Bilinear|MultiheadAttention|Transformer\w*)$"
+)
+
+
+def draws_weights(model: Model) -> bool:
+    """Making it drew random numbers: it has layers whose weights begin at random."""
+    return any(
+        member.kind.startswith("torch.nn.") and _WITH_PARAMETERS.search(member.kind)
+        for member in model.family()
+    )
+
+
+def held(value: Any, depth: int = 4) -> list[StateDict]:
+    """The state dicts that a value is, or holds in its containers."""
+    if isinstance(value, StateDict):
+        return [value]
+    if depth == 0:
+        return []
+    parts = [*(getattr(value, "entries", None) or {}).values()]
+    inside = getattr(value, "values", None)
+    parts += inside if isinstance(inside, list) else []
+    return [state for part in parts for state in held(part, depth - 1)]

@@ -1,0 +1,297 @@
+"""Whose gradients are touched, and when: what the rules about the order of a step share.
+
+An optimizer's *window* is what happened since it stepped last. Whether an event bears on an
+optimizer has three answers: True, False, and None where it cannot be told. A fault needs True; what
+acquits may be None.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from trueloop.doctor.events import (
+    Backward,
+    Clip,
+    Event,
+    Forward,
+    GradEdited,
+    Opaque,
+    Step,
+    ZeroGrad,
+)
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.things import (
+    Model,
+    Optimizer,
+    Scaler,
+    Turn,
+)
+
+KEPT = 4_000
+"""Events that are remembered: a watched run has no end."""
+FAR = 600
+"""Events that are looked back over for the beginning of a window."""
+NO_LIMIT = 1e4
+"""A norm is not clipped at such a size: the call is made for its result."""
+_MEDDLES = re.compile(
+    r"zero|clear|step|updat|optim|backward|grad|hook|callback|train|fit|engine|run", re.I
+)
+_TOUCHES = re.compile(r"grad|zero|backward|clear|step|(?-i:Opt(im(izer)?)?(Wrapper)?$)", re.I)
+"""The last: `ScheduledOptim(optimizer)`, `NoamOpt(...)` are optimizers themselves."""
+_LEAVES_ALONE = re.compile(
+    r"sched|warm_?up|(^|[._])lr([._]|$)|learning_rate|save|load|checkpoint|ckpt|resume|restore|log"
+    r"|print|writer|summary|watch|count|num_|plot|info|ema|average|eval|valid|test|metric|device"
+    r"|parallel|prepare|initialize|accuracy|get_|freeze|init",
+    re.I,
+)
+
+
+class StepRule(Rule):
+    """A rule that looks back over the events around gradients.
+
+    The handlers here write the event down; a rule that has one of its own judges first, then calls
+    the one above it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log: list[Event] = []
+        self.used: list[Optimizer] = []
+        """The optimizers that have stepped or cleared gradients, in the order of their first."""
+
+    def _write(self, event: Event) -> None:
+        self.log.append(event)
+        if len(self.log) > 2 * KEPT:
+            del self.log[:-KEPT]
+
+    def on_forward(self, event: Forward) -> None:
+        if event.grad:
+            self._write(event)
+
+    def on_zero_grad(self, event: ZeroGrad) -> None:
+        if isinstance(event.target, Optimizer):
+            self._use(event.target)
+        self._write(event)
+
+    def on_step(self, event: Step) -> None:
+        self._use(event.optimizer)
+        self._write(event)
+
+    def _use(self, optimizer: Optimizer) -> None:
+        if not any(each is optimizer for each in self.used):
+            self.used.append(optimizer)
+
+    def on_backward(self, event: Backward) -> None:
+        self._write(event)
+
+    on_clip = on_unscale = on_scaler_update = on_grad_edited = on_manual_update = _write
+    on_opaque = _write
+
+    # ------------------------------------------------------------------ looking back
+
+    def window(self, optimizer: Optimizer) -> list[Event]:
+        """What happened since the optimizer stepped last, oldest first."""
+        found: list[Event] = []
+        for event in self.log[: -FAR - 1 : -1]:
+            if isinstance(event, Step) and event.optimizer is optimizer:
+                break
+            found.append(event)
+        return found[::-1]
+
+    def last_step(self, optimizer: Optimizer) -> Step | None:
+        for event in self.log[: -FAR - 1 : -1]:
+            if isinstance(event, Step) and event.optimizer is optimizer:
+                return event
+        return None
+
+    # ------------------------------------------------------------------ whose gradients
+
+    def alone(self, optimizer: Optimizer) -> bool:
+        """No other optimizer is at work in this run."""
+        return all(each is optimizer for each in self.used)
+
+    def feeds(self, event: Backward, optimizer: Optimizer) -> bool:
+        """The backward certainly adds to gradients that the optimizer holds."""
+        found = feeds(event, optimizer)
+        return found is True or (found is None and self.alone(optimizer))
+
+    def clears(self, event: ZeroGrad, optimizer: Optimizer) -> bool:
+        """All gradients of the optimizer are certainly cleared."""
+        return not event.by_hand and clears(event, optimizer) is True
+
+    def erases(self, event: ZeroGrad, backward: Backward, optimizer: Optimizer) -> bool:
+        """What the backward left for the optimizer is certainly cleared."""
+        if self.clears(event, optimizer):
+            return True
+        models = backward.loss.models if backward.loss is not None else frozenset()
+        target = event.target
+        return (
+            not event.by_hand
+            and isinstance(target, Model)
+            and bool(models)
+            and all(target.covers(each) for each in models)
+        )
+
+    def clips(self, event: Clip, optimizer: Optimizer) -> bool:
+        """The call certainly clips gradients of this optimizer, and really clips."""
+        found = clips(event, optimizer)
+        return is_clipping(event) and (found is True or (found is None and self.alone(optimizer)))
+
+    def may_clip(self, event: Event, optimizer: Optimizer) -> bool:
+        return isinstance(event, Clip) and clips(event, optimizer) is not False
+
+
+# ------------------------------------------------------------------------------- relations
+
+
+def share(one: Model, other: Model) -> bool:
+    """They have parameters in common."""
+    if one is other:
+        return True
+    mine = {id(each) for each in one.family()}
+    return any(id(each) in mine for each in other.family())
+
+
+def holds(optimizer: Optimizer, model: Model) -> bool:
+    return any(share(held, model) for held in optimizer.models)
+
+
+def feeds(event: Backward, optimizer: Optimizer) -> bool | None:
+    """A backward adds to gradients of parameters that the optimizer holds."""
+    loss = event.loss
+    if loss is None:
+        return None
+    if any(held in loss.models for held in optimizer.models):
+        return True
+    if any(holds(optimizer, model) for model in loss.models):
+        return True
+    if any(tensor in loss.inputs for tensor in optimizer.tensors):
+        return True
+    traced = optimizer.known and optimizer.whole and loss.graph is True
+    if traced and loss.models and optimizer.models and not optimizer.tensors:
+        return False
+    return None
+
+
+def disjoint(one: Optimizer, other: Optimizer) -> bool:
+    """Two optimizers certainly hold different parameters."""
+    if not (one.known and other.known and one.whole and other.whole):
+        return False
+    if not (one.models and other.models):
+        return False
+    return not any(holds(one, model) for model in other.models)
+
+
+def clears(event: ZeroGrad, optimizer: Optimizer) -> bool | None:
+    """A clearing clears all gradients of the optimizer; None: it may, or some of them."""
+    target = event.target
+    if target is optimizer:
+        return True
+    if isinstance(target, Optimizer):
+        return False if disjoint(target, optimizer) else None
+    if isinstance(target, Model):
+        if not optimizer.models:
+            return None
+        if optimizer.whole and not optimizer.tensors:
+            if all(target.covers(held) for held in optimizer.models):
+                return True
+            return None if holds(optimizer, target) else False
+    return None
+
+
+def clips(event: Clip, optimizer: Optimizer) -> bool | None:
+    """A clipping bears on gradients of the optimizer."""
+    if event.optimizer is not None:
+        if event.optimizer is optimizer:
+            return True
+        return False if disjoint(event.optimizer, optimizer) else None
+    if any(holds(optimizer, model) for model in event.models):
+        return True
+    if event.whole and optimizer.whole and optimizer.models and not optimizer.tensors:
+        return False
+    return None
+
+
+def is_clipping(event: Clip) -> bool:
+    """It is no call that only measures."""
+    limit = event.limit
+    return not (isinstance(limit, (int, float)) and (math.isinf(limit) or limit >= NO_LIMIT))
+
+
+def meddles(event: Event, optimizer: Optimizer) -> bool:
+    """Code that cannot be read may have changed the optimizer's gradients here."""
+    if not isinstance(event, Opaque):
+        return False
+    if _LEAVES_ALONE.search(event.callee) and not _TOUCHES.search(event.callee):
+        return False
+    if any(thing is optimizer for thing in event.things):
+        return True
+    return bool(_MEDDLES.search(event.callee)) and any(
+        isinstance(thing, Model) and (holds(optimizer, thing) or not optimizer.models)
+        for thing in event.things
+    )
+
+
+def supplies(event: Event, optimizer: Optimizer) -> bool:
+    """After it the optimizer's gradients may be there."""
+    if isinstance(event, Backward):
+        return feeds(event, optimizer) is not False
+    return isinstance(event, GradEdited) or meddles(event, optimizer)
+
+
+def relieves(event: Event, optimizer: Optimizer) -> bool:
+    """It may have cleared or replaced the optimizer's gradients."""
+    if isinstance(event, ZeroGrad):
+        return clears(event, optimizer) is not False
+    return isinstance(event, GradEdited) or meddles(event, optimizer)
+
+
+# ------------------------------------------------------------------------------- time and place
+
+
+def micro(event: Event) -> Turn | None:
+    """The turn that one micro-batch is: of the innermost loop over batches, or of the innermost
+    loop at all where none is known for one."""
+    return event.turn or (event.turns[-1] if event.turns else None)
+
+
+def same_turn(one: Event, other: Event) -> bool:
+    """They belong to the same micro-batch; outside of loops, to the same call."""
+    mine, yours = micro(one), micro(other)
+    if mine is None or yours is None:
+        return mine is yours and one.stack[:1] == other.stack[:1]
+    return mine == yours
+
+
+def inside(event: Event, turn: Turn | None) -> bool:
+    """It happened in a loop, in whichever turn."""
+    return turn is not None and any(each.loop is turn.loop for each in event.turns)
+
+
+def side_by_side(one: Event, other: Event) -> bool:
+    """Their statements stand in one block, as far as can be told: one can be moved to the other."""
+    return (
+        one.stack == other.stack
+        and one.turns == other.turns
+        and one.guards == other.guards
+        and one.windows == other.windows
+        and one.place.path == other.place.path
+        and one.place.function == other.place.function
+    )
+
+
+def backwards(events: list[Event]) -> Iterator[Backward]:
+    return (event for event in events if isinstance(event, Backward))
+
+
+def named(optimizer: Optimizer, spelled: str = "") -> str:
+    """How to speak of an optimizer."""
+    name = spelled or optimizer.name
+    return f"`{name}`" if name else "the optimizer"
+
+
+def scaling(scaler: Scaler | None) -> bool:
+    """It scales, at least when the option that switches it is on."""
+    return scaler is not None and scaler.enabled is not False

@@ -1,0 +1,38 @@
+"""What a module is made of, as rules about parameters ask."""
+
+from __future__ import annotations
+
+import re
+
+from trueloop.doctor.things import Model, Tensor
+
+_WITHOUT = re.compile(
+    r"^(Identity|Flatten|Unflatten|Re?LU6?|\w*ReLU\w*|[GSCE]?ELU|Si?LU|Mish|Hard\w+|Tanh\w*|Sigmoid|LogSigmoid"
+    r"|Soft(?!Margin)\w+|LogSoftmax|\w*Dropout\w*|\w*Pool\w*|\w*Pad\w*|\w*Loss|Upsample\w*|Fold|Unfold"
+    r"|Pixel\w+|ChannelShuffle|ZeroPad\w*|CosineSimilarity|PairwiseDistance|GLU|Threshold|Tanhshrink)$"
+)
+_CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "Module"})
+_SIMPLE_NORMS = re.compile(r"^(InstanceNorm\w*|LocalResponseNorm)$")
+
+
+def has_parameters(model: Model) -> bool:
+    """A module certainly has parameters: its own, or those of a part."""
+    return any(_has_own(member) for member in model.family())
+
+
+def _has_own(member: Model) -> bool:
+    head, _, short = member.kind.rpartition(".")
+    if head == "torch.nn":
+        if short in _CONTAINERS or _WITHOUT.match(short) or short == "PReLU":
+            return short == "PReLU"
+        if _SIMPLE_NORMS.match(short):
+            return bool(member.facts.get("affine"))
+        return not any(member.facts.get(flag) is False for flag in ("affine", "elementwise_affine"))
+    if member.cls is not None:
+        return any(_is_parameter(value) for value in member.attributes.values())
+    # A network that a library builds.
+    return member.known and not member.complete
+
+
+def _is_parameter(value: object) -> bool:
+    return isinstance(value, Tensor) and value.role == "parameter"

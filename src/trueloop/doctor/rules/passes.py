@@ -1,0 +1,165 @@
+"""Passes over data: which forwards train, which validate, and whom the mode matters to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from trueloop.doctor.events import (
+    Backward,
+    Event,
+    Forward,
+    GradTaken,
+    ModeSet,
+)
+from trueloop.doctor.things import (
+    NOISY_LAYERS,
+    Loop,
+    Model,
+    Optimizer,
+    Tensor,
+    Turn,
+)
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_VALIDATION = frozenset(
+    "val valid validate validation validating validator dev devset test tests tester testing"
+    " testset eval evaluate evaluation evaluator evaluating heldout holdout".split()
+)
+_TRAINING = frozenset("train trains training trainer trainloader trainset fit finetune".split())
+_RUN_TOGETHER = re.compile(
+    r"^(val|valid|validation|dev|test|eval)_?(loader|dataloader|iter|set|dl|gen|data|batches|ds)$"
+)
+_ALWAYS_SWITCHES = re.compile(
+    r"^torchvision\.models\.(?!.*(vit_|swin_|maxvit|convnext))"
+    r"|^segmentation_models_pytorch\.|^efficientnet_pytorch\."
+)
+"""Networks of libraries that are known to have batch norm or dropout, whatever their arguments."""
+
+
+def words(name: str) -> set[str]:
+    """`val_loader`, `valLoader` and `self.val["loader"]` all speak of `val`."""
+    return {word.lower() for word in _WORD.findall(name)}
+
+
+def speaks_of_validation(name: str) -> bool:
+    """A name says that this is validation, and not training as well."""
+    found = words(name)
+    if found & _TRAINING:
+        return False
+    return bool(found & _VALIDATION) or any(_RUN_TOGETHER.match(word) for word in found)
+
+
+def pass_of(event: Event) -> Turn | None:
+    """The turn of the pass over data that an event belongs to.
+
+    A loop without a loader (`for k in range(eval_iters)`) counts where it or its function is named
+    for validation, and no loop over batches stands around it in that function.
+    """
+    turn, last = event.turn, event.turns[-1] if event.turns else None
+    if last is None or last is turn or last.loop.kind != "other":
+        return turn
+    if turn is not None and turn.loop.place.function == last.loop.place.function:
+        return turn
+    over = str(last.loop.facts.get("over", ""))
+    names = [over, *_parts(last.loop.place.function)]
+    return last if any(speaks_of_validation(name) for name in names if name) else turn
+
+
+def named_validation(event: Event) -> bool:
+    """The loader, the loop or the function around an event says that it is validation."""
+    turn = pass_of(event)
+    functions = [event.place.function, *(place.function for place in event.stack[1:])]
+    names = [name for function in functions for name in _parts(function)]
+    if turn is not None:
+        names.append(str(turn.loop.facts.get("over", "")))
+        loader = turn.loop.loader
+        if loader is not None:
+            names += [loader.name, loader.dataset.name if loader.dataset is not None else ""]
+    return any(speaks_of_validation(name) for name in names if name)
+
+
+def _parts(function: str) -> list[str]:
+    """The method's own name counts whatever the class is called: `Trainer.validate`."""
+    holder, _, name = function.rpartition(".")
+    return [name] if words(name) & _TRAINING else [name, holder]
+
+
+def may_switch(model: Model) -> bool:
+    """This module itself, its parts aside, may behave differently in the two modes."""
+    if model.facts.get("asks mode"):
+        return True
+    if model.kind.rpartition(".")[2] in NOISY_LAYERS:
+        return model.facts.get("p") not in (0, 0.0)
+    return not model.complete
+
+
+def switches(model: Model) -> bool | None:
+    """A model has parts that behave differently in the two modes; None where nobody knows."""
+    if any(_ALWAYS_SWITCHES.search(member.kind) for member in model.family()):
+        return True
+    return model.noisy
+
+
+def may_train(optimizer: Optimizer, model: Model) -> bool:
+    """An optimizer holds parameters of a model, or may do so for all that is known."""
+    if optimizer.trains(model):
+        return True
+    return not (optimizer.whole or optimizer.models or optimizer.tensors)
+
+
+def takes_back(event: ModeSet, before: ModeSet | None) -> bool:
+    """Two switches of one model in one function, the second of which takes the first one back:
+    nobody means both."""
+    return (
+        before is not None
+        and event.model is before.model
+        and {event.training, before.training} == {True, False}
+        and not (event.guards or before.guards)
+        and event.stack == before.stack
+        and event.place.function == before.place.function
+        and event.turns[: len(before.turns)] == before.turns
+    )
+
+
+def called(event: Forward) -> str:
+    """The user's name for the module that a forward goes through."""
+    return event.spelled or event.model.name or "the model"
+
+
+class Forwards:
+    """The forwards of a run so far, and which of them a gradient was taken of."""
+
+    def __init__(self) -> None:
+        self.by_serial: dict[int, Forward] = {}
+        self.used: set[int] = set()
+
+    def add(self, event: Forward) -> None:
+        self.by_serial[event.serial] = event
+
+    def through(self, event: Backward | GradTaken) -> set[int]:
+        """Serial numbers of the forwards that a gradient goes through, which are used from now on.
+
+        Where the loss has no history, those of the same turn are taken to be.
+        """
+        loss: Tensor | None = event.loss if isinstance(event, Backward) else event.outputs
+        found = set(loss.forwards) if loss is not None else set()
+        if not found:
+            found = {serial for serial, each in self.by_serial.items() if _near(each, event)}
+        self.used |= found
+        return {serial for serial in found if serial in self.by_serial}
+
+    def unused(self, serials: Iterable[int]) -> Iterator[Forward]:
+        for serial in serials:
+            if serial not in self.used and serial in self.by_serial:
+                yield self.by_serial[serial]
+
+
+def _near(forward: Forward, event: Event) -> bool:
+    """A forward of the turn that an event happens in, or of a loop within that turn."""
+    return forward.grad and forward.turns[: len(event.turns)] == event.turns
+
+
+def loops_of(event: Event) -> Iterator[Loop]:
+    """The loops that may be passes over data and that an event happens in."""
+    return (turn.loop for turn in event.turns if turn.loop.kind != "epochs")

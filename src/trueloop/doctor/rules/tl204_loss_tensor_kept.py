@@ -1,0 +1,192 @@
+"""A tensor is kept across iterations for logging, and the graph of every batch with it.
+
+## What it does
+
+Finds losses (or other tensors of the forward) that are summed up, appended or stored from batch
+to batch although their own `backward` is done: `total_loss += loss`, `losses.append(loss)`.
+
+## Why it breaks training
+
+Such a tensor holds on to its graph: each iteration adds a graph to a chain that is never freed,
+and on the GPU each `losses.append(loss)` keeps device memory alive. One would see memory grow
+from iteration to iteration until it runs out after hours, an epoch that gets slower towards its
+end, and a `RecursionError` or a crash when the long chain is finally freed or pickled. The
+weights are right as long as it runs.
+
+## Wrong
+
+```python
+for inputs, targets in loader:
+    loss = criterion(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+    total_loss += loss
+```
+
+## Right
+
+```python
+for inputs, targets in loader:
+    loss = criterion(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+    total_loss += loss.detach()  # or loss.item(), which waits for the device
+```
+
+## Sources
+
+- PyTorch, [Frequently asked questions: my model reports "cuda runtime error(2): out of
+  memory"](https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory):
+  "Don't accumulate history across your training loop"
+
+## How it is detected
+
+In two turns of a loop over batches at least, a tensor with a graph must go into a sum, a list or
+a table that is older than the turn, and the backward of that turn must have gone through the same
+forward: what it keeps is of no more use. A sum or list that a later backward goes through (losses
+of one update, policy gradients, truncated back-propagation, outer losses of meta-learning), a
+variable that each turn overwrites, and anything detached or turned into a number are silent.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from trueloop.doctor.events import (
+    Backward,
+    Ended,
+    Forward,
+    Kept,
+    ManualUpdate,
+    Step,
+)
+from trueloop.doctor.findings import Place, Remedy, Replace
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.things import Loop, Tensor, Turn
+
+_WORTH = re.compile(
+    r"loss|err|cost|nll|kl|[mb]?ce$|mse|elbo|entropy|penalty|objective|logit|pred|out|recon|feat|emb"
+    r"|hidden|score",
+    re.I,
+)
+
+
+@dataclass(eq=False)
+class Holder:
+    """What holds tensors of several turns, at one line."""
+
+    kept: list[Kept] = field(default_factory=list)
+    done: list[tuple[Kept, Backward]] = field(default_factory=list)
+    """Those of them that the backward of their own turn went through."""
+
+
+class LossTensorKept(Rule):
+    code = "TL204"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[Kept] = []
+        self.backwards: list[Backward] = []
+        self.steps: set[Loop] = set()
+        """Loops that hold updates: a loop over the micro-batches of one update ends soon."""
+        self.turns: dict[int, Turn | None] = {}
+        """Of each forward, the turn that it was made in."""
+
+    def on_forward(self, event: Forward) -> None:
+        self.turns[event.serial] = event.turn
+
+    def on_kept(self, event: Kept) -> None:
+        if event.tensor.graph and event.turn is not None and event.container is not None:
+            self.kept.append(event)
+
+    def on_step(self, event: Step) -> None:
+        if event.turn is not None:
+            self.steps.add(event.turn.loop)
+
+    def on_manual_update(self, event: ManualUpdate) -> None:
+        if event.turn is not None:
+            self.steps.add(event.turn.loop)
+
+    def on_backward(self, event: Backward) -> None:
+        self.backwards.append(event)
+
+    def on_ended(self, event: Ended) -> None:
+        holders: dict[tuple[object, ...], Holder] = {}
+        for kept in self.kept:
+            key = (kept.holder, *kept.place[:3], *(place[:3] for place in kept.stack[-1:]))
+            holder = holders.setdefault(key, Holder())
+            holder.kept.append(kept)
+            own = self._own_backward(kept)
+            if own is not None and kept.turn is not None and kept.turn.loop in self.steps:
+                holder.done.append((kept, own))
+        for holder in holders.values():
+            turns = {kept.turn for kept, _ in holder.done}
+            if not self._is_used(holder):
+                if len(turns) > 1:
+                    self._tell(*holder.done[0])
+            elif not holder.done:
+                # What one option keeps to send it back later, another sends back at once.
+                self.refute(holder.kept[0].place)
+
+    def _own_backward(self, kept: Kept) -> Backward | None:
+        """The backward of the same turn that the tensor's graph was made for."""
+        for event in self.backwards:
+            if event.turn == kept.turn and _same_graph(event.loss, kept.tensor):
+                return event
+        return None
+
+    def _is_used(self, holder: Holder) -> bool:
+        """A backward of another turn goes through what was kept."""
+        for kept in holder.kept:
+            for event in self.backwards:
+                later = event.turn != kept.turn and event.serial > kept.serial
+                if later and self._goes_through(event, kept):
+                    return True
+        return False
+
+    def _goes_through(self, event: Backward, kept: Kept) -> bool:
+        """Through what its turn computed, and not only through what all turns share."""
+        if event.loss is None or event.loss is kept.tensor:
+            return True
+        common = event.loss.forwards & kept.tensor.forwards
+        return any(self.turns.get(serial, kept.turn) == kept.turn for serial in common)
+
+    def _tell(self, kept: Kept, own: Backward) -> None:
+        place = _where(kept, own)
+        turn = kept.turn
+        assert turn is not None
+        direct = place is kept.place
+        how = {"sum": "adds up", "append": "collects", "store": "keeps"}[kept.how]
+        self.report(
+            place,
+            f"`{kept.holder}` {how} tensors with their graphs, batch after batch: `backward` is"
+            " done with them, and memory grows with every iteration.",
+            fix="Keep the number (`.item()`) or cut the tensor off (`.detach()`).",
+            related=[] if direct else [(kept.place, "it is kept here")],
+            remedies=_remedy(kept) if direct else [],
+        )
+
+
+def _same_graph(loss: Tensor | None, tensor: Tensor) -> bool:
+    if loss is None:
+        return False
+    if loss is tensor:
+        return True
+    # Of several things that a model returns, one may be a plain count.
+    counts = "part" in tensor.facts and not tensor.is_loss and not _WORTH.search(tensor.name)
+    return not counts and bool(loss.forwards & tensor.forwards)
+
+
+def _where(kept: Kept, own: Backward) -> Place:
+    """The line of the loop that hands the tensor over, rather than the meter's own line."""
+    if kept.place.function == own.place.function:
+        return kept.place
+    for place in reversed(kept.stack):
+        if place.function == own.place.function:
+            return place
+    return kept.place
+
+
+def _remedy(kept: Kept) -> list[Remedy]:
+    return [Replace(kept.what, "{}.detach()")] if kept.what.line else []

@@ -1,0 +1,106 @@
+"""`model.forward(x)` goes past everything that calling the model does.
+
+## What it does
+
+Finds calls of a module's `forward` method from outside of any module.
+
+## Why it breaks training
+
+`model(x)` runs the forward hooks and then `forward`; `model.forward(x)` runs `forward` alone.
+Hooks are how libraries work: under `DistributedDataParallel` gradients are prepared for
+averaging, under FSDP parameters are gathered, `torch.compile` swaps in the compiled code,
+spectral and weight norms of the older kind recompute the weight, pruning applies its masks, and
+activation hooks record. Without any of these there is no difference today; on the day when one is
+added it is silently left out.
+
+## Wrong
+
+```python
+outputs = model.forward(inputs)
+```
+
+## Right
+
+```python
+outputs = model(inputs)
+```
+
+## Sources
+
+- PyTorch,
+  [Module.forward](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.forward):
+  "one should call the Module instance afterwards instead of this since the former takes care of
+  running the registered hooks while the latter silently ignores them"
+
+## How it is detected
+
+The call must be written `<something>.forward(...)`, and the something must certainly be a module:
+it was seen being made, or its mode, parameters or device were set as a module's and it is
+trained. The call must not stand in a method of a module: `super().forward(x)`,
+`self.encoder.forward(x)` and the like are silent. So are hooks (which must not call themselves),
+objects with a `forward` that are no modules, and functions that keep and call an old `forward`
+which they replace.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Ended,
+    Forward,
+    Made,
+    ModeSet,
+    Moved,
+)
+from trueloop.doctor.findings import Replace
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.passes import Forwards
+from trueloop.doctor.things import Model, Optimizer
+
+
+class ForwardCalledDirectly(Rule):
+    code = "TL205"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.modules: set[Model] = set()
+        """Used as only a module is."""
+        self.calls: list[Forward] = []
+        self.forwards = Forwards()
+        self.trained: set[Model] = set()
+
+    def on_mode_set(self, event: ModeSet) -> None:
+        self.modules.add(event.model)
+
+    def on_moved(self, event: Moved) -> None:
+        self.modules.add(event.model)
+
+    def on_made(self, event: Made) -> None:
+        if isinstance(event.thing, Optimizer):
+            self.modules.update(event.thing.models)
+
+    def on_forward(self, event: Forward) -> None:
+        self.forwards.add(event)
+        if event.direct and "hook" not in event.place.function:
+            self.calls.append(event)
+
+    def on_backward(self, event: Backward) -> None:
+        used = self.forwards.through(event)
+        self.trained.update(self.forwards.by_serial[serial].model for serial in used)
+
+    def on_ended(self, event: Ended) -> None:
+        for call in self.calls:
+            used = call.model in self.modules and call.model in self.trained
+            if call.model.known or used:
+                self._tell(call)
+
+    def _tell(self, call: Forward) -> None:
+        name = call.spelled or call.model.name
+        shown = f"`{name}.forward(...)`" if name else "`forward(...)`"
+        self.report(
+            call.place,
+            f"{shown} goes past the hooks of the module, and with them past what wrappers such as"
+            " DistributedDataParallel, FSDP and torch.compile do.",
+            fix=f"Call the module itself: `{name or 'model'}(...)`.",
+            remedies=[Replace(call.callee, name)] if call.spelled and call.callee.line else [],
+        )

@@ -1,0 +1,85 @@
+"""`F.dropout(x)` in a module's forward stays on in eval mode.
+
+## What it does
+
+Finds functional dropout in a module that is not told whether the module trains.
+
+## Why it breaks training
+
+`nn.Dropout` knows the mode of its module; `F.dropout` is a plain function whose argument
+`training` defaults to `True`. Without it `model.eval()` changes nothing: validation, test and
+inference drop activations at random. One would see validation figures that are too bad and change
+from call to call, predictions that differ for the same input, and an early stopping that follows
+the noise. Training itself is right.
+
+## Wrong
+
+```python
+def forward(self, x):
+    x = F.relu(self.fc1(x))
+    x = F.dropout(x, p=0.5)
+    return self.fc2(x)
+```
+
+## Right
+
+```python
+def forward(self, x):
+    x = F.relu(self.fc1(x))
+    x = F.dropout(x, p=0.5, training=self.training)
+    return self.fc2(x)
+```
+
+## Sources
+
+- PyTorch,
+  [torch.nn.functional.dropout](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.dropout.html):
+  "training (bool): apply dropout if is `True`. Default: `True`"
+
+- Shen et al., [Natural TTS Synthesis by Conditioning WaveNet on Mel Spectrogram
+  Predictions](https://arxiv.org/abs/1712.05884), 2018, section 2.2: the pre-net
+
+## How it is detected
+
+The call must stand in a method of a module (or in what such a method calls), certainly without
+`training`, by name or by position. A written-out `training=True` is somebody's decision. Silent
+are calls behind a condition on the mode (`if self.training:`, an early return), a probability of
+0, and functions outside of any module; and a "Prenet", whose dropout Tacotron 2 keeps on at
+inference.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Used
+from trueloop.doctor.findings import Place, Remedy, Replace
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.things import Model
+
+
+class FunctionalDropoutAlwaysOn(Rule):
+    code = "TL206"
+
+    def on_used(self, event: Used) -> None:
+        head, _, name = event.what.rpartition(".")
+        if head != "torch.nn.functional" or "dropout" not in name:
+            return
+        given = event.arguments
+        if given["training"] is not False or given["asks"] or given["p"] in (0, 0.0):
+            return
+        module = given["module"]
+        if not isinstance(module, Model) or "prenet" in module.kind.lower():
+            return
+        self.report(
+            event.place,
+            f"`{name}` is not told the mode of the module: it stays on after `eval()`, so that"
+            " validation and inference drop activations at random.",
+            fix="Pass `training=self.training`, or use `nn.Dropout`.",
+            remedies=_remedy(given["last"], given["self"]),
+        )
+
+
+def _remedy(last: Place | None, receiver: str) -> list[Remedy]:
+    """Another argument behind the last one, where the module is at hand."""
+    if last is None or not receiver:
+        return []
+    return [Replace(last, f"{{}}, training={receiver}.training")]

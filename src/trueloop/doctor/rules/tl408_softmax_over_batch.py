@@ -1,0 +1,84 @@
+"""A softmax runs over the batch where it was meant to run over the classes.
+
+## What it does
+
+Finds a `softmax` or `log_softmax` over dimension 0 of a batch of logits whose result a
+classification loss then takes for the distribution over the classes.
+
+## Why it breaks training
+
+Each class's scores are normalised over the samples of the batch instead of each sample's over the
+classes: predictions depend on which samples happen to share the batch, and the probabilities of one
+sample do not sum to one. The shapes are right, the loss falls (the network can still make the right
+entries large), and accuracy stays well below what it should be, worse with another batch size.
+
+## Wrong
+
+```python
+def forward(self, x):                      # x: (N, features)
+    return F.log_softmax(self.fc(x), dim=0)
+```
+
+## Right
+
+```python
+def forward(self, x):                      # x: (N, features)
+    return F.log_softmax(self.fc(x), dim=1)
+```
+
+`dim=-1` is right for one sample as well as for a batch, where the classes come last.
+
+## Sources
+
+- PyTorch, [torch.nn.functional.softmax](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.softmax.html):
+  "dim: A dimension along which softmax will be computed".
+- PyTorch, [NLLLoss](https://docs.pytorch.org/docs/stable/generated/torch.nn.NLLLoss.html):
+  the input has shape (N, C), with the classes in dimension 1.
+
+## How it is detected
+
+The dimension must be a written 0, and the result must reach `NLLLoss` or `CrossEntropyLoss` as its
+input, with nothing but shape operations between. The target must be a whole batch of labels, as a
+`DataLoader` yields it: only then is dimension 0 of the input certainly the batch. It stays silent
+where a single sample could be meant (no loader, batches of one, labels taken one by one), and on
+softmaxes over the batch for their own sake: attention over a bag, contrastive losses, policies on
+one observation.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Loss
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.things import Tensor
+
+_OVER_CLASSES = ("NLLLoss", "CrossEntropyLoss")
+
+
+class SoftmaxOverBatch(Rule):
+    code = "TL408"
+
+    def on_loss(self, event: Loss) -> None:
+        criterion, source = event.criterion, event.input
+        if not criterion.known or criterion.kind not in _OVER_CLASSES:
+            return
+        activation = source.activation if isinstance(source, Tensor) else None
+        if activation is None or activation.dim != 0:
+            return
+        if activation.kind not in ("softmax", "log_softmax") or not _is_batch(event.target):
+            return
+        self.report(
+            activation.place,
+            f"This {activation.kind} runs over dimension 0, which is the batch: each class is"
+            f" normalised over the samples. `{criterion.name or criterion.kind}` takes the result"
+            " for a distribution over the classes.",
+            related=[(event.place, "the loss that reads it")],
+            fix="Use dim=1, or dim=-1 where the classes come last.",
+        )
+
+
+def _is_batch(target: object) -> bool:
+    """It is a whole batch of labels: the input that it is compared with has the classes in
+    dimension 1, and the batch in dimension 0."""
+    if not isinstance(target, Tensor) or "part" not in target.facts or target.loader is None:
+        return False
+    return target.loader.known and target.loader.batch_size not in (None, 1)

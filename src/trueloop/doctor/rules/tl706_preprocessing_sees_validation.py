@@ -1,0 +1,182 @@
+"""A scaler, encoder or imputer is fitted before the data is split.
+
+## What it does
+
+`fit` or `fit_transform` runs over all samples, and only then the data is split into training and
+validation or test.
+
+## Why it breaks training
+
+What the scaler learned (means, ranges, components, the most frequent value) holds knowledge of the
+samples that should be unseen. The score on them is too good, by little with a `StandardScaler` on
+much data and by a lot with few samples, outliers, time series that drift, PCA, or an encoder that
+looks at the target. Nothing raises; the loss is paid with the first truly new data.
+
+## Wrong
+
+```python
+X = StandardScaler().fit_transform(X)
+X_train, X_test, y_train, y_test = train_test_split(X, y)
+```
+
+## Right
+
+```python
+X_train, X_test, y_train, y_test = train_test_split(X, y)
+scaler = StandardScaler()
+X_train = scaler.fit_transform(X_train)
+X_test = scaler.transform(X_test)
+```
+
+## Sources
+
+- scikit-learn, "Common pitfalls: data leakage during pre-processing":
+  https://scikit-learn.org/stable/common_pitfalls.html#data-leakage-during-pre-processing
+- S. Kaufman et al., "Leakage in Data Mining", ACM TKDD 6(4), 2012:
+  https://doi.org/10.1145/2382577.2382579
+
+## How it is detected
+
+What came out of `fit_transform` (or of `transform`, after a `fit` on the same data) goes into
+`train_test_split`, or is cut in two by slices that meet (`X[:n]`, `X[n:]`); or the data that `fit`
+saw is split so, and the parts are transformed. Silent for encoders of labels, for data that is
+itself a part of a split already, and for fits whose result is not what is split.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from trueloop.doctor.events import Used
+from trueloop.doctor.findings import Place
+from trueloop.doctor.rules.base import Rule
+
+_DEPTH = 8
+
+
+class _Fit(NamedTuple):
+    place: Place
+    scaler: Any
+    data: Any
+    outcomes: list[Any]
+    """What the scaler made of that data."""
+
+
+class PreprocessingSeesValidation(Rule):
+    code = "TL706"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fits: list[_Fit] = []
+        self._split: dict[int, tuple[_Fit, Place]] = {}
+        """Scaler -> its fit and the split of that data, if nothing was transformed since."""
+        self._parts: set[int] = set()
+        """Data that is a part of something."""
+        self._cuts: dict[int, list[tuple[str, str]]] = {}
+
+    def on_used(self, event: Used) -> None:
+        if event.what.startswith("sklearn.fit"):
+            self._fitted(event)
+        elif event.what == "sklearn.transform":
+            self._transformed(event)
+        elif event.what == "sklearn.model_selection.train_test_split":
+            for data in event.arguments["parts"]:
+                self._is_split(data, event.place)
+        elif event.what == "slice":
+            self._sliced(event)
+
+    def _fitted(self, event: Used) -> None:
+        data, result = event.arguments["data"], event.arguments["result"]
+        if data is None or _is_part(data):
+            return
+        outcomes = [result] if event.what == "sklearn.fit_transform" else []
+        self._fits.append(_Fit(event.place, event.subject, data, outcomes))
+
+    def _transformed(self, event: Used) -> None:
+        data, result = event.arguments["data"], event.arguments["result"]
+        pending = self._split.get(id(event.subject))
+        if pending is not None:
+            self._say(*pending)
+        for fit in self._fits:
+            if fit.scaler is event.subject and data is fit.data:
+                fit.outcomes.append(result)
+
+    def _sliced(self, event: Used) -> None:
+        bounds = _bounds(event.arguments["index"])
+        if bounds is None:
+            return
+        cuts = self._cuts.setdefault(id(event.subject), [])
+        lower, upper = bounds
+        meets = any(
+            (lower and before[1] == lower and not before[0])
+            or (upper and before[0] == upper and not lower)
+            for before in cuts
+        )
+        cuts.append(bounds)
+        if meets:
+            self._is_split(event.subject, event.place)
+
+    def _is_split(self, data: Any, place: Place) -> None:
+        for fit in self._fits:
+            if any(_derives(data, outcome) for outcome in fit.outcomes):
+                self._say(fit, place)
+            elif data is fit.data and not fit.outcomes:
+                self._split.setdefault(id(fit.scaler), (fit, place))
+
+    def _say(self, fit: _Fit, split: Place) -> None:
+        kind = getattr(fit.scaler, "kind", "").rpartition(".")[2]
+        self.report(
+            fit.place,
+            f"`{kind}` is fitted on all samples before they are split, so what it learned holds"
+            " knowledge of the ones that are validated or tested on.",
+            fix="Split first, fit on the training part alone, and only transform the others.",
+            related=[(split, "the split")],
+        )
+
+
+def _is_part(value: Any, depth: int = _DEPTH) -> bool:
+    """The data is itself what a split or a slice left."""
+    key = getattr(value, "key", "")
+    if isinstance(key, str) and (key.startswith("split<") or "train" in key):
+        return True
+    return depth > 0 and any(_is_part(part, depth - 1) for part in getattr(value, "of", ()))
+
+
+def _derives(value: Any, source: Any, depth: int = _DEPTH) -> bool:
+    """A value was computed from another, or holds it."""
+    if value is source:
+        return True
+    if depth == 0:
+        return False
+    parts = [*getattr(value, "of", ()), *(getattr(value, "values", None) or ())][:12]
+    facts = getattr(value, "facts", None)
+    if isinstance(facts, dict):
+        parts += facts.get("arguments", [])
+    attributes = getattr(value, "attributes", None)
+    if isinstance(attributes, dict):
+        # A column of a table that was assigned: `frame[columns] = scaler.fit_transform(...)`.
+        written = [each for name, each in attributes.items() if str(name).startswith("[")]
+        parts += [each for each in written if value not in getattr(each, "of", ())]
+    return any(_derives(part, source, depth - 1) for part in parts if part is not value)
+
+
+def _bounds(index: Any) -> tuple[str, str] | None:
+    """Where a slice along the first axis begins and ends, as texts; None if it is no such slice."""
+    if getattr(index, "kind", "") == "tuple":
+        index = index.values[0] if index.values else None
+    if getattr(index, "kind", "") == "slice":
+        lower, upper, step = (_text(part) for part in index.values)
+    elif isinstance(getattr(index, "value", None), slice):
+        found = index.value
+        lower, upper, step = (
+            "" if part is None else str(part) for part in (found.start, found.stop, found.step)
+        )
+    else:
+        return None
+    return None if step or lower == upper else (lower, upper)
+
+
+def _text(value: Any) -> str:
+    if hasattr(value, "value"):
+        return "" if value.value is None else str(value.value)
+    return str(getattr(value, "key", id(value)))

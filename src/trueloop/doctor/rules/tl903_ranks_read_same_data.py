@@ -1,0 +1,115 @@
+"""Every rank trains on the same batches: nothing divides the data among them.
+
+## What it does
+
+A model is trained under DistributedDataParallel with a loader that has no distributed sampler.
+
+## Why it breaks training
+
+Each rank goes through the whole data set. With the same seed all of them compute the same batches,
+and averaging equal gradients gives that gradient again: eight devices do the work of one. An epoch
+takes as long as on a single device and the batch is as large as on one, while learning rate and
+warm-up were chosen for eight. The loss curve is that of one device; nothing raises.
+
+## Wrong
+
+```python
+model = DistributedDataParallel(model)
+loader = DataLoader(dataset, batch_size=32, shuffle=True)
+```
+
+## Right
+
+```python
+sampler = DistributedSampler(dataset)
+loader = DataLoader(dataset, batch_size=32, sampler=sampler)
+```
+
+## Sources
+
+- PyTorch, `torch.utils.data.distributed.DistributedSampler`:
+  https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
+- PyTorch, "Multi GPU training with DDP":
+  https://docs.pytorch.org/tutorials/beginner/ddp_series_multigpu.html
+
+## How it is detected
+
+A loss that went through a DDP or FSDP wrapper is back-propagated from a batch of a `DataLoader`
+that was seen being made, unconditionally, without sampler or batch sampler, over a map-style data
+set. Silent where the data set, its indices or the seed depend on the rank, for iterable data sets,
+and where the sampler is there in another branch.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Forward,
+    Made,
+    Seeded,
+)
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.evidence import called, lineage, trained_loader
+from trueloop.doctor.things import Loader, Model
+
+
+class RanksReadSameData(Rule):
+    code = "TL903"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._guards: dict[Loader, frozenset[str]] = {}
+        self._wrapped: frozenset[str] = frozenset()
+        """The open conditions that wrapping the model depends on."""
+        self._wrapper: Model | None = None
+        self._through: set[int] = set()
+        self._seeds_differ = False
+
+    def on_made(self, event: Made) -> None:
+        if isinstance(event.thing, Loader):
+            self._guards[event.thing] = event.guards
+        elif isinstance(event.thing, Model) and event.thing.wrapper in ("ddp", "fsdp"):
+            self._wrapped |= event.guards
+
+    def on_seeded(self, event: Seeded) -> None:
+        self._seeds_differ |= bool(event.by_rank)
+
+    def on_forward(self, event: Forward) -> None:
+        wrapper: Model | None = event.model
+        while wrapper is not None and wrapper.wrapper not in ("ddp", "fsdp"):
+            wrapper = wrapper.wraps
+        if wrapper is not None and event.grad:
+            self._wrapper = wrapper
+            self._through.add(event.serial)
+
+    def on_backward(self, event: Backward) -> None:
+        loader = trained_loader(event)
+        serials = event.loss.forwards if event.loss is not None else frozenset()
+        if loader is None or self._wrapper is None or not serials & self._through:
+            return
+        if self._seeds_differ or not _is_whole(loader):
+            self.refute(loader.made)
+            return
+        if not self._guards.get(loader, frozenset()) <= event.guards | self._wrapped:
+            # There may be another loader for the runs with several ranks.
+            return
+        self.report(
+            loader.made,
+            f"{called(loader, 'This loader')} gives every rank the whole data set, so under"
+            f" {called(self._wrapper, 'the wrapper')} all ranks train on the same samples.",
+            fix="Give it `sampler=DistributedSampler(dataset)` in place of `shuffle=True`.",
+            related=[(self._wrapper.made, "the model is wrapped for several ranks")],
+        )
+
+
+def _is_whole(loader: Loader) -> bool:
+    """Nothing that was seen divides this loader's data."""
+    facts = loader.facts
+    if not loader.known or loader.exposed or loader.dataset is None or loader.sampler is not None:
+        return False
+    if facts.get("sampler_given") or facts.get("open") or facts.get("shared_by_hand"):
+        return False
+    return not any(
+        dataset.facts.get("by_rank") or dataset.facts.get("iterable")
+        for dataset in lineage(loader.dataset)
+    )

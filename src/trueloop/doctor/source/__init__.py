@@ -1,0 +1,114 @@
+"""Reading Python source: an abstract machine that goes through the runs a program can make.
+
+Nothing of the user's code is run. `machine` has the state of one run, `statements`, `expressions`,
+`calling` and `loops` move it on over values that are known only in part (`values`), `library` knows
+what torch and its neighbours do, `project` follows imports between the user's own files, and `runs`
+decides which runs a file is worth. What happens is handed to the rules as events.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from trueloop.doctor.findings import Finding
+
+if TYPE_CHECKING:
+    from trueloop.doctor.events import Event
+    from trueloop.doctor.rules.base import Rule
+    from trueloop.doctor.source.project import Project
+
+_RELEVANT = re.compile(
+    r"\btorch|lightning|accelerate|\bfabric\b|backward\(|zero_grad|optimizer|DataLoader"
+)
+SECONDS = 4.0
+"""Time for one file at most, whatever stands in it; nearly all end by the number of their steps."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What reading one file found."""
+
+    findings: list[Finding] = field(default_factory=list)
+    followed: list[str] = field(default_factory=list)
+    """Other files of the project that were read for it, or were looked for and not there."""
+
+
+def check_text(
+    text: str,
+    path: str,
+    *,
+    project: Project | None = None,
+    rules: list[type[Rule]] | None = None,
+    seconds: float = SECONDS,
+    listen: Callable[[Event], None] | None = None,
+    strict: bool = False,
+) -> Report:
+    """Read a file's text and say what is wrong in it.
+
+    `rules`: those to apply, by default all that are seen in source. `listen` is called with every
+    event of every run. Raises `SyntaxError` (or `ValueError`, for null bytes) for text that is not
+    Python.
+    """
+    tree = ast.parse(text)
+    if not _RELEVANT.search(text):
+        return Report()
+    from trueloop.doctor.rules.loading import rules_for
+    from trueloop.doctor.source import library
+    from trueloop.doctor.source.columns import in_characters
+    from trueloop.doctor.source.project import project_at
+    from trueloop.doctor.source.runs import Reading, read_module
+    from trueloop.doctor.source.scope import Module
+    from trueloop.doctor.source.survey import Survey
+
+    library.register()
+    owner = project or project_at(root_of(path))
+    owner.begin()
+    name = _dotted(path)
+    package = name if os.path.basename(path) == "__init__.py" else name.rpartition(".")[0]
+    module = Module(path, name, tree, Survey(tree), package)
+    reading = Reading(
+        owner,
+        module,
+        rules_for("S") if rules is None else rules,
+        time.perf_counter() + seconds,
+        listen=listen,
+        strict=strict,
+    )
+    read_module(reading)
+    followed = sorted(owner.followed)
+    findings = sorted(reading.findings.values(), key=lambda found: (found.place, found.code))
+    return Report(in_characters(findings, path, text), followed)
+
+
+MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+"""What lies at the top of a project."""
+
+
+def root_of(path: str) -> str:
+    """The folder that imports of a file start from at the latest: the top of its project, or else
+    the folder above its package."""
+    folder = os.path.dirname(os.path.abspath(path))
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder = os.path.dirname(folder)
+    above = folder
+    for _ in range(4):
+        if any(os.path.exists(os.path.join(above, mark)) for mark in MARKS):
+            return above
+        above = os.path.dirname(above)
+    return folder
+
+
+def _dotted(path: str) -> str:
+    """The dotted name of a file, through the packages that it lies in."""
+    folder, file = os.path.split(os.path.abspath(path))
+    parts = [] if file == "__init__.py" else [file.removesuffix(".py")]
+    while os.path.isfile(os.path.join(folder, "__init__.py")) and folder != os.path.dirname(folder):
+        folder, name = os.path.split(folder)
+        parts.insert(0, name)
+    return ".".join(parts)

@@ -1,0 +1,33 @@
+"""One name for each thing that libraries export under several."""
+
+from __future__ import annotations
+
+import re
+
+_RENAMED = (
+    (re.compile(r"^torch\.nn\.modules\.(?:\w+\.)?(?=_?[A-Z])"), "torch.nn."),
+    (re.compile(r"^torch\.optim\.(?:adam|adamw|sgd|rmsprop|adagrad|adadelta|lbfgs|nadam|radam|rprop"
+                r"|asgd|adamax|sparse_adam|optimizer)\."), "torch.optim."),
+    (re.compile(r"^torch\.nn\.utils\.clip_grad\."), "torch.nn.utils."),
+    (re.compile(r"^torch\.utils\.data\.(?:dataloader|dataset|sampler|distributed)"
+                r"\.(?=[A-Z]|random_split)"), "torch.utils.data."),
+    (re.compile(r"^torch\.nn\.parallel\.(?:distributed|data_parallel)\."), "torch.nn.parallel."),
+    (re.compile(r"^torch\.(?:cuda\.amp|amp|cpu\.amp)\.(?:autocast_mode|grad_scaler)\."),
+     "torch.amp."),
+    (re.compile(r"^torch\.(?:cuda|cpu)\.amp\.GradScaler$"), "torch.amp.GradScaler"),
+    (re.compile(r"^torch\.nn\.parameter\."), "torch.nn."),
+    (re.compile(r"^torch\.autograd\.grad_mode\."), "torch."),
+    (re.compile(r"^torch\.autograd\.variable\."), "torch.autograd."),
+    (re.compile(r"^torch\.(?:enable_grad|no_grad|inference_mode)\.__class__$"), "torch.no_grad"),
+    (re.compile(r"^pytorch_lightning\b"), "lightning.pytorch"),
+    (re.compile(r"^lightning_fabric\b"), "lightning.fabric"),
+)  # fmt: skip
+
+
+def canonical(name: str) -> str:
+    """`torch.nn.Linear` for `torch.nn.modules.linear.Linear`."""
+    if not name.startswith(("torch.", "pytorch_lightning", "lightning_fabric")):
+        return name
+    for pattern, short in _RENAMED:
+        name = pattern.sub(short, name)
+    return name

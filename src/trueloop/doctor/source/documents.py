@@ -1,0 +1,137 @@
+"""From the bytes of a file to the programs in it: Python text, notebooks, fences of Markdown.
+
+A *document* is a file as it is shown: its lines, its cells. A *program* is Python text that is
+checked as a whole, with the document's own line numbers, so that a place in a program is a place in
+the document.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tokenize
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from trueloop.doctor.source.files import Problem
+
+CODE_LIMIT = 2_000_000
+"""Bytes of code in one file; beyond it is generated, and reading it would take too long."""
+NOTEBOOK_LIMIT = 100_000_000
+"""Bytes of a notebook, with the pictures in it."""
+_BREAK = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True)
+class Program:
+    """Python text that is checked as a whole."""
+
+    text: str
+    """With the document's line numbers, and line breaks as `\\n`."""
+    indent: int = 0
+    """How many columns further to the right it stands in the document."""
+
+
+@dataclass
+class Document:
+    """A file that may be checked."""
+
+    path: str
+    text: str = ""
+    """What is shown of it, with line breaks as `\\n`."""
+    programs: list[Program] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    cells: tuple[tuple[int, int], ...] = ()
+    """Of a notebook: (first line in `text`, number of the cell, from 1) of each code cell."""
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    def cell(self, line: int) -> tuple[int, int]:
+        """The cell of a line and the line in that cell; cell 0 where there are no cells."""
+        position = bisect_right(self.cells, (line, 1 << 60)) - 1
+        if position < 0:
+            return 0, line
+        first, number = self.cells[position]
+        return number, line - first + 1
+
+
+class UnreadableError(Exception):
+    """A file that is no text in an encoding that Python would take: (line, why)."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(line, message)
+        self.line = line
+        self.message = message
+
+
+def is_python(path: str) -> bool:
+    """The file is one program, as it stands; all that is no notebook and no Markdown."""
+    return not path.endswith((".ipynb", ".md"))
+
+
+def read_bytes(path: str) -> bytes:
+    """The content of a file. Raises `UnreadableError`; one that is too large is not read at all."""
+    limit = NOTEBOOK_LIMIT if path.endswith(".ipynb") else CODE_LIMIT
+    try:
+        if os.path.isdir(path):
+            raise UnreadableError(0, "is a folder, not a file")
+        with open(path, "rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise UnreadableError(0, f"cannot be read ({error.strerror or error})") from None
+    if len(data) > limit:
+        raise UnreadableError(
+            0,
+            f"is larger than {limit / 1e6:g} MB: leave it out with --exclude, or split it",
+        )
+    return data
+
+
+def decode(data: bytes, *, python: bool = True) -> str:
+    """Text as Python reads it: byte order mark, PEP 263 declaration, UTF-8 otherwise; line breaks
+    as `\\n`. Raises `UnreadableError`."""
+    text, _ = decode_exactly(data, python=python)
+    return _BREAK.sub("\n", text) if "\r" in text else text
+
+
+def decode_exactly(data: bytes, *, python: bool = True) -> tuple[str, str]:
+    """The text with its line breaks as they are, and the encoding (`utf-8-sig` with a mark)."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise UnreadableError(1, "is UTF-16, which Python does not read: save it as UTF-8")
+    if b"\0" in data:
+        line = _line_of(data, data.index(b"\0"))
+        raise UnreadableError(line, "holds null bytes: it is no Python text, or was damaged")
+    encoding = "utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8"
+    if python:
+        try:
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        except SyntaxError as error:
+            # It also complains about bytes of the first lines, which are reported below.
+            if "encoding problem" in str(error) or "unknown encoding" in str(error):
+                raise UnreadableError(
+                    1, f"declares an encoding that Python does not know ({error.msg}): mend it"
+                ) from None
+    try:
+        return data.decode(encoding), encoding
+    except UnicodeDecodeError as error:
+        line = _line_of(data, error.start)
+        raise UnreadableError(line, _undecodable(data[error.start], encoding, python)) from None
+    except (LookupError, ValueError) as error:  # such as `coding: hex`, which is no text
+        raise UnreadableError(1, f"declares an encoding that Python refuses ({error})") from None
+
+
+def _undecodable(byte: int, encoding: str, python: bool) -> str:
+    if python and encoding == "utf-8":
+        return (
+            f"is not UTF-8 (byte 0x{byte:02x}) and declares no other encoding: save it as UTF-8, "
+            "or declare one in its first line, such as # -*- coding: latin-1 -*-"
+        )
+    return f"is not {encoding.removesuffix('-sig')} (byte 0x{byte:02x}): save it as UTF-8"
+
+
+def _line_of(data: bytes, offset: int) -> int:
+    before = data[:offset]
+    return 1 + before.count(b"\n") + len(re.findall(rb"\r(?!\n)", before))

@@ -1,0 +1,445 @@
+"""Loops: which turns of them are gone through, and with what."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trueloop.doctor.events import BatchFetched, LoopEntered, LoopLeft
+from trueloop.doctor.source.calling import enter
+from trueloop.doctor.source.machine import LeaveGenerator, Signal
+from trueloop.doctor.source.values import (
+    Function,
+    Generator,
+    Instance,
+    Items,
+    Known,
+    Method,
+    Parameters,
+    Stream,
+    Table,
+    Unknown,
+)
+from trueloop.doctor.things import (
+    Dataset,
+    Loader,
+    Loop,
+    Model,
+    Size,
+    Tensor,
+)
+
+if TYPE_CHECKING:
+    from trueloop.doctor.source.machine import Machine
+    from trueloop.doctor.source.scope import Scope
+
+TURNS = 3
+"""Turns that stand for many: a first one, one that follows another, and a last."""
+FEW = 6
+"""A container of at most as many elements is gone through whole."""
+_BY_HAND = re.compile(r"batch|step|iter", re.I)
+
+
+@dataclass(slots=True)
+class Plan:
+    """How a loop over something is gone through."""
+
+    count: int
+    make: Callable[[Loop, int], Any]
+    """The element of a turn."""
+    whole: bool = False
+    """These are all the turns that it makes."""
+    size: Size = None
+    loader: Loader | None = None
+    endless: bool = False
+    by_hand: bool = False
+    """A range that moves in steps of a batch."""
+    listed: bool = False
+    """Its elements stand in a container: they are no count."""
+
+
+def plan(m: Machine, value: Any, node: ast.AST) -> Plan:
+    """How to go through a value."""
+    if isinstance(value, Loader):
+        return Plan(TURNS, lambda loop, index: _batch(m, value, node), False, value.length, value)
+    if isinstance(value, Stream):
+        return _STREAMS[value.kind](m, value, node)
+    if isinstance(value, (Items, Known, Table, Parameters)):
+        return _plan_of_container(m, value, node)
+    if isinstance(value, Model):
+        children = list(value.children.values())
+        if children and value.complete:
+            return _exactly(children)
+    if isinstance(value, Tensor):
+        from trueloop.doctor.source.library.tensors import derive
+
+        return Plan(2, lambda loop, index: derive(m, node, value))
+    if isinstance(value, Dataset):
+        return Plan(TURNS, lambda loop, index: _sample(m, value, node), False, value.size)
+    if isinstance(value, Instance):
+        found = _plan_of_instance(m, value, node)
+        if found is not None:
+            return found
+    key = m.key(value)
+    return Plan(
+        TURNS if m.batch_turn() is None else 2,
+        lambda loop, index: Unknown(f"{key}[{m.turns_begun}]", (value,), looped=True),
+        size=f"len({key})",
+    )
+
+
+def _exactly(values: list[Any]) -> Plan:
+    return Plan(len(values), lambda loop, index: values[index], True, len(values), listed=True)
+
+
+def _plan_of_container(m: Machine, value: Any, node: ast.AST) -> Plan:
+    if isinstance(value, Parameters):
+        leaf = _leaf(m, value, node)
+        return Plan(1, lambda loop, index: leaf)
+    if isinstance(value, Table):
+        keys: list[Any] = [Known(key) for key in value.entries]
+        if not keys or value.open:
+            keys.append(Unknown(f"key<{id(value)}>", looped=True))
+        return _exactly(keys[:FEW])
+    if isinstance(value, Known):
+        inner = value.value
+        if isinstance(inner, (str, tuple, list)) and len(inner) <= 64:
+            return _some([Known(each) for each in inner])
+        return _some([Unknown(f"{inner!r:.20}[*]", looped=True)])
+    if not value.values and value.open:
+        return Plan(2, lambda loop, index: Unknown(f"<{id(value)}[{index}]>", looped=True))
+    # `[*model.parameters()]`: what was spread is in it as a whole.
+    found = _some(
+        [
+            _leaf(m, each, node) if value.open and isinstance(each, Parameters) else each
+            for each in value.values
+        ]
+    )
+    found.whole &= not value.open
+    return found
+
+
+def _leaf(m: Machine, parameters: Parameters, node: ast.AST) -> Tensor:
+    """One parameter, which stands for all of them."""
+    leaf = Tensor(
+        role="parameter", graph=False, models=frozenset(parameters.models), made=m.place(node)
+    )
+    leaf.facts["holder"] = parameters.holder
+    return leaf
+
+
+def _some(values: list[Any]) -> Plan:
+    if len(values) <= FEW:
+        return _exactly(values)
+    return Plan(TURNS, lambda loop, index: values[index], False, len(values))
+
+
+def _plan_of_instance(m: Machine, value: Instance, node: ast.AST) -> Plan | None:
+    iterate = value.cls.lookup("__iter__")
+    if isinstance(iterate, Function):
+        from trueloop.doctor.source.calling import start
+
+        found = start(m, iterate, [value], {}, node)
+        if isinstance(found, Generator):
+            values, whole = elements(m, found, node)
+            return Plan(len(values), lambda loop, index: values[index], whole)
+        if found is not value:
+            return plan(m, found, node)
+    following = value.cls.lookup("__next__") or value.cls.lookup("__getitem__")
+    if isinstance(following, Function):
+        args = [] if following.name.endswith("__next__") else [Unknown("index", looped=True)]
+        return Plan(TURNS, lambda loop, index: enter(m, following, [value, *args], {}, node))
+    return None
+
+
+def _batch(m: Machine, loader: Loader, node: ast.AST) -> Tensor:
+    """What a loader yields: a batch, of whatever structure."""
+    return Tensor(role="batch", loader=loader, graph=False, made=m.place(node))
+
+
+def _sample(m: Machine, dataset: Dataset, node: ast.AST) -> Tensor:
+    return Tensor(role="batch", graph=False, made=m.place(node), facts={"dataset": dataset})
+
+
+# ------------------------------------------------------------------------------- streams
+
+
+def _range(m: Machine, value: Stream, node: ast.AST) -> Plan:
+    begin, end, stride = value.sources
+    known = [each.value for each in (begin, end, stride) if isinstance(each, Known)]
+    if len(known) == 3 and all(isinstance(each, int) for each in known) and known[2]:
+        numbers = range(*known)
+        if len(numbers) <= TURNS:
+            exact = _exactly([Known(number) for number in numbers])
+            exact.listed = False
+            return exact
+        symbol = value.sources[1].symbol if isinstance(end, Known) else ""
+        return Plan(
+            TURNS,
+            lambda loop, index: Known(numbers[index], looped=loop),
+            size=symbol or len(numbers),
+            by_hand=known[2] > 1,
+        )
+    one = isinstance(stride, Known) and stride.value == 1
+    zero = isinstance(begin, Known) and begin.value == 0
+    first = begin.value if isinstance(begin, Known) and isinstance(begin.value, int) else 0
+    return Plan(
+        TURNS,
+        lambda loop, index: Known(first + index, looped=loop),
+        size=m.size(end) if zero and one else f"range({', '.join(map(m.key, value.sources))})",
+        by_hand=not one,
+    )
+
+
+def _enumerate(m: Machine, value: Stream, node: ast.AST) -> Plan:
+    inner = plan(m, value.sources[0], node)
+    start = value.start.value if isinstance(value.start, Known) else 0
+    base = start if isinstance(start, int) else 0
+
+    def make(loop: Loop, index: int) -> Any:
+        number = Known(base + index, looped=None if inner.whole else loop)
+        return Items("tuple", [number, inner.make(loop, index)])
+
+    return Plan(
+        inner.count, make, inner.whole, inner.size, inner.loader, inner.endless, inner.by_hand
+    )
+
+
+def _zip(m: Machine, value: Stream, node: ast.AST) -> Plan:
+    plans = [plan(m, source, node) for source in value.sources]
+    if not plans:
+        return _exactly([])
+    finite = [each for each in plans if not each.endless] or plans
+    count = min(each.count for each in finite)
+    return Plan(
+        count,
+        lambda loop, index: Items("tuple", [each.make(loop, index) for each in plans]),
+        any(each.whole and each.count == count for each in finite),
+        finite[0].size if len(finite) == 1 else None,
+        next((each.loader for each in plans if each.loader is not None), None),
+        all(each.endless for each in plans),
+    )
+
+
+def _count(m: Machine, value: Stream, node: ast.AST) -> Plan:
+    return Plan(TURNS, lambda loop, index: Known(index, looped=loop), endless=True)
+
+
+def _plain(m: Machine, value: Stream, node: ast.AST) -> Plan:
+    return plan(m, value.sources[0], node)
+
+
+_STREAMS = {"range": _range, "enumerate": _enumerate, "zip": _zip, "count": _count, "plain": _plain}
+
+
+# ------------------------------------------------------------------------------- going through
+
+
+def elements(m: Machine, value: Any, node: ast.AST) -> tuple[list[Any], bool]:
+    """The elements of something (a few of them), and whether these are all."""
+    if isinstance(value, Generator):
+        found: list[Any] = []
+
+        def on_yield(each: Any) -> Any:
+            found.append(each)
+            if len(found) >= 64:
+                raise LeaveGenerator
+            return Known(None)
+
+        try:
+            enter(m, value.function, value.args, value.kwargs, node, on_yield=on_yield)
+        except LeaveGenerator:
+            return found, False
+        return found, False
+    how = plan(m, value, node)
+    loop = Loop(place=m.place(node), simulated=how.count)
+    return [how.make(loop, index) for index in range(how.count)], how.whole
+
+
+def run_for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | None:
+    """A `for` loop."""
+
+    iterable = m.evaluate(node.iter, scope)
+    names = tuple(each.id for each in ast.walk(node.target) if isinstance(each, ast.Name))
+    if isinstance(iterable, Generator):
+        return _over_generator(m, node, iterable, names, scope)
+    how = plan(m, iterable, node.iter)
+    loop = Loop(
+        place=m.place(node),
+        loader=how.loader,
+        variables=names,
+        turns=how.size,
+        endless=how.endless,
+        leaves=_leaves(node.body),
+        kind=_kind(m, node, how, scope),  # type: ignore[arg-type]
+    )
+    loop.facts["start"] = _start(iterable)
+    loop.facts["over"] = ast.unparse(node.iter)
+
+    def turn(index: int) -> Signal | None:
+        value = how.make(loop, index)
+        if loop.kind == "batches":
+            m.emit(BatchFetched, node, loop=loop, loader=how.loader, batch=value)
+        m.organs.assign(m, node.target, value, scope)
+        return m.run_block(node.body, scope)
+
+    signal = _go(m, node, loop, how, turn, scope)
+    if signal is None:
+        return m.run_block(node.orelse, scope)
+    return None if signal is Signal.BREAK else signal
+
+
+def _start(iterable: Any) -> Any:
+    """The number that a loop over a range begins with; None for other loops."""
+    while isinstance(iterable, Stream) and iterable.kind == "plain":
+        iterable = iterable.sources[0]
+    if isinstance(iterable, Stream) and iterable.kind == "range":
+        return iterable.sources[0]
+    return None
+
+
+def _kind(m: Machine, node: ast.For | ast.AsyncFor, how: Plan, scope: Scope) -> str:
+    if how.loader is not None:
+        return "batches"
+    found = scope.module.survey.loop_kind(node)
+    if found == "epochs" and how.whole and not isinstance(how.size, str) and how.listed:
+        return "other"  # phases, models, folds: listed one by one
+    if found == "other" and how.by_hand and _BY_HAND.search(ast.unparse(node.iter)):
+        return "batches"
+    return found
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    """A `break` or `return` may end the loop of this body; those of inner loops and functions stay
+    with them."""
+    waiting: list[tuple[ast.AST, bool]] = [(statement, True) for statement in body]
+    while waiting:
+        node, mine = waiting.pop()
+        if isinstance(node, ast.Return) or (mine and isinstance(node, ast.Break)):
+            return True
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.expr)):
+            mine = mine and not isinstance(node, (ast.For, ast.AsyncFor, ast.While))
+            waiting.extend((child, mine) for child in ast.iter_child_nodes(node))
+    return False
+
+
+def _go(
+    m: Machine,
+    node: ast.For | ast.AsyncFor | ast.While,
+    loop: Loop,
+    how: Plan,
+    turn: Callable[[int], Signal | None],
+    scope: Scope,
+) -> Signal | None:
+
+    count = how.count
+    if not how.whole:
+        if not _worth(m, node, scope):
+            count = min(count, 1)
+        elif len(m.turns) >= 2 and loop.kind == "other":
+            count = min(count, 2)
+    loop.simulated = count
+    m.emit(LoopEntered, node, loop=loop)
+    signal: Signal | None = None
+    for index in range(count):
+        with m.turn(loop, index):
+            signal = turn(index)
+        if signal is not None and signal is not Signal.CONTINUE:
+            break
+        signal = None
+    m.emit(LoopLeft, node, loop=loop)
+    return signal
+
+
+def _worth(m: Machine, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -> bool:
+    """A second turn may show something that the first one does not."""
+    survey = scope.module.survey
+    if survey.interesting(node) or survey.contents[id(node)].yields:
+        return True
+    names = survey.contents[id(node)].names
+    if any(name in survey.functions for name in names) or not names.isdisjoint(m.project.names):
+        return True
+    # `step_fn(batch)`, where the caller handed over what to do.
+    holders = ((name, scope.find(name)) for name in names)
+    return any(
+        isinstance(holder.variables[name], (Function, Method))
+        for name, holder in holders
+        if holder is not None
+    )
+
+
+def _over_generator(
+    m: Machine,
+    node: ast.For | ast.AsyncFor,
+    generator: Generator,
+    names: tuple[str, ...],
+    scope: Scope,
+) -> Signal | None:
+    """A loop over a generator of the user's: its body runs at each of the generator's `yield`s."""
+
+    survey = scope.module.survey
+    kind = survey.loop_kind(node)
+    loop = Loop(place=m.place(node), variables=names, kind=kind, simulated=TURNS)  # type: ignore[arg-type]
+    m.emit(LoopEntered, node, loop=loop)
+    left: list[Signal] = []
+    index = 0
+    where = len(m.calls), len(m.modules), len(m.functions)
+
+    def on_yield(value: Any) -> Any:
+        nonlocal index
+        inner = m.calls[where[0] :], m.modules[where[1] :], m.functions[where[2] :]
+        del m.calls[where[0] :], m.modules[where[1] :], m.functions[where[2] :]
+        try:
+            with m.turn(loop, index):
+                index += 1
+                if loop.kind == "batches":
+                    m.emit(BatchFetched, node, loop=loop, loader=None, batch=value)
+                m.organs.assign(m, node.target, value, scope)
+                signal = m.run_block(node.body, scope)
+        finally:
+            m.calls += inner[0]
+            m.modules += inner[1]
+            m.functions += inner[2]
+        if signal is not None and signal is not Signal.CONTINUE:
+            left.append(signal)
+            raise LeaveGenerator
+        return Known(None)
+
+    args, kwargs = generator.args, generator.kwargs
+    before = len(m.turns)
+    try:
+        enter(m, generator.function, args, kwargs, node, on_yield=on_yield)
+    except LeaveGenerator:
+        if not left:
+            raise  # another loop's
+        del m.turns[before:], m.turn_starts[before:]
+    m.emit(LoopLeft, node, loop=loop)
+    return left[0] if left and left[0] is not Signal.BREAK else None
+
+
+def run_while(m: Machine, node: ast.While, scope: Scope) -> Signal | None:
+    """A `while` loop: a few turns, as long as its condition is not certainly false."""
+
+    condition = m.evaluate(node.test, scope)
+    outcome = m.verdict(condition)[0]
+    if outcome is False:
+        return m.run_block(node.orelse, scope)
+    kind = scope.module.survey.loop_kind(node)
+    endless = isinstance(node.test, ast.Constant)
+    loop = Loop(place=m.place(node), kind=kind, endless=endless)  # type: ignore[arg-type]
+
+    def turn(index: int) -> Signal | None:
+        if index and m.verdict(m.evaluate(node.test, scope))[0] is False:
+            return Signal.BREAK
+        if loop.kind == "batches":
+            m.emit(BatchFetched, node, loop=loop, loader=None)
+        return m.run_block(node.body, scope)
+
+    how = Plan(TURNS, lambda loop, index: None)
+    signal = _go(m, node, loop, how, turn, scope)
+    if signal is None:
+        m.run_block(node.orelse, scope)
+    return None if signal in (None, Signal.BREAK) else signal

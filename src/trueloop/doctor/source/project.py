@@ -1,0 +1,196 @@
+"""The files of a project: finding what an import means, and reading each file once."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trueloop.doctor.source.canonical import canonical
+from trueloop.doctor.source.scope import Module, Scope
+from trueloop.doctor.source.survey import Survey
+from trueloop.doctor.source.values import Imported, Known, Library, Namespace
+
+if TYPE_CHECKING:
+    from trueloop.doctor.source.machine import Machine
+
+NEVER = frozenset(
+    "torch numpy torchvision torchaudio transformers lightning pytorch_lightning accelerate timm"
+    " sklearn pandas scipy matplotlib PIL cv2 tqdm wandb einops datasets tokenizers".split()
+) | frozenset(sys.stdlib_module_names)
+"""Libraries that are known by name; a file of the user's of that name lies nearer, if there is."""
+LARGEST = 400_000
+"""Bytes of a file that is followed through an import."""
+
+MODULES = 300
+"""Files of a project that are kept parsed."""
+
+
+@lru_cache(maxsize=4)
+def project_at(root: str) -> Project:
+    """The project whose top is a folder; files read one after the other share what was parsed."""
+    return Project([root])
+
+
+class Project:
+    """The user's files, as far as they were asked for."""
+
+    def __init__(self, roots: list[str] | None = None) -> None:
+        self.roots = [os.path.abspath(root) for root in roots or []]
+        self._modules: dict[str, Module | None] = {}
+        self._found: dict[tuple[str, str], tuple[str | None, list[str]]] = {}
+        self._leaves: dict[int, tuple[list[ast.stmt], bool]] = {}
+        self.names: set[str] = set()
+        """Names that files import from other files of the project."""
+        self.followed: set[str] = set()
+        """Files that were read, and those that were looked for and would be read if they were
+        there."""
+
+    def begin(self) -> None:
+        """Before a file is read: forget what the last one asked for, and files if they are many."""
+        self.followed.clear()
+        if len(self._modules) > MODULES:
+            self._modules.clear()
+            self._leaves.clear()
+
+    def leaves(self, body: list[ast.stmt]) -> bool:
+        """A branch ends in leaving the loop, the function or the program."""
+        found = self._leaves.get(id(body))
+        if found is None:
+            found = self._leaves[id(body)] = (body, _leaves_only(body))
+        return found[1]
+
+    # ------------------------------------------------------------------ imports
+
+    def absolute(self, name: str, level: int, module: Module) -> str:
+        """The dotted name that a relative import means."""
+        if not level:
+            return name
+        parts = module.package.split(".") if module.package else []
+        kept = parts[: len(parts) - (level - 1)] if level > 1 else parts
+        return ".".join([*kept, name] if name else kept) or name
+
+    def find(self, dotted: str, near: Module) -> str | None:
+        """The file that holds a module, looked for beside the importing file and above it."""
+        if not dotted or near.path.startswith("<"):
+            return None
+        folder = os.path.dirname(os.path.abspath(near.path))
+        if (folder, dotted) not in self._found:
+            self._found[folder, dotted] = self._search(folder, dotted)
+        found, missed = self._found[folder, dotted]
+        self.followed.update(missed)
+        return found
+
+    def _search(self, folder: str, dotted: str) -> tuple[str | None, list[str]]:
+        """The file of a module, and the places without one that lie nearer."""
+        relative = dotted.replace(".", os.sep)
+        in_library = dotted.partition(".")[0] in NEVER
+        missed: list[str] = []
+        for _ in range(6):
+            for candidate in (f"{relative}.py", os.path.join(relative, "__init__.py")):
+                path = os.path.join(folder, candidate)
+                if os.path.isfile(path) and not (in_library and "site-packages" in path):
+                    return path, missed
+                missed.append(path)
+            if folder in self.roots or not self.roots or os.path.dirname(folder) == folder:
+                break
+            if not any(folder.startswith(root) for root in self.roots):
+                break
+            folder = os.path.dirname(folder)
+        return None, missed
+
+    def load(self, path: str, name: str) -> Module | None:
+        """A file of the project, parsed; None if it cannot be."""
+        if path not in self._modules:
+            self._modules[path] = self._parse(path, name)
+        self.followed.add(path)
+        return self._modules[path]
+
+    def _parse(self, path: str, name: str) -> Module | None:
+        try:
+            data = Path(path).read_bytes()
+            if len(data) > LARGEST:
+                return None
+            tree = ast.parse(data)
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        is_package = os.path.basename(path) == "__init__.py"
+        package = name if is_package else name.rpartition(".")[0]
+        shown = os.path.relpath(path) if not path.startswith("..") else path
+        return Module(shown, name, tree, Survey(tree), package)
+
+    def later(self, source: str, name: str, near: Module) -> Any:
+        """What an import binds: a library's name, or what another file of the project will say."""
+        if self.find(source, near) or (name and self.find(f"{source}.{name}".strip("."), near)):
+            if name:
+                self.names.add(name)
+            return Imported(source, name, near)
+        return Library(canonical(f"{source}.{name}" if name else source))
+
+    def now(self, m: Machine, imported: Imported) -> Any:
+        """What an imported name stands for."""
+        if imported.name:
+            return self.member(m, imported.source, imported.name, imported.near)
+        return self.module_value(m, imported.source, imported.near)
+
+    def value_in(self, m: Machine, scope: Scope, name: str) -> Any:
+        """A name of another scope; None if it has none."""
+        found = scope.variables.get(name)
+        if isinstance(found, Imported):
+            del scope.variables[name]  # modules that import each other do not go round for ever
+            found = scope.variables[name] = self.now(m, found)
+        return found
+
+    def module_value(self, m: Machine, dotted: str, near: Module) -> Any:
+        """What `import dotted` binds."""
+        path = self.find(dotted, near)
+        module = self.load(path, dotted) if path else None
+        if module is None:
+            return Library(canonical(dotted))
+        return Namespace(self.scope_of(m, module))
+
+    def member(self, m: Machine, source: str, name: str, near: Module) -> Any:
+        """What `from source import name` binds."""
+        path = self.find(source, near)
+        module = self.load(path, source) if path else None
+        if module is not None:
+            found = self.value_in(m, self.scope_of(m, module), name)
+            if found is not None:
+                return found
+        inner = self.find(f"{source}.{name}", near) if source else self.find(name, near)
+        module = self.load(inner, f"{source}.{name}") if inner else None
+        if module is not None:
+            return Namespace(self.scope_of(m, module))
+        return Library(canonical(f"{source}.{name}"))
+
+    def import_star(self, m: Machine, source: str, scope: Scope) -> None:
+        path = self.find(source, scope.module)
+        module = self.load(path, source) if path else None
+        if module is None:
+            scope.top().stars.append(canonical(source))
+            return
+        found = self.scope_of(m, module)
+        public = {k: v for k, v in found.variables.items() if not k.startswith("_")}
+        self.names.update(public)
+        scope.variables.update(public)
+        scope.top().stars += found.stars
+
+    def scope_of(self, m: Machine, module: Module) -> Scope:
+        """The names of a module of the project in this run; it is run when first asked for."""
+        scope = m.namespaces.get(id(module))
+        if scope is not None:
+            return scope
+        scope = m.namespaces[id(module)] = Scope(module)
+        scope.variables["__name__"] = Known(module.name)
+        with m.elsewhere(module):
+            m.run_block(module.tree.body, scope)
+        return scope
+
+
+def _leaves_only(body: list[ast.stmt]) -> bool:
+    from trueloop.doctor.source.survey import leaves
+
+    return bool(body) and leaves(body[-1])

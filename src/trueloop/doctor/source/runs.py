@@ -1,0 +1,274 @@
+"""Which runs a file is worth: its program from the top, then what nothing in it calls.
+
+An open condition splits a program in two. Following all combinations is out of reach and mostly
+meaningless, so a program is run with every option on, with none, and then once more for each branch
+of interest that neither run got to.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from trueloop.doctor.events import Ended, Event
+from trueloop.doctor.findings import Finding
+from trueloop.doctor.rules.base import Bench, Rule
+from trueloop.doctor.source.attributes import read
+from trueloop.doctor.source.calling import call, enter, new_object, start
+from trueloop.doctor.source.expressions import evaluate
+from trueloop.doctor.source.machine import (
+    DEPTH,
+    LeaveGenerator,
+    Machine,
+    Organs,
+    OutOfBudgetError,
+    Policy,
+)
+from trueloop.doctor.source.project import Project
+from trueloop.doctor.source.scope import Module, Scope
+from trueloop.doctor.source.statements import assign, bind, run_block
+from trueloop.doctor.source.survey import INTERESTING, last_name
+from trueloop.doctor.source.values import Class, Function, Instance, Known, Method
+from trueloop.doctor.things import Thing
+
+STEPS_A_FILE = 200_000
+"""Statements and expressions that all runs of a file may go through: what is found must not depend
+on how busy the machine is."""
+
+
+ORGANS = Organs(evaluate, run_block, assign, bind, call, enter, read)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How far the runs from one beginning go."""
+
+    steps: int = 40_000
+    """Statements and expressions that one run may go through."""
+    depth: int = DEPTH
+    """Calls within calls that are entered."""
+    both: bool = True
+    """Whether all options are also left off together."""
+    more: int = 5
+    """Runs for branches that were not reached then."""
+
+
+TRAINS = Effort()
+PASSES = Effort(steps=6_000, depth=4, both=False, more=2)
+"""For a function in which nothing is trained."""
+DEFINITIONS = (
+    ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign,
+    ast.AnnAssign, ast.If, ast.Try,
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Reading:
+    """What is known so far of one file."""
+
+    project: Project
+    module: Module
+    rules: list[type[Rule]]
+    deadline: float
+    """By `time.perf_counter()`: a net below the number of steps."""
+    left: int = STEPS_A_FILE
+    """Steps that the runs still to come may take."""
+    listen: Callable[[Event], None] | None = None
+    strict: bool = False
+    findings: dict[tuple[Any, ...], Finding] = field(default_factory=dict)
+    refuted: set[tuple[Any, ...]] = field(default_factory=set)
+    """Findings that some run has shown to be none."""
+    entered: set[int] = field(default_factory=set)
+
+    def go(self, drive: Callable[[Machine], None], effort: Effort, *, whole: bool) -> None:
+        """Make the runs of one beginning."""
+        first = self._run(drive, Policy(True), effort, whole)
+        sites, reached = dict(first.sites), set(first.reached)
+        if sites and effort.both and self.goes_on():
+            second = self._run(drive, Policy(False), effort, whole)
+            sites |= second.sites
+            reached |= second.reached
+        for _ in range(effort.more):
+            forced = self._unreached(sites, reached, whole)
+            if forced is None or not self.goes_on():
+                break
+            key, fact = forced
+            more = self._run(drive, Policy(True, {key: fact}), effort, whole)
+            missing = self._unreached(sites | more.sites, reached | more.reached, whole)
+            if missing == forced:
+                # It cannot be got to this way either.
+                reached |= {
+                    (site, branch)
+                    for site, where in sites.items()
+                    for branch in (True, False)
+                    if where.key == key
+                }
+            sites |= more.sites
+            reached |= more.reached
+
+    def goes_on(self) -> bool:
+        """There is room for another run."""
+        return self.left > 0 and time.perf_counter() < self.deadline
+
+    def _unreached(
+        self, sites: dict[int, Any], reached: set[tuple[int, bool]], whole: bool
+    ) -> tuple[str, bool] | None:
+        for identity, site in sites.items():
+            if not whole and site.module is not self.module:
+                continue  # It is looked at when its own file is read.
+            for branch in (True, False):
+                body = site.branches[0 if branch else 1]
+                if (identity, branch) not in reached and _is_worth(body):
+                    return site.key, branch != site.negated
+        return None
+
+    def _run(
+        self, drive: Callable[[Machine], None], policy: Policy, effort: Effort, whole: bool
+    ) -> Machine:
+        bench = Bench(self.rules)
+        listen = self.listen
+
+        def watch(event: Event) -> None:
+            bench.see(event)
+            if listen is not None:
+                listen(event)
+
+        machine = Machine(
+            self.project, ORGANS, watch, policy, min(effort.steps, self.left), effort.depth
+        )
+        machine.deadline = self.deadline
+        machine.modules.append(self.module)
+        machine.functions.append("")
+        try:
+            drive(machine)
+            machine.modules[:], machine.functions[:] = [self.module], [""]
+            machine.emit(Ended, self.module.tree, whole=whole)
+        except (OutOfBudgetError, RecursionError, LeaveGenerator):
+            pass  # What was seen so far was seen.
+        except Exception:
+            if self.strict:
+                raise
+        for finding in bench.findings():
+            self.findings.setdefault((finding.code, *finding.place[:3]), finding)
+        self.refuted |= {(rule.code, *place[:3]) for rule in bench.rules for place in rule.refuted}
+        self.left -= machine.steps
+        self.entered |= machine.entered
+        return machine
+
+
+def _is_worth(body: list[ast.stmt]) -> bool:
+    """Something in a branch bears on training."""
+    return any(
+        isinstance(node, ast.Call) and last_name(node.func) in INTERESTING
+        for statement in body
+        for node in ast.walk(statement)
+    )
+
+
+# ------------------------------------------------------------------------------- beginnings
+
+
+def read_module(reading: Reading) -> None:
+    """Make all runs that a file is worth."""
+    module = reading.module
+    reading.go(lambda m: _program(m, module), TRAINS, whole=True)
+    for definition, owner in _beginnings(reading):
+        if id(definition) in reading.entered or not reading.goes_on():
+            continue
+        trains = any(module.survey.trains(definition.name))
+        effort = TRAINS if trains else PASSES
+        reading.go(_from(module, definition, owner), effort, whole=False)
+    for refuted in reading.refuted:
+        reading.findings.pop(refuted, None)
+
+
+def _program(m: Machine, module: Module) -> None:
+    """The file as it is run from the command line."""
+    scope = m.namespaces[id(module)] = Scope(module)
+    scope.variables["__name__"] = Known("__main__")
+    run_block(m, module.tree.body, scope)
+
+
+def _definitions(m: Machine, module: Module) -> Scope:
+    """The names of the file without what its top level does."""
+    scope = m.namespaces[id(module)] = Scope(module)
+    scope.variables["__name__"] = Known(module.name or "<module>")
+    watch, m.watch = m.watch, lambda event: None
+    body: list[ast.stmt] = [each for each in module.tree.body if isinstance(each, DEFINITIONS)]
+    try:
+        run_block(m, body, scope)
+    finally:
+        m.watch = watch
+    return scope
+
+
+def _from(module: Module, definition: Any, owner: list[str]) -> Callable[[Machine], None]:
+    """A run that begins with one function or method, with arguments that are not known."""
+
+    def drive(m: Machine) -> None:
+        scope = _definitions(m, module)
+        holder: Any = None
+        for name in owner:
+            members = holder.namespace if isinstance(holder, Class) else scope.variables
+            holder = members.get(name)
+            if not isinstance(holder, Class):
+                return
+        members = holder.namespace if isinstance(holder, Class) else scope.variables
+        function = members.get(definition.name)
+        if isinstance(function, Method):
+            function = function.function
+        if not isinstance(function, Function) or function.node is not definition:
+            return
+        receiver = [] if holder is None else [_receiver(m, holder, definition)]
+        m.beginning = True
+        found = start(m, function, receiver, {}, definition)
+        if not isinstance(found, Function):
+            from trueloop.doctor.source.loops import elements
+            from trueloop.doctor.source.values import Generator
+
+            if isinstance(found, Generator):
+                elements(m, found, definition)
+
+    return drive
+
+
+def _receiver(m: Machine, cls: Class, definition: ast.AST) -> Any:
+    """An object of a class as its `__init__` leaves it."""
+    made = new_object(m, cls, cls.node)
+    if isinstance(made, Instance):
+        made.key = "self"
+    elif isinstance(made, Thing):
+        made.name = "self"
+        if getattr(made, "training", None):
+            made.training = None  # type: ignore[attr-defined]
+    initialise = cls.lookup("__init__")
+    if isinstance(initialise, Function) and initialise.node is not definition:
+        m.beginning = True
+        enter(m, initialise, [made], {}, cls.node)
+    return made
+
+
+def _beginnings(reading: Reading) -> Iterator[tuple[Any, list[str]]]:
+    """Functions and methods of interest; first those that nothing in the file calls."""
+    survey = reading.module.survey
+    called = {name for contents in survey.contents.values() for name in contents.names}
+    found = [
+        (node, owner)
+        for node, owner in _walk(reading.module.tree.body, [])
+        if survey.interesting(node) or (owner and node.name == "__init__")
+    ]
+    yield from (each for each in found if each[0].name not in called)
+    yield from (each for each in found if each[0].name in called)
+
+
+def _walk(body: list[ast.stmt], owner: list[str]) -> Iterator[tuple[Any, list[str]]]:
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node, owner
+        elif isinstance(node, ast.ClassDef):
+            yield from _walk(node.body, [*owner, node.name])
+        elif isinstance(node, (ast.If, ast.Try)):
+            yield from _walk(node.body, owner)

@@ -1,0 +1,225 @@
+"""A first look at a file: what its names are used for, and what its functions and loops contain.
+
+The machine cannot enter what it does not see called, and has to guess what a parameter is. How the
+file uses a name tells: what `zero_grad()` and `step()` are called on is an optimizer.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+LoopNode = ast.For | ast.AsyncFor | ast.While
+_BACKWARD = frozenset({"backward", "manual_backward"})
+_WRAPPERS = frozenset({"enumerate", "tqdm", "zip", "iter", "trange", "track", "progress_bar"})
+_LEAVES = frozenset(
+    {ast.Name, ast.Constant, ast.alias, ast.Load, ast.Store, ast.Del, ast.Pass, ast.Break}
+    | {ast.Continue, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.arg}
+    | set(ast.operator.__subclasses__())
+    | set(ast.cmpop.__subclasses__())
+    | set(ast.unaryop.__subclasses__())
+    | set(ast.boolop.__subclasses__())
+)
+"""Nodes with nothing in them to look at."""
+INTERESTING = frozenset(
+    "backward manual_backward zero_grad step eval train no_grad inference_mode load_state_dict"
+    " state_dict save load DataLoader manual_seed seed forward dropout dropout1d dropout2d"
+    " dropout3d Parameter clip_grad_norm_ clip_grad_value_ softmax log_softmax sigmoid"
+    " cross_entropy nll_loss"
+    " kl_div random_split fit fit_transform Module Sequential CrossEntropyLoss NLLLoss KLDivLoss"
+    " BCEWithLogitsLoss binary_cross_entropy_with_logits DistributedDataParallel DDP DataParallel"
+    " Adam AdamW SGD RMSprop item append criterion loss_fn autocast seed_everything".split()
+)
+
+
+@dataclass(slots=True)
+class Contents:
+    """What a stretch of code contains, without the functions defined in it."""
+
+    names: set[str] = field(default_factory=set)
+    """Last parts of all names that are called."""
+    direct: bool = False
+    """A backward outside of any loop in it."""
+    nested: bool = False
+    """A loop in it contains a backward."""
+    calls_outside: set[str] = field(default_factory=set)
+    """Names called outside of any loop in it."""
+    calls_inside: set[str] = field(default_factory=set)
+    """Names called within its loops."""
+    has_loop: bool = False
+    yields: bool = False
+
+
+class Survey:
+    """The first look at one file."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.uses: dict[str, set[str]] = defaultdict(set)
+        """Last part of a name -> the methods called on it; `()` it is called, `iter` looped over,
+        `[]` it is indexed."""
+        self.options: dict[str, Any] = {}
+        """Option of the command line -> its default, where that is written out."""
+        self.functions: dict[str, list[FunctionNode]] = defaultdict(list)
+        self.contents: dict[int, Contents] = {}
+        self._kinds: dict[int, str] = {}
+        self._look(tree.body, Contents())
+        self._closed: dict[str, tuple[bool, bool]] = {}
+
+    def _look(self, body: list[ast.stmt], into: Contents) -> None:
+        waiting: list[tuple[ast.AST, tuple[Contents, ...], int]] = [
+            (statement, (into,), 0) for statement in reversed(body)
+        ]
+        while waiting:
+            node, inside, depth = waiting.pop()
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                self.functions[node.name].append(node)
+                for contents in inside[-1:]:
+                    # A closure that is defined in a loop is called there, by somebody.
+                    contents.calls_outside.add(node.name)
+                contents = self.contents[id(node)] = Contents()
+                waiting.extend((child, (contents,), 0) for child in node.body)
+                waiting.extend((child, inside, depth) for child in node.decorator_list)
+                defaults = [*node.args.defaults, *node.args.kw_defaults]
+                waiting.extend((child, inside, depth) for child in defaults if child is not None)
+                continue
+            if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+                for each in inside:
+                    each.has_loop = True
+                contents = self.contents[id(node)] = Contents()
+                self._look_at_loop(node)
+                heads = [node.iter] if not isinstance(node, ast.While) else [node.test]
+                waiting.extend((child, inside, depth) for child in heads)
+                waiting.extend((child, (*inside, contents), depth + 1) for child in node.body)
+                waiting.extend((child, inside, depth) for child in node.orelse)
+                continue
+            if isinstance(node, ast.Call):
+                self._look_at_call(node, inside)
+            elif isinstance(node, (ast.Yield, ast.YieldFrom)):
+                for each in inside:
+                    each.yields = True
+            elif isinstance(node, ast.Subscript):
+                self.uses[last_name(node.value)].add("[]")
+            for name in node._fields:
+                value = getattr(node, name, None)
+                if isinstance(value, list):
+                    waiting.extend(
+                        (child, inside, depth)
+                        for child in value
+                        if isinstance(child, ast.AST) and type(child) not in _LEAVES
+                    )
+                elif isinstance(value, ast.AST) and type(value) not in _LEAVES:
+                    waiting.append((value, inside, depth))
+
+    def _look_at_call(self, node: ast.Call, inside: tuple[Contents, ...]) -> None:
+        function = node.func
+        name = last_name(function)
+        if name == "add_argument":
+            self._look_at_option(node)
+        self.uses[name].add("()")
+        if isinstance(function, ast.Attribute):
+            self.uses[last_name(function.value)].add(function.attr)
+            if function.attr in ("step", "unscale_") and len(node.args) == 1:
+                # `scaler.step(optimizer)` says what is handed over; so does `scheduler.step(loss)`.
+                self.uses[last_name(node.args[0])].add("step()")
+        handed = [arg.id for arg in node.args if isinstance(arg, ast.Name)]
+        innermost = len(inside) - 1
+        inside[innermost].calls_outside.update(handed)
+        for position, contents in enumerate(inside):
+            contents.names.add(name)
+            if position == innermost:
+                contents.calls_outside.add(name)
+                contents.direct |= name in _BACKWARD
+            else:
+                contents.calls_inside.add(name)
+                contents.nested |= name in _BACKWARD
+
+    def _look_at_option(self, node: ast.Call) -> None:
+        """`parser.add_argument("--gamma", default=0.7)`."""
+        named = {keyword.arg: keyword.value for keyword in node.keywords}
+        flags = [named["dest"]] if "dest" in named else node.args
+        names = [flag.value for flag in flags if isinstance(flag, ast.Constant)]
+        words = [name for name in names if isinstance(name, str)]
+        words = [word for word in words if word.startswith("--")] or words
+        if not words or "default" not in named:
+            return
+        try:
+            default = ast.literal_eval(named["default"])
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            return
+        self.options[words[0].lstrip("-").replace("-", "_")] = default
+
+    def _look_at_loop(self, node: LoopNode) -> None:
+        if isinstance(node, ast.While):
+            return
+        waiting: list[ast.expr] = [node.iter]
+        while waiting:
+            iterable = waiting.pop()
+            if isinstance(iterable, ast.Call) and last_name(iterable.func) in _WRAPPERS:
+                waiting.extend(iterable.args)
+            else:
+                self.uses[last_name(iterable)].add("iter")
+
+    def trains(self, name: str) -> tuple[bool, bool]:
+        """Whether the functions of a name do a backward: outside of loops, and within loops."""
+        if name in self._closed:
+            return self._closed[name]
+        self._closed[name] = (False, False)
+        direct = nested = False
+        for function in self.functions.get(name, ()):
+            inner = self._closure(self.contents[id(function)])
+            direct, nested = direct or inner[0], nested or inner[1]
+        self._closed[name] = (direct, nested)
+        return direct, nested
+
+    def _closure(self, contents: Contents) -> tuple[bool, bool]:
+        direct, nested = contents.direct, contents.nested
+        for name in contents.calls_outside:
+            inner = self.trains(name) if name in self.functions else (False, False)
+            direct, nested = direct or inner[0], nested or inner[1]
+        for name in contents.calls_inside:
+            if name in self.functions and any(self.trains(name)):
+                nested = True
+        return direct, nested
+
+    def loop_kind(self, node: LoopNode) -> str:
+        """What a loop is by what it contains: `epochs`, `batches` or `other`."""
+        found = self._kinds.get(id(node))
+        if found is None:
+            direct, nested = self._closure(self.contents[id(node)])
+            found = "epochs" if nested else "batches" if direct else "other"
+            self._kinds[id(node)] = found
+        return found
+
+    def interesting(self, node: FunctionNode | LoopNode) -> bool:
+        """Something in it may bear on training."""
+        return not INTERESTING.isdisjoint(self.contents[id(node)].names)
+
+
+def leaves(statement: ast.stmt) -> bool:
+    """A statement ends the block it stands in: it leaves the loop, the function or the program."""
+    if isinstance(statement, (ast.Break, ast.Continue, ast.Return, ast.Raise)):
+        return True
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        return last_name(statement.value.func) in {"exit", "_exit", "abort", "quit"}
+    if isinstance(statement, ast.If) and statement.orelse:
+        return leaves(statement.body[-1]) and leaves(statement.orelse[-1])
+    return False
+
+
+def last_name(node: ast.AST) -> str:
+    """The last part of a dotted name, of what is called or indexed: `optimizer` of
+    `self.optimizers["d"].optimizer`."""
+    while True:
+        if isinstance(node, ast.Attribute):
+            return node.attr
+        if isinstance(node, ast.Name):
+            return node.id
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Call):
+            node = node.func
+        else:
+            return ""

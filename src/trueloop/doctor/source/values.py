@@ -1,0 +1,281 @@
+"""What an expression may be worth, as far as the source says.
+
+A value is one of
+- a thing of `events` (Model, Optimizer, Tensor, ...);
+- `Known`: a constant of Python; `Items`, `Table`: containers whose contents are (partly) known;
+- `Function`, `Method`, `Class`, `Instance`: the user's own code;
+- `Library`: a dotted name of code that is not the user's (`torch.nn.Linear`);
+- `Unknown`: anything. Two unknowns with the same key are the same value.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from trueloop.doctor.findings import Place
+from trueloop.doctor.things import Thing
+
+if TYPE_CHECKING:
+    from trueloop.doctor.source.scope import Module, Scope
+
+
+@dataclass(eq=False, slots=True)
+class Known:
+    """A constant: number, text, bool, None, bytes, Ellipsis."""
+
+    value: Any
+    looped: Any = None
+    """The `Loop` that counts it (or True for a counter that a loop moves on): a number that stands
+    for many."""
+    residue: Any = None
+    """The `Window` that it was taken modulo, where it is the remainder of a looped number, or the
+    outcome of a test of one."""
+    symbol: str = ""
+    """What the program calls the quantity, where it was an option that had to be given a number."""
+
+
+@dataclass(eq=False, slots=True)
+class Unknown:
+    """Something that cannot be known."""
+
+    key: str
+    """Says where it comes from; equal keys are equal values within one run."""
+    of: tuple[Any, ...] = ()
+    """Values that it was computed from."""
+    looped: bool = False
+    """It changes with the loops around it."""
+    equals: tuple[str, Any] | None = None
+    """It is the outcome of comparing the unknown of this key with this constant."""
+    number: bool = False
+    """It is a plain number, text or flag: whatever it was computed from, no graph leads through."""
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Items:
+    """A list, tuple, set or generator."""
+
+    kind: str
+    """`list`, `tuple`, `set`, `generator`."""
+    values: list[Any]
+    open: bool = False
+    """There may be more than `values`: they are samples of what is in it."""
+    made: Place | None = None
+    turns: int = 0
+    """How many turns of loops had begun when it was made: older than the turn at hand or not."""
+    grown: bool = False
+    """Turns of training have added to it: in a real run it is longer than here."""
+
+
+@dataclass(eq=False, slots=True)
+class Table:
+    """A dict."""
+
+    entries: dict[Any, Any]
+    """Constant key -> value."""
+    open: bool = False
+    rest: list[Any] = field(default_factory=list)
+    """Values under keys that are not known."""
+    turns: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Function:
+    """A function of the user's."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    scope: Scope
+    """The scope that it was defined in."""
+    module: Module
+    name: str
+    owner: Class | None = None
+    defaults: list[Any] = field(default_factory=list)
+    keyword_defaults: dict[str, Any] = field(default_factory=dict)
+    decorators: list[Any] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Method:
+    """A function of the user's, bound to what it is a method of."""
+
+    receiver: Any
+    function: Function
+
+
+@dataclass(eq=False, slots=True)
+class Class:
+    """A class of the user's."""
+
+    node: ast.ClassDef
+    module: Module
+    name: str
+    bases: list[Any]
+    namespace: dict[str, Any]
+    scope: Scope | None = None
+    fields: list[str] = field(default_factory=list)
+    """What a dataclass is made of, in order."""
+
+    def lineage(self) -> list[Any]:
+        """Itself and its bases, depth first: classes of the user's, and dotted names."""
+        found: list[Any] = []
+        waiting: list[Any] = [self]
+        while waiting and len(found) < 50:
+            kind = waiting.pop(0)
+            if kind in found:
+                continue
+            found.append(kind)
+            if isinstance(kind, Class):
+                waiting = [*kind.bases, *waiting]
+        return found
+
+    def lookup(self, name: str) -> Any:
+        """A name of the class or of one of the user's classes above it; None if there is none."""
+        for kind in self.lineage():
+            if isinstance(kind, Class) and name in kind.namespace:
+                return kind.namespace[name]
+        return None
+
+    def dotted_bases(self) -> list[str]:
+        return [kind.name for kind in self.lineage() if isinstance(kind, Library)]
+
+
+@dataclass(eq=False, slots=True)
+class Instance:
+    """An object of a class of the user's that is no module, optimizer, ..."""
+
+    cls: Class
+    attributes: dict[str, Any] = field(default_factory=dict)
+    key: str = ""
+    born: dict[str, int] = field(default_factory=dict)
+    """Attribute -> how many turns of loops had begun when it was last assigned afresh."""
+
+
+@dataclass(eq=False, slots=True)
+class Library:
+    """A name of code that is not the user's, dotted and canonical: `torch.nn.functional.relu`."""
+
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class BoundLibrary:
+    """A method of a thing or of an unknown value: `optimizer.step`, not called yet."""
+
+    receiver: Any
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class Foreign:
+    """An object that a library made and that nothing here understands in detail."""
+
+    kind: str
+    """Dotted name of what made it: `accelerate.Accelerator`, `sklearn.decomposition.PCA`."""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    key: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class Stream:
+    """Something to loop over that is made of other things to loop over."""
+
+    kind: str
+    """`enumerate`, `zip`, `range`, `count`, `plain`."""
+    sources: list[Any]
+    """What it goes through; for `range`: start, stop, step."""
+    start: Any = None
+    """`enumerate`: the first number."""
+
+
+@dataclass(eq=False, slots=True)
+class Parameters:
+    """`model.parameters()`, or some of them."""
+
+    models: list[Any]
+    """Modules; all their parameters, or some."""
+    tensors: list[Any] = field(default_factory=list)
+    whole: bool = True
+    """All that is in it is known."""
+    part: bool = False
+    """Only some of the modules' parameters (filtered by name, by `requires_grad`)."""
+    holder: Any = None
+    """The optimizer whose `param_groups` they were taken from."""
+
+
+@dataclass(eq=False, slots=True)
+class Generator:
+    """What calling a generator function of the user's returns: nothing of it has run yet."""
+
+    function: Function
+    args: list[Any]
+    kwargs: dict[str, Any]
+
+
+@dataclass(eq=False, slots=True)
+class Super:
+    """What `super()` returns: the receiver, seen from the class above."""
+
+    owner: Class | None
+    receiver: Any
+
+
+@dataclass(eq=False, slots=True)
+class Imported:
+    """A name that was imported from another file of the project and has not been asked for yet:
+    that file is not gone through before."""
+
+    source: str
+    """Dotted name of the module; of what is imported itself where `name` is empty."""
+    name: str
+    near: Module
+
+
+@dataclass(eq=False, slots=True)
+class Namespace:
+    """A module of the user's, as a value."""
+
+    scope: Scope
+
+
+Value = (
+    Known | Unknown | Items | Table | Function | Method | Class | Instance | Library | BoundLibrary
+    | Foreign | Stream | Parameters | Generator | Namespace | Super | Thing
+)  # fmt: skip
+
+NONE = Known(None)
+
+
+def constant(value: Any, otherwise: Any = None) -> Any:
+    """The constant that a value is; `otherwise` if it is none."""
+    return value.value if isinstance(value, Known) else otherwise
+
+
+def things_in(value: Any, depth: int = 4) -> list[Thing]:
+    """The things that a value is or holds, through containers and objects of the user's."""
+    if isinstance(value, Thing):
+        return [value]
+    if depth == 0:
+        return []
+    parts: list[Any] = []
+    if isinstance(value, Items):
+        parts = value.values
+    elif isinstance(value, Table):
+        parts = [*value.entries.values(), *value.rest]
+    elif isinstance(value, Foreign):
+        parts = [*value.arguments.values(), *value.attributes.values()]
+    elif isinstance(value, Instance):
+        parts = list(value.attributes.values())
+    elif isinstance(value, Parameters):
+        parts = [*value.models, *value.tensors]
+    elif isinstance(value, (Stream,)):
+        parts = value.sources
+    elif isinstance(value, Unknown):
+        # The length of a loader, a text with a model's name in it: no way back to the thing.
+        parts = [] if value.number else list(value.of)
+    elif isinstance(value, (Method, BoundLibrary)):
+        parts = [value.receiver]
+    return [thing for part in parts for thing in things_in(part, depth - 1)]

@@ -1,0 +1,51 @@
+"""The corpus: a bad program raises exactly its code at the marked line, a good one nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from trueloop.doctor.source import check_text
+
+CORPUS = Path(__file__).parent / "corpus"
+# TL001 is about comments, which a program alone has no say in: see source/test_checking.py.
+PROGRAMS = sorted(path for path in CORPUS.glob("TL*/*.py") if path.parent.name != "TL001")
+MARK = re.compile(r"#\s*<-\s*(TL\d+)")
+
+
+def marked(text: str) -> list[tuple[str, int]]:
+    return [
+        (found.group(1), number)
+        for number, line in enumerate(text.splitlines(), 1)
+        if (found := MARK.search(line))
+    ]
+
+
+def raised(path: Path) -> list[tuple[str, int]]:
+    """Codes and lines of the errors and warnings."""
+    report = check_text(path.read_text(encoding="utf-8"), str(path), strict=True)
+    return sorted(
+        (found.code, found.place.line) for found in report.findings if found.severity != "advice"
+    )
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_program(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    if path.stem.startswith("good"):
+        assert not marked(text), "a good program has no marked line"
+        assert raised(path) == []
+    else:
+        wanted = marked(text)
+        assert len(wanted) == 1, "a bad program holds one fault, marked with `# <- TLxxx`"
+        assert wanted[0][0] == path.parent.name
+        assert raised(path) == wanted
+
+
+def test_there_are_enough() -> None:
+    bad = [path for path in PROGRAMS if path.stem.startswith("bad")]
+    good = [path for path in PROGRAMS if path.stem.startswith("good")]
+    assert len(bad) >= 120
+    assert len(good) >= 120

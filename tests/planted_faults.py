@@ -1,0 +1,64 @@
+"""A checker whose findings are planted, for tests of what is around the real one.
+
+`TL101()` in a program is an error of that code; `TL101("delete")` has a remedy; the line that calls
+`robbed()` is the other line involved; `import helper` follows the file beside it, if there is one.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from trueloop.doctor.findings import Delete, Finding, Place, Related
+from trueloop.doctor.rules.catalogue import BY_CODE
+
+
+def check_text(text: str, path: str) -> Any:
+    if "endless()" in text:
+        while True:
+            pass
+    if "broken_checker()" in text:
+        raise KeyError("a bug")
+    if "fatal()" in text:
+        os._exit(9)
+    tree = ast.parse(text)
+    followed = []
+    findings = _planted(tree, path)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            helper = Path(path).with_name(f"{node.names[0].name}.py")
+            followed.append(str(helper))
+            if helper.is_file():
+                findings += _planted(ast.parse(helper.read_text("utf-8")), str(helper))
+    return SimpleNamespace(findings=findings, followed=followed)
+
+
+def _planted(tree: ast.Module, path: str) -> list[Finding]:
+    def place(node: Any) -> Place:
+        return Place(
+            path, node.lineno, node.col_offset + 1, node.end_lineno, node.end_col_offset + 1
+        )
+
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    named = [(node.func.id, node) for node in calls if isinstance(node.func, ast.Name)]
+    robbed = [
+        Related(place(node), "the step that it robs") for name, node in named if name == "robbed"
+    ]
+    return [
+        Finding(
+            name,
+            BY_CODE[name].name,
+            BY_CODE[name].severity,
+            place(node),
+            "`optimizer.zero_grad()` erases the gradients. The step finds nothing.",
+            "Move it to the start of the loop.",
+            related=tuple(robbed),
+            remedies=(Delete(place(node)),) if node.args else (),
+        )
+        for name, node in named
+        if re.fullmatch(r"TL\d{3}", name)
+    ]
