@@ -114,22 +114,6 @@ class EvalRecord:
         return self.scores[name]
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing that the doctor has to say, about a place in the user's own code."""
-
-    code: str
-    name: str
-    severity: str
-    """`error`, `warning` or `advice`."""
-    path: str
-    line: int
-    column: int
-    message: str
-    fix: str | None = None
-    count: int = 1
-
-
 class Position(NamedTuple):
     """Where in its epoch a batch stands."""
 
