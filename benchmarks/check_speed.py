@@ -1,4 +1,4 @@
-"""How long `trueloop check` takes for 100,000 lines: cold on one core, from the cache, and its help.
+"""How long `trueloop check` takes for 100,000 lines: cold on one core, from the cache, its help.
 
 The lines are torch's own (`torch/optim`, `torch/nn`, `torch/utils/data`, `torch/distributed`, ...),
 which every machine with Trueloop has. Beside it the floor: parsing the same files with `ast`, which
