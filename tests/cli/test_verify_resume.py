@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -90,6 +92,24 @@ class GrowingStream(Stream):
             yield x, target(x)
 
 
+class OwnState(GrowingStream):
+    """Goes on where the last reader left it, and says where that is."""
+
+    def state_dict(self):
+        return {"read": self.read}
+
+    def load_state_dict(self, state):
+        self.read = state["read"]
+
+    def __iter__(self):
+        while True:
+            self.read += 1
+            x = torch.full((3,), self.read / 48) + 0.1 * torch.rand(3)
+            yield x, target(x)
+            if self.read % 48 == 0:
+                return
+
+
 class Clean(trueloop.Task):
     """Resumes exactly: dropout, random samples, a schedule."""
 
@@ -139,6 +159,16 @@ class CleanStream(Clean):
 class StreamState(Clean):
     def training(self):
         return GrowingStream()
+
+
+class StreamOwnState(Clean):
+    def training(self):
+        return OwnState()
+
+
+class LoaderOwnState(Clean):
+    def training(self):
+        return DataLoader(OwnState(), 8)
 
 
 class ValidationState(Clean):
@@ -219,6 +249,26 @@ def test_other_data_that_resumes_exactly(verify: Command, task: str) -> None:
     assert done.status == 0
     assert "loss scaler" in done.out
     assert done.out.splitlines()[0].endswith(" batches, 7 updates")  # the scaler skips some
+
+
+@pytest.mark.parametrize("task", ["StreamOwnState", "LoaderOwnState"])
+def test_an_iterable_with_a_state_of_its_own(verify: Command, task: str) -> None:
+    done = verify(task, "--updates=12", "--accumulate=2", "--schedule=none")
+    assert (done.status, done.err) == (0, ""), done.out
+
+
+@pytest.mark.parametrize(
+    ("task", "owner"), [("CleanStream", "Stream"), ("CleanLoader", "DataLoader")]
+)
+def test_the_cost_of_a_replay_is_said(task: str, owner: str) -> None:
+    Path("tasks.py").write_text(TASKS)
+    words = ["verify-resume", f"tasks.py:{task}", "--updates=8", "--schedule=none"]
+    done = subprocess.run(
+        [sys.executable, "-m", "trueloop", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "trueloop: warning: going through " in done.stderr
+    assert f"again to get to the place ({owner} has no state_dict); took 0." in done.stderr
 
 
 def test_workers_make_no_difference(verify: Command) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from trueloop import device as devices, records, seed as seeds
 from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.feed import transfer
 from trueloop.feed.draws import Draws
-from trueloop.feed.loader import Collate, Fetching, Foreign, Mapped, Streamed, has_len
+from trueloop.feed.foreign import Foreign, is_loader
+from trueloop.feed.loader import Collate, Fetching, Mapped, Streamed, has_len
 from trueloop.feed.order import Order
+from trueloop.feed.place import Place
 from trueloop.feed.tensors import Arrays, holds_arrays
 
 Transform = Callable[[Any, Draws], Any]
@@ -35,13 +38,19 @@ class Feed:
       alone: it is the same for any number of workers and differs from epoch to epoch.
     - an iterable data set (`__iter__` alone), read by this process or one worker. What it draws
       depends on (seed, epoch, position in the stream) alone.
-    - a torch `DataLoader`, taken as it is: only `device` may be given beside it.
+    - a torch `DataLoader`, taken as it is: only `device` may be given beside it. So is any other
+      iterable of whole batches that has `state_dict` and `load_state_dict`.
 
     A data set (or a sampler of a `DataLoader`) that has `set_epoch(epoch)` is told the epoch.
 
     The order is a function of (seed, epoch, position), so that starting in the middle costs
     nothing. Iterating over the feed itself is `epoch(0)` again and again: the same order each
     time. A training loop writes `feed.epoch(epoch)`.
+
+    The `state_dict` of an iterable data set (read in this process) or of a loader, if it has one
+    that is plain data and tensors, is part of the feed's: it is taken with each batch, and a
+    resume goes on from it. `iter` after `load_state_dict` is to go on from there, and any other
+    `iter` to begin a pass.
 
     Args:
         data: the samples, see above.
@@ -99,19 +108,20 @@ class Feed:
         for name, function in (("collate_fn", collate_fn), ("transform", transform)):
             if function is not None and not callable(function):
                 raise ConfigError(f"{name}={function!r} is no function: give one, or None")
-        if not isinstance(data, DataLoader):
+        if isinstance(data, DataLoader) or (batch_size is None and is_loader(data)):
+            self._check_foreign(data, batch_size, fetching)
+        else:
             _check_at_least(1, batch_size=batch_size)
         self.batch_size = None if batch_size is None else int(batch_size)
         self._source = self._open(data, fetching)
         self.samples = self._source.samples
         """Samples in the data; None where that cannot be known before the end."""
         self._length = self._count_batches()
-        self._cursor = _Cursor(0, 0)
+        self._place = Place(0, 0)
 
     def _open(self, data: Any, fetching: Fetching) -> Source:
         """The source that fits the kind of `data`, with the options checked against it."""
-        if isinstance(data, DataLoader):
-            self._check_foreign(data, fetching)
+        if self.batch_size is None:
             return Foreign(data)
         if holds_arrays(data):
             if fetching.collate_fn is not None:
@@ -127,10 +137,10 @@ class Feed:
         assert self.batch_size is not None
         return Streamed(data, self.batch_size, self.drop_last, self.seed, fetching)
 
-    def _check_foreign(self, loader: DataLoader[Any], fetching: Fetching) -> None:
+    def _check_foreign(self, loader: Any, batch_size: int | None, fetching: Fetching) -> None:
         default = Fetching(pin_memory=fetching.pin_memory)
         given = {
-            "batch_size": self.batch_size is not None,
+            "batch_size": batch_size is not None,
             "shuffle": self.shuffle,
             "seed": self.seed != 0,
             "drop_last": self.drop_last,
@@ -142,8 +152,8 @@ class Feed:
         }
         if wrong := [name for name, is_given in given.items() if is_given]:
             raise ConfigError(
-                f"a DataLoader is taken as it is, without {', '.join(wrong)}: set it in the "
-                "DataLoader, or give Feed the data set instead, Feed(loader.dataset, ...)"
+                f"a {type(loader).__name__} is taken as it is, without {', '.join(wrong)}: set it "
+                "in the loader, or give Feed the data set instead, Feed(loader.dataset, ...)"
             )
 
     def _check_streamed(self, fetching: Fetching) -> None:
@@ -206,9 +216,12 @@ class Feed:
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Any]:
         """The batches of one epoch from position `start` on, as a full pass has them there.
 
-        Arrays and map-style data sets do not read what is skipped; an iterable data set does, and
-        so does a `DataLoader`, which can repeat the last epoch it began, or one that a state
-        remembers, and no other.
+        Arrays and map-style data sets do not read what is skipped. An iterable data set and a
+        loader do, unless the feed has their own state at this place; a loader can repeat the last
+        epoch it began, or one that a state remembers, and no other. What that costs after a resume
+        is said in a warning.
+
+        Raises `RunError` if a data set or loader does not take up its own state.
         """
         _check_at_least(0, epoch=epoch, start=start)
         if self._length is not None and start > self._length:
@@ -216,18 +229,19 @@ class Feed:
                 f"start={start} lies beyond the {self._length} batches of an epoch: write a start "
                 f"from 0 to {self._length}"
             )
-        batches = self._batches(epoch, start)
-        self._cursor = _Cursor(epoch, start)
+        place = self._place.begin(epoch, start)
+        batches = self._batches(epoch, start, place)
+        self._place = place
         # The __len__ of a stream is often an estimate; its end says which batch is the last.
-        return Epoch(batches, self._cursor, None if self._source.is_stream else self._length)
+        return Epoch(batches, place, None if self._source.is_stream else self._length)
 
-    def _batches(self, epoch: int, start: int) -> Iterator[Any]:
+    def _batches(self, epoch: int, start: int, place: Place) -> Iterator[Any]:
         source, size = self._source, self.batch_size
         if isinstance(source, Foreign):
-            return transfer.to_device(source.batches(epoch, start), self.device)
+            return transfer.to_device(source.batches(epoch, start, place), self.device)
         assert size is not None
         if isinstance(source, Streamed):
-            return transfer.to_device(source.batches(epoch, start * size), self.device)
+            return transfer.to_device(source.batches(epoch, start, place), self.device)
         assert self.samples is not None
         assert self._length is not None
         order = Order(self.samples, self.seed, epoch, self.shuffle)
@@ -252,15 +266,30 @@ class Feed:
         After an epoch's last batch that is its end, (epoch, number of batches); once its iterator
         is exhausted, the beginning of the next epoch.
         """
-        return self._cursor.epoch, self._cursor.batch
+        return self._place.epoch, self._place.batch
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the feed stands and what its order depends on: plain data, and for a `DataLoader`
-        the generators (plain data and tensors) that its epoch began with."""
+        """Where the feed stands and what its order depends on: plain data; for an iterable data set
+        or a loader, also its own state there, if it has one, and for a loader the generators that
+        its epoch began with (plain data and tensors).
+
+        Warns, once, of an own state that is there and cannot be stored.
+        """
         epoch, batch = self.position
         state = {**self._identity(), "epoch": epoch, "batch": batch}
-        if isinstance(self._source, Foreign):
-            state["beginning"] = self._source.beginning
+        source = self._source
+        if isinstance(source, (Foreign, Streamed)):
+            if source.own.is_refused:
+                source.own.is_refused = False
+                warnings.warn(
+                    f"{source.own.why}: a run that goes on from here goes through the batches of "
+                    "its epoch again",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            state["place"] = self._place.state() | {"why": source.own.why}
+        if isinstance(source, Foreign):
+            state |= source.state()
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -275,8 +304,8 @@ class Feed:
                     f"its batches would be others: go on with {name}={state[name]!r}"
                 )
         if isinstance(self._source, Foreign):
-            self._source.beginning = state["beginning"]
-        self._cursor = _Cursor(state["epoch"], state["batch"])
+            self._source.load(dict(state))
+        self._place = Place.loaded(state["epoch"], state["batch"], state.get("place", {}))
 
     def _identity(self) -> dict[str, Any]:
         return {
@@ -288,27 +317,18 @@ class Feed:
         }
 
 
-class _Cursor:
-    """The position that an epoch's iterator moves and its feed reports."""
-
-    __slots__ = ("batch", "epoch")
-
-    def __init__(self, epoch: int, batch: int) -> None:
-        self.epoch = epoch
-        self.batch = batch
-
-
 class Epoch(Iterator[Any]):
     """One pass: each batch is announced with its position (`records.hand_over`), then yielded."""
 
-    def __init__(self, batches: Iterator[Any], cursor: _Cursor, length: int | None) -> None:
+    def __init__(self, batches: Iterator[Any], place: Place, length: int | None) -> None:
         self._batches = batches
-        self._cursor = cursor
-        self._number = cursor.epoch
-        self._next = cursor.batch
+        self._place = place
+        self._number = place.epoch
+        self._next = place.batch
         self._final = None if length is None else length - 1
         # Without a length one batch is kept back: whether another follows it says which is last.
         self._kept: list[Any] = []
+        self._looks = length is None
         self._over = False
 
     def __next__(self) -> Any:
@@ -317,11 +337,11 @@ class Epoch(Iterator[Any]):
         except StopIteration:
             self._finish()
             raise
-        place = self._next
-        if self._final is not None and place > self._final:
+        position = records.Position(self._number, self._next, self._next == self._final)
+        if self._final is not None and self._next > self._final:
             raise self._wrong_length("goes on after")
-        self._next = self._cursor.batch = place + 1
-        position = records.Position(self._number, place, place == self._final)
+        self._next += 1
+        self._place.handed_out(last=position.last, looked=self._looks)
         records.hand_over(self, batch, position)
         return batch
 
@@ -352,7 +372,7 @@ class Epoch(Iterator[Any]):
             )
         if self._final is not None and self._next <= self._final:
             raise self._wrong_length("ended after")
-        self._cursor.epoch, self._cursor.batch = self._number + 1, 0
+        self._place.finished()
 
     def _wrong_length(self, what: str) -> DataError:
         assert self._final is not None

@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 from torch.utils.data import (
-    BatchSampler,
     DataLoader,
     Dataset,
     IterableDataset,
@@ -28,6 +27,7 @@ from torch.utils.data import (
 from trueloop import seed as seeds
 from trueloop.errors import DataError, UserError
 from trueloop.feed.order import Order
+from trueloop.feed.place import OwnState, Place, timed, tracked
 
 Collate = Callable[[list[Any]], Any]
 _END = object()
@@ -141,7 +141,7 @@ class _Samples(Dataset[Any]):
         epoch, indices = key
         # Here, and not where the epoch begins, because the copy that matters is the worker's.
         if epoch != self._epoch:
-            _set_epoch(self.dataset, epoch)
+            set_epoch(self.dataset, epoch)
             self._epoch = epoch
         samples = []
         for index in indices:
@@ -196,32 +196,46 @@ class _Stream(IterableDataset[Any]):
         self.seed = seed
         # Epoch and first sample, in shared memory: a worker that lives on must learn of them.
         self.where = torch.zeros(2, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
+        self.goes_on = False
+        """The data set has taken up its own state, in this process: it begins at the first sample,
+        or, where that is an epoch's, with what its state at the end of the last epoch leaves."""
 
     def __iter__(self) -> Iterator[Any]:
         # Read now, not at the first `next`: by then another epoch may have begun.
         epoch, start = self.where.tolist()
-        return self._samples(epoch, start)
+        goes_on, self.goes_on = self.goes_on, False
+        return self._samples(epoch, start, goes_on)
 
-    def _samples(self, epoch: int, start: int) -> Iterator[Any]:
-        position = 0
+    def _samples(self, epoch: int, start: int, goes_on: bool) -> Iterator[Any]:
+        position = start if goes_on else 0
         try:
-            _set_epoch(self.dataset, epoch)
-            # For what the stream draws before its first sample: the order of its files, say.
-            seeds.seed_sample(self.seed, epoch, -1)
-            samples = iter(self.dataset)
-            while True:
+            if not position:  # else it knows the epoch: telling it again may send it to the start
+                set_epoch(self.dataset, epoch)
+            samples = self._opened(epoch)
+            seeds.seed_sample(self.seed, epoch, position)
+            sample = next(samples, _END)
+            if sample is _END and goes_on and not start:
+                # That was the rest of the last epoch.
+                samples = self._opened(epoch)
                 seeds.seed_sample(self.seed, epoch, position)
                 sample = next(samples, _END)
-                if sample is _END:
-                    return
+            while sample is not _END:
                 if position >= start:
                     yield sample
                 position += 1
+                seeds.seed_sample(self.seed, epoch, position)
+                sample = next(samples, _END)
+            return
         except Exception as error:
             failure = _failure(position, epoch, error)
         # Not once but for good, so that the batch it is in is full and never dropped.
         while True:
             yield failure
+
+    def _opened(self, epoch: int) -> Iterator[Any]:
+        # For what the stream draws before its first sample: the order of its files, say.
+        seeds.seed_sample(self.seed, epoch, -1)
+        return iter(self.dataset)
 
 
 class Streamed:
@@ -234,76 +248,40 @@ class Streamed:
         self.is_stream = True
         self._dataset = dataset
         self._seed = seed
+        self._batch_size = batch_size
         self._batching = {"batch_size": batch_size, "drop_last": drop_last}
         self._fetching = fetching
+        self.own = OwnState(dataset)
+        if fetching.workers and self.own.why is None:
+            name = type(dataset).__name__
+            self.own.why = f"{name} is read in a worker, which cannot be asked for its state"
         self._loader = _Reused()
 
     def _open(self) -> tuple[DataLoader[Any], _Stream]:
         stream = _Stream(self._dataset, self._seed)
         return self._fetching.loader(stream, **self._batching), stream
 
-    def batches(self, epoch: int, start: int) -> Iterator[Any]:
-        """The batches from sample `start` on; those before are read and thrown away."""
+    def batches(self, epoch: int, start: int, place: Place) -> Iterator[Any]:
+        """The batches from position `start` on; without a state of the data set at this place,
+        those before are read and thrown away. Each is reported to `place`."""
+        if place.over:
+            place.ended(place.own)
+            return iter(())
         loader, stream = self._loader.free(self._open)
-        stream.where.copy_(torch.tensor([epoch, start]))
-        return self._loader.lend(_fetch(_started(loader), preserve=not self._fetching.workers))
-
-
-class Foreign:
-    """A source of batches: a DataLoader of the user's own, taken as it is.
-
-    Its order and randomness come from the global generators or its own, as torch made them; an
-    epoch is begun again at a later batch by replay from the generators' state at its beginning.
-    """
-
-    def __init__(self, loader: DataLoader[Any]) -> None:
-        self._loader = loader
-        self.is_stream = isinstance(loader.dataset, IterableDataset)
-        self.batches_per_epoch = len(loader) if has_len(loader) else None
-        self.samples = self._count()
-        self.beginning: dict[str, Any] | None = None
-        """The generators as the last epoch found them: `epoch`, `rng`, `own`."""
-
-    def _count(self) -> int | None:
-        """Samples per epoch, where torch's own classes choose them; who knows otherwise."""
-        dataset, chooser = self._loader.dataset, self._loader.batch_sampler
-        if isinstance(dataset, IterableDataset):
-            counted: Any = dataset
-        elif chooser is None:
-            counted = self._loader.sampler
-        elif type(chooser) is BatchSampler:
-            counted = chooser.sampler
-        else:
-            return None
-        return len(counted) if has_len(counted) else None
-
-    def batches(self, epoch: int, start: int) -> Iterator[Any]:
-        """The batches from position `start` on; those before are fetched and thrown away."""
-        parts = (self._loader.dataset, self._loader.sampler, self._loader.batch_sampler)
-        for part in {id(part): part for part in parts}.values():
-            _set_epoch(part, epoch)
-        if start and self.beginning is not None and self.beginning["epoch"] == epoch:
-            return self._replay(self.beginning, start)
-        self.beginning = {
-            "epoch": epoch,
-            "rng": seeds.rng_state(),
-            "own": [generator.get_state() for generator in self._generators()],
-        }
-        return _skip(iter(self._loader), start)
-
-    def _replay(self, beginning: dict[str, Any], start: int) -> Iterator[Any]:
-        with seeds.rng_preserved():
-            seeds.set_rng_state(beginning["rng"])
-            for generator, state in zip(self._generators(), beginning["own"], strict=True):
-                generator.set_state(state)
-            return _skip(iter(self._loader), start)
-
-    def _generators(self) -> list[torch.Generator]:
-        """The generators that the loader was given."""
-        sampler = getattr(self._loader.batch_sampler, "sampler", self._loader.sampler)
-        owners = (self._loader, sampler)
-        found = (getattr(owner, "generator", None) for owner in owners)
-        return list({id(one): one for one in found if one is not None}.values())
+        resumed, place.resumed = place.resumed, False
+        goes_on = self.own.why is None and place.own is not None and (start > 0 or resumed)
+        if goes_on:
+            with seeds.rng_preserved():
+                if start:
+                    set_epoch(self._dataset, epoch)
+                self.own.give(place.own)
+        stream.goes_on = goes_on
+        stream.where.copy_(torch.tensor([epoch, start * self._batch_size]))
+        fetched = _fetch(_started(loader), preserve=not self._fetching.workers)
+        batches = tracked(fetched, self.own, place)
+        if resumed and start and not goes_on:
+            batches = timed(batches, place, self.own)
+        return self._loader.lend(batches)
 
 
 class _Reused:
@@ -372,13 +350,8 @@ def _fetch(batches: Iterator[Any], preserve: bool) -> Iterator[Any]:
         yield batch
 
 
-def _skip(batches: Iterator[Any], count: int) -> Iterator[Any]:
-    for _ in range(count):
-        next(batches, None)
-    return batches
-
-
-def _set_epoch(dataset: Any, epoch: int) -> None:
+def set_epoch(dataset: Any, epoch: int) -> None:
+    """Tell it the epoch, if it wants to know."""
     told = getattr(dataset, "set_epoch", None)
     if callable(told):
         told(epoch)
