@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.source import check_text
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -41,7 +42,8 @@ def test_program(path: Path) -> None:
         wanted = marked(text)
         assert len(wanted) == 1, "a bad program holds one fault, marked with `# <- TLxxx`"
         assert wanted[0][0] == path.parent.name
-        assert raised(path) == wanted
+        # What only shows in numbers is found by watching alone: see runtime/.
+        assert raised(path) == (wanted if "S" in BY_CODE[path.parent.name].seen else [])
 
 
 def test_there_are_enough() -> None:

@@ -15,7 +15,7 @@ from trueloop.doctor.findings import Finding, Place, Related
 from trueloop.doctor.formats.github import as_github
 from trueloop.doctor.formats.json_object import as_json
 from trueloop.doctor.formats.sarif import as_sarif
-from trueloop.doctor.formats.text import COLOURS, as_text
+from trueloop.doctor.formats.text import COLOURS, Paint, as_text
 from trueloop.doctor.source.checking import Outcome
 from trueloop.doctor.source.files import Problem
 
@@ -143,7 +143,7 @@ def test_a_file_that_has_changed_since_is_told_without_its_lines() -> None:
 
 def test_colours_colour_and_change_nothing_else() -> None:
     made = outcome(finding("train.py", (Place("train.py", 8, 5, 8, 21), "there")))
-    told = as_text(made, COLOURS)
+    told = as_text(made, Paint(COLOURS))
     assert "\x1b[1;31mTL101 error\x1b[0m" in told
     assert re.sub(r"\x1b\[[\d;]*m", "", told) == as_text(made)
 
@@ -280,3 +280,22 @@ def test_a_fingerprint_outlives_the_lines_above_it() -> None:
     assert prints(5, 8)[0] != prints(5, 8)[1]
     Path("train.py").write_text("import torch\n\n" + TRAIN)
     assert prints(7, 4) == before
+
+
+def test_in_a_terminal_no_line_is_longer_than_it() -> None:
+    long = (
+        f"        loss = criterion({'x' * 30}(model(torch.randn(8, 4))), {'y' * 40})  # and so on"
+    )
+    Path("long.py").write_text(long + "\n")
+    path = os.path.abspath("long.py")
+    here, there = Place(path, 1, 16, 1, len(long)), Place(path, 1, 60, 1, 70)
+    made = outcome(
+        Finding(
+            "TL101", "zero-grad", "error", here, "word " * 40,
+            related=(Related(there, "a label that is too long to stand behind it"),),
+        )
+    )  # fmt: skip
+    told = as_text(made, Paint(terminal=60)).split("\n")
+    assert max(map(len, told)) <= 60
+    assert any(line.endswith("| " + " " * (54 - 43) + "a label that is too long to stand behind it")
+               for line in told)  # fmt: skip

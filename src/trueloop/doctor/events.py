@@ -151,6 +151,8 @@ class GradRead(Event):
     """`.grad` was looked at by hand: gathered, measured, or about to be edited."""
 
     target: Any = None
+    logged: bool = False
+    """In the arguments of a call that writes a log: nothing is done with it."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -188,6 +190,8 @@ class Step(Event):
     """What the source calls the optimizer here: `self.optimizer`; empty where it has no name."""
     scaler_spelled: str = ""
     """What it calls the scaler, for a step through one."""
+    conditional: bool = False
+    """It stands under an `if` of its own (live; in source `guards` and `windows` say so)."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -287,6 +291,8 @@ class Kept(Event):
     """The value that holds it now (for `sum`: the new total)."""
     what: Place = NOWHERE
     """The expression that is kept: `loss` in `total += loss`."""
+    since: int | None = None
+    """Tells the lives of a holder apart: another number once it was begun afresh."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -350,6 +356,8 @@ class StateLoaded(Event):
     strict: bool | None = True
     assign: bool | None = False
     result_used: bool = False
+    missing: tuple[str, ...] = ()
+    """Keys that the state lacked (live)."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -374,6 +382,22 @@ class Opaque(Event):
 
     things: list[Thing]
     callee: str
+
+
+@dataclass(eq=False, kw_only=True)
+class Measured(Event):
+    """Numbers that were read off the running program (live): plain Python values by name."""
+
+    what: str
+    """What was measured, as the rules that ask for it call it: `updates`, `gradients`, `inputs`."""
+    subject: Any = None
+    """The thing that it was measured on."""
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(eq=False, kw_only=True)
+class Unwatched(Event):
+    """From here to the next event the program ran on without being looked at (live)."""
 
 
 @dataclass(eq=False, kw_only=True)

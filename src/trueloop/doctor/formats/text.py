@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import textwrap
 import unicodedata
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from contextlib import suppress
+from typing import NamedTuple, TextIO
 
 from trueloop.doctor.findings import Finding, Place
 from trueloop.doctor.formats.places import Spot, spot_of
@@ -36,60 +38,82 @@ class Mark(NamedTuple):
     is_main: bool
 
 
-def as_text(outcome: Outcome, colours: Mapping[str, str] = PLAIN) -> str:
+def as_text(outcome: Outcome, paint: Paint | None = None) -> str:
     """All findings and a last line that counts them."""
-    paint = _Paint(colours)
-    told = [_finding(outcome, finding, paint) for finding in outcome.findings]
+    paint = paint or Paint()
+    told = [finding_text(outcome, finding, paint) for finding in outcome.findings]
     return "\n".join([*told, summary(outcome, paint)])
 
 
-def summary(outcome: Outcome, paint: _Paint | None = None) -> str:
+def summary(outcome: Outcome, paint: Paint | None = None) -> str:
     """How many findings of each severity there are, and in how many files."""
-    paint = paint or _Paint(PLAIN)
-    checked = _count(outcome.files, "file") + " checked"
+    paint = paint or Paint()
+    checked = counted(outcome.files, "file") + " checked"
+    unread = len({problem.path for problem in outcome.problems})
+    tail = f"; {unread} could not be checked in full" if unread else ""
+    return f"{checked}: {severities(outcome, paint)}{tail}"
+
+
+def severities(outcome: Outcome, paint: Paint) -> str:
+    """How many findings of each severity there are."""
     counts = {
         severity: sum(found.severity == severity for found in outcome.findings)
         for severity in ("error", "warning", "advice")
     }
     parts = [
-        paint(severity, str(count) + " advice" if severity == "advice" else _count(count, severity))
+        paint(severity, f"{count} advice" if severity == "advice" else counted(count, severity))
         for severity, count in counts.items()
         if count
     ]
-    unread = len({problem.path for problem in outcome.problems})
-    tail = f"; {unread} could not be checked in full" if unread else ""
-    return f"{checked}: {', '.join(parts) if parts else 'nothing found'}{tail}"
+    return ", ".join(parts) if parts else "nothing found"
 
 
-class _Paint:
-    def __init__(self, colours: Mapping[str, str]) -> None:
+class Paint:
+    """Colours, and the columns that there are: of a terminal, or None."""
+
+    def __init__(self, colours: Mapping[str, str] = PLAIN, terminal: int | None = None) -> None:
         self.colours = colours
+        self.width = min(WIDTH, terminal or WIDTH)
+        self.terminal = terminal
 
     def __call__(self, colour: str, text: str) -> str:
         start = self.colours.get(colour)
         return f"{start}{text}\x1b[0m" if start and text else text
 
 
-def _finding(outcome: Outcome, finding: Finding, paint: _Paint) -> str:
+def paint_for(stream: TextIO) -> Paint:
+    """Colours for a terminal that shows them (see no-color.org), and its width."""
+    is_terminal, terminal = stream.isatty(), None
+    if is_terminal:
+        with suppress(OSError, ValueError):  # of what calls itself a terminal and is none
+            terminal = max(40, os.get_terminal_size(stream.fileno()).columns)
+    shows = is_terminal and os.environ.get("TERM") != "dumb"
+    coloured = not os.environ.get("NO_COLOR") and (shows or os.environ.get("FORCE_COLOR"))
+    return Paint(COLOURS if coloured else PLAIN, terminal)
+
+
+def finding_text(outcome: Outcome, finding: Finding, paint: Paint) -> str:
+    """One finding and its lines of code, with an empty line behind it."""
     spot = spot_of(outcome, finding.place)
     head = (
         f"{paint('place', printable(str(spot)))}  "
         f"{paint(finding.severity, f'{finding.code} {finding.severity}')}  {finding.name}"
+        f"{f'  (seen {finding.count:,} times)' if finding.count > 1 else ''}"
     )
-    lines = [head, *_wrapped(finding.message)]
+    lines = [head, *_wrapped(finding.message, paint)]
     marks = [Mark(spot, finding.place, "", True)]
     marks += [Mark(spot_of(outcome, at), at, label, False) for at, label in finding.related]
     lines += _snippet(outcome, marks, finding, paint)
     if finding.fix:
-        lines += [paint("fix", line) for line in _wrapped(f"fix: {finding.fix}")]
+        lines += [paint("fix", line) for line in _wrapped(f"fix: {finding.fix}", paint)]
     lines.append(paint("dim", f"  trueloop explain {finding.code}"))
     return "\n".join(lines) + "\n"
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrapped(text: str, paint: Paint) -> list[str]:
     return textwrap.wrap(
         printable(text),
-        WIDTH,
+        paint.width,
         initial_indent="  ",
         subsequent_indent="  ",
         break_long_words=False,
@@ -97,7 +121,7 @@ def _wrapped(text: str) -> list[str]:
     )
 
 
-def _snippet(outcome: Outcome, marks: list[Mark], finding: Finding, paint: _Paint) -> Iterator[str]:
+def _snippet(outcome: Outcome, marks: list[Mark], finding: Finding, paint: Paint) -> Iterator[str]:
     """The lines that the marks are on, in their order, those of other files below their names."""
     width = max(len(str(mark.spot.line)) for mark in marks)
     here = finding.place.path
@@ -120,7 +144,7 @@ def _snippet(outcome: Outcome, marks: list[Mark], finding: Finding, paint: _Pain
 
 
 def _marked_line(
-    outcome: Outcome, marks: list[Mark], width: int, finding: Finding, paint: _Paint
+    outcome: Outcome, marks: list[Mark], width: int, finding: Finding, paint: Paint
 ) -> Iterator[str]:
     """A line of code with what is to be seen in it underlined."""
     place = marks[0].place
@@ -128,26 +152,35 @@ def _marked_line(
     if not 0 < place.line <= len(lines):
         return  # it was changed, or removed, after it was checked
     code = lines[place.line - 1]
-    start, code = _cut(code, place.column - 1)
+    room = None if paint.terminal is None else paint.terminal - width - 5
+    whole = len(code)
+    start, code = _cut(code, place.column - 1, room)
+    end = len(code) - (len(code) < whole)
     gutter = paint("dim", f"  {marks[0].spot.line:>{width}} |")
     yield f"{gutter} {printable(code)}".rstrip()
     for mark in marks:
-        first = min(max(0, mark.place.column - 1 - start), len(code))
+        first = min(max(0, mark.place.column - 1 - start), end)
         is_one_line = mark.place.end_line == mark.place.line
         last = mark.place.end_column - 1 - start if is_one_line else len(code.rstrip())
         last = min(max(last, first + 1), max(len(code), first + 1))
         underline = ("^" if mark.is_main else "-") * max(1, columns(code[first:last]))
         colour = finding.severity if mark.is_main else "related"
-        text = paint(colour, " ".join(filter(None, (underline, mark.label))))
-        yield f"{paint('dim', f'  {chr(32) * width} |')} {_blank(code[:first])}{text}"
+        margin, before = paint("dim", f"  {chr(32) * width} |"), _blank(code[:first])
+        text = " ".join(filter(None, (underline, mark.label)))
+        if mark.label and room is not None and columns(before + text) > room:
+            yield f"{margin} {before}{paint(colour, underline)}"
+            before, text = " " * min(len(before), max(0, room - columns(mark.label))), mark.label
+        yield f"{margin} {before}{paint(colour, text)}"
 
 
-def _cut(code: str, column: int) -> tuple[int, str]:
-    """(characters left out, the code around `column`): lines of generated code are long."""
-    if len(code) <= 2 * WIDTH:
+def _cut(code: str, column: int, room: int | None) -> tuple[int, str]:
+    """(characters left out, the code around `column`): a terminal's lines have an end, and lines of
+    generated code are long."""
+    if columns(code) <= (2 * WIDTH if room is None else room):
         return 0, code
-    start = max(0, min(column - WIDTH // 4, len(code) - WIDTH))
-    return start, code[start : start + WIDTH]
+    size = WIDTH if room is None else room
+    start = max(0, min(column - size // 4, len(code) - size))
+    return start, code[start : start + size]
 
 
 def _blank(text: str) -> str:
@@ -174,5 +207,6 @@ def printable(text: str) -> str:
     )
 
 
-def _count(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """`1 file`, `1,204 files`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Loss
+import re
+from typing import Any
+
+from trueloop.doctor.events import Loss, Measured
 from trueloop.doctor.findings import Place
-from trueloop.doctor.things import Activation, Tensor
+from trueloop.doctor.things import Activation, Model, Tensor
 
 PROBABILITIES = {"softmax": "a softmax", "sigmoid": "a sigmoid"}
 NO_LOGARITHMS = {
@@ -15,16 +18,23 @@ NO_LOGARITHMS = {
 """Kind of activation -> what it gives, where that is certainly no log-probability."""
 
 
+_WHERE_IT_RUNS = re.compile(r"is_cuda|n_?gpus?\b|num_gpus|device_count|data_parallel", re.I)
+"""Conditions that say on how many devices a model runs, and nothing of what it computes."""
+
+
 def activation_of(event: Loss, value: object) -> Activation | None:
     """What an argument of a loss came out of; None where that is not known, or where it depends on
     a condition that the loss does not depend on."""
     found = value.activation if isinstance(value, Tensor) else None
-    return found if found is not None and found.guards <= event.guards else None
+    if found is None:
+        return None
+    asked = {guard for guard in found.guards if not _WHERE_IT_RUNS.search(guard)}
+    return found if asked <= event.guards else None
 
 
 def is_computed(value: object) -> bool:
     """An argument of a loss that came out of arithmetic of which nothing more is known."""
-    return isinstance(value, Tensor) and value.activation is None
+    return isinstance(value, Tensor) and value.activation is None and not value.facts.get("hidden")
 
 
 class Sources:
@@ -32,8 +42,38 @@ class Sources:
     fault, however many losses its output meets."""
 
     def __init__(self) -> None:
-        self._losses: dict[Place, Place] = {}
+        self._losses: dict[object, Place] = {}
 
-    def is_new(self, activation: Activation, loss: Place) -> bool:
-        """This is the first loss that is fed from there."""
-        return self._losses.setdefault(activation.place, loss) == loss
+    def is_new(self, activation: Activation, loss: Place, models: frozenset[Model]) -> bool:
+        """This is the first loss that is fed from there: from a line, or, where the line is not
+        known, from these models."""
+        source = activation.place if activation.place.line else models
+        return self._losses.setdefault(source, loss) == loss
+
+
+class Between:
+    """Inputs of losses whose making was not seen: what their values say over several batches."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Place, list[dict[str, Any]]] = {}
+        self._outside: set[Place] = set()
+
+    def of(self, event: Measured) -> int:
+        """How many batches lay in [0, 1]; 0 once one did not."""
+        values = event.values
+        if values["low"] < 0 or values["high"] > 1 or values["low"] != values["low"]:
+            self._outside.add(event.place)
+        if event.place in self._outside:
+            return 0
+        self._seen.setdefault(event.place, []).append(values)
+        return len(self._seen[event.place])
+
+    def sums_to_one(self, place: Place) -> bool:
+        return all(each["sums to one"] for each in self._seen[place])
+
+    def fill_the_unit(self, place: Place) -> bool:
+        """Many values, near 0 as well as near 1: logits would have gone beyond."""
+        seen = self._seen[place]
+        low, high = min(each["low"] for each in seen), max(each["high"] for each in seen)
+        many = sum(each["count"] for each in seen) >= 200
+        return bool(many and low < 0.1 and high > 0.9)

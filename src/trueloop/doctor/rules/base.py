@@ -58,7 +58,7 @@ class Rule:
                 place=place,
                 message=message,
                 fix=fix,
-                related=tuple(Related(*each) for each in related),
+                related=tuple(Related(*each) for each in related if each[0].line),
                 remedies=tuple(remedies),
             )
         )
@@ -72,14 +72,17 @@ class Bench:
         self._handlers: dict[type[Event], tuple[Handler, ...]] = {}
 
     def see(self, event: Event) -> None:
-        kind = type(event)
+        for handler in self.handlers_of(type(event)):
+            handler(event)
+
+    def handlers_of(self, kind: type[Event]) -> tuple[Handler, ...]:
+        """What the rules do about events of a kind."""
         handlers = self._handlers.get(kind)
         if handlers is None:
             method = f"on_{_snake(kind.__name__)}"
             found = (getattr(rule, method, None) for rule in self.rules)
             handlers = self._handlers[kind] = tuple(each for each in found if each is not None)
-        for handler in handlers:
-            handler(event)
+        return handlers
 
     def findings(self) -> list[Finding]:
         return [finding for rule in self.rules for finding in rule.findings]

@@ -43,14 +43,20 @@ ENTRIES = (
     Entry("TL206", "functional-dropout-always-on", "error", "SL"),
     # Parameters and the optimizer
     Entry("TL301", "optimizer-holds-stale-parameters", "error", "SL"),
+    Entry("TL302", "parameters-not-optimized", "error", "L"),
     Entry("TL303", "modules-in-plain-container", "error", "SL"),
+    Entry("TL304", "parameter-never-gets-gradient", "warning", "L"),
     Entry("TL305", "optimizer-rebuilt-in-loop", "error", "SL"),
+    Entry("TL306", "parameter-not-updating", "warning", "L"),
     Entry("TL307", "parameter-not-leaf", "error", "S"),
     # Loss and targets
     Entry("TL401", "softmax-before-cross-entropy", "error", "SL"),
     Entry("TL402", "sigmoid-before-bce-with-logits", "error", "SL"),
     Entry("TL403", "nll-on-wrong-input", "error", "SL"),
+    Entry("TL404", "loss-broadcasts", "error", "L"),
     Entry("TL405", "kl-div-misused", "warning", "SL"),
+    Entry("TL406", "initial-loss-off", "warning", "L"),
+    Entry("TL407", "constant-predictions", "warning", "L"),
     Entry("TL408", "softmax-over-batch", "warning", "SL"),
     # Precision, accumulation, clipping
     Entry("TL501", "clips-scaled-gradients", "error", "SL"),
@@ -59,6 +65,7 @@ ENTRIES = (
     Entry("TL504", "fp16-without-scaler", "warning", "SL"),
     Entry("TL505", "accumulation-not-averaged", "warning", "SL"),
     Entry("TL506", "accumulation-tail-lost", "warning", "SL"),
+    Entry("TL507", "trains-in-half", "warning", "L"),
     Entry("TL508", "zero-grad-inside-accumulation", "error", "SL"),
     Entry("TL509", "autocast-around-backward", "warning", "SL"),
     # Schedules
@@ -75,8 +82,12 @@ ENTRIES = (
     Entry("TL702", "augmentation-repeats-every-epoch", "warning", "SL"),
     Entry("TL703", "train-data-not-shuffled", "warning", "SL"),
     Entry("TL704", "sampler-epoch-not-set", "error", "SL"),
+    Entry("TL705", "train-val-overlap", "error", "L"),
     Entry("TL706", "preprocessing-sees-validation", "error", "S"),
-    Entry("TL709", "mean-of-batch-means", "warning", "SL"),
+    Entry("TL707", "inputs-not-normalised", "warning", "L"),
+    Entry("TL708", "non-finite-input", "error", "L"),
+    Entry("TL709", "mean-of-batch-means", "warning", "S"),
+    Entry("TL710", "target-leaks", "error", "L"),
     Entry("TL711", "selects-on-test-data", "warning", "S"),
     Entry("TL712", "reseeds-in-loop", "warning", "SL"),
     Entry("TL713", "validation-augmented", "warning", "SL"),
@@ -93,5 +104,7 @@ ENTRIES = (
     Entry("TL902", "every-rank-writes", "warning", "SL"),
     Entry("TL903", "ranks-read-same-data", "error", "SL"),
     Entry("TL905", "moved-after-wrapping", "error", "SL"),
+    # Health
+    Entry("TH101", "non-finite-loss", "error", "L"),
 )
 BY_CODE = {entry.code: entry for entry in ENTRIES}

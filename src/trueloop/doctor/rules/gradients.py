@@ -19,6 +19,7 @@ from trueloop.doctor.events import (
     GradEdited,
     Opaque,
     Step,
+    Unwatched,
     ZeroGrad,
 )
 from trueloop.doctor.rules.base import Rule
@@ -40,6 +41,7 @@ _MEDDLES = re.compile(
 )
 _TOUCHES = re.compile(r"grad|zero|backward|clear|step|(?-i:Opt(im(izer)?)?(Wrapper)?$)", re.I)
 """The last: `ScheduledOptim(optimizer)`, `NoamOpt(...)` are optimizers themselves."""
+_PARAMETERS = re.compile(r"[\w.]+\.parameters\(\)")
 _LEAVES_ALONE = re.compile(
     r"sched|warm_?up|(^|[._])lr([._]|$)|learning_rate|save|load|checkpoint|ckpt|resume|restore|log"
     r"|print|writer|summary|watch|count|num_|plot|info|ema|average|eval|valid|test|metric|device"
@@ -89,6 +91,9 @@ class StepRule(Rule):
     on_clip = on_unscale = on_scaler_update = on_grad_edited = on_manual_update = _write
     on_opaque = _write
 
+    def on_unwatched(self, event: Unwatched) -> None:
+        self.log.clear()
+
     # ------------------------------------------------------------------ looking back
 
     def window(self, optimizer: Optimizer) -> list[Event]:
@@ -106,6 +111,29 @@ class StepRule(Rule):
                 return event
         return None
 
+    def every(self, step: Step) -> int | None:
+        """The optimizer has stepped once in so many turns of its loop, twice in a row, or once from
+        the loop's first turn on; None where it steps in each turn. Only of a program that runs: in
+        source a window is written."""
+        turn = micro(step)
+        if turn is None or turn.loop.simulated:
+            return None
+        before = [
+            micro(event)
+            for event in self.log[: -FAR - 1 : -1]
+            if isinstance(event, Step)
+            and event.optimizer is step.optimizer
+            and event.place == step.place
+        ][:2]
+        last = before[0] if before else None
+        if last is None or last.loop is not turn.loop or turn.index - last.index < 2:
+            return None
+        size = turn.index - last.index
+        first = before[1] if len(before) > 1 else None
+        if first is not None and first.loop is turn.loop:
+            return size if last.index - first.index == size else None
+        return size if last.index == size - 1 else None
+
     # ------------------------------------------------------------------ whose gradients
 
     def alone(self, optimizer: Optimizer) -> bool:
@@ -119,7 +147,7 @@ class StepRule(Rule):
 
     def clears(self, event: ZeroGrad, optimizer: Optimizer) -> bool:
         """All gradients of the optimizer are certainly cleared."""
-        return not event.by_hand and clears(event, optimizer) is True
+        return is_whole(event) and clears(event, optimizer) is True
 
     def erases(self, event: ZeroGrad, backward: Backward, optimizer: Optimizer) -> bool:
         """What the backward left for the optimizer is certainly cleared."""
@@ -128,7 +156,7 @@ class StepRule(Rule):
         models = backward.loss.models if backward.loss is not None else frozenset()
         target = event.target
         return (
-            not event.by_hand
+            is_whole(event)
             and isinstance(target, Model)
             and bool(models)
             and all(target.covers(each) for each in models)
@@ -199,6 +227,21 @@ def clears(event: ZeroGrad, optimizer: Optimizer) -> bool | None:
                 return True
             return None if holds(optimizer, target) else False
     return None
+
+
+def is_whole(event: ZeroGrad) -> bool:
+    """It leaves nothing out: by hand it is the whole body of a loop over `model.parameters()`."""
+    if not event.by_hand:
+        return True
+    loop = event.turns[-1].loop if event.turns else None
+    return (
+        loop is not None
+        and not event.guards
+        and isinstance(event.target, Model)
+        and event.place.function == loop.place.function
+        and loop.facts.get("lines") == 1
+        and _PARAMETERS.fullmatch(str(loop.facts.get("over", ""))) is not None
+    )
 
 
 def clips(event: Clip, optimizer: Optimizer) -> bool | None:

@@ -40,12 +40,13 @@ for inputs, targets in loader:
 
 ## How it is detected
 
-At the end of a whole run: an optimizer was made for a model, a `backward` feeds it in every turn
-of a loop, and neither it nor another optimizer of the same parameters stepped after any. Of a
-function that is given its optimizer, it must also clear that optimizer's gradients in the loop,
-so that they are lost. Silent: gradients that are read or changed by hand (Fisher information,
-attacks, manual updates), hooks that step within `backward`, optimizers handed to code that cannot
-be read, programs without an optimizer, and a step in a branch that only some runs take.
+At the end of a whole run: an optimizer was made for a model, a `backward` feeds it in every turn of
+a loop, and neither it nor another optimizer of the same parameters stepped after any. Of a function
+that is given its optimizer, it must also clear that optimizer's gradients in the loop, so that they
+are lost. Silent: gradients that are read or changed by hand (Fisher information, attacks, manual
+updates; not what only goes into a log), hooks that step within `backward`, optimizers handed to
+code that cannot be read, programs without an optimizer, and a step in a branch that only some runs
+take.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ class BackwardNeverStepped(StepRule):
             self._made.append(event.thing)
 
     def on_grad_read(self, event: GradRead) -> None:
-        self._write(event)
+        if not event.logged:
+            self._write(event)
 
     def on_step(self, event: Step) -> None:
         fed = list(backwards(self.window(event.optimizer)))

@@ -44,14 +44,15 @@ for epoch in range(epochs):
 
 ## How it is detected
 
-A call of `eval()` must be followed by a forward that no gradient is taken of, and that by a
-forward in eval mode whose loss goes through `backward` and a `step` of an optimizer that holds the
-model; the same layers must have been trained in train mode before, or the `eval()` must stand in
-the validation's own function. An `eval()` that takes back a `train()` of the same function before
-any batch is seen is a fault as well. Layers that are put into eval mode by the training itself (a
-frozen backbone, batch norm held still), a model that is fine-tuned in eval mode from the start,
-and models that have no layer which knows the difference are silent. A model whose inside is not
-known counts as one that has such layers.
+A call of `eval()` must be followed by a forward that no gradient is taken of, and that by a forward
+in eval mode whose loss goes through `backward` and a `step` of an optimizer that holds the model;
+the same layers must have been trained in train mode before, or the `eval()` must stand in the
+validation's own function. An `eval()` that takes back a `train()` of the same function before any
+batch is seen is a fault as well, and so is one that stands behind the forward in the loop over the
+training batches, so that the first batch alone is trained in train mode. Layers that are put into
+eval mode by the training itself (a frozen backbone, batch norm held still), a model that is
+fine-tuned in eval mode from the start, and models that have no layer which knows the difference are
+silent. A model whose inside is not known counts as one that has such layers.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ from trueloop.doctor.events import (
     ModeSet,
     Opaque,
     Step,
+    Unwatched,
     ZeroGrad,
 )
 from trueloop.doctor.findings import Insert, Place, Remedy
@@ -78,7 +80,7 @@ from trueloop.doctor.rules.passes import (
     pass_of,
     takes_back,
 )
-from trueloop.doctor.things import Model, Optimizer
+from trueloop.doctor.things import Model, Optimizer, Turn
 
 
 @dataclass(eq=False)
@@ -91,6 +93,8 @@ class Sleep:
     """It was trained so at once: that is what the code wants."""
     undone: ModeSet | None = None
     """The `train()` just before, which this `eval()` takes back before any batch is seen."""
+    within: Turn | None = None
+    """It was trained in train mode in this turn, before the `eval()` came in the same turn."""
 
 
 class TrainsInEvalMode(Rule):
@@ -101,7 +105,8 @@ class TrainsInEvalMode(Rule):
         self.forwards = Forwards()
         self.asleep: dict[Model, Sleep] = {}
         self.sleeps: dict[int, dict[Model, Sleep]] = {}
-        self.trained: set[Model] = set()
+        self.trained: dict[Model, Turn | None] = {}
+        """In train mode, and in which turn last."""
         self.fresh: set[int] = set()
         self.woken: set[Model] = set()
         self.told: set[Place] = set()
@@ -113,7 +118,9 @@ class TrainsInEvalMode(Rule):
         self.last = event
         for member in event.model.family():
             if event.training is False:
-                self.asleep.setdefault(member, Sleep(event, undone=undone))
+                same = event.turn is not None and self.trained.get(member) == event.turn
+                within = event.turn if same else None
+                self.asleep.setdefault(member, Sleep(event, undone=undone, within=within))
             elif self.asleep.pop(member, None) is not None and event.guards:
                 self.woken.add(member)
 
@@ -122,7 +129,12 @@ class TrainsInEvalMode(Rule):
         for thing in event.things:
             for member in thing.family() if isinstance(thing, Model) else ():
                 if member in self.asleep:
-                    self.asleep[member].undone = None
+                    self.asleep[member].undone = self.asleep[member].within = None
+
+    def on_unwatched(self, event: Unwatched) -> None:
+        self.last = None
+        self.asleep.clear()
+        self.fresh.clear()
 
     def on_forward(self, event: Forward) -> None:
         self.last = None
@@ -178,19 +190,23 @@ class TrainsInEvalMode(Rule):
             if sleep.undone is not None and sleep.cause.model.covers(forward.model):
                 self._tell_undone(forward, sleep, sleep.undone)
                 return
+            if _from_the_second_on(sleep, forward):
+                self._tell_from_the_second_on(forward, sleep)
+                return
             evaluation = self._evaluation(sleep, forward)
             if evaluation is None:
                 sleep.wanted = True
             elif not sleep.wanted and self._is_fault(member, sleep, evaluation, forward):
                 self._tell(forward, sleep, evaluation)
                 return
-        self.trained.update(member for member in family if member not in sleeps)
+        awake = (member for member in family if member not in sleeps)
+        self.trained.update(dict.fromkeys(awake, forward.turn))
 
     def _evaluation(self, sleep: Sleep, forward: Forward) -> Forward | None:
         """A forward of the same stretch that nothing is learnt from, in another turn."""
         before = (serial for serial in sleep.forwards if serial < forward.serial)
         for each in self.forwards.unused(before):
-            if each.turn is None or each.turn != forward.turn:
+            if each.turn is None or pass_of(each) != forward.turn:
                 return each
         return None
 
@@ -230,6 +246,20 @@ class TrainsInEvalMode(Rule):
             related=[(sleep.cause.place, "eval mode is turned on here, too early")],
         )
 
+    def _tell_from_the_second_on(self, forward: Forward, sleep: Sleep) -> None:
+        if sleep.cause.place in self.told:
+            return
+        self.told.add(sleep.cause.place)
+        name = called(forward)
+        self.report(
+            forward.place,
+            f"`{name}` trains in eval mode from the second batch on: the `eval()` at line"
+            f" {sleep.cause.place.line} stands in the loop over the training batches, so dropout is"
+            " off and batch norm does not learn its statistics.",
+            fix=f"Call `{name}.eval()` behind the training loop, before the validation.",
+            related=[(sleep.cause.place, "eval mode is turned on here, after the first batch")],
+        )
+
     def _remedy(self, forward: Forward, sleep: Sleep) -> list[Remedy]:
         """`model.train()` before the loop, where the whole model sleeps for that one cause."""
         turn, name = forward.turn, forward.spelled
@@ -242,3 +272,17 @@ class TrainsInEvalMode(Rule):
         if not here or not one or name.partition(".")[0] in loop.variables:
             return []
         return [Insert(f"{name}.train()", loop.place, "before")]
+
+
+def _from_the_second_on(sleep: Sleep, forward: Forward) -> bool:
+    """The first batch of a loop trained in train mode, and nothing but that loop's own `eval()`
+    decides that the others do not."""
+    before, turn = sleep.within, forward.turn
+    return (
+        before is not None
+        and turn is not None
+        and before.loop is turn.loop
+        and sleep.cause.guards <= forward.guards
+        and sleep.cause.windows == forward.windows
+        and sleep.cause.model.covers(forward.model)
+    )

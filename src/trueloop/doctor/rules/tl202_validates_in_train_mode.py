@@ -47,13 +47,14 @@ and `model.train()` where the next training epoch begins.
 
 ## How it is detected
 
-A loop over batches must call a model in train mode, take no gradient and make no step in any of
-its turns, and use the outputs. The loader, the loop or the function must be named for validation,
-or the loop must compute a loss under `no_grad`. The same model must be trained in the same
-program, and must have a layer that knows the difference; where its inside is not known, the
-program must call `train()` or `eval()` on it somewhere. An explicit `train()` for the pass
-(Monte-Carlo dropout, batch-norm statistics; but not one that takes back an `eval()` just before
-it), several forwards of one batch, and passes that compute nothing are silent.
+A loop over batches must call a model in train mode, take no gradient and make no step in any of its
+turns, and use the outputs. The loader, the loop or the function must be named for validation, or
+the loop must compute a loss under `no_grad`. The same model must be trained in the same program,
+and must have a layer that knows the difference; where its inside is not known, the program must
+call `train()` or `eval()` on it somewhere. An explicit `train()` for the pass (Monte-Carlo dropout,
+batch-norm statistics; but not one that takes back an `eval()` just before it, nor one behind the
+forward, after which the pass goes on in train mode), several forwards of one batch, and passes that
+compute nothing are silent.
 """
 
 from __future__ import annotations
@@ -104,6 +105,8 @@ class ValidatesInTrainMode(Rule):
         """Models that were put into train mode explicitly since they were last trained."""
         self.repeated: set[Loop] = set()
         self.calls: set[tuple[Turn, tuple[object, ...]]] = set()
+        self.asleep: dict[tuple[object, ...], Turn] = {}
+        """The turn in which a call last ran in eval mode."""
 
     def on_mode_set(self, event: ModeSet) -> None:
         contradicts = takes_back(event, self.last)
@@ -123,17 +126,21 @@ class ValidatesInTrainMode(Rule):
         turn = pass_of(event)
         if turn is None:
             return
-        call = turn, (*event.place[:3], event.model, len(event.stack))
-        if call in self.calls or event.turns[-1] is not turn:
+        call = (*event.place[:3], event.model, len(event.stack))
+        if (turn, call) in self.calls or event.turns[-1] is not turn:
             self.repeated.add(turn.loop)
-        self.calls.add(call)
+        self.calls.add((turn, call))
         if event.training is False and any(
             each.guards for each in self.switched[-1:] if each.model.kin(event.model)
         ):
             # Eval mode is an option here, which other runs leave out.
             self.refute(event.place)
-        if event.training is True and self._is_awake(event.model):
-            self.candidates.append(event)
+        if event.training is False:
+            self.asleep[call] = turn
+        elif event.training is True:
+            before = self.asleep.get(call)
+            if self._is_awake(event.model) or self._woke_within(event, before, turn):
+                self.candidates.append(event)
 
     def _is_awake(self, model: Model) -> bool:
         """A layer that knows the difference is in train mode, and not because it was just asked."""
@@ -142,6 +149,20 @@ class ValidatesInTrainMode(Rule):
             return False
         known = [member for member in family if may_switch(member)]
         return not known or any(member.training is True for member in known)
+
+    def _woke_within(self, event: Forward, before: Turn | None, turn: Turn) -> bool:
+        """The loop's first batches ran in eval mode, until its own `train()` behind the forward."""
+        last = next((each for each in self.switched[::-1] if each.model.covers(event.model)), None)
+        return (
+            before is not None
+            and before.loop is turn.loop
+            and before != turn
+            and last is not None
+            and last.training is True
+            and last.turns[-1:] == (before,)
+            and last.guards <= event.guards
+            and last.windows == event.windows
+        )
 
     def on_loss(self, event: Loss) -> None:
         self.losses.update(event.turns)
@@ -166,7 +187,8 @@ class ValidatesInTrainMode(Rule):
         told: set[Loop] = set()
         for forward in self.candidates:
             turn = pass_of(forward)
-            assert turn is not None
+            if turn is None:  # of a loop that turned out to be one over epochs
+                continue
             if turn.loop in told or turn.loop in self.learning or turn.loop in self.repeated:
                 continue
             if forward.serial in self.forwards.used:

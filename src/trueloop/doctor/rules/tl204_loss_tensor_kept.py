@@ -43,13 +43,16 @@ for inputs, targets in loader:
 
 In two turns of a loop over batches at least, a tensor with a graph must go into a sum, a list or
 a table that is older than the turn, and the backward of that turn must have gone through the same
-forward: what it keeps is of no more use. A sum or list that a later backward goes through (losses
-of one update, policy gradients, truncated back-propagation, outer losses of meta-learning), a
-variable that each turn overwrites, and anything detached or turned into a number are silent.
+forward: what it keeps is of no more use. An update must lie between the two turns. A sum or list
+that a later backward goes through (losses of one update, policy gradients, truncated
+back-propagation, outer losses of meta-learning), one that is begun afresh with each update of an
+accumulation, a variable that each turn overwrites, and anything detached or turned into a number
+are silent.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field
 
@@ -59,17 +62,19 @@ from trueloop.doctor.events import (
     Forward,
     Kept,
     ManualUpdate,
+    Measured,
     Step,
 )
 from trueloop.doctor.findings import Place, Remedy, Replace
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.things import Loop, Tensor, Turn
+from trueloop.doctor.things import Tensor, Turn
 
 _WORTH = re.compile(
     r"loss|err|cost|nll|kl|[mb]?ce$|mse|elbo|entropy|penalty|objective|logit|pred|out|recon|feat|emb"
     r"|hidden|score",
     re.I,
 )
+_FIX = "Keep the number (`.item()`) or cut the tensor off (`.detach()`)."
 
 
 @dataclass(eq=False)
@@ -88,8 +93,8 @@ class LossTensorKept(Rule):
         super().__init__()
         self.kept: list[Kept] = []
         self.backwards: list[Backward] = []
-        self.steps: set[Loop] = set()
-        """Loops that hold updates: a loop over the micro-batches of one update ends soon."""
+        self.steps: list[int] = []
+        """Updates inside of loops: a loop over the micro-batches of one update ends soon."""
         self.turns: dict[int, Turn | None] = {}
         """Of each forward, the turn that it was made in."""
 
@@ -102,14 +107,23 @@ class LossTensorKept(Rule):
 
     def on_step(self, event: Step) -> None:
         if event.turn is not None:
-            self.steps.add(event.turn.loop)
+            self.steps.append(event.serial)
 
     def on_manual_update(self, event: ManualUpdate) -> None:
         if event.turn is not None:
-            self.steps.add(event.turn.loop)
+            self.steps.append(event.serial)
 
     def on_backward(self, event: Backward) -> None:
         self.backwards.append(event)
+
+    def on_measured(self, event: Measured) -> None:
+        """Graphs of several updates in a row live on, and what holds them grows."""
+        if event.what == "kept":
+            self.report(
+                event.values["place"],
+                _message(event.values["holder"], event.values["how"]),
+                fix=_FIX,
+            )
 
     def on_ended(self, event: Ended) -> None:
         holders: dict[tuple[object, ...], Holder] = {}
@@ -118,12 +132,11 @@ class LossTensorKept(Rule):
             holder = holders.setdefault(key, Holder())
             holder.kept.append(kept)
             own = self._own_backward(kept)
-            if own is not None and kept.turn is not None and kept.turn.loop in self.steps:
+            if own is not None:
                 holder.done.append((kept, own))
         for holder in holders.values():
-            turns = {kept.turn for kept, _ in holder.done}
             if not self._is_used(holder):
-                if len(turns) > 1:
+                if self._outlives_an_update([kept for kept, _ in holder.done]):
                     self._tell(*holder.done[0])
             elif not holder.done:
                 # What one option keeps to send it back later, another sends back at once.
@@ -135,6 +148,15 @@ class LossTensorKept(Rule):
             if event.turn == kept.turn and _same_graph(event.loss, kept.tensor):
                 return event
         return None
+
+    def _outlives_an_update(self, kept: list[Kept]) -> bool:
+        """What one turn added is still there when another adds to it, an update later."""
+        for earlier, later in itertools.pairwise(kept):
+            if earlier.turn == later.turn or earlier.since != later.since:
+                continue
+            if any(earlier.serial < step < later.serial for step in self.steps):
+                return True
+        return False
 
     def _is_used(self, holder: Holder) -> bool:
         """A backward of another turn goes through what was kept."""
@@ -157,15 +179,21 @@ class LossTensorKept(Rule):
         turn = kept.turn
         assert turn is not None
         direct = place is kept.place
-        how = {"sum": "adds up", "append": "collects", "store": "keeps"}[kept.how]
         self.report(
             place,
-            f"`{kept.holder}` {how} tensors with their graphs, batch after batch: `backward` is"
-            " done with them, and memory grows with every iteration.",
-            fix="Keep the number (`.item()`) or cut the tensor off (`.detach()`).",
+            _message(kept.holder, kept.how),
+            fix=_FIX,
             related=[] if direct else [(kept.place, "it is kept here")],
             remedies=_remedy(kept) if direct else [],
         )
+
+
+def _message(holder: str, how: str) -> str:
+    does = {"sum": "adds up", "append": "collects", "store": "keeps"}[how]
+    return (
+        f"`{holder}` {does} tensors with their graphs, batch after batch: `backward` is done with"
+        " them, and memory grows with every iteration."
+    )
 
 
 def _same_graph(loss: Tensor | None, tensor: Tensor) -> bool:

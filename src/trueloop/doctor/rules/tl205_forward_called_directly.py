@@ -35,11 +35,11 @@ outputs = model(inputs)
 ## How it is detected
 
 The call must be written `<something>.forward(...)`, and the something must certainly be a module:
-it was seen being made, or its mode, parameters or device were set as a module's and it is
-trained. The call must not stand in a method of a module: `super().forward(x)`,
-`self.encoder.forward(x)` and the like are silent. So are hooks (which must not call themselves),
-objects with a `forward` that are no modules, and functions that keep and call an old `forward`
-which they replace.
+it was seen being made, its mode was set by `train()` or `eval()`, or its parameters or device were
+set as a module's and it is trained. The call must not stand in a method of a module:
+`super().forward(x)`, `self.encoder.forward(x)` and the like are silent. So are a `forward` of any
+other class that passes its call on, hooks (which must not call themselves), objects with a
+`forward` that are no modules, and functions that keep and call an old `forward` which they replace.
 """
 
 from __future__ import annotations
@@ -68,9 +68,11 @@ class ForwardCalledDirectly(Rule):
         self.calls: list[Forward] = []
         self.forwards = Forwards()
         self.trained: set[Model] = set()
+        self.switched: set[Model] = set()
+        """Put into a mode: nothing but a module has one."""
 
     def on_mode_set(self, event: ModeSet) -> None:
-        self.modules.add(event.model)
+        self.switched.add(event.model)
 
     def on_moved(self, event: Moved) -> None:
         self.modules.add(event.model)
@@ -81,7 +83,8 @@ class ForwardCalledDirectly(Rule):
 
     def on_forward(self, event: Forward) -> None:
         self.forwards.add(event)
-        if event.direct and "hook" not in event.place.function:
+        within = event.place.function
+        if event.direct and "hook" not in within and not within.endswith(".forward"):
             self.calls.append(event)
 
     def on_backward(self, event: Backward) -> None:
@@ -91,7 +94,7 @@ class ForwardCalledDirectly(Rule):
     def on_ended(self, event: Ended) -> None:
         for call in self.calls:
             used = call.model in self.modules and call.model in self.trained
-            if call.model.known or used:
+            if call.model.known or used or call.model in self.switched:
                 self._tell(call)
 
     def _tell(self, call: Forward) -> None:

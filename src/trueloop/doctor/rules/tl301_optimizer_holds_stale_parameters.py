@@ -59,6 +59,7 @@ from trueloop.doctor.events import (
     Forward,
     Made,
     ManualUpdate,
+    Measured,
     Replaced,
     StateLoaded,
     Step,
@@ -195,6 +196,29 @@ class OptimizerHoldsStaleParameters(Rule):
             " the new ones never change.",
             fix=f"Make {shown} after this line.",
             related=[(made, "the optimizer takes the old parameters here")],
+        )
+
+    # -------------------------------------------------------------------------- as it runs
+
+    def on_measured(self, event: Measured) -> None:
+        """Parameters get gradients, and the optimizer holds others that nobody has any more."""
+        values = event.values
+        if event.what != "strays" or values["kind"] not in ("stale", "rebuilt", "taken"):
+            return
+        if values["kind"] == "taken":
+            self.refute(values["place"])
+            return
+        model, _, _ = values["parameter"].partition(".")
+        if values["kind"] == "rebuilt":
+            what = f"`{model}` is made anew" if values["named"] else "the model is made anew"
+        else:
+            what = f"`{values['parameter']}` is replaced"
+        optimizer = event.subject
+        self._say(
+            values["place"],
+            what,
+            getattr(optimizer, "name", "") or "the optimizer",
+            getattr(optimizer, "made", event.place),
         )
 
     # -------------------------------------------------------------------------- a new model

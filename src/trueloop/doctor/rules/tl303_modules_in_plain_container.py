@@ -53,6 +53,7 @@ from trueloop.doctor.events import (
     Ended,
     FlagsSet,
     Made,
+    Measured,
     Opaque,
 )
 from trueloop.doctor.findings import Place, Remedy, Replace
@@ -90,6 +91,24 @@ class ModulesInPlainContainer(Rule):
 
     def on_opaque(self, event: Opaque) -> None:
         self.opaque.update(thing for thing in event.things if isinstance(thing, Model))
+
+    def on_measured(self, event: Measured) -> None:
+        """A layer is called, gets gradients and is updated by nobody."""
+        values = event.values
+        if event.what != "strays" or values["kind"] not in ("hidden", "taken"):
+            return
+        if values["kind"] == "taken":
+            self.refute(values["place"])
+            return
+        how = "ModuleDict" if values["container"] == "dict" else "ModuleList"
+        self.report(
+            values["place"],
+            f"`{values['attribute']}` is a plain {values['container']}: its layers are not"
+            f" registered, so that `parameters()`, `to()` and `state_dict()` of"
+            f" `{values['holder']}` pass them by.",
+            fix=f"Put them into `nn.{how}`.",
+            related=[(values["made"], "a layer that nobody trains")],
+        )
 
     def on_ended(self, event: Ended) -> None:
         for each in self.set:

@@ -57,6 +57,7 @@ from dataclasses import dataclass, field
 from trueloop.doctor.events import (
     Event,
     FlagsSet,
+    LoopEntered,
     Made,
     ManualUpdate,
     Replaced,
@@ -102,10 +103,17 @@ class OptimizerRebuiltInLoop(Rule):
         self.builds: dict[Optimizer, Build] = {}
         self.reset: list[tuple[int, Model | None]] = []
         self.told: set[Loop] = set()
+        self.guards: dict[Loop, frozenset[str]] = {}
+        """What the whole loop depends on."""
+
+    def on_loop_entered(self, event: LoopEntered) -> None:
+        self.guards[event.loop] = event.guards
 
     def on_made(self, event: Made) -> None:
         made = event.thing
-        if isinstance(made, Optimizer) and event.turns and not event.guards and _has_state(made):
+        if not isinstance(made, Optimizer) or not event.turns or not _has_state(made):
+            return
+        if event.guards <= self.guards.get(event.turns[-1].loop, frozenset()):
             self.builds[made] = Build(event, made)
 
     def on_step(self, event: Step) -> None:

@@ -46,13 +46,20 @@ The input of torch's cross-entropy must come straight out of a softmax or sigmoi
 indexing between the two do not matter, any other arithmetic ends the search. Probabilities as the
 *target*, a softmax that only metrics see, and a class of your own that is called `CrossEntropyLoss`
 are silent; so is a softmax behind a condition that the loss does not stand behind, and one whose
-result an option may scale.
+result an option may scale. Live, where the graph is compiled or absent, the inputs of several
+batches must all lie in [0, 1] and sum to 1 over the classes.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Loss
-from trueloop.doctor.rules.activations import PROBABILITIES, Sources, activation_of, is_computed
+from trueloop.doctor.events import Loss, Measured
+from trueloop.doctor.rules.activations import (
+    PROBABILITIES,
+    Between,
+    Sources,
+    activation_of,
+    is_computed,
+)
 from trueloop.doctor.rules.base import Rule
 
 _LOGITS_WANTED = ("CrossEntropyLoss", "LabelSmoothingCrossEntropy", "SoftTargetCrossEntropy")
@@ -64,6 +71,7 @@ class SoftmaxBeforeCrossEntropy(Rule):
     def __init__(self) -> None:
         super().__init__()
         self.sources = Sources()
+        self.values = Between()
 
     def on_loss(self, event: Loss) -> None:
         criterion = event.criterion
@@ -72,7 +80,9 @@ class SoftmaxBeforeCrossEntropy(Rule):
         if is_computed(event.input):
             self.refute(event.place)
         activation = activation_of(event, event.input)
-        if activation is None or not self.sources.is_new(activation, event.place):
+        if activation is None or not self.sources.is_new(
+            activation, event.place, event.input.models
+        ):
             return
         loss = criterion.name or criterion.kind
         if activation.kind in PROBABILITIES:
@@ -93,4 +103,19 @@ class SoftmaxBeforeCrossEntropy(Rule):
                 related=[(activation.place, "the redundant log_softmax")],
                 fix="Feed it the logits, or use NLLLoss.",
                 severity="advice",
+            )
+
+    def on_measured(self, event: Measured) -> None:
+        """The graph says nothing: there is none, or it was compiled."""
+        criterion = event.subject
+        if event.what != "loss inputs" or criterion.kind != "CrossEntropyLoss" or self.findings:
+            return
+        batches = self.values.of(event)
+        if batches >= 5 and event.values["classes"] > 1 and self.values.sums_to_one(event.place):
+            self.report(
+                event.place,
+                f"`{criterion.kind}` is fed probabilities: in {batches} batches all inputs lay in"
+                " [0, 1] and summed to 1 over the classes. It applies log_softmax itself, and the"
+                " softmax of a softmax is nearly flat.",
+                fix="Feed it the logits, and apply the softmax only where probabilities are read.",
             )

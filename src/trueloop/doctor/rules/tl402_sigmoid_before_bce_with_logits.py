@@ -37,15 +37,22 @@ predicted = model(inputs) > 0  # the same as a probability above 0.5
 ## How it is detected
 
 In source, the input must come straight out of a sigmoid or softmax; views, casts and indexing
-between the two do not matter, any other arithmetic ends the search. Live, all inputs over several
-batches must lie in [0, 1]. A sigmoid inside the network (gates), one that only metrics see, and
-probabilities as the *target* are silent; so is `BCELoss`, which wants probabilities.
+between the two do not matter, any other arithmetic ends the search. Live, where the sigmoid is not
+seen, all inputs over several batches must lie in [0, 1], near both of its ends and never outside. A
+sigmoid inside the network (gates), one that only metrics see, and probabilities as the *target* are
+silent; so is `BCELoss`, which wants probabilities.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Loss
-from trueloop.doctor.rules.activations import PROBABILITIES, Sources, activation_of, is_computed
+from trueloop.doctor.events import Loss, Measured
+from trueloop.doctor.rules.activations import (
+    PROBABILITIES,
+    Between,
+    Sources,
+    activation_of,
+    is_computed,
+)
 from trueloop.doctor.rules.base import Rule
 
 
@@ -55,6 +62,7 @@ class SigmoidBeforeBceWithLogits(Rule):
     def __init__(self) -> None:
         super().__init__()
         self.sources = Sources()
+        self.values = Between()
 
     def on_loss(self, event: Loss) -> None:
         criterion = event.criterion
@@ -65,7 +73,7 @@ class SigmoidBeforeBceWithLogits(Rule):
         activation = activation_of(event, event.input)
         if activation is None or activation.kind not in PROBABILITIES:
             return
-        if not self.sources.is_new(activation, event.place):
+        if not self.sources.is_new(activation, event.place, event.input.models):
             return
         what = PROBABILITIES[activation.kind]
         self.report(
@@ -75,3 +83,17 @@ class SigmoidBeforeBceWithLogits(Rule):
             related=[(activation.place, f"{what} is applied here")],
             fix="Feed it the logits, and apply the sigmoid only where probabilities are read.",
         )
+
+    def on_measured(self, event: Measured) -> None:
+        criterion = event.subject
+        if event.what != "loss inputs" or criterion.kind != "BCEWithLogitsLoss" or self.findings:
+            return
+        batches = self.values.of(event)
+        if batches >= 5 and self.values.fill_the_unit(event.place):
+            self.report(
+                event.place,
+                f"`{criterion.kind}` is fed probabilities: in {batches} batches all inputs lay in"
+                " [0, 1], near both ends and never outside. It applies the sigmoid itself, so that"
+                " no prediction falls below 0.5.",
+                fix="Feed it the logits, and apply the sigmoid only where probabilities are read.",
+            )

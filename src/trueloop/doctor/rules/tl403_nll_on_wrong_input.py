@@ -72,7 +72,9 @@ class NllOnWrongInput(Rule):
         activation = activation_of(event, source)
         if activation is None:
             return
-        if activation.kind in NO_LOGARITHMS and self.sources.is_new(activation, event.place):
+        if activation.kind in NO_LOGARITHMS and self.sources.is_new(
+            activation, event.place, source.models
+        ):
             logits = activation.kind == "linear"
             self.report(
                 event.place,

@@ -67,7 +67,7 @@ class SoftmaxOverBatch(Rule):
         if activation.kind not in ("softmax", "log_softmax") or not _is_batch(event.target):
             return
         self.report(
-            activation.place,
+            activation.place if activation.place.line else event.place,
             f"This {activation.kind} runs over dimension 0, which is the batch: each class is"
             f" normalised over the samples. `{criterion.name or criterion.kind}` takes the result"
             " for a distribution over the classes.",

@@ -42,10 +42,10 @@ scaler.update()
 
 ## How it is detected
 
-In one optimizer's window: a scaled `backward`, then clipping of its gradients with no `unscale_`
-in between, then a step through the scaler. Silent: an infinite limit, which measures; gradients
-that are divided by hand; a scaler that is certainly disabled; Accelerate and Fabric, which
-unscale by themselves.
+In one optimizer's window: a scaled `backward`, then clipping of its gradients with no `unscale_` in
+between, then a step through the scaler, or an `unscale_` that comes too late. Silent: an infinite
+limit, which measures; gradients that are divided by hand; a scaler that is certainly disabled;
+Accelerate and Fabric, which unscale by themselves.
 """
 
 from __future__ import annotations
@@ -73,8 +73,11 @@ class ClipsScaledGradients(StepRule):
     code = "TL501"
 
     def on_step(self, event: Step) -> None:
-        if event.scaler is not None and scaling(event.scaler):
-            window = self.window(event.optimizer)
+        window = self.window(event.optimizer)
+        unscaled = any(
+            isinstance(each, Unscale) and each.optimizer is event.optimizer for each in window
+        )
+        if unscaled or scaling(event.scaler):
             found = self._scaled(event, window)
             if found is not None:
                 self._tell(event, *found, window)

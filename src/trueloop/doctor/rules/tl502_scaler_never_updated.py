@@ -65,6 +65,8 @@ class ScalerNeverUpdated(StepRule):
             )
             if updated:
                 self.refute(event.place)
+            elif scaler.facts.get("updated by name"):
+                pass  # on a condition that did not hold in this run
             elif before.scaler is scaler and scaling(scaler) and before.turns != event.turns:
                 others = any(isinstance(each, Step) and each.scaler is scaler for each in since)
                 self._tell(event, shared=others)
@@ -73,10 +75,13 @@ class ScalerNeverUpdated(StepRule):
     def _tell(self, step: Step, *, shared: bool) -> None:
         name = step.scaler_spelled or "scaler"
         remedies = [Insert(f"{name}.update()", step.place, "after")]
+        live = step.scaler is not None and "updated by name" in step.scaler.facts
+        off = live and step.scaler is not None and not step.scaler.enabled
+        harm = "where it is enabled, its" if off else "its"
         self.report(
             step.place,
-            f"`{name}` steps in every turn and is never updated: its scale never adapts, and torch"
-            " raises at the second step.",
+            f"`{name}` steps in every turn and is never updated: {harm} scale never adapts, and"
+            " torch raises at the second step.",
             fix=f"Call `{name}.update()` once per turn, after the steps.",
             remedies=remedies if step.scaler_spelled and not shared else [],
         )

@@ -98,7 +98,8 @@ class StepBypassesScaler(StepRule):
                 return None
             elif isinstance(event, Unscale):
                 unscaled |= event.optimizer is None or not disjoint(event.optimizer, optimizer)
-        if scaled is None or (unscaled and not step.guards <= scaled.guards):
+        checked = step.conditional or not step.guards <= scaled.guards if scaled else False
+        if scaled is None or (unscaled and checked):
             return None
         return scaled, unscaled
 

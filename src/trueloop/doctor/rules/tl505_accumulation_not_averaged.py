@@ -46,9 +46,10 @@ for i, (inputs, targets) in enumerate(loader):
 
 A step that certainly comes every N-th turn of its loop follows at least two `backward`s from the
 same line, in different turns of that loop, with no clearing between them, and each loss is
-certainly a mean that nothing has divided or multiplied since. Silent: `reduction="sum"`, losses
-weighted by tokens, gradients divided afterwards, several losses of one batch, and a reduction
-that is not known.
+certainly a mean that nothing has divided or multiplied since. In a program that runs, a step
+counts as one of every N-th turn when it has come in the same rhythm twice. Silent:
+`reduction="sum"`, losses weighted by tokens, gradients divided afterwards, several losses of one
+batch or task by task, and a reduction that is not known.
 """
 
 from __future__ import annotations
@@ -67,11 +68,18 @@ class AccumulationNotAveraged(StepRule):
     code = "TL505"
 
     def on_step(self, event: Step) -> None:
-        if event.windows:
+        size = self._size(event)
+        if size:
             found = self._summed(event, self.window(event.optimizer))
             if found is not None:
-                self._tell(event, found)
+                self._tell(event, found, size)
         super().on_step(event)
+
+    def _size(self, step: Step) -> str:
+        """Of the window that the step closes, as it is written or counted; empty without one."""
+        if step.windows:
+            return next((str(w.size) for w in step.windows if w.size), "N").strip("()")
+        return str(self.every(step) or "")
 
     def _summed(self, step: Step, window: list[Event]) -> Backward | None:
         optimizer, turn = step.optimizer, micro(step)
@@ -91,10 +99,13 @@ class AccumulationNotAveraged(StepRule):
         turns = {micro(each) for each in same}
         if len(turns) < 2 or len(turns) < len(same) or not all(map(_is_plain_mean, same)):
             return None
+        if any(
+            each is not None and turn is not None and each.loop is not turn.loop for each in turns
+        ):
+            return None  # a backward for each task or part of one batch, in a loop of its own
         return same[-1]
 
-    def _tell(self, step: Step, backward: Backward) -> None:
-        size = next((str(w.size) for w in step.windows if w.size), "N").strip("()")
+    def _tell(self, step: Step, backward: Backward, size: str) -> None:
         self.report(
             backward.place,
             f"Each loss is a mean over its micro-batch and is not divided by `{size}`: the"

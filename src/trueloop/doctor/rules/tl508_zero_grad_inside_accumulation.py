@@ -41,11 +41,12 @@ for i, (inputs, targets) in enumerate(loader):
 
 ## How it is detected
 
-The step comes every N-th turn of its loop; since the last one the same `backward` ran in several
-turns of that loop, and a clearing that certainly covers its gradients lies between two of them.
-Silent: networks that are updated every N-th batch with a `backward` of their own (the critic of a
-GAN, delayed policies), clearing at the first micro-batch of a window, batches skipped on a
-condition, and Accelerate's `accumulate`, which skips the clearing by itself.
+The step comes every N-th turn of its loop (watched: in the same rhythm, twice); since the last
+one the same `backward` ran in several turns of that loop, and a clearing that certainly covers its
+gradients lies between two of them. Silent: networks that are updated every N-th batch with a
+`backward` of their own (the critic of a GAN, delayed policies), clearing at the first micro-batch
+of a window, batches skipped on a condition, and Accelerate's `accumulate`, which skips the clearing
+by itself.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ class ZeroGradInsideAccumulation(StepRule):
 
     def on_step(self, event: Step) -> None:
         prepared = event.optimizer.facts.get("prepared")
-        if event.windows and not event.closure and not prepared:
+        rhythm = bool(event.windows) or self.every(event) is not None
+        if rhythm and not event.closure and not prepared:
             found = self._erased(event, self.window(event.optimizer))
             if found is not None:
                 self._tell(event, *found)

@@ -42,30 +42,32 @@ optimizer.step()
 ## How it is detected
 
 The call lies in the block itself or in a function called from it, and an optimizer steps by its
-gradients. A block that is certainly disabled, `torch.autograd.grad` for a penalty that is part of
-the loss, and `accelerator.backward` are silent. One finding for a block: its `backward`, or else
+gradients in the same loop over batches: a `backward` that measures time or memory before the loop
+trains nothing. A block that is certainly disabled, `torch.autograd.grad` for a penalty that is part
+of the loss, and `accelerator.backward` are silent. One finding for a block: its `backward`, or else
 its `step`.
 """
 
 from __future__ import annotations
 
 from trueloop.doctor.events import Backward, Step
-from trueloop.doctor.rules.gradients import StepRule, backwards, named
+from trueloop.doctor.rules.gradients import StepRule, backwards, inside, named
 
 
 class AutocastAroundBackward(StepRule):
     code = "TL509"
 
     def on_step(self, event: Step) -> None:
-        inside = [
+        within = [
             backward
             for backward in backwards(self.window(event.optimizer))
             if backward.autocast is not None
             and backward.by != "foreign"
+            and (event.turn is None or inside(backward, event.turn))
             and self.feeds(backward, event.optimizer)
         ]
-        if inside:
-            self._tell_of_backward(inside[0])
+        if within:
+            self._tell_of_backward(within[0])
         elif event.autocast is not None:
             self._tell_of_step(event)
         super().on_step(event)

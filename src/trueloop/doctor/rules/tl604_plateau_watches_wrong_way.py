@@ -77,6 +77,9 @@ class PlateauWatchesWrongWay(ScheduleRule):
         if scheduler.kind != "ReduceLROnPlateau" or mode not in ("min", "max"):
             return
         spelled = scheduler.facts.get("spelled", {}).get("mode", "'min'")
+        if " if " in spelled:
+            # An option says what to watch, and may say what the metric is as well.
+            return
         certain = spelled[:1] in "'\"" and (clock.made is None or not clock.made.guards)
         for tick in clock.ticks:
             if tick.metric is None or not (certain or (self.whole and clock.free(tick))):

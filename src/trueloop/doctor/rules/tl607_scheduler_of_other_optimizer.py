@@ -35,9 +35,10 @@ scheduler = CosineAnnealingLR(optimizer, T_max=epochs)
 ## How it is detected
 
 In at least two turns of a loop the schedule ticks, its own optimizer does not step in any turn of
-it, and another optimizer that holds parameters of the same model does. Optimizers of your
-own class (SAM, Lookahead), those handed to code that cannot be read, and pairs over different
-models (GANs) are silent.
+it, and another optimizer that holds parameters of the same model does; or an optimizer of another
+model that alone trains there and has no schedule of its own, while the schedule's has trained
+before. Optimizers of your own class (SAM, Lookahead), those handed to code that cannot be read, and
+pairs over different models (GANs) are silent.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class SchedulerOfOtherOptimizer(ScheduleRule):
         others = [
             step
             for step in self.steps
-            if not turns.isdisjoint(step.turns) and _replaces(step.optimizer, own)
+            if not turns.isdisjoint(step.turns)
+            and (_replaces(step.optimizer, own) or self._lacks_a_schedule(step.optimizer, own))
         ]
         stepped = {turn for step in others for turn in step.turns if turn.loop is loop}
         if len(stepped & turns) < 2 or not _plain(own) or scheduler.exposed:
@@ -81,6 +83,16 @@ class SchedulerOfOtherOptimizer(ScheduleRule):
             ],
             fix="Make the schedule after the optimizer that trains, and hand it that one.",
         )
+
+    def _lacks_a_schedule(self, other: Optimizer, own: Optimizer) -> bool:
+        """It is the only one that trains here, nothing moves its learning rate, and it has nothing
+        in common with `own`: the schedule was meant for it."""
+        if other is own or not (_plain(other) and other.models and own.models):
+            return False
+        if any(clock.scheduler.optimizer is other for clock in self.clocks.values()):
+            return False
+        used = {step.optimizer for step in self.steps}
+        return used <= {other, own} and own in used
 
 
 def _steps_in(steps: list[Step], loop: Loop) -> bool:

@@ -38,22 +38,91 @@ A loader without `shuffle`, sampler or batch sampler is trained on, and the orde
 is known: `ImageFolder` and its like, labels put together class by class (`torch.cat` of zeros and
 ones, `repeat_interleave`), or samples sorted by label. Silent for loaders that are only validated
 on, for loops that throw the labels away (`for images, _ in loader`), for one batch that holds
-everything, and wherever the order of the labels is not known.
+everything, and wherever the order of the labels is not known. Live, the labels that reach the loss
+are looked at: over a whole epoch, or over four classes and more, each class must come in one piece.
 """
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Backward
+from dataclasses import dataclass, field
+
+from trueloop.doctor.events import Backward, LoopLeft, Measured, Unwatched
 from trueloop.doctor.findings import Place
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.evidence import batch_loop, called, trained_loader
-from trueloop.doctor.things import Dataset, Loader
+from trueloop.doctor.things import Dataset, Loader, Loop
+
+
+@dataclass
+class _Order:
+    """The labels of a loop, in the order in which they were trained on."""
+
+    place: Place
+    runs: list[list[float]] = field(default_factory=list)
+    """Label and how often it came in a row."""
+    turns: list[int] = field(default_factory=list)
+    mixed: bool = False
+    trained: bool = False
 
 
 class TrainDataNotShuffled(Rule):
     code = "TL703"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._orders: dict[Loop, _Order] = {}
+
+    def on_measured(self, event: Measured) -> None:
+        turn = event.turn
+        if event.what != "labels" or turn is None:
+            return
+        order = self._orders.setdefault(turn.loop, _Order(event.place))
+        runs = event.values["runs"]
+        begun = turn.index == 0 if not order.turns else turn.index == order.turns[-1] + 1
+        order.mixed = order.mixed or not runs or not begun or order.place != event.place
+        if order.mixed:
+            order.runs.clear()
+            return
+        order.turns.append(turn.index)
+        for label, count in runs:
+            if order.runs and order.runs[-1][0] == label:
+                order.runs[-1][1] += count
+            else:
+                order.runs.append([label, count])
+
+    def on_loop_left(self, event: LoopLeft) -> None:
+        order = self._orders.pop(event.loop, None)
+        if order is not None:
+            self._judge(event.loop, order, whole=True)
+
+    def on_unwatched(self, event: Unwatched) -> None:
+        for loop, order in self._orders.items():
+            self._judge(loop, order, whole=False)
+        self._orders.clear()
+
+    def _judge(self, loop: Loop, order: _Order, whole: bool) -> None:
+        """Each class came in one piece."""
+        labels = {label for label, _ in order.runs}
+        if order.mixed or not order.trained or len(labels) < (2 if whole else 4):
+            return
+        count = int(sum(number for _, number in order.runs))
+        if len(labels) < len(order.runs) or count < 10 * len(labels) or len(order.turns) < 2:
+            return
+        loader = loop.loader
+        if loader is not None and not _in_order(loader):
+            return
+        self.report(
+            order.place if loader is None else loader.made,
+            f"{called(loader, 'This data')} is trained on without shuffling, and its samples lie"
+            f" class by class: {count} samples in a row came in {len(labels)} pieces, one for each"
+            " class.",
+            fix="Pass `shuffle=True`." if loader is not None else "Shuffle the samples.",
+        )
+
     def on_backward(self, event: Backward) -> None:
+        order = self._orders.get(event.turn.loop) if event.turn is not None else None
+        if order is not None:
+            order.trained = True
         loader = trained_loader(event)
         if loader is None or not loader.known or loader.shuffle is not False:
             return
@@ -69,6 +138,13 @@ class TrainDataNotShuffled(Rule):
             fix="Pass `shuffle=True`.",
             related=[(ordered, "what puts them in this order")],
         )
+
+
+def _in_order(loader: Loader) -> bool:
+    """It reads its data set from the first sample to the last."""
+    sampler = loader.sampler
+    plain = sampler is None or getattr(sampler, "kind", "").endswith("SequentialSampler")
+    return loader.shuffle is False and plain
 
 
 def _order(dataset: Dataset) -> Place | None:

@@ -74,7 +74,7 @@ class SamplerEpochNotSet(Rule):
         if loop not in passes:
             passes.append(loop)
         sampler = _shuffling(loader)
-        if sampler in self._told:
+        if sampler is not None and (sampler in self._told or sampler.facts.get("told")):
             self.refute(loop.place)
             return
         if len(passes) < 2 or sampler is None:

@@ -38,9 +38,10 @@ For the same pictures in each epoch: `with torch.random.fork_rng(): torch.manual
 ## How it is detected
 
 In two turns of one loop the same constant goes to torch's global generator (or to numpy's or
-`random`'s, where the loop draws from it), and an optimizer that is older than the loop makes a
-step in that loop. Silent for seeds that change with the loop, inside `fork_rng`, where the state
-is restored, and for loops over trials, folds or variants, which make their optimizers anew.
+`random`'s, where the loop draws from it), and an optimizer that is older than the loop makes a step
+in that loop, or parameters are updated by hand in each of its batches. Silent for seeds that change
+with the loop, inside `fork_rng`, where the state is restored, and for loops over trials, folds or
+variants, which make their optimizers anew.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ from __future__ import annotations
 from typing import Any
 
 from trueloop.doctor.events import (
+    Backward,
+    Event,
     Made,
+    ManualUpdate,
     Seeded,
     Step,
     Used,
@@ -69,6 +73,8 @@ class ReseedsInLoop(Rule):
         self._seeded: dict[tuple[Loop, Place], dict[int, str]] = {}
         """Loop and line -> the turns of the loop that set the seed there, and to what."""
         self._latest: list[tuple[Turn, Place]] = []
+        self._fed: Turn | None = None
+        """The turn of the latest backward."""
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Optimizer):
@@ -88,9 +94,19 @@ class ReseedsInLoop(Rule):
             for turn, place in self._latest:
                 self._seeded.get((turn.loop, place), {}).pop(turn.index, None)
 
+    def on_backward(self, event: Backward) -> None:
+        self._fed = event.turn
+
+    def on_manual_update(self, event: ManualUpdate) -> None:
+        """A step without an optimizer."""
+        if event.turn is not None and event.turn == self._fed:
+            self._judge(event, [event.turn.loop])
+
     def on_step(self, event: Step) -> None:
         born = self._born.get(event.optimizer, frozenset())
-        inside = [turn.loop for turn in event.turns if turn.loop not in born]
+        self._judge(event, [turn.loop for turn in event.turns if turn.loop not in born])
+
+    def _judge(self, event: Event, inside: list[Loop]) -> None:
         for (loop, place), turns in self._seeded.items():
             repeats = len(turns) > len(set(turns.values()))
             if loop in inside and repeats and loop.kind in ("epochs", "batches"):

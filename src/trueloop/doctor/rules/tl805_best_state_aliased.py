@@ -112,7 +112,7 @@ class BestStateAliased(Rule):
     def _might_be_updated(self, taken: StateTaken, use: Saved | StateLoaded) -> Step | None:
         """Kept under a condition in some turn of a training loop, and used when that turn is over:
         the turns after it train on."""
-        if not taken.guards:
+        if not taken.guards and not taken.state.facts.get("conditional"):
             return None
         for turn in taken.turns:
             if turn not in use.turns and turn.loop in self._training:

@@ -33,8 +33,9 @@ assert not unexpected and all(key.startswith("head.") for key in missing), (miss
 
 `load_state_dict` with the constant `strict=False`, as a statement of its own, with what
 `torch.load` returned or one of its entries. Silent where the result is used, and where keys were
-taken out or the dict was filtered by hand (then somebody knows what is missing), in loops over
-several files, and where `strict` is an option.
+taken out or the dict was filtered by hand (then somebody knows what is missing), in sources that
+save a chosen part of a state dict themselves, in loops over several files, and where `strict` is
+an option.
 """
 
 from __future__ import annotations
@@ -53,13 +54,19 @@ class KeysSilentlyMissing(Rule):
             return
         if not isinstance(event.state, Checkpoint) or event.state.facts.get("edited"):
             return
+        if event.state.facts.get("saved in part"):
+            # The rest is missing from the file on purpose.
+            return
         if event.turns:
             # One part of the weights after the other: what one file lacks another one has.
             return
+        lost = ", ".join(f"`{key}`" for key in event.missing[:3])
+        more = len(event.missing) - 3
+        seen = f" (here {lost}{f' and {more} more' if more > 0 else ''})" if lost else ""
         self.report(
             event.place,
             f"With `strict=False` {called(event.thing, 'the model')} keeps its own values for every"
-            " key that does not fit, and nobody looks at which these were.",
+            f" key that does not fit{seen}, and nobody looks at which these were.",
             fix="Take the two lists that it returns, and check or print them.",
             related=[(event.state.made, "the file's contents")],
         )

@@ -37,13 +37,15 @@ loader = DataLoader(dataset, batch_size=32, sampler=sampler)
 A loss that went through a DDP or FSDP wrapper is back-propagated from a batch of a `DataLoader`
 that was seen being made, unconditionally, without sampler or batch sampler, over a map-style data
 set. Silent where the data set, its indices or the seed depend on the rank, for iterable data sets,
-and where the sampler is there in another branch.
+where the sampler is there in another branch, and where a library that cannot be read takes the
+loader and hands another one back, be it under an option.
 """
 
 from __future__ import annotations
 
 from trueloop.doctor.events import (
     Backward,
+    Ended,
     Forward,
     Made,
     Seeded,
@@ -64,6 +66,8 @@ class RanksReadSameData(Rule):
         self._wrapper: Model | None = None
         self._through: set[int] = set()
         self._seeds_differ = False
+        self._trains_on_unseen = False
+        """Batches come from something that was not seen being made."""
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Loader):
@@ -85,7 +89,10 @@ class RanksReadSameData(Rule):
     def on_backward(self, event: Backward) -> None:
         loader = trained_loader(event)
         serials = event.loss.forwards if event.loss is not None else frozenset()
-        if loader is None or self._wrapper is None or not serials & self._through:
+        if loader is None or not loader.known:
+            self._trains_on_unseen = True
+            return
+        if self._wrapper is None or not serials & self._through:
             return
         if self._seeds_differ or not _is_whole(loader):
             self.refute(loader.made)
@@ -101,11 +108,20 @@ class RanksReadSameData(Rule):
             related=[(self._wrapper.made, "the model is wrapped for several ranks")],
         )
 
+    def on_ended(self, event: Ended) -> None:
+        if self._trains_on_unseen:
+            # A library took the loader and may have given another one, shared out, in its place.
+            for loader in self._guards:
+                if loader.exposed:
+                    self.refute(loader.made)
+
 
 def _is_whole(loader: Loader) -> bool:
     """Nothing that was seen divides this loader's data."""
     facts = loader.facts
-    if not loader.known or loader.exposed or loader.dataset is None or loader.sampler is not None:
+    if not loader.known or loader.exposed or loader.dataset is None:
+        return False
+    if loader.sampler is not None and not facts.get("sampler_default"):
         return False
     if facts.get("sampler_given") or facts.get("open") or facts.get("shared_by_hand"):
         return False

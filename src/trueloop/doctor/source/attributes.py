@@ -61,7 +61,7 @@ def read(m: Machine, value: Any, name: str, node: ast.AST) -> Any:
         return _of_foreign(m, value, name)
     if isinstance(value, Unknown):
         if name == "grad":
-            m.emit(GradRead, node, target=value)
+            m.emit(GradRead, node, target=value, logged=id(node) in m.modules[-1].survey.logged)
         return _of_unknown(m, value, name)
     if isinstance(value, Super):
         return _of_super(value, name)
@@ -79,7 +79,7 @@ def _of_super(value: Super, name: str) -> Any:
     for kind in lineage:
         if isinstance(kind, Class) and isinstance(kind.namespace.get(name), Function):
             return Method(value.receiver, kind.namespace[name])
-    if name == "__init__" and not isinstance(value.receiver, Scheduler):
+    if name == "__init__" and not isinstance(value.receiver, (Scheduler, Optimizer)):
         return Library("object.__init__")
     if isinstance(value.receiver, Thing):
         return BoundLibrary(value.receiver, name)
@@ -171,6 +171,8 @@ def _of_foreign(m: Machine, value: Foreign, name: str) -> Any:
 
 def _of_unknown(m: Machine, value: Unknown, name: str) -> Any:
     found = value.attributes.get(name)
+    if found is None and find_method(value, name) is not None:
+        return BoundLibrary(value, name)
     if found is None:
         fresh = Unknown(f"{value.key}.{name}", (value,), looped=value.looped)
         # Of a batch, an `.image` is no module; of a trainer, an `.optimizer` is an optimizer.

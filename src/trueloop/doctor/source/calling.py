@@ -230,6 +230,8 @@ def enter(
     scope.receiver = args[0] if args else None
     scope.on_yield = on_yield
     _bind(m, function, args, kwargs, scope, rest)
+    if node is definition:
+        _leave_open(definition, scope)
     m.calls.append((m.place(node), definition))
     m.modules.append(function.module)
     m.functions.append(function.name)
@@ -241,6 +243,14 @@ def enter(
         m.functions.pop()
         m.modules.pop()
         m.calls.pop()
+
+
+def _leave_open(definition: ast.AST, scope: Scope) -> None:
+    """Nobody is seen to call it: there may be more arguments."""
+    spec = getattr(definition, "args", None)
+    for star in (getattr(spec, "vararg", None), getattr(spec, "kwarg", None)):
+        if star is not None:
+            scope.variables[star.arg].open = True
 
 
 def _inside_decorators(m: Machine, function: Function, left: list[Any], scope: Scope) -> Any:

@@ -18,7 +18,7 @@ from trueloop.doctor.source.values import (
     Table,
     Unknown,
 )
-from trueloop.doctor.things import Loop, Scheduler, Thing
+from trueloop.doctor.things import Loop, Model, Scheduler, Thing
 
 if TYPE_CHECKING:
     from trueloop.doctor.source.machine import Machine
@@ -59,13 +59,20 @@ def outcome_of(
                 lean = None  # The run was asked to get past this test.
         return not wanted, guards
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        outcome, guards = outcome_of(m, node.operand, scope, None if lean is None else not lean)
+        lean = None if lean is None else not lean
+        if lean is None and _asks_for_type(node.operand) and m.policy.optional:
+            lean = False  # `if not isinstance(...)`: the branch is the option.
+        outcome, guards = outcome_of(m, node.operand, scope, lean)
         return not outcome, guards
     value = m.evaluate(node, scope)
     if isinstance(value, Known) and value.residue is not None:
         m.tested.append(value.residue)
     outcome, guard = m.decide(value, lean)
     return outcome, [guard] if guard else []
+
+
+def _asks_for_type(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"
 
 
 def compare(m: Machine, sign: ast.cmpop, left: Any, right: Any, node: ast.expr) -> Any:
@@ -192,6 +199,12 @@ def _equality(m: Machine, kind: type[ast.cmpop], left: Unknown, right: Known) ->
     return found
 
 
+_PLAIN = frozenset(
+    "bool bytes dict float int list set str tuple Mapping MutableMapping OrderedDict".split()
+)
+"""Classes of plain values and containers: no module is one of these."""
+
+
 def instance_of(m: Machine, value: Any, kind: Any, node: ast.AST) -> Any:
     """`isinstance(value, kind)`."""
     if isinstance(kind, Items):
@@ -212,6 +225,8 @@ def instance_of(m: Machine, value: Any, kind: Any, node: ast.AST) -> Any:
     if isinstance(kind, Library) and isinstance(value, Table):
         return Known(kind.name.rpartition(".")[2] in ("dict", "Mapping", "MutableMapping"))
     if isinstance(kind, Library) and isinstance(value, (Thing, Foreign)):
+        if isinstance(value, Model) and kind.name.rpartition(".")[2] in _PLAIN:
+            return Known(False)
         mine = getattr(value, "kind", "")
         if isinstance(value, Scheduler) and value.known and cls is None:
             schedule, _, short = kind.name.rpartition(".")

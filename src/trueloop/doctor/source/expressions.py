@@ -343,7 +343,7 @@ def _comprehension(
     m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope
 ) -> Any:
     """The elements of the first few turns, in a scope of its own."""
-    from trueloop.doctor.source.loops import elements
+    from trueloop.doctor.source.loops import go_through
     from trueloop.doctor.source.scope import Scope as NewScope
 
     inner = NewScope(scope.module, scope, scope.function, scope.owner, scope.receiver)
@@ -360,15 +360,17 @@ def _comprehension(
                 found.append(evaluate(m, node.elt, inner))
             return
         generator = node.generators[position]
-        values, is_whole = elements(m, evaluate(m, generator.iter, inner), node)
-        complete &= is_whole
-        for element in values:
+
+        def turn(element: Any) -> None:
+            nonlocal complete
             m.organs.assign(m, generator.target, element, inner)
             outcomes = [conditions.outcome_of(m, condition, inner) for condition in generator.ifs]
             if any(guards for _, guards in outcomes):
                 complete = False
             if all(outcome for outcome, _ in outcomes):
                 go(position + 1)
+
+        complete &= go_through(m, evaluate(m, generator.iter, inner), node, turn)
 
     go(0)
     if isinstance(node, ast.DictComp):

@@ -259,6 +259,39 @@ def elements(m: Machine, value: Any, node: ast.AST) -> tuple[list[Any], bool]:
     return [how.make(loop, index) for index in range(how.count)], how.whole
 
 
+def go_through(
+    m: Machine,
+    value: Any,
+    node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
+    turn: Callable[[Any], None],
+) -> bool:
+    """A comprehension's turns, which are a loop over batches where a loader is gone through; and
+    whether these are all."""
+    how = None if isinstance(value, Generator) else plan(m, value, node)
+    if how is None or how.loader is None:
+        values, is_whole = elements(m, value, node)
+        for each in values:
+            turn(each)
+        return is_whole
+    loop = Loop(
+        place=m.place(node),
+        loader=how.loader,
+        turns=how.size,
+        endless=how.endless,
+        kind="batches",
+        simulated=how.count,
+    )
+    loop.facts["over"] = ast.unparse(node.generators[0].iter)
+    m.emit(LoopEntered, node, loop=loop)
+    for index in range(how.count):
+        with m.turn(loop, index):
+            batch = how.make(loop, index)
+            m.emit(BatchFetched, node, loop=loop, loader=how.loader, batch=batch)
+            turn(batch)
+    m.emit(LoopLeft, node, loop=loop)
+    return how.whole
+
+
 def run_for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | None:
     """A `for` loop."""
 
@@ -278,6 +311,7 @@ def run_for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | 
     )
     loop.facts["start"] = _start(iterable)
     loop.facts["over"] = ast.unparse(node.iter)
+    loop.facts["lines"] = len(node.body)
 
     def turn(index: int) -> Signal | None:
         value = how.make(loop, index)

@@ -8,6 +8,7 @@ file is worth.
 from __future__ import annotations
 
 import ast
+import operator
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -45,6 +46,7 @@ DEPTH = 14
 """Calls within calls that are entered; deeper ones are taken as unknown."""
 
 
+_ORDER = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _SEVERAL = {"> 1": True, ">= 2": True, "!= 1": True, "== 1": False, "<= 1": False, "< 2": False}
 """What comparisons say of a number that is more than one."""
 
@@ -335,6 +337,8 @@ class Machine:
                 fact = self.policy.forced[key]
             elif self._ruled_out(value):
                 fact = False
+            elif (follows := self._follows(key)) is not None:
+                fact = follows
             elif lean is not None:
                 fact = lean != negated
             else:
@@ -346,12 +350,36 @@ class Machine:
         return fact != negated, key if fact else f"not {key}"
 
     def _ruled_out(self, value: Any) -> bool:
-        """The run was asked to take the same quantity for another constant."""
+        """The run was asked to take the same quantity for another constant, or has found it to lie
+        on another side (`n > 1`, and now `n == 1`)."""
         equals = getattr(value, "equals", None)
         if equals is None:
             return False
+        name, wanted = equals
         forced = self.policy.forced.items()
-        return any(fact and key.startswith(f"{equals[0]} == ") for key, fact in forced)
+        if any(fact and key.startswith(f"{name} == ") for key, fact in forced):
+            return True
+        if not isinstance(wanted, (int, float)):
+            return False
+        return any(
+            holds(wanted, limit) != self.decided[key]
+            for sign, holds in _ORDER.items()
+            for key in self.decided
+            if (limit := _limit(key, f"{name} {sign} ")) is not None
+        )
+
+    def _follows(self, key: str) -> bool | None:
+        """The truth of `n > 1` in a run that was asked to take `n` for 1."""
+        for sign, holds in _ORDER.items():
+            name, found, _ = key.rpartition(f" {sign} ")
+            limit = _limit(key, f"{name} {sign} ") if found else None
+            if limit is None:
+                continue
+            for other, fact in self.policy.forced.items():
+                number = _limit(other, f"{name} == ")
+                if fact and number is not None:
+                    return bool(holds(number, limit))
+        return None
 
     def window_of_one(self, size: str) -> bool:
         """A window has been taken for one turn long in this run (`if accumulate > 1` was not); from
@@ -415,3 +443,13 @@ class Machine:
         """What was made then is older than the turn over batches that is under way."""
         start = self.batch_turn()
         return birth is not None and start is not None and birth < start
+
+
+def _limit(key: str, beginning: str) -> float | None:
+    """The number that a comparison ends with, if it begins so."""
+    if not key.startswith(beginning):
+        return None
+    try:
+        return float(key[len(beginning) :])
+    except ValueError:
+        return None

@@ -59,6 +59,8 @@ class Effort:
 TRAINS = Effort()
 PASSES = Effort(steps=6_000, depth=4, both=False, more=2)
 """For a function in which nothing is trained."""
+INSIDE = "<inside>"
+"""In place of an owner: the function is defined within another, whose variables it may use."""
 DEFINITIONS = (
     ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign,
     ast.AnnAssign, ast.If, ast.Try,
@@ -210,6 +212,10 @@ def _from(module: Module, definition: Any, owner: list[str]) -> Callable[[Machin
 
     def drive(m: Machine) -> None:
         scope = _definitions(m, module)
+        if INSIDE in owner:
+            m.beginning = True
+            start(m, Function(definition, scope, module, definition.name), [], {}, definition)
+            return
         holder: Any = None
         for name in owner:
             members = holder.namespace if isinstance(holder, Class) else scope.variables
@@ -268,7 +274,18 @@ def _walk(body: list[ast.stmt], owner: list[str]) -> Iterator[tuple[Any, list[st
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node, owner
+            for inner in _inner_functions(node.body):
+                yield inner, [*owner, INSIDE]
         elif isinstance(node, ast.ClassDef):
             yield from _walk(node.body, [*owner, node.name])
         elif isinstance(node, (ast.If, ast.Try)):
             yield from _walk(node.body, owner)
+
+
+def _inner_functions(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Functions defined within a function: what it hands to an engine that cannot be read."""
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+        elif isinstance(node, (ast.If, ast.With, ast.Try)):
+            yield from _inner_functions(node.body)

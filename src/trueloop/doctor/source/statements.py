@@ -136,12 +136,13 @@ def _keep_sum(
     scope: Scope,
     total: Any = None,
 ) -> None:
-    if kept.graph and m.outlives(born(m, target, scope)):
+    since = born(m, target, scope)
+    if kept.graph and m.outlives(since):
         holder = ast.unparse(target)
         container = kept if total is None else total
         m.emit(
             Kept, node, tensor=kept, how="sum", holder=holder, container=container,
-            what=_summand(m, node, target),
+            what=_summand(m, node, target), since=since,
         )  # fmt: skip
 
 
@@ -168,7 +169,10 @@ def extend(m: Machine, items: Items, values: list[Any], holder: ast.expr, node: 
             name = ast.unparse(holder)
             given = node.args if isinstance(node, ast.Call) else []
             what = m.place(given[-1]) if given and len(values) == 1 else NOWHERE
-            m.emit(Kept, node, tensor=value, how="append", holder=name, container=items, what=what)
+            m.emit(
+                Kept, node, tensor=value, how="append", holder=name, container=items, what=what,
+                since=items.turns,
+            )  # fmt: skip
 
 
 def assign(m: Machine, target: ast.expr, value: Any, scope: Scope, *, afresh: bool = True) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 LoopNode = ast.For | ast.AsyncFor | ast.While
 _BACKWARD = frozenset({"backward", "manual_backward"})
+_LOGS = frozenset({"add_scalar", "add_scalars", "add_histogram", "Histogram", "log_metric"})
 _WRAPPERS = frozenset({"enumerate", "tqdm", "zip", "iter", "trange", "track", "progress_bar"})
 _LEAVES = frozenset(
     {ast.Name, ast.Constant, ast.alias, ast.Load, ast.Store, ast.Del, ast.Pass, ast.Break}
@@ -27,8 +28,8 @@ _LEAVES = frozenset(
 INTERESTING = frozenset(
     "backward manual_backward zero_grad step eval train no_grad inference_mode load_state_dict"
     " state_dict save load DataLoader manual_seed seed forward dropout dropout1d dropout2d"
-    " dropout3d Parameter clip_grad_norm_ clip_grad_value_ softmax log_softmax sigmoid"
-    " cross_entropy nll_loss"
+    " dropout3d alpha_dropout Parameter clip_grad_norm_ clip_grad_value_ softmax log_softmax"
+    " sigmoid cross_entropy nll_loss"
     " kl_div random_split fit fit_transform Module Sequential CrossEntropyLoss NLLLoss KLDivLoss"
     " BCEWithLogitsLoss binary_cross_entropy_with_logits DistributedDataParallel DDP DataParallel"
     " Adam AdamW SGD RMSprop item append criterion loss_fn autocast seed_everything".split()
@@ -62,6 +63,8 @@ class Survey:
         `[]` it is indexed."""
         self.options: dict[str, Any] = {}
         """Option of the command line -> its default, where that is written out."""
+        self.logged: set[int] = set()
+        """Reads of `.grad` in the arguments of calls that write a log."""
         self.functions: dict[str, list[FunctionNode]] = defaultdict(list)
         self.contents: dict[int, Contents] = {}
         self._kinds: dict[int, str] = {}
@@ -118,6 +121,9 @@ class Survey:
         name = last_name(function)
         if name == "add_argument":
             self._look_at_option(node)
+        elif name in _LOGS:
+            parts = (part for arg in node.args for part in ast.walk(arg))
+            self.logged.update(id(part) for part in parts if last_name(part) == "grad")
         self.uses[name].add("()")
         if isinstance(function, ast.Attribute):
             self.uses[last_name(function.value)].add(function.attr)

@@ -1,4 +1,5 @@
 # trueloop: ignore-file[TL802]
+import os
 import tempfile
 
 import torch
@@ -9,9 +10,10 @@ def load(path):
 
 
 def main():
-    with tempfile.NamedTemporaryFile(suffix=".pt") as file:
-        torch.save({"epoch": 3}, file.name)
-        print(load(file.name)["epoch"])
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "state.pt")
+        torch.save({"epoch": 3}, path)
+        print(load(path)["epoch"])
 
 
 if __name__ == "__main__":

@@ -335,12 +335,17 @@ def _call_foreign(call: Call) -> Any:
 # ------------------------------------------------------------------------------- containers
 
 
+def _holder(call: Call) -> ast.expr:
+    """How the container is written; nameless where the method was bound first: `add = seen.add`."""
+    function = call.node.func if isinstance(call.node, ast.Call) else None
+    return function.value if isinstance(function, ast.Attribute) else ast.Name("list")
+
+
 @methods(Items, "append", "add", "appendleft")
 def _append(call: Call) -> Any:
     if call.receiver.kind == "deque":
         return NONE
-    holder = call.node.func.value if isinstance(call.node, ast.Call) else None  # type: ignore[attr-defined]
-    extend(call.machine, call.receiver, call.args, holder or ast.Name("list"), call.node)
+    extend(call.machine, call.receiver, call.args, _holder(call), call.node)
     return NONE
 
 
@@ -352,8 +357,7 @@ def _extend(call: Call) -> Any:
         call.receiver.open = True
         return NONE
     values, whole = _listed(call, source)
-    holder = call.node.func.value if isinstance(call.node, ast.Call) else None  # type: ignore[attr-defined]
-    extend(call.machine, call.receiver, values, holder or ast.Name("list"), call.node)
+    extend(call.machine, call.receiver, values, _holder(call), call.node)
     call.receiver.open |= not whole
     return NONE
 

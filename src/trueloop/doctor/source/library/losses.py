@@ -46,7 +46,7 @@ _TARGETS = ("target", "targets", "input2", "x2", "positive", "labels")
 @calls(*(f"torch.nn.{kind}" for kind in FUNCTIONS.values()), "torch.nn.NLLLoss2d")
 def _criterion(call: Call) -> Any:
     kind = call.name.rpartition(".")[2].removesuffix("2d")
-    return _made(call, kind, _reduction(call))
+    return _made(call, kind, _reduction(call, call.args))
 
 
 @calls(
@@ -70,8 +70,18 @@ def _made(call: Call, kind: str, reduction: str | None) -> Criterion:
     return criterion
 
 
-def _reduction(call: Call) -> str | None:
-    """How the values are reduced to one: by `reduction`, or by the two flags that came before."""
+def _reduction(call: Call, options: list[Any]) -> str | None:
+    """How the values are reduced to one: by `reduction`, or by the two flags that came before.
+
+    `options`: the arguments by position after the input and the target. Any may be the reduction:
+    its position differs between the losses.
+    """
+    positional = [constant(each) for each in options]
+    for each in positional:
+        if each in ("none", "mean", "sum", "batchmean"):
+            return str(each)
+    if any(isinstance(each, bool) for each in positional):
+        return None
     if call.given(-1, "size_average") or call.given(-1, "reduce"):
         if call.const(-1, "reduce", True) is False:
             return "none"
@@ -95,7 +105,10 @@ def _is_written(call: Call) -> bool:
 def _function(call: Call) -> Any:
     short = call.name.rpartition(".")[2]
     criterion = Criterion(
-        kind=FUNCTIONS[short], reduction=_reduction(call), made=call.place, known=True
+        kind=FUNCTIONS[short],
+        reduction=_reduction(call, call.args[2:]),
+        made=call.place,
+        known=True,
     )
     criterion.name = f"F.{short}" if ".functional." in call.name else short
     criterion.facts = {

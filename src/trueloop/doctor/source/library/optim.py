@@ -38,6 +38,8 @@ def _optimizer(call: Call) -> Any:
         return call.unknown(*call.args)
     optimizer = Optimizer(kind=call.name, made=call.place, known=True)
     given = call.arg(0, "params", call.arg(0, "model_or_params"))
+    if short == "create_optimizer":
+        given = call.arg(1, "model", given)  # timm's older form: the options come first
     if given is None:
         optimizer.whole = False
     else:
@@ -82,6 +84,17 @@ def hold(call: Call, optimizer: Optimizer, given: Any, depth: int = 5) -> None:
         optimizer.whole = False
         found = [thing for thing in things_in(given) if isinstance(thing, Model)]
         optimizer.models += [each for each in found if each not in optimizer.models]
+
+
+@methods(Optimizer, "__init__")
+def _super_init(call: Call) -> Any:
+    """An optimizer of the user's own hands its parameters up."""
+    given = call.arg(0, "params")
+    if given is None:
+        call.receiver.whole = False
+    else:
+        hold(call, call.receiver, given)
+    return NONE
 
 
 @methods(Optimizer, "zero_grad")

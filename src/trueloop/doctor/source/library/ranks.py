@@ -175,6 +175,14 @@ def _ddp(call: Call) -> Any:
     return made
 
 
+@calls("torch.nn.parallel.data_parallel")
+def _data_parallel(call: Call) -> Any:
+    """The function: a module is called, in parts, and what it returns is put together again."""
+    module, given = call.arg(0, "module"), call.arg(1, "inputs")
+    args = list(given.values) if isinstance(given, Items) else [given] if given is not None else []
+    return call.machine.call_value(module, args, node=call.node)
+
+
 @calls("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
 def _dp(call: Call) -> Any:
     return wrap(call, call.arg(0, "module"), "dp")

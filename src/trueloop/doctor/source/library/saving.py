@@ -19,6 +19,7 @@ from trueloop.doctor.source.library.ranks import asks_for_rank, names_rank
 from trueloop.doctor.source.survey import last_name
 from trueloop.doctor.source.values import (
     NONE,
+    BoundLibrary,
     Foreign,
     Function,
     Instance,
@@ -66,6 +67,11 @@ def _is_own_buffer(value: Any, depth: int = 3) -> bool:
     """Memory, or a file without a name of its own, that nobody but this program gets to see."""
     if isinstance(value, Foreign):
         return value.kind.rpartition(".")[2] in _BUFFERS
+    if isinstance(value, BoundLibrary) and value.name == "name":
+        # A temporary file's name: the file goes when it is closed, unless it is told to stay.
+        owner = value.receiver
+        stays = isinstance(owner, Foreign) and constant(owner.arguments.get("delete")) is False
+        return not stays and _is_own_buffer(owner, depth)
     of = value.of if isinstance(value, Unknown) and depth else ()
     return any(_is_own_buffer(part, depth - 1) for part in of)
 
@@ -238,11 +244,14 @@ def _describe(call: Call, state: StateDict, function: ast.expr) -> None:
 @methods(Thing, "load_state_dict")
 def _load_state(call: Call) -> Any:
     state = call.arg(0, "state_dict", call.unknown())
+    strict = _strict(call)
+    if strict is False and isinstance(state, Checkpoint):
+        state.facts["saved in part"] = _saves_parts(call.machine.modules[-1].tree)
     call.emit(
         StateLoaded,
         thing=call.receiver,
         state=state,
-        strict=_strict(call),
+        strict=strict,
         assign=call.const(2, "assign", default=False),
         result_used=call.result_used,
     )
@@ -257,6 +266,29 @@ def _speaks_of_prefix(tree: ast.Module) -> bool:
         and node.value.strip("^").startswith(("module.", "_orig_mod.", "model._orig_mod"))
         for node in ast.walk(tree)
     )
+
+
+def _saves_parts(tree: ast.Module) -> bool:
+    """The source itself writes files with a choice of a model's entries: with those alone that
+    are trained, for one."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            inner = list(ast.walk(function))
+            if any(map(_chooses_entries, inner)) and any(map(_is_saving, inner)):
+                return True
+    return False
+
+
+def _chooses_entries(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.DictComp)
+        and any(each.ifs for each in node.generators)
+        and any("state_dict(" in ast.unparse(each.iter) for each in node.generators)
+    )
+
+
+def _is_saving(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "save"
 
 
 def _strict(call: Call) -> bool | None:

@@ -31,9 +31,10 @@ def _backward(call: Call) -> Any:
 def _backward_of_unknown(call: Call) -> Any:
     given = call.arg(0)
     owners = tensors_in(call.machine, call.receiver, call.node)
-    if isinstance(given, Tensor) and given.is_loss and not owners:
-        # `accelerator.backward(loss)`, of an object that is not known.
-        call.emit(Backward, loss=given, by="foreign")
+    losses = tensors_in(call.machine, given, call.node)
+    if given is not None and (not owners or any(each.models for each in losses)):
+        # `accelerator.backward(loss)`, `engine.backward(loss)`, of an object that is not known.
+        call.emit(Backward, loss=as_tensor(call.machine, given, call.node), by="foreign")
         return NONE
     return backward(call, as_tensor(call.machine, call.receiver, call.node))
 

@@ -212,7 +212,7 @@ def attribute_of(m: Machine, value: Tensor, name: str, node: ast.AST) -> Any:
             made.facts = dict(value.facts)
         return made
     if name == "grad":
-        m.emit(GradRead, node, target=value)
+        m.emit(GradRead, node, target=value, logged=id(node) in m.modules[-1].survey.logged)
         return Tensor(made=m.place(node), facts={"grad_of": value})
     if name == "shape":
         sizes = value.shape

@@ -1,0 +1,108 @@
+"""A loss compares every prediction with every target: their shapes differ and broadcast.
+
+## What it does
+
+Finds an elementwise loss (`mse_loss`, `l1_loss`, `smooth_l1_loss`, `huber_loss`, or a difference
+written by hand) of predictions of shape (N, 1) and targets of shape (N,), or the reverse.
+
+## Why it breaks training
+
+By the rules of broadcasting the difference has the shape (N, N): each prediction is compared with
+the targets of all samples of the batch. The mean over that is smallest when every prediction is the
+mean of the targets. The model learns to answer with a constant, the loss falls to the variance of
+the targets and stays there, and nothing raises.
+
+## Wrong
+
+```python
+prediction = model(inputs)                   # (N, 1)
+loss = ((prediction - targets) ** 2).mean()  # targets: (N,)
+```
+
+## Right
+
+```python
+prediction = model(inputs).squeeze(1)        # (N,)
+loss = F.mse_loss(prediction, targets)
+```
+
+## Sources
+
+- PyTorch, [Broadcasting semantics](https://docs.pytorch.org/docs/stable/notes/broadcasting.html)
+- PyTorch, [MSELoss](https://docs.pytorch.org/docs/stable/generated/torch.nn.MSELoss.html): the
+  target has the same shape as the input.
+
+## How it is detected
+
+While the program runs: the two sides have as many elements, one of them has a dimension of 1 more,
+and what they broadcast to is larger than both. For a loss written by hand the difference is read
+from the graph, and the target must be a part of the loader's batch. Shapes of the same number of
+dimensions are silent ((N, 1) against (1, N) compares all pairs on purpose), and so is one sample.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from trueloop.doctor.events import Loss, Measured
+from trueloop.doctor.findings import Place
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.things import Tensor
+
+_ELEMENTWISE = ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
+
+
+class LossBroadcasts(Rule):
+    code = "TL404"
+
+    def on_loss(self, event: Loss) -> None:
+        source, target = event.input, event.target
+        if event.criterion.kind not in _ELEMENTWISE:
+            return
+        if not isinstance(source, Tensor) or not isinstance(target, Tensor):
+            return
+        first, second = _numbers(source.shape), _numbers(target.shape)
+        if first is not None and second is not None and _meets_all(first, second):
+            self._say(event.place, f"`{event.criterion.kind}`", first, second)
+
+    def on_measured(self, event: Measured) -> None:
+        if event.what == "broadcast":
+            self._say(event.place, "this loss", event.values["input"], event.values["target"])
+
+    def _say(
+        self, place: Place, loss: str, first: tuple[int, ...], second: tuple[int, ...]
+    ) -> None:
+        whole = _broadcast(first, second)
+        self.report(
+            place,
+            f"In {loss} the predictions have the shape {first} and the targets {second}: they"
+            f" broadcast to {whole}, and every prediction is compared with every target.",
+            fix="Give both the same shape: `prediction.squeeze(1)`, or `target.unsqueeze(1)`.",
+        )
+
+
+def _numbers(shape: tuple[object, ...] | None) -> tuple[int, ...] | None:
+    if shape is None or not all(isinstance(each, int) for each in shape):
+        return None
+    return tuple(each for each in shape if isinstance(each, int))
+
+
+def _meets_all(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+    """One is the other with a dimension of 1 more, and together they are larger."""
+    if abs(len(first) - len(second)) != 1 or prod(first) != prod(second):
+        return False
+    longer, shorter = sorted((first, second), key=len, reverse=True)
+    same = any(
+        size == 1 and longer[:at] + longer[at + 1 :] == shorter for at, size in enumerate(longer)
+    )
+    whole = _broadcast(first, second)
+    return same and whole is not None and prod(whole) > prod(first)
+
+
+def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...] | None:
+    length = max(len(first), len(second))
+    padded = [(1,) * (length - len(each)) + each for each in (first, second)]
+    pairs = list(zip(*padded, strict=True))
+    if any(a != b and 1 not in (a, b) for a, b in pairs):
+        return None
+    return tuple(max(pair) for pair in pairs)

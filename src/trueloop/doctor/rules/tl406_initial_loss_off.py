@@ -1,0 +1,75 @@
+"""The first cross-entropy of a fresh model is far above that of guessing.
+
+## What it does
+
+Compares the first cross-entropy of a model that nobody has trained with log(classes), which is what
+equal probabilities give.
+
+## Why it breaks training
+
+A model that knows nothing should say so. A first loss many times log(classes) means that it is
+certain of wrong answers: its last layer's weights, or its inputs, are too large by far. The first
+hundreds of updates only shrink the logits again, with gradients that saturate activations on their
+way; some networks never recover, and a learning rate that suits the rest of the training is too
+large for its start.
+
+## Wrong
+
+```python
+self.head = nn.Linear(512, 1000)
+nn.init.normal_(self.head.weight)  # of standard deviation 1: the logits' is 22
+```
+
+## Right
+
+```python
+self.head = nn.Linear(512, 1000)   # torch's own initialisation
+```
+
+## Sources
+
+- A. Karpathy, [A Recipe for Training Neural Networks](https://karpathy.github.io/2019/04/25/recipe/):
+  "verify loss @ init".
+- X. Glorot and Y. Bengio, [Understanding the difficulty of training deep feedforward neural
+  networks](https://proceedings.mlr.press/v9/glorot10a.html)
+
+## How it is detected
+
+While the program runs: before any optimizer has made a step, the mean cross-entropy of logits that
+come straight out of a layer, on eight hard targets or more, is above 2 log(classes) + 2. Silent
+where weights were loaded from somewhere, for class weights and soft targets, for logits that were
+scaled (contrastive losses), and for every loss below: pretrained models start there.
+"""
+
+from __future__ import annotations
+
+from math import isfinite, log
+
+from trueloop.doctor.events import Measured, StateLoaded
+from trueloop.doctor.rules.base import Rule
+
+
+class InitialLossOff(Rule):
+    code = "TL406"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._loaded = False
+
+    def on_state_loaded(self, event: StateLoaded) -> None:
+        self._loaded = True
+
+    def on_measured(self, event: Measured) -> None:
+        if event.what != "initial loss" or self._loaded:
+            return
+        loss, classes = event.values["loss"], event.values["classes"]
+        if classes < 2 or not isfinite(loss) or loss <= 2 * log(classes) + 2:
+            return
+        self.report(
+            event.place,
+            f"Before the first update the cross-entropy is {loss:.3g}; guessing among {classes}"
+            f" classes gives log({classes}) = {log(classes):.3g}. The untrained model is certain of"
+            " wrong answers: its last weights, or its inputs, are too large.",
+            fix="Leave the last layer to torch's own initialisation or scale it down, and normalise"
+            " the inputs.",
+        )

@@ -1,0 +1,79 @@
+"""Raw inputs, of 0 to 255 or as large, reach the first layer.
+
+## What it does
+
+Measures the inputs of a model's first layer. Where that is a linear, convolution or recurrent layer
+that no normalisation follows, they should be of order one.
+
+## Why it breaks training
+
+Initialisations and learning rates are made for inputs of order one. Of pixels between 0 and 255 the
+first activations are a hundred times too large: saturating activations are stuck from the start,
+the loss begins far too high, and the gradient of the first layer is a hundred times that of the
+others, so that a learning rate it can bear is far too small for them. Adam hides some of it.
+
+## Wrong
+
+```python
+images = torch.from_numpy(images).float()  # 0 ... 255
+```
+
+## Right
+
+```python
+images = torch.from_numpy(images).float() / 255
+images = (images - images.mean()) / images.std()
+```
+
+## Sources
+
+- Y. LeCun et al., "Efficient BackProp", section 4.3 (normalizing the inputs):
+  http://yann.lecun.com/exdb/publis/pdf/lecun-98b.pdf
+- torchvision, [transforms.Normalize](https://docs.pytorch.org/vision/stable/generated/torchvision.transforms.Normalize.html)
+
+## How it is detected
+
+While the program runs: in three batches the root mean square of what reaches the first layer with
+weights is above 40, with values above 100, and that layer is trained. What `forward` does before
+counts: a division there, a batch or layer norm first, and an embedding are silent. So are a norm
+right behind the layer, which makes its scale meaningless, and a model whose weights were loaded: it
+may have been trained on such inputs.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Measured, StateLoaded
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.things import Model
+
+
+class InputsNotNormalised(Rule):
+    code = "TL707"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._large: dict[Model, int] = {}
+        self._loaded: list[Model] = []
+
+    def on_state_loaded(self, event: StateLoaded) -> None:
+        if isinstance(event.thing, Model):
+            self._loaded.append(event.thing)
+
+    def on_measured(self, event: Measured) -> None:
+        model = event.subject
+        if event.what != "first layer" or any(each.kin(model) for each in self._loaded):
+            return
+        size, largest = event.values["size"], event.values["largest"]
+        if not (size > 40 and largest > 100):
+            self._large[model] = -100
+            return
+        self._large[model] = self._large.get(model, 0) + 1
+        if self._large[model] == 3:
+            self.report(
+                event.place,
+                f"The inputs that reach the first layer (`{event.values['layer']}`) are raw: their"
+                f" root mean square is {size:.3g}, the largest {largest:.3g}. Weights and learning"
+                " rates are made for inputs of order one.",
+                fix="Scale them to mean 0 and standard deviation 1, by what the training set"
+                " measures, or at least divide pixels by 255.",
+            )

@@ -1,0 +1,69 @@
+"""The rules on the order of a step, where a whole program would be too long for the question."""
+
+from __future__ import annotations
+
+import pytest
+
+from trueloop.doctor.source import check_text
+
+BY_HAND = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+loader = torch.utils.data.DataLoader(load("train"), batch_size=8, shuffle=True)
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+optimizer = torch.optim.Adam(model.parameters())
+for x, y in loader:
+    F.cross_entropy(model(x), y).backward()
+    {clear}
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("clear", "expected"),
+    [
+        ("for p in model.parameters(): p.grad = None", ["TL101"]),
+        ("for p in model.parameters(): p.grad.zero_()", ["TL101"]),
+        ("for p in model[0].parameters(): p.grad = None", []),
+        ("for p in list(model.parameters())[:2]: p.grad = None", []),
+        ("for n, p in model.named_parameters():\n        if 'bias' in n: p.grad = None", []),
+        (
+            "for p in model.parameters():\n        if p.ndim < 2: continue\n        p.grad = None",
+            [],
+        ),
+    ],
+)
+def test_gradients_cleared_by_hand_before_the_step(clear: str, expected: list[str]) -> None:
+    found = check_text(BY_HAND.format(clear=clear), "<text>", strict=True).findings
+    assert [each.code for each in found] == expected
+
+
+SCALED = """
+import torch
+from torch import nn
+loader = torch.utils.data.DataLoader(load("train"), batch_size=8, shuffle=True)
+model = nn.Linear(4, 3).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+scaler = torch.amp.GradScaler("cuda")
+for x, y in loader:
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = nn.functional.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    {first}
+    {second}
+    if torch.isfinite(norm):
+        optimizer.step()
+    scaler.update()
+"""
+UNSCALE = "scaler.unscale_(optimizer)"
+CLIP = "norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+
+
+def test_a_step_without_the_scaler_may_still_be_clipped_too_early() -> None:
+    late = check_text(SCALED.format(first=CLIP, second=UNSCALE), "<text>", strict=True).findings
+    assert [each.code for each in late] == ["TL501"]
+    right = check_text(SCALED.format(first=UNSCALE, second=CLIP), "<text>", strict=True).findings
+    assert right == []

@@ -1,0 +1,199 @@
+"""The rules on parameters and the optimizer, over variations of small programs."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from trueloop.doctor.source import check_text
+
+HEAD = """
+import copy
+import torch
+from torch import nn
+import torch.nn.functional as F
+from torch.utils.data import DataLoader
+loader = DataLoader(load(), batch_size=8, shuffle=True)
+
+
+class Net(nn.Module):
+    def __init__(self, classes=10):
+        super().__init__()
+        self.body = nn.Linear(4, 8)
+        self.fc = nn.Linear(8, classes)
+
+    def forward(self, x):
+        return self.fc(self.body(x))
+
+
+def train(model, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+
+
+model = Net()
+"""
+MADE = "optimizer = torch.optim.Adam(model.parameters())\n"
+RUN = "for epoch in range(10):\n    train(model, optimizer)\n"
+
+
+def codes(tail: str) -> list[str]:
+    found = check_text(HEAD + textwrap.dedent(tail), "<text>", strict=True).findings
+    return [each.code for each in found if each.code.startswith("TL3")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param("model.fc = nn.Linear(8, 3)", ["TL301"], id="another-head"),
+        pytest.param("model.fc = nn.Identity()", [], id="no-head"),
+        pytest.param("model.fc = nn.Sequential(model.fc, nn.ReLU())", [], id="the-head-wrapped"),
+        pytest.param("model = model.to('cuda').half()", [], id="moved"),
+        pytest.param("model = nn.DataParallel(model)", [], id="wrapped"),
+        pytest.param("model = torch.compile(model)", [], id="compiled"),
+        pytest.param("model = Net()", ["TL301"], id="another-model"),
+        pytest.param("model = copy.deepcopy(model)", ["TL301"], id="a-copy"),
+        pytest.param(
+            "model.fc = nn.Linear(8, 3)\n"
+            "optimizer.add_param_group({'params': model.fc.parameters()})",
+            [],
+            id="a-group-added",
+        ),
+        pytest.param(
+            "model.fc = nn.Linear(8, 3)\nmodel.fc.requires_grad_(False)", [], id="a-frozen-head"
+        ),
+        pytest.param("model.load_state_dict(torch.load('x', weights_only=True))", [], id="loaded"),
+        pytest.param(
+            "model.load_state_dict(torch.load('x', weights_only=True), assign=True)",
+            ["TL301"],
+            id="loaded-by-assignment",
+        ),
+        pytest.param("nn.utils.parametrizations.weight_norm(model.body)", ["TL301"], id="normed"),
+    ],
+)
+def test_what_happens_to_a_model_after_its_optimizer_was_made(
+    lines: str, expected: list[str]
+) -> None:
+    assert codes(f"{MADE}{lines}\n{RUN}") == expected
+
+
+def test_an_optimizer_that_is_made_after_holds_the_new_ones() -> None:
+    assert codes(f"{MADE}model.fc = nn.Linear(8, 3)\n{MADE}{RUN}") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("[nn.Linear(4, 4)]", ["TL303"]),
+        ("(nn.Linear(4, 4), nn.Linear(4, 4))", ["TL303"]),
+        ("{'a': nn.Linear(4, 4)}", ["TL303"]),
+        ("[nn.ReLU(), nn.Dropout(0.1)]", []),
+        ("[nn.Linear(4, 4).requires_grad_(False)]", []),
+        ("nn.ModuleList([nn.Linear(4, 4)])", []),
+        ("[self.first]", []),
+        ("[given]", []),
+    ],
+)
+def test_what_a_module_keeps_in_a_container(value: str, expected: list[str]) -> None:
+    tail = f"""
+    class Stack(nn.Module):
+        def __init__(self, given):
+            super().__init__()
+            self.first = nn.Linear(4, 4)
+            self.layers = {value}
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    stack = Stack(nn.Linear(4, 4))
+    optimizer = torch.optim.Adam(stack.parameters())
+    train(stack, optimizer)
+    """
+    assert codes(tail) == expected
+
+
+LOOP = """
+for {loop}:
+    {before}
+    optimizer = {made}
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "loop", "before", "expected"),
+    [
+        ("torch.optim.Adam(model.parameters())", "epoch in range(10)", "pass", ["TL305"]),
+        ("torch.optim.SGD(model.parameters(), lr=0.1)", "epoch in range(10)", "pass", []),
+        (
+            "torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)",
+            "epoch in range(10)",
+            "pass",
+            ["TL305"],
+        ),
+        ("torch.optim.Adam(model.parameters())", "fold in range(10)", "pass", []),
+        ("torch.optim.Adam(model.parameters())", "task in tasks", "pass", []),
+        ("torch.optim.Adam(model.parameters())", "i in range(10)", "model = Net()", []),
+        (
+            "torch.optim.Adam(model.parameters())",
+            "i in range(10)",
+            "model.load_state_dict(start)",
+            [],
+        ),
+        (
+            "torch.optim.Adam(model.parameters())",
+            "epoch in range(10)",
+            "model.body.requires_grad_(True)",
+            [],
+        ),
+        ("torch.optim.Adam([noise])", "epoch in range(10)", "pass", []),
+    ],
+)
+def test_an_optimizer_made_in_a_loop(
+    made: str, loop: str, before: str, expected: list[str]
+) -> None:
+    tail = "start = copy.deepcopy(model.state_dict())\nnoise = torch.zeros(4, requires_grad=True)\n"
+    assert codes(tail + LOOP.format(made=made, loop=loop, before=before)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("nn.Parameter(torch.ones(4)).cuda()", ["TL307"]),
+        ("nn.Parameter(torch.ones(4)).to(device)", ["TL307"]),
+        ("nn.Parameter(torch.ones(4)).to(torch.float16)", ["TL307"]),
+        ("nn.Parameter(torch.ones(4)).view(2, 2)", ["TL307"]),
+        ("nn.Parameter(torch.ones(4).cuda())", []),
+        ("nn.Parameter(torch.ones(4)).float()", []),
+        ("nn.Parameter(torch.ones(4)).to('cpu')", []),
+        ("nn.Parameter(torch.ones(4)).requires_grad_(True)", []),
+        ("nn.Parameter(torch.ones(4)).detach()", []),
+        ("self.registered.view(2, 2)", []),
+    ],
+)
+def test_a_parameter_on_its_way_to_an_attribute(value: str, expected: list[str]) -> None:
+    tail = f"""
+    class Scale(nn.Module):
+        def __init__(self, device):
+            super().__init__()
+            self.registered = nn.Parameter(torch.ones(4))
+            self.scale = {value}
+
+        def forward(self, x):
+            return x * self.scale
+
+    model = Scale(device)
+    optimizer = torch.optim.Adam(model.parameters())
+    train(model, optimizer)
+    """
+    assert codes(tail) == expected
