@@ -155,7 +155,7 @@ PUBLIC = [
     "LossOutput", "NonFiniteError", "Run", "Step", "StepRecord", "Task", "TrueloopError",
     "UserError", "errors", "evaluate", "fit", "load_checkpoint", "load_weights", "losses",
     "metrics", "optimizers", "records", "save_weights", "schedules", "seed", "seed_everything",
-    "supervised",
+    "supervised", "watch",
 ]  # fmt: skip
 
 

@@ -32,6 +32,7 @@ _HOME = {
     "save_weights": "trueloop.checkpoint.weights",
     "seed_everything": "trueloop.seed",
     "supervised": "trueloop.step",
+    "watch": "trueloop.doctor.runtime.block",
 }
 _MODULES = {
     "errors": "trueloop.errors",
@@ -42,13 +43,19 @@ _MODULES = {
     "schedules": "trueloop.step.schedule",
     "seed": "trueloop.seed",
 }
+# What `%load_ext trueloop` looks for.
+_EXTENSION = {
+    "load_ipython_extension": "trueloop.doctor.runtime.notebook",
+    "unload_ipython_extension": "trueloop.doctor.runtime.notebook",
+}
 
 __all__ = sorted([*_HOME, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        value = getattr(importlib.import_module(_HOME[name]), name)
+    home = _HOME.get(name) or _EXTENSION.get(name)
+    if home is not None:
+        value = getattr(importlib.import_module(home), name)
     elif name in _MODULES:
         value = importlib.import_module(_MODULES[name])
     else:
@@ -68,6 +75,7 @@ if TYPE_CHECKING:
         load_weights as load_weights,
         save_weights as save_weights,
     )
+    from trueloop.doctor.runtime.block import watch as watch
     from trueloop.errors import (
         ConfigError as ConfigError,
         DataError as DataError,

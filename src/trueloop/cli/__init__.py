@@ -25,6 +25,8 @@ VERBS = {
     "runs": "list the runs in a folder",
     "report": "write a run's report again, or compare several runs on one page",
     "check": "find silent training bugs in source, without running it",
+    "watch": "run your own program as it is, and find silent training bugs as it trains",
+    "replay": "show again how a loss became NaN, from the folder that watch wrote",
     "explain": "what a rule finds, why that breaks training, what is right",
 }
 OK, FAILED, MISTAKE, NO_READER = 0, 1, 2, 141
@@ -33,6 +35,10 @@ OK, FAILED, MISTAKE, NO_READER = 0, 1, 2, 141
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["watch"]:  # it runs a program that nothing of what follows may come near
+        watched = importlib.import_module("trueloop.cli.watch").main(words[1:])
+        assert isinstance(watched, int)
+        return watched
     try:
         with warnings.catch_warnings():
             keep_libraries_quiet()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Sequence
@@ -131,7 +130,7 @@ def _cache(given: Any) -> Cache | None:
 def _tell(outcome: Outcome, given: Any, mended: Mended | None) -> None:
     """Findings on stdout; what could not be checked, line by line, on stderr."""
     from trueloop.doctor.formats.places import problem_line
-    from trueloop.doctor.formats.text import as_text, printable, summary
+    from trueloop.doctor.formats.text import Paint, as_text, paint_for, printable, summary
 
     if given.diff:
         assert mended is not None
@@ -157,7 +156,8 @@ def _tell(outcome: Outcome, given: Any, mended: Mended | None) -> None:
             print(f"fixed {name}:{finding.place.line}  {finding.code}  {finding.name}")
         if mended is not None:
             print(_fixed_line(mended, done=True) + "\n")
-        print(as_text(outcome, _colours()))
+        paint = Paint() if sys.stdout is None else paint_for(sys.stdout)
+        print(as_text(outcome, paint))
     for problem in outcome.problems:
         print(printable(problem_line(outcome, problem)), file=sys.stderr)
 
@@ -169,18 +169,6 @@ def _fixed_line(mended: Mended, *, done: bool) -> str:
     files = len({finding.place.path for finding in mended.fixed})
     what = f"{count} finding{'s' * (count != 1)} in {files} file{'s' * (files != 1)}"
     return f"fixed {what}" if done else f"--fix would fix {what}"
-
-
-def _colours() -> Any:
-    """Colours for a terminal that shows them; see no-color.org."""
-    from trueloop.doctor.formats.text import COLOURS, PLAIN
-
-    if os.environ.get("NO_COLOR"):
-        return PLAIN
-    if os.environ.get("FORCE_COLOR"):
-        return COLOURS
-    is_terminal = sys.stdout is not None and sys.stdout.isatty()
-    return COLOURS if is_terminal and os.environ.get("TERM") != "dumb" else PLAIN
 
 
 def _take_any_character() -> None:

@@ -1,0 +1,298 @@
+"""`trueloop watch SCRIPT`: run a program as it is, and say what is wrong with its training.
+
+The parser and the error handling of the other verbs stay out of the program's process: no library
+is imported for it, no warning filter is set, no exception of the program's is caught.
+"""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from trueloop.cli import FAILED, MISTAKE, OK
+from trueloop.errors import ConfigError, UserError, nearest
+
+if TYPE_CHECKING:
+    from trueloop.doctor.config import Configs
+    from trueloop.doctor.runtime.script import Script
+    from trueloop.doctor.runtime.session import Session, Watched
+
+_EPILOG = """\
+The program's output, files, weights and exit status are what they are
+without trueloop. What is found is said on stderr at its end.
+
+exit status: the program's own; 2 a mistake in the command; with --exit-code
+1 if errors or warnings were found and the program itself ended with 0; with
+--fail-fast 1 if it was stopped
+
+example:
+  trueloop watch train.py --epochs 3
+  trueloop watch --format json --output found.json -m project.train
+  torchrun --nproc-per-node 2 -m trueloop watch train.py"""
+_TAKE_VALUE = ("--format", "--output", "--select", "--ignore", "--first")
+_SWITCHES = ("--exit-code", "--fail-fast", "--help")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the program and tell; never more than a line of its own about a mistake."""
+    try:
+        given, script = _parse(argv)
+        run = Run(given, script)
+    except UserError as error:
+        return _fail(str(error))
+    except SystemExit:  # argparse leaves this way after --help
+        return OK
+    return run()
+
+
+class Run:
+    """One program under the watcher."""
+
+    def __init__(self, given: Any, script: Script) -> None:
+        # All that the end needs is imported now: the program may change folders and paths.
+        from trueloop.doctor.formats import watched as formats
+        from trueloop.doctor.runtime.session import Session
+
+        if given.format not in formats.FORMATS:
+            known = nearest(given.format, formats.FORMATS)
+            raise ConfigError(f"unknown format {given.format!r}: {known}")
+        self.given = given
+        self.script = script
+        self.speaks = os.environ.get("RANK", "0") == "0"
+        """Under torchrun the first rank alone tells, stops and decides the exit status."""
+        fail_fast = given.fail_fast and self.speaks
+        self.session: Session = Session(_configs(given), first=given.first, fail_fast=fail_fast)
+        self.output = _writable(given.output) if given.output is not None and self.speaks else None
+        if not self.speaks:
+            self.session.bundles = ""
+        elif self.output is not None:
+            self.session.bundles = os.path.dirname(self.output)
+        self.cut = False
+        self.watched: Watched | None = None
+        self._is_told = False
+
+    def __call__(self) -> int:
+        from trueloop.doctor.runtime.script import (
+            MissingModuleError,
+            open_stage,
+            show_as_python_would,
+        )
+
+        atexit.register(self.tell)  # the first to be registered is the last to run
+        _tell_before_exit(self.tell)
+        open_stage()
+        self.session.begin()
+        try:
+            self.script.run()
+        except MissingModuleError as error:
+            self._is_told = True
+            self.session.leave()
+            return _fail(str(error))
+        except SystemExit as stop:
+            self.cut = stop.code not in (None, OK)
+            if not self.cut:
+                return self.status()
+            raise
+        except BaseException:
+            self.cut = True
+            show_as_python_would()
+            raise
+        return self.status()
+
+    def status(self) -> int:
+        """The exit status of a program that has ended with 0."""
+        decides = self.given.exit_code or self.session.stopped
+        if not (decides and self.speaks and self.session.is_here):
+            return OK
+        # What Python does first at the end: the program's other threads may still be training.
+        # `threading` has no public name for it, and does it only once.
+        import threading
+
+        shutdown: Callable[[], None] = vars(threading)["_shutdown"]
+        shutdown()
+        return FAILED if self.session.stopped or self.end().alarms else OK
+
+    def end(self) -> Watched:
+        """What was found; the watching is over."""
+        if self.watched is None:
+            self.watched = self.session.end(cut=self.cut)
+        return self.watched
+
+    def tell(self) -> None:
+        """Say it, once, in the process that was watched and in no child of it."""
+        if self._is_told or not self.session.is_here:
+            return
+        self._is_told = True
+        watched = self.end()
+        if not self.speaks:
+            return
+        if self.output is None:
+            _to_stderr(watched, self.given.format)
+            return
+        try:
+            with open(self.output, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(_text(watched, self.given.format, None) + "\n")
+        except OSError as error:
+            _to_stderr(watched, self.given.format)
+            _fail(f"{self.output} cannot be written ({error.strerror}): the report is above")
+
+
+def _tell_before_exit(tell: Callable[[], None]) -> None:
+    """`os._exit` runs no exit handlers: a program that ends by it is told of all the same."""
+    original = os._exit
+
+    def _exit(status: int) -> NoReturn:
+        tell()
+        original(status)
+
+    os._exit = _exit
+
+
+# ---------------------------------------------------------------------- what is told, and where
+
+
+def _to_stderr(watched: Watched, form: str) -> None:
+    # What is closed, by the program or by its reader, is Python's own to complain about.
+    with suppress(OSError, ValueError):
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    with suppress(OSError, ValueError):
+        if sys.__stderr__ is not None:
+            sys.__stderr__.write(_text(watched, form, sys.__stderr__) + "\n")
+            sys.__stderr__.flush()
+
+
+def _text(watched: Watched, form: str, stream: Any) -> str:
+    from trueloop.doctor.formats import watched as formats
+    from trueloop.doctor.formats.text import Paint, paint_for
+
+    if form == "json":
+        return formats.as_json(watched)
+    paint = Paint() if stream is None else paint_for(stream)
+    lead = "\n" if stream is not None and watched.findings else ""
+    return lead + formats.as_text(watched, paint)
+
+
+def _writable(path: str) -> str:
+    """The file's absolute path. Raises `ConfigError` unless a report can be written there."""
+    whole = os.path.abspath(os.path.expanduser(path))
+    is_new = not os.path.lexists(whole)
+    try:
+        with open(whole, "ab"):
+            pass
+        if is_new:
+            os.remove(whole)
+    except OSError as error:
+        raise ConfigError(
+            f"--output {path} cannot be written ({error.strerror}): choose another place"
+        ) from None
+    return whole
+
+
+# ---------------------------------------------------------------------- the command
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(" ".join(message.split()))
+
+
+def _parse(argv: Sequence[str]) -> tuple[Any, Script]:
+    """The options of ours, and the program with what is its own."""
+    from trueloop.doctor.runtime.script import Script
+
+    ours, name, words, is_module = _split(list(argv))
+    given = _parser().parse_args(ours)
+    given.first = None if given.first is None else _count(given.first)
+    if name is None:
+        raise ConfigError("SCRIPT is missing: write trueloop watch SCRIPT, or -m MODULE")
+    return given, Script(name, words, is_module=is_module)
+
+
+def _split(argv: list[str]) -> tuple[list[str], str | None, list[str], bool]:
+    """(our options, the program's name, what follows it, whether it is a module): whatever stands
+    behind the name is the program's."""
+    position = 0
+    while position < len(argv):
+        word = argv[position]
+        if word == "-m" and position + 1 < len(argv):
+            return argv[:position], argv[position + 1], argv[position + 2 :], True
+        if word == "--":
+            rest = argv[position + 1 :]
+            return argv[:position], rest[0] if rest else None, rest[1:], False
+        if not word.startswith("-"):
+            return argv[:position], word, argv[position + 1 :], False
+        option = word.partition("=")[0]
+        if option == "-m":
+            raise ConfigError("-m needs a module: write trueloop watch -m MODULE")
+        if option not in (*_TAKE_VALUE, *_SWITCHES, "-h"):
+            known = [each.lstrip("-") for each in (*_TAKE_VALUE, *_SWITCHES)]
+            hint = nearest(option.lstrip("-"), known).replace("'", "")
+            hint = hint.replace("did you mean ", "did you mean --")
+            raise ConfigError(f"unknown option {option}: {hint}; the program's own follow its name")
+        if option in _TAKE_VALUE and "=" not in word:
+            position += 1
+            if position == len(argv):
+                raise ConfigError(f"{option} needs a value: write {option}=VALUE")
+        position += 1
+    return argv, None, [], False
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        "trueloop watch",
+        usage="trueloop watch [options] SCRIPT [ARGS ...]\n"
+        "       trueloop watch [options] -m MODULE [ARGS ...]",
+        description="Run a program as it is, watch it train, and say what is wrong with it.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    parser.add_argument("-h", "--help", action="help", help="show this help and exit")
+    parser.add_argument("--format", default="text", help="text or json (default: text)")
+    parser.add_argument("--output", metavar="FILE", help="write what is found to a file instead")
+    parser.add_argument("--select", metavar="CODES", help="only these rules: TL101,TL2 (all)")
+    parser.add_argument("--ignore", metavar="CODES", help="not these rules")
+    parser.add_argument(
+        "--exit-code", action="store_true", help="errors and warnings make the exit status 1"
+    )
+    parser.add_argument(
+        "--fail-fast", action="store_true", help="stop the program at the first error"
+    )
+    parser.add_argument("--first", metavar="N", help="watch the first N updates only")
+    return parser
+
+
+def _count(text: str) -> int:
+    try:
+        count = int(text)
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise ConfigError(f"--first must be a whole number from 1, not {text!r}")
+    return count
+
+
+def _configs(given: Any) -> Configs:
+    from trueloop.doctor.config import Configs
+    from trueloop.doctor.rules.selection import codes_of
+    from trueloop.doctor.runtime.session import live_codes
+
+    select = None if given.select is None else live_codes(_words(given.select), "--select")
+    ignore = None if given.ignore is None else codes_of(_words(given.ignore), "--ignore")
+    return Configs(select, ignore)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _fail(message: str) -> int:
+    print(f"trueloop: error: {' '.join(message.split())}", file=sys.stderr)
+    return MISTAKE

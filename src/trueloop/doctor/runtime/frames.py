@@ -1,0 +1,131 @@
+"""Whose code is running: the frames of the program that is watched, and its places."""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+import sysconfig
+from functools import lru_cache
+from itertools import islice
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+from trueloop.doctor.findings import Place
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_LIBRARIES = tuple(
+    {
+        os.path.join(os.path.abspath(path), "")
+        for path in (
+            *site.getsitepackages(),
+            site.getusersitepackages(),
+            *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+        )
+        if path
+    }
+)
+_PACKAGE = os.path.join(os.path.dirname(_HERE), "")
+_own_roots: list[str] = []
+_stages: set[CodeType] = set()
+
+
+def stage(code: CodeType) -> None:
+    """Count no frame outside of one with this code as the program's: it is what runs it."""
+    _stages.add(code)
+
+
+def claim(folder: str) -> None:
+    """Count what lies below a folder as the program's own, although it is installed."""
+    _own_roots.append(os.path.join(os.path.abspath(folder), ""))
+    kind_of.cache_clear()
+
+
+class Site(NamedTuple):
+    """Where one frame of the program stands."""
+
+    frame: int
+    """`id` of the frame: another frame may have it once this one is gone."""
+    code: CodeType
+    offset: int
+    """Of the instruction that runs, in bytes."""
+    line: int
+    kind: str
+    """`user` or `library`."""
+
+
+@lru_cache(maxsize=4096)
+def kind_of(path: str) -> str:
+    """Of a file: `inside` (torch's and ours: never shown), `library`, or `user`."""
+    if path.startswith("<") and not path.startswith("<ipython"):
+        return "inside"
+    full = os.path.abspath(path)
+    torch = sys.modules.get("torch")
+    roots = [_HERE]
+    if torch is not None and torch.__file__:
+        roots.append(os.path.dirname(torch.__file__))
+    if any(full.startswith(os.path.join(root, "")) for root in roots):
+        return "inside"
+    if any(full.startswith(root) for root in _own_roots):
+        return "user"
+    if full.startswith(_PACKAGE):
+        return "library"  # wherever it is installed
+    if full.startswith(_LIBRARIES):
+        folder = os.path.basename(os.path.dirname(full))
+        name = os.path.basename(full)
+        hidden = folder in ("multiprocessing", "importlib", "concurrent") or name in (
+            "contextlib.py", "functools.py", "runpy.py", "threading.py", "_tensor.py",
+        )  # fmt: skip
+        return "inside" if hidden else "library"
+    return "user"
+
+
+def sites(frame: FrameType | None) -> list[Site]:
+    """The frames of the program, outermost first, from `frame` outwards."""
+    found: list[Site] = []
+    while frame is not None and frame.f_code not in _stages:
+        code = frame.f_code
+        kind = kind_of(code.co_filename)
+        if kind != "inside":
+            found.append(Site(id(frame), code, frame.f_lasti, frame.f_lineno or 0, kind))
+        frame = frame.f_back
+    found.reverse()
+    return found
+
+
+@lru_cache(maxsize=16384)
+def place_at(code: CodeType, offset: int, line: int) -> Place:
+    """The expression that an instruction belongs to (its line alone before Python 3.11)."""
+    name = getattr(code, "co_qualname", code.co_name)
+    name = "" if name == "<module>" else name.replace(".<locals>", "")
+    if hasattr(code, "co_positions") and offset >= 0:
+        first, last, column, end = next(
+            islice(code.co_positions(), offset // 2, None), (line, None, None, None)
+        )
+        if first is not None and last is not None and column is not None and end is not None:
+            begin, behind = _characters(code.co_filename, first, column, last, end)
+            return Place(code.co_filename, first, begin, last, behind, name)
+    return Place(code.co_filename, line, function=name)
+
+
+def _characters(path: str, first: int, column: int, last: int, end: int) -> tuple[int, int]:
+    """Columns from 1 in characters, of offsets from 0 in bytes."""
+    import linecache
+
+    def counted(line: int, offset: int) -> int:
+        text = linecache.getline(path, line)
+        if text.isascii():
+            return offset + 1
+        return len(text.encode()[:offset].decode(errors="replace")) + 1
+
+    return counted(first, column), counted(last, end)
+
+
+def user_place(found: list[Site]) -> tuple[Place, tuple[Place, ...]]:
+    """The program's own innermost place, and the calls that led there; the library's where none of
+    the program's own code is running."""
+    own = [each for each in found if each.kind == "user"] or found
+    places = [place_at(each.code, each.offset, each.line) for each in own]
+    if not places:
+        return Place("", 0), ()
+    return places[-1], tuple(places[:-1])

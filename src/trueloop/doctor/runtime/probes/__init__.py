@@ -1,0 +1,111 @@
+"""Probes: what they read off the running program no single event says.
+
+A probe is told of moments while the watcher looks; what it finds out it emits as `Measured`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from trueloop.doctor.events import Measured
+
+if TYPE_CHECKING:
+    from trueloop.doctor.events import Event
+    from trueloop.doctor.runtime.watcher import Watcher
+
+
+class Probe:
+    """Overrides the moments that it asks for. None of them may change what the program computes:
+    no draw of random numbers, nothing in place, no strong reference to a tensor of the program."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self.watcher = watcher
+
+    def entered(self, module: Any, given: Any, outer: list[Any]) -> None:
+        """A module is about to be called, the last of `outer`; `given` is `args`."""
+
+    def called(self, module: Any, outer: list[Any], output: Any) -> None:
+        """A module inside of others (outermost first) was called."""
+
+    def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
+        """A module was called from outside; `given` is `(args, kwargs)`."""
+
+    def lost(self, given: Any, output: Any, event: Event) -> None:
+        """A loss function was called; `given` has its arguments by name."""
+
+    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None: ...
+
+    def after_backward(self, frame: Any) -> None: ...
+
+    def before_step(self, optimizer: Any, frame: Any) -> None: ...
+
+    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None: ...
+
+    def fetched(self, batch: Any, event: Event) -> None:
+        """A loader gave a batch."""
+
+    def made(self, optimizer: Any, frame: Any) -> None:
+        """An optimizer was made; told even while nobody looks."""
+
+    def unwatched(self) -> None:
+        """The watcher looks away: what was open may go on in any way."""
+
+
+def measured(
+    watcher: Watcher, event: Event, what: str, subject: Any, values: dict[str, Any]
+) -> None:
+    """Emit what was read off at the moment of an event."""
+    fields = {"what": what, "subject": subject, "values": values}
+    fields |= {"place": event.place, "stack": event.stack, "turns": event.turns}
+    watcher.send(watcher.track(), Measured, [], fields)
+
+
+class Probes:
+    """All probes of one watcher."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self.all = [kind(watcher) for kind in _kinds()]
+        self._told: dict[str, list[Callable[..., None]]] = {}
+
+    def tell(self, moment: str, *details: Any) -> None:
+        """Tell those that ask for a moment; no error of theirs reaches the program."""
+        told = self._told.get(moment)
+        if told is None:
+            plain = getattr(Probe, moment)
+            told = self._told[moment] = [
+                getattr(each, moment)
+                for each in self.all
+                if getattr(type(each), moment) is not plain
+            ]
+        with self._watcher.reading:
+            if self._watcher.crowded:
+                return
+            for ask in told:
+                try:
+                    ask(*details)
+                except Exception as error:  # whatever it is, the program goes on
+                    self._watcher.failed(error)
+
+
+def _kinds() -> list[type[Probe]]:
+    from trueloop.doctor.runtime.probes import (
+        data,
+        kept,
+        losses,
+        parameters,
+        predictions,
+        rounding,
+        updates,
+    )
+
+    return [
+        *losses.PROBES,
+        *data.PROBES,
+        parameters.Strays,
+        updates.Updates,
+        kept.Kept,
+        predictions.Predictions,
+        rounding.Rounding,
+    ]

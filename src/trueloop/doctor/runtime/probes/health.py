@@ -1,0 +1,337 @@
+"""Is the loss finite, update by update? If it is not: where that began.
+
+It is asked even while nobody looks: on the CPU at each backward, which takes half a microsecond; on
+an accelerator now and then, without waiting for it.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from trueloop.doctor.events import Measured
+from trueloop.doctor.findings import Place
+from trueloop.doctor.runtime import bundle, forensics, frames, graph
+from trueloop.doctor.runtime.calls import Calls
+from trueloop.doctor.runtime.probes import measures
+from trueloop.doctor.runtime.tape import kind_of_bad
+from trueloop.doctor.runtime.things import Weak
+
+if TYPE_CHECKING:
+    from trueloop.doctor.runtime.forensics import Found
+    from trueloop.doctor.runtime.watcher import Watcher
+
+CODE = "TH101"
+_EVERY = 16
+"""Updates between two looks at the loss on an accelerator."""
+_TRIES = 4
+"""Batches that are looked into and then left out by the program, before it is left to itself."""
+
+
+@dataclass
+class Pending:
+    """Something that is not finite, before it is known what becomes of it."""
+
+    found: Found
+    place: Place
+    stack: tuple[Place, ...]
+    turns: Any
+    update: int
+    modules: list[Any] = field(default_factory=list)
+    """Weak references to the modules that are trained on it."""
+    times: int = 1
+
+
+class Health:
+    """The loss and the gradients of one watched process."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self.watcher = watcher
+        self.calls = Calls(watcher.failed)
+        self.on = any(rule.code == CODE for rule in watcher.rules)
+        """Read by the seams."""
+        self.recent: deque[float] = deque(maxlen=8)
+        """The latest losses."""
+        self.norm: float | None = None
+        """Of the latest gradients that were looked at."""
+        self.fetch: tuple[Any, int] | None = None
+        """The latest batch: its iterator (weak), and its number there."""
+        self.pending: Pending | None = None
+        self._begun = False
+        self._infinite_is_fine = False
+        """The program has gone on from an infinite loss with gradients that were finite."""
+        self._tries = 0
+        self._scaled: Any = None
+        self._is_scaled = False
+        self._sentinels = Weak()
+        self._count = 0
+        self._asked: Any = None
+
+    # ------------------------------------------------------------------ told by the seams
+
+    def scaled(self, outputs: Any, result: Any) -> None:
+        """A scaler has multiplied a loss: it is the loss itself that counts."""
+        if isinstance(outputs, torch.Tensor) and isinstance(result, torch.Tensor):
+            self._scaled = (weakref.ref(result), outputs.detach())
+
+    def before(self, tensors: Any, frame: Any) -> None:
+        """A backward begins."""
+        if threading.get_ident() != self.calls.thread:
+            if self._begun:
+                return
+            self.calls.thread = threading.get_ident()
+        self._begun = True
+        loss = tensors if type(tensors) is torch.Tensor else next(graph.tensors_in(tensors), None)
+        held, self._scaled = self._scaled, None
+        self._is_scaled = held is not None and held[0]() is loss
+        value = held[1] if self._is_scaled else loss
+        if type(value) is not torch.Tensor or value.numel() != 1:
+            return
+        if value.device.type == "cpu" or (self.watcher.looking and not measures.capturing()):
+            number = value.item()
+            if number - number == 0:
+                self.recent.append(number)
+                if self.pending is not None:
+                    self._went_on()
+            elif number != number or not self._infinite_is_fine:
+                self._loss(value if self._is_scaled else loss, loss, frame)
+        elif not measures.capturing():
+            self._ask(value, loss, frame)
+
+    def after(self, tensors: Any, frame: Any, keeps: bool) -> None:
+        """A backward has ended; `keeps`: its graph may be gone through again."""
+        calls = self.calls
+        if threading.get_ident() != calls.thread:
+            return
+        if self.pending is None and not self._is_scaled and calls.held:
+            self._look_at_gradients(tensors, frame)
+        if not keeps:
+            calls.release()
+
+    def fetched(self, iterator: Any) -> None:
+        """A loader gives the next batch: what was computed from the one before is done with."""
+        self.calls.release()
+        self.fetch = (weakref.ref(iterator), getattr(iterator, "_rcvd_idx", 1) - 1)
+
+    def stepped(self) -> None:
+        """An optimizer has stepped."""
+        pending = self.pending
+        if pending is None or threading.get_ident() != self.calls.thread:
+            return
+        if pending.found.values.get("explosion") or self._bad_of(pending, gradients=False):
+            self._say(pending, "stepped")
+        else:
+            self._drop(pending)
+
+    def end(self) -> None:
+        """The run is over."""
+        if self.pending is not None:
+            if self.watcher.cut:
+                self._say(self.pending, "ended")
+            else:
+                self._drop(self.pending)
+
+    # ------------------------------------------------------------------ the loss
+
+    def _loss(self, value: Any, loss: Any, frame: Any) -> None:
+        if self.pending is not None:
+            self.pending.times += 1
+            if self._bad_of(self.pending, gradients=False) or self.pending.times > 2:
+                self._say(self.pending, "again")
+            return
+        here = frames.sites(frame)
+        if not here:
+            return
+        place = frames.user_place(here)[0]
+        found = forensics.of_loss(self.watcher, self.calls.held, value, self.indices(), place)
+        if value is not loss and not found.values["cause"]:
+            found.values["scaled"] = True
+        found.values["what"] = "loss"
+        self._wait(found, here)
+
+    def _ask(self, value: Any, loss: Any, frame: Any) -> None:
+        """Of a loss on an accelerator: what was asked the last time, and has arrived since."""
+        self._count += 1
+        if self._count % _EVERY:
+            return
+        asked, self._asked = self._asked, None
+        if asked is not None:
+            flag, event = asked
+            if event.query() and not bool(flag):
+                self._loss(value if self._is_scaled else loss, loss, frame)
+                return
+        if value.device.type == "cuda":
+            flag = torch.empty((), dtype=torch.bool, pin_memory=True)
+            flag.copy_(value.detach().isfinite().reshape(()), non_blocking=True)
+            event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            event.record()
+            self._asked = (flag, event)
+
+    # ------------------------------------------------------------------ the gradients
+
+    def _look_at_gradients(self, tensors: Any, frame: Any) -> None:
+        modules = [each.function for each in self.calls.held if _learns(each.function)]
+        if not modules:
+            return
+        if self.watcher.looking:
+            if measures.capturing():
+                return
+            given = _gradients(modules)
+            self.norm = _norm([each for _, each in given])
+            if self.norm is None or self.norm - self.norm == 0:
+                return
+        else:
+            gradient = self._sentinel(modules[0])
+            if gradient is None:
+                return
+            size = torch.dot(gradient, gradient).item()
+            if size - size == 0:
+                return
+            given = _gradients(modules)
+        names = forensics.which_are_bad(given)
+        if not names:
+            return
+        here = frames.sites(frame)
+        if not here:
+            return
+        loss = next(graph.tensors_in(tensors), None)
+        found = forensics.of_gradient(self.watcher, self.calls.held, names, loss, self.indices())
+        found.values["what"] = "gradient"
+        self._wait(found, here)
+
+    def _sentinel(self, module: Any) -> Any:
+        """The gradient of a small parameter near the beginning of a model: whatever is not finite
+        in a backward arrives there. None where it is not to be read cheaply."""
+        known = self._sentinels.get(module)
+        if known is None:
+            small = (p for p in module.parameters() if p.requires_grad and p.dim() == 1)
+            first = next(small, None)
+            usable = (
+                first is not None
+                and type(first) is nn.Parameter
+                and first.device.type == "cpu"
+                and first.is_floating_point()
+            )
+            known = weakref.ref(first) if usable else _nothing
+            self._sentinels.put(module, known)
+        parameter = known()
+        gradient = None if parameter is None else parameter.grad
+        if type(gradient) is not torch.Tensor or gradient.dim() != 1:
+            return None
+        return gradient.detach()
+
+    # ------------------------------------------------------------------ what becomes of it
+
+    def _wait(self, found: Found, here: Any) -> None:
+        place, stack = frames.user_place(here)
+        modules = [weakref.ref(each.function) for each in self.calls.held if _learns(each.function)]
+        turns = self.watcher.track().turns.now()
+        update = self.watcher.updates + 1
+        self.pending = Pending(found, place, stack, turns, update, modules)
+
+    def _bad_of(self, pending: Pending, *, gradients: bool) -> bool:
+        """Parameters, or their gradients, are not finite now."""
+        alive = [
+            each for each in (reference() for reference in pending.modules) if each is not None
+        ]
+        if not alive:
+            return not gradients
+        tensors = (
+            [each for _, each in _gradients(alive)]
+            if gradients
+            else [p for module in alive for p in module.parameters()]
+        )
+        return any(kind_of_bad(measures.local(each)) for each in tensors)
+
+    def _went_on(self) -> None:
+        """The next loss is finite: unless bad gradients wait to be applied, it was left out."""
+        assert self.pending is not None
+        if not self._bad_of(self.pending, gradients=True):
+            self._drop(self.pending)
+
+    def _drop(self, pending: Pending) -> None:
+        """The program has left the batch out, or nothing came of it."""
+        self.pending = None
+        self._tries += 1
+        if pending.found.values["what"] == "loss":
+            if pending.found.values["kind"] == "NaN":
+                self._tell(pending, "left out", None)
+            else:
+                self._infinite_is_fine = True
+                if pending.found.values["cause"] == "operation":
+                    self._tell(pending, "harmless", None)
+        if self._tries >= _TRIES:
+            self._close()
+
+    def _say(self, pending: Pending, outcome: str) -> None:
+        self.pending = None
+        self._close()
+        folder = self.watcher.bundles
+        written = None
+        if folder:
+            try:
+                written = bundle.write(folder, pending.found, pending.place, pending.update)
+            except OSError as error:
+                pending.found.values["unwritten"] = error.strerror or str(error)
+        self._tell(pending, outcome, written)
+
+    def _tell(self, pending: Pending, outcome: str, written: str | None) -> None:
+        values = pending.found.values | {
+            "update": pending.update,
+            "outcome": outcome,
+            "times": pending.times,
+            "bundle": written,
+            "data rule": any(rule.code == "TL708" for rule in self.watcher.rules),
+        }
+        fields: dict[str, Any] = {"what": "non-finite loss", "subject": None, "values": values}
+        fields |= {"place": pending.place, "stack": pending.stack, "turns": pending.turns}
+        self.watcher.send(self.watcher.track(), Measured, [], fields)
+
+    def _close(self) -> None:
+        self.on = False
+        self.calls.release()
+        self.calls.inside = True
+
+    def indices(self) -> Sequence[Any]:
+        """The samples of the present batch in the data set, where they are known."""
+        if self.fetch is None:
+            return ()
+        iterator = self.fetch[0]()
+        asked = None if iterator is None else self.watcher.asked.get(iterator)
+        found: Sequence[Any] = (asked or {}).get(self.fetch[1], ())
+        return found
+
+
+def _nothing() -> None:
+    return None
+
+
+def _learns(function: Any) -> bool:
+    return isinstance(function, nn.Module) and next(function.parameters(), None) is not None
+
+
+def _gradients(modules: list[Any]) -> list[tuple[str, Any]]:
+    return [
+        (name, each.grad)
+        for module in modules
+        for name, each in module.named_parameters()
+        if each.grad is not None
+    ]
+
+
+def _norm(gradients: list[Any]) -> float | None:
+    plain = [measures.local(each) for each in gradients]
+    plain = [each for each in plain if each.is_floating_point() and each.numel()]
+    if not plain:
+        return None
+    sizes = torch._foreach_norm(plain)
+    device, exact = sizes[0].device, torch.float64
+    exact = torch.float32 if device.type == "mps" else exact
+    return float(torch.linalg.vector_norm(torch.stack([s.to(device, exact) for s in sizes])))

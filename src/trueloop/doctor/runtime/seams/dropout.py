@@ -1,0 +1,102 @@
+"""Functional dropout that is not told whether its module trains."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from functools import lru_cache, partial
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from torch.compiler import is_compiling
+from torch.nn import functional
+
+from trueloop.doctor.events import Used
+from trueloop.doctor.runtime import frames, program
+from trueloop.doctor.runtime.watcher import quietly
+
+if TYPE_CHECKING:
+    from trueloop.doctor.runtime.patches import Patches
+    from trueloop.doctor.runtime.watcher import Watcher
+
+NAMES = ("dropout", "dropout1d", "dropout2d", "dropout3d")
+
+
+def install(watcher: Watcher, patches: Patches) -> None:
+    seen: set[tuple[CodeType, int]] = set()
+    for name in NAMES:
+        patches.replace(functional, name, partial(_dropout, watcher, name, seen))
+
+
+def _dropout(watcher: Watcher, name: str, seen: set[tuple[CodeType, int]], original: Any) -> Any:
+    def dropout(*args: Any, **kwargs: Any) -> Any:
+        if is_compiling() or not watcher.looking:
+            return original(*args, **kwargs)
+        if len(args) < 3 and "training" not in kwargs:
+            frame = sys._getframe(1)
+            site = (frame.f_code, frame.f_lasti)
+            inside = watcher.track().inside
+            if site not in seen and inside and frames.kind_of(site[0].co_filename) == "user":
+                seen.add(site)
+                p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+                quietly(watcher, lambda: _used(watcher, name, p, inside[-1], frame))
+        return original(*args, **kwargs)
+
+    return dropout
+
+
+def _used(watcher: Watcher, name: str, p: Any, module: Any, frame: Any) -> None:
+    arguments = {
+        "p": float(p),
+        "training": False,
+        "module": watcher.things.model(module),
+        "asks": _asks(frame),
+        "last": None,
+        "self": "",
+    }
+    here = frames.sites(frame)
+    fields = {"what": f"torch.nn.functional.{name}", "arguments": arguments}
+    # No step of the program: where it stands says nothing about its loops.
+    watcher.send(watcher.track(), Used, here, fields)
+
+
+def _asks(frame: Any) -> bool:
+    """A condition in the module's `forward`, or in what it calls, asks for the mode."""
+    while frame is not None and frames.kind_of(frame.f_code.co_filename) == "user":
+        if _has_mode_test(frame.f_code):
+            return True
+        if frame.f_code.co_name == "forward":
+            return False
+        frame = frame.f_back
+    return False
+
+
+@lru_cache(maxsize=1024)
+def _has_mode_test(code: CodeType) -> bool:
+    tree = program.source_of(code.co_filename).tree
+    if tree is None:
+        return True
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            lines = {node.lineno, *(each.lineno for each in node.decorator_list)}
+            mine = node.name == code.co_name and code.co_firstlineno in lines
+        else:
+            mine = isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno
+        if mine and _tests_mode(node):
+            return True
+    return False
+
+
+def _tests_mode(definition: ast.AST) -> bool:
+    for node in ast.walk(definition):
+        if isinstance(node, (ast.If, ast.IfExp, ast.While)):
+            asked: list[ast.AST] = [node.test]
+        elif isinstance(node, ast.BoolOp):
+            asked = list(node.values)
+        else:
+            continue
+        for part in (inner for each in asked for inner in ast.walk(each)):
+            word = getattr(part, "attr", "") or getattr(part, "id", "")
+            if "train" in word or "eval" in word:
+                return True
+    return False

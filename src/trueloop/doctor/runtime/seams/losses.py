@@ -1,0 +1,153 @@
+"""The loss functions of `torch.nn.functional`, which the loss modules call too."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.compiler import is_compiling
+from torch.nn import functional
+
+from trueloop.doctor.events import Loss
+from trueloop.doctor.runtime import graph
+from trueloop.doctor.runtime.tracing import is_abstract
+from trueloop.doctor.runtime.watcher import quietly
+from trueloop.doctor.things import Criterion, Tensor
+
+if TYPE_CHECKING:
+    from trueloop.doctor.runtime.patches import Patches
+    from trueloop.doctor.runtime.watcher import Watcher
+
+KINDS = {
+    "cross_entropy": "CrossEntropyLoss",
+    "nll_loss": "NLLLoss",
+    "binary_cross_entropy": "BCELoss",
+    "binary_cross_entropy_with_logits": "BCEWithLogitsLoss",
+    "mse_loss": "MSELoss",
+    "l1_loss": "L1Loss",
+    "smooth_l1_loss": "SmoothL1Loss",
+    "huber_loss": "HuberLoss",
+    "kl_div": "KLDivLoss",
+    "poisson_nll_loss": "PoissonNLLLoss",
+    "gaussian_nll_loss": "GaussianNLLLoss",
+    "multi_margin_loss": "MultiMarginLoss",
+    "multilabel_margin_loss": "MultiLabelMarginLoss",
+    "multilabel_soft_margin_loss": "MultiLabelSoftMarginLoss",
+    "soft_margin_loss": "SoftMarginLoss",
+    "hinge_embedding_loss": "HingeEmbeddingLoss",
+    "cosine_embedding_loss": "CosineEmbeddingLoss",
+    "margin_ranking_loss": "MarginRankingLoss",
+    "triplet_margin_loss": "TripletMarginLoss",
+    "ctc_loss": "CTCLoss",
+}
+_ACTIVATIONS = {"softmax": True, "log_softmax": True, "sigmoid": False, "logsigmoid": False}
+"""Name -> it warns of the line that calls it."""
+
+
+def install(watcher: Watcher, patches: Patches) -> None:
+    for name, kind in KINDS.items():
+        patches.replace(functional, name, partial(_loss, watcher, kind))
+    for name, warns in _ACTIVATIONS.items():
+        patches.replace(functional, name, partial(_activation, watcher, warns))
+
+
+def _activation(watcher: Watcher, warns: bool, original: Any) -> Any:
+    def activation(*args: Any, **kwargs: Any) -> Any:
+        if warns and len(args) < 3:  # its warning is to point to the same line as ever
+            kwargs["_stacklevel"] = kwargs.get("_stacklevel", 3) + 1
+        if is_compiling() or not watcher.looking or is_abstract(args):
+            return original(*args, **kwargs)
+        output = original(*args, **kwargs)
+        if getattr(output, "grad_fn", None) is not None:
+            frame = sys._getframe(1)
+
+            def note() -> None:
+                output.grad_fn.metadata[graph.MADE] = watcher.place(frame)
+
+            quietly(watcher, note)
+        return output
+
+    return activation
+
+
+def _loss(watcher: Watcher, kind: str, original: Any) -> Any:
+    signature = inspect.signature(original)
+
+    def loss(*args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            return original(*args, **kwargs)
+        if not watcher.looking:
+            if watcher.health.on and watcher.health.calls.takes(None):
+                return watcher.health.calls.run(original, None, args, kwargs, sys._getframe(1))
+            return original(*args, **kwargs)
+        if is_abstract(args, kwargs):
+            return original(*args, **kwargs)
+        if watcher.health.on and not watcher.track().depth and watcher.health.calls.takes(None):
+            output = watcher.health.calls.run(original, None, args, kwargs, sys._getframe(1))
+        else:
+            output = original(*args, **kwargs)
+        if isinstance(output, torch.Tensor) and not watcher.track().quiet:
+            frame = sys._getframe(1)
+
+            def say() -> None:
+                given = signature.bind(*args, **kwargs).arguments
+                _computed(watcher, kind, given, output, frame)
+
+            quietly(watcher, say)
+        return output
+
+    return loss
+
+
+def _computed(watcher: Watcher, kind: str, given: dict[str, Any], output: Any, frame: Any) -> None:
+    things = watcher.things
+    first = next(iter(given.values()), None)
+    source, target = (
+        graph.tensor_of(each, things) if isinstance(each, torch.Tensor) else each
+        for each in (first, given.get("target"))
+    )
+    if isinstance(target, Tensor) and target.loader is None:
+        target = _moved(watcher.track().batch, source, target)
+    criterion = Criterion(kind=kind, known=True, reduction=_reduction(given))
+    criterion.facts["log_target"] = bool(given.get("log_target", False))
+    base = graph.tensor_of(output, things)
+    reduced = criterion.reduction if criterion.reduction in ("mean", "sum") else None
+    thing = replace(
+        base,
+        criteria=base.criteria | {criterion},
+        is_loss=True,
+        reduced=reduced,
+        divided=False,
+    )
+    things.tensors.put(output, thing)
+    graph.note(output, thing)
+    event = watcher.emit(
+        Loss, frame, criterion=criterion, input=source, target=target, output=thing
+    )
+    if event is not None:
+        watcher.probes.tell("lost", given, output, event)
+
+
+def _moved(batch: tuple[Tensor, ...], source: Any, target: Tensor) -> Tensor:
+    """A target that is a part of the batch, by its shape and type: it was moved to a device."""
+    fitting = [each for each in batch if each.shape == target.shape and each.dtype == target.dtype]
+    square = isinstance(source, Tensor) and len(set(source.shape or ())) == 1
+    if len(fitting) != 1 or square:
+        return target
+    part = fitting[0]
+    facts = {**target.facts, "part": part.facts.get("part")}
+    return replace(target, loader=part.loader, role=part.role, facts=facts)
+
+
+def _reduction(given: dict[str, Any]) -> str:
+    """As it was asked for, in words or in the old way."""
+    average, reduce = given.get("size_average"), given.get("reduce")
+    if average is None and reduce is None:
+        return str(given.get("reduction", "mean"))
+    if reduce is False:
+        return "none"
+    return "sum" if average is False else "mean"

@@ -1,0 +1,144 @@
+"""Learning-rate schedules."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from torch.optim import lr_scheduler, swa_utils
+
+from trueloop.doctor.events import Made, Tick
+from trueloop.doctor.findings import Place
+from trueloop.doctor.runtime import arguments, program
+from trueloop.doctor.runtime.watcher import quietly
+
+if TYPE_CHECKING:
+    from trueloop.doctor.runtime.patches import Patches
+    from trueloop.doctor.runtime.watcher import Watcher
+
+_FIRST = 8
+
+
+def install(watcher: Watcher, patches: Patches) -> None:
+    for kind in (*vars(lr_scheduler).values(), swa_utils.SWALR):
+        if not isinstance(kind, type) or not kind.__module__.startswith("torch.optim."):
+            continue
+        if "step" in vars(kind) and kind.__name__ != "Optimizer":
+            patches.replace(kind, "step", lambda original: _step(watcher, original))
+        if "get_lr" in vars(kind):
+            patches.replace(kind, "get_lr", lambda original: _get_lr(watcher, original))
+        if "__init__" in vars(kind) and issubclass(kind, lr_scheduler.LRScheduler):
+            patches.replace(kind, "__init__", lambda original: _made(watcher, original))
+
+
+def _made(watcher: Watcher, original: Any) -> Any:
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        track = watcher.track()
+        if track.quiet:
+            original(self, *args, **kwargs)
+            return
+        track.quiet = True  # the first tick is the constructor's own
+        try:
+            original(self, *args, **kwargs)
+        finally:
+            track.quiet = False
+        frame = sys._getframe(1)
+
+        def say() -> None:
+            watcher.look(why=("made", frame.f_code, frame.f_lasti))
+            place = watcher.place(frame)
+            given = arguments.bound(original, self, *args, **kwargs)
+            thing = watcher.things.scheduler(self, place, _facts(watcher, original, given, place))
+            _by_function(thing, place)
+            if thing.facts.get("last_epoch", -1) != -1:
+                thing.attributes["last_epoch"] = thing.facts["last_epoch"]
+            watcher.emit(Made, frame, thing=thing)
+
+        quietly(watcher, say)
+
+    return __init__
+
+
+def _facts(watcher: Watcher, original: Any, given: dict[str, Any], place: Place) -> dict[str, Any]:
+    """The arguments, as `source/library/schedules.py` has them."""
+    facts = arguments.plain(given)
+    facts["spelled"] = spelled = arguments.spelled(place, original)
+    inner = given.get("schedulers")
+    if isinstance(inner, (list, tuple)):
+        facts["schedules"] = [watcher.things.scheduler(each) for each in inner]
+    if "lr_lambda" in given:
+        facts["gamma"] = arguments.base_of_power(spelled.get("lr_lambda", ""))
+        facts |= arguments.of_partial(given["lr_lambda"])
+    facts["read_by_hand"] = ".get_lr(" in program.source_of(place.path).text
+    return facts
+
+
+def _by_function(thing: Any, place: Place) -> None:
+    """transformers makes its schedules by functions: `get_linear_schedule_with_warmup`."""
+    if thing.kind == "LambdaLR":
+        called, _ = program.callee_of(place)
+        name = called.rpartition(".")[2]
+        if name.startswith("get_"):
+            thing.kind = name
+
+
+def _get_lr(watcher: Watcher, original: Any) -> Any:
+    """Whoever asks a schedule for its values may apply them himself: Ignite does so."""
+
+    def get_lr(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        # Once an epoch, it may be, and never while it is looked at.
+        if watcher.active and not watcher.track().quiet:
+            quietly(watcher, lambda: watcher.things.scheduler(self).facts.update(read_by_hand=True))
+        return result
+
+    return get_lr
+
+
+def _step(watcher: Watcher, original: Any) -> Any:
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not watcher.looking:
+            # It may tick once an epoch, long after the last turn that was looked at.
+            quietly(watcher, lambda: _wake(watcher, self))
+            if not watcher.looking:
+                return original(self, *args, **kwargs)
+        track = watcher.track()
+        if track.quiet:
+            return original(self, *args, **kwargs)
+        count = getattr(self, "last_epoch", None)
+        track.quiet = True  # a chain of schedules ticks as one
+        try:
+            result = original(self, *args, **kwargs)
+        finally:
+            track.quiet = False
+        frame = sys._getframe(1)
+        given = args[0] if args else kwargs.get("metrics", kwargs.get("epoch"))
+        quietly(watcher, lambda: _ticked(watcher, self, given, count, frame))
+        return result
+
+    return step
+
+
+def _wake(watcher: Watcher, scheduler: Any) -> None:
+    """Look at a schedule's first ticks, and ever more rarely at later ones."""
+    facts = watcher.things.scheduler(scheduler).facts
+    count = facts["unseen"] = facts.get("unseen", 0) + 1
+    if count <= _FIRST or not count & (count - 1):
+        watcher.look()
+
+
+def _ticked(watcher: Watcher, scheduler: Any, given: Any, count: Any, frame: Any) -> None:
+    metric = float(given) if given is not None and hasattr(given, "__float__") else given
+    thing = watcher.things.scheduler(scheduler)
+    if thing.facts.setdefault("first count", count):
+        # It was told where it stands, by hand or by the state of an earlier run.
+        thing.attributes["last_epoch"] = thing.facts["first count"]
+    watcher.emit(
+        Tick,
+        frame,
+        lambda place, serial: {
+            "metric_name": "" if given is None else program.written(place, 0, "metrics", "epoch")
+        },
+        scheduler=thing,
+        metric=metric,
+    )

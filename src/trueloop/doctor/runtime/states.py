@@ -1,0 +1,169 @@
+"""What is kept of a program's state: state dicts, files' contents, and containers of both.
+
+A dict cannot be referred to weakly, its tensors can: a state dict, or what came out of a file, is
+known again by them wherever the program has put it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from trueloop.doctor.findings import Place
+from trueloop.doctor.runtime import program
+from trueloop.doctor.things import Checkpoint, Loop, StateDict
+
+if TYPE_CHECKING:
+    from trueloop.doctor.runtime.things import Things
+
+IN_MEMORY = "<memory>"
+"""The file of what is written to or read from the program's own memory."""
+_SOME = 4
+"""Tensors of a dict by which it is known again."""
+_MANY = 64
+"""Entries of a container that are looked at."""
+_FILES = 16
+"""Files whose numbers are remembered."""
+_COUNTS = re.compile(r"epoch|step|iter|start|round", re.I)
+
+
+@dataclass(eq=False)
+class Held:
+    """A container with things in place of the objects."""
+
+    entries: dict[str, Any] = field(default_factory=dict)
+    values: list[Any] = field(default_factory=list)
+
+
+class States:
+    """What is known of state dicts and files' contents."""
+
+    def __init__(self, things: Things) -> None:
+        self._things = things
+        self._files: list[Checkpoint] = []
+
+    # ------------------------------------------------------------------ state dicts
+
+    def taken(self, state: Any, owner: Any, made: Place) -> StateDict:
+        """What a module's `state_dict()` has returned."""
+        thing = StateDict(owner=owner, made=made, known=True)
+        thing.facts["keys"] = _keys(state)
+        for each in _some(state):
+            self._things.states.put(each, thing)
+        return thing
+
+    def of(self, value: Any, depth: int = 4) -> Any:
+        """The thing for what is saved or loaded: a model, a state dict, a file's contents, or a
+        container of these."""
+        if isinstance(value, nn.Module):
+            return self._things.model(value)
+        if isinstance(value, Mapping):
+            found = self._known(value)
+            if found is not None or not depth:
+                return found
+            entries = list(value.items())[:_MANY]
+            return Held({str(key): self.of(each, depth - 1) for key, each in entries})
+        if isinstance(value, (list, tuple)) and depth:
+            return Held(values=[self.of(each, depth - 1) for each in list(value)[:_MANY]])
+        return None
+
+    def _known(self, value: Mapping[Any, Any]) -> StateDict | Checkpoint | None:
+        for each in _some(value):
+            found: StateDict | Checkpoint | None = self._things.states.get(each)
+            if found is not None:
+                return found if found.facts["keys"] == _keys(value) else _edited(found)
+        return None
+
+    # ------------------------------------------------------------------ files
+
+    def loaded(self, value: Any, file: str, made: Place) -> Checkpoint:
+        """What `torch.load` has returned."""
+        root = Checkpoint(file=file, made=made, known=True, facts={"keys": _keys(value)})
+        root.facts["counts"] = _counts(value)
+        for each in _dicts(value):
+            inner = root
+            if each is not value:
+                facts = {"inside": root, "keys": _keys(each)}
+                inner = Checkpoint(file=file, made=made, known=True, facts=facts)
+            for tensor in _some(each):
+                self._things.states.put(tensor, inner)
+        self._files = [*self._files[-_FILES:], root]
+        return root
+
+    def resumes(self, loop: Loop) -> None:
+        """Note the file whose count a loop goes on from."""
+        start, name = loop.facts.get("starts at"), loop.facts.get("start written", "")
+        if not isinstance(start, int) or start < 1:
+            return
+        for file in self._files:
+            counts = file.facts["counts"]
+            if (start in counts or start - 1 in counts) and program.is_computed(
+                loop.place.path, name
+            ):
+                loop.facts["start"] = file
+
+
+def path_of(file: Any) -> str:
+    """How a file is named: its path, or that it is no file that anybody else gets to see."""
+    try:
+        path = os.fspath(file)
+    except TypeError:
+        name = getattr(file, "name", None)
+        if not isinstance(name, str):
+            return IN_MEMORY
+        path = name
+    path = os.fsdecode(path)
+    folder, name = os.path.split(os.path.abspath(path))
+    own = folder == os.path.abspath(tempfile.gettempdir())
+    if own and re.fullmatch(re.escape(tempfile.gettempprefix()) + r"\w{8}", name):
+        return IN_MEMORY  # a temporary file's own name
+    return path
+
+
+def _keys(value: Any) -> tuple[int, int]:
+    """Equal for equal keys."""
+    if not isinstance(value, Mapping):
+        return (0, 0)
+    return len(value), hash(frozenset(key for key in value if isinstance(key, str)))
+
+
+def _some(value: Any) -> list[torch.Tensor]:
+    """A few of the tensors that a dict holds directly."""
+    found: list[torch.Tensor] = []
+    for each in value.values() if isinstance(value, Mapping) else ():
+        if isinstance(each, torch.Tensor):
+            found.append(each)
+            if len(found) == _SOME:
+                break
+    return found
+
+
+def _edited(found: StateDict | Checkpoint) -> StateDict | Checkpoint:
+    facts = {**found.facts, "edited": True}
+    if isinstance(found, StateDict):
+        return StateDict(owner=found.owner, made=found.made, known=True, facts=facts)
+    return Checkpoint(file=found.file, made=found.made, known=True, facts=facts)
+
+
+def _dicts(value: Any, depth: int = 3) -> Iterator[Mapping[Any, Any]]:
+    if isinstance(value, Mapping):
+        yield value
+        for each in list(value.values())[:_MANY] if depth else ():
+            yield from _dicts(each, depth - 1)
+
+
+def _counts(value: Any) -> frozenset[int]:
+    """The numbers of a file that say how far the run had come."""
+    return frozenset(
+        number
+        for each in _dicts(value, 1)
+        for key, number in list(each.items())[:_MANY]
+        if type(number) is int and isinstance(key, str) and _COUNTS.search(key)
+    )

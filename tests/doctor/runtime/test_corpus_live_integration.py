@@ -1,0 +1,70 @@
+"""The corpus, run: a bad program raises exactly its code at the marked line, a good one nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trueloop.doctor.rules.catalogue import BY_CODE
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+PROGRAMS = sorted(path for path in CORPUS.glob("T*/*.py") if path.parent.name != "TL001")
+MARK = re.compile(r"#\s*<-\s*(T[LHS]\d+)")
+
+
+NEED_CUDA = frozenset({"TL504-bad_cuda_default"})
+"""Their fault does not come about elsewhere."""
+UNSEEN = frozenset({"TL712-bad_manual_updates"})
+"""Updates by hand where there is no optimizer: nothing tells what the parameters are."""
+
+
+@pytest.fixture(scope="module")
+def zygote() -> Iterator[subprocess.Popen[str]]:
+    script = Path(__file__).with_name("zygote.py")
+    process = subprocess.Popen(
+        [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    yield process
+    assert process.stdin is not None
+    process.stdin.close()
+    process.wait(timeout=30)
+
+
+def watched(zygote: subprocess.Popen[str], path: Path, folder: Path) -> dict[str, Any]:
+    assert zygote.stdin is not None
+    assert zygote.stdout is not None
+    zygote.stdin.write(json.dumps({"path": str(path), "folder": str(folder)}) + "\n")
+    zygote.stdin.flush()
+    answer: dict[str, Any] = json.loads(zygote.stdout.readline())
+    return answer
+
+
+def watched_to_its_end(zygote: subprocess.Popen[str], path: Path, folder: Path) -> dict[str, Any]:
+    answer = watched(zygote, path, folder)
+    return watched(zygote, path, folder) if answer.get("late") else answer
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_program_as_it_runs(path: Path, zygote: subprocess.Popen[str], tmp_path: Path) -> None:
+    answer = watched_to_its_end(zygote, path, tmp_path)
+    marks = [
+        [found.group(1), number]
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if (found := MARK.search(line))
+    ]
+    assert answer["errors"] == []
+    assert answer["raised"] == ""
+    alarms = [[code, line] for code, severity, line in answer["findings"] if severity != "advice"]
+    name = f"{path.parent.name}-{path.stem}"
+    absent = name in UNSEEN or (name in NEED_CUDA and not answer["cuda"])
+    if "L" in BY_CODE[path.parent.name].seen and not absent:
+        assert alarms == marks
+    else:
+        assert [each for each in alarms if each not in marks] == []

@@ -1,0 +1,94 @@
+"""A process that has imported torch and nothing else, and forks once for each program to watch.
+
+    python zygote.py
+
+reads one JSON object a line, `{"path", "folder"}`, and answers with one, `{"findings", "errors",
+"raised"}`; a finding is `[code, severity, line]`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import signal
+import sys
+import traceback
+from typing import Any
+
+import torch
+import torch._dynamo  # the first optimizer would, in every child
+
+from trueloop.doctor.runtime.watcher import Watcher
+
+torch.set_num_threads(1)
+
+LONGEST = 60
+"""Seconds after which a program is ended: taking down a process group right after the last backward
+may never return (a destructor of torch waits, with the interpreter's lock, for a thread that wants
+it)."""
+
+
+def watched(path: str, folder: str) -> dict[str, Any]:
+    """Run a program under the watcher and say what was found."""
+    os.chdir(folder)
+    sys.argv = [path]
+    sys.path.insert(0, os.path.dirname(path))
+    watcher = Watcher()
+    watcher.start()
+    raised = ""
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit as end:
+        raised = "" if not end.code else f"SystemExit({end.code})"
+    except BaseException:
+        raised = traceback.format_exc()
+    watcher.stop()
+    return {
+        "findings": [[f.code, f.severity, f.place.line] for f in watcher.findings()],
+        "errors": watcher.errors,
+        "cuda": torch.cuda.is_available(),
+        "raised": raised,
+    }
+
+
+def main() -> None:
+    # A program must not run within a loop of ours: it would seem to be one of its own.
+    order, writer = serve()
+    if not order:
+        return
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    try:
+        answer = watched(order["path"], order["folder"])
+    except BaseException:
+        answer = {"findings": [], "errors": [traceback.format_exc()], "raised": ""}
+    with os.fdopen(writer, "w") as pipe:
+        json.dump(answer, pipe)
+    os._exit(0)
+
+
+def serve() -> tuple[dict[str, str], int]:
+    """Fork for each order; returns in the children, with their order and where they answer, and
+    with none once there are no more."""
+    for line in sys.stdin:
+        order = json.loads(line)
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            signal.alarm(LONGEST)
+            return order, writer
+        os.close(writer)
+        with os.fdopen(reader) as pipe:
+            text = pipe.read()
+        _, status = os.waitpid(child, 0)
+        died = {"findings": [], "errors": [], "raised": f"ended with status {status}"}
+        died["late"] = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM
+        print(text or json.dumps(died), flush=True)
+    return {}, -1
+
+
+if __name__ == "__main__":
+    main()
