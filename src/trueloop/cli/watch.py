@@ -162,9 +162,17 @@ def _to_stderr(watched: Watched, form: str) -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
     with suppress(OSError, ValueError):
-        if sys.__stderr__ is not None:
+        if sys.__stderr__ is None:
+            return
+        sys.__stderr__.flush()
+        try:
             sys.__stderr__.write(_text(watched, form, sys.__stderr__) + "\n")
             sys.__stderr__.flush()
+        except (OSError, ValueError):
+            # What is left in the buffer is ours: Python would fail to write it too, and say so by
+            # the program's exit status.
+            if sys.stderr is sys.__stderr__:
+                sys.stderr = None
 
 
 def _text(watched: Watched, form: str, stream: Any) -> str:

@@ -177,7 +177,8 @@ def test_a_signal_ends_it_as_it_would_alone(ending: str, tmp_path: Path) -> None
 def test_modules_run_as_python_runs_them(name: str, tmp_path: Path) -> None:
     text = (
         "import sys\nprint(__name__, __file__, __package__, __spec__.name, sys.argv, sys.path[0])\n"
-        "print(sorted(globals()))\nimport multiprocessing as mp\ndef f(x): return x\n"
+        # Flushed: a pool ends its worker as it is.
+        "print(sorted(globals()), flush=True)\nimport multiprocessing as mp\ndef f(x): return x\n"
         # Python's own workers do not find what stands in a package's __main__.
         "if __name__ == '__main__' and __spec__.name != 'pkg.__main__':\n"
         "    with mp.get_context('spawn').Pool(1) as pool: print(pool.map(f, [1]))\n"

@@ -134,7 +134,8 @@ class Replayed:
     def __init__(self, content: dict[str, Any]) -> None:
         self.content = content
         self.first: dict[str, Any] | None = None
-        """The first operation whose result is not finite."""
+        """The first operation whose result is not finite in the way that the loss is not; a mask of
+        -inf comes before a NaN, and is no fault."""
         self.outside: list[tuple[str, str, str]] = []
         """(kind, name, what it holds) of what was not finite before any operation."""
         self.same = True
@@ -214,7 +215,9 @@ def _carry_out(operation: dict[str, Any], values: dict[int, Any], replayed: Repl
     if operation["outputs"]:
         replayed.count += 1
         replayed.same = replayed.same and bad == operation["bad"]
-    if bad and replayed.first is None:
+    kind = replayed.content["found"]["kind"]
+    first = replayed.first
+    if bad and (first is None or (bad == kind and first["bad"] != kind)):
         replayed.first = operation | {"bad": bad}
 
 

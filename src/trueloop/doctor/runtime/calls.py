@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST = 8
 """Calls that are held: a cell called in a loop is not followed to its end."""
+_is_any_autocast_enabled: Callable[[], bool] = torch._C._is_any_autocast_enabled
 _LARGE = 4_000_000
 """Numbers of a result that a loss is given: larger ones are not kept alive for us."""
 
@@ -34,20 +35,25 @@ class Call:
 
     def __init__(self, function: Any, args: Any, kwargs: Any, frame: Any) -> None:
         self.function = function
-        self.args = tuple(map(_lightly, args))
-        self.kwargs = {key: _lightly(value) for key, value in kwargs.items()} if kwargs else kwargs
-        while frame.f_back is not None and frames.kind_of(frame.f_code.co_filename) == "inside":
+        if isinstance(function, torch.nn.Module):
+            self.args, self.kwargs = args, kwargs
+        else:  # of a loss: what a model gives may be larger than all that its backward needs
+            self.args = tuple(map(_lightly, args))
+            self.kwargs = {key: _lightly(value) for key, value in kwargs.items()}
+        while frames.kind_of(frame.f_code.co_filename) == "inside" and frame.f_back is not None:
             frame = frame.f_back
         # No frame is held: it would keep the variables of a function that has ended.
-        self.site = (frame.f_code, frame.f_lasti, frame.f_lineno or 0)
+        self.site = (frame.f_code, frame.f_lasti)
         self.rng: tuple[Any, ...] | None = None
-        self.autocast: tuple[str, Any] | None = None
+        self.autocast = autocast_state() if _is_any_autocast_enabled() else None
         self.outputs: tuple[Any, ...] = ()
 
     @property
     def place(self) -> Place:
         """Where the program calls it."""
-        return frames.place_at(*self.site)
+        code, offset = self.site
+        begins = (line for begin, end, line in code.co_lines() if begin <= offset < end and line)
+        return frames.place_at(code, offset, next(begins, code.co_firstlineno))
 
     @property
     def is_users(self) -> bool:
@@ -94,13 +100,12 @@ class Calls:
 
     def run(self, original: Any, module: Any, args: Any, kwargs: Any, frame: Any) -> Any:
         """Call a module as `original(module, ...)`, or a function if that is None, and hold it."""
-        given = args if module is None else (module, *args)
-        if is_abstract(args):
-            return original(*given, **kwargs)
         call = self.begin(original if module is None else module, args, kwargs, frame)
         self.inside = True
         try:
-            output = original(*given, **kwargs)
+            output = (
+                original(*args, **kwargs) if module is None else original(module, *args, **kwargs)
+            )
         finally:
             self.inside = False
         self.done(call, output)
@@ -112,9 +117,8 @@ class Calls:
         """Hold a call that is about to be made; `look`: find out whether it draws."""
         try:
             call = Call(function, args, kwargs, frame)
-            if look or self.draws.get(function):
+            if look or (self.draws.get(function) and not is_abstract(args)):
                 call.rng = rng_state()
-            call.autocast = autocast_state()
         except Exception as error:  # whatever it is, the program goes on
             self._failed(error)
             return None

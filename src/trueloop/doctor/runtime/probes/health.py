@@ -94,7 +94,7 @@ class Health:
         value = held[1] if self._is_scaled else loss
         if type(value) is not torch.Tensor or value.numel() != 1:
             return
-        if value.device.type == "cpu" or (self.watcher.looking and not measures.capturing()):
+        if value.is_cpu or (self.watcher.looking and not measures.capturing()):
             number = value.item()
             if number - number == 0:
                 self.recent.append(number)
@@ -177,6 +177,14 @@ class Health:
     # ------------------------------------------------------------------ the gradients
 
     def _look_at_gradients(self, tensors: Any, frame: Any) -> None:
+        if not self.watcher.looking:
+            first = self.calls.held[0].function
+            gradient = self._sentinel(first) if isinstance(first, nn.Module) else None
+            if gradient is None:
+                return
+            size = torch.dot(gradient, gradient).item()
+            if size - size == 0:
+                return
         modules = [each.function for each in self.calls.held if _learns(each.function)]
         if not modules:
             return
@@ -188,12 +196,6 @@ class Health:
             if self.norm is None or self.norm - self.norm == 0:
                 return
         else:
-            gradient = self._sentinel(modules[0])
-            if gradient is None:
-                return
-            size = torch.dot(gradient, gradient).item()
-            if size - size == 0:
-                return
             given = _gradients(modules)
         names = forensics.which_are_bad(given)
         if not names:
@@ -223,9 +225,9 @@ class Health:
             self._sentinels.put(module, known)
         parameter = known()
         gradient = None if parameter is None else parameter.grad
-        if type(gradient) is not torch.Tensor or gradient.dim() != 1:
+        if type(gradient) is not torch.Tensor or gradient.dim() != 1 or gradient.requires_grad:
             return None
-        return gradient.detach()
+        return gradient
 
     # ------------------------------------------------------------------ what becomes of it
 
