@@ -41,7 +41,14 @@ _BROADCAST = Bug("TL404", (("self.size(hidden).squeeze(1)", "self.size(hidden)")
 _KEPT = ("seen.append(loss.detach())", "seen.append(loss)")
 _HEAD_LEFT_OUT = ("AdamW(model.parameters(), lr=0.01)", "AdamW(model.trunk.parameters(), lr=0.01)")
 
+_KERAS_LOSS = "F.cross_entropy(logits, kinds)"
+
 BUGS: dict[str, list[Bug]] = {
+    # Its optimizers are none of torch's, so no step of them is seen: what needs one is not found.
+    "keras": [
+        Bug("TL401", ((_KERAS_LOSS, "F.cross_entropy(logits.softmax(1), kinds)"),)),
+        Bug("TL404", ((_KERAS_LOSS, f"{_KERAS_LOSS} + F.mse_loss(logits[:, :1], kinds.float())"),)),
+    ],
     "lightning": [
         Bug(
             "TL201",

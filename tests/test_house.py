@@ -151,8 +151,8 @@ def test_no_file_over_500_lines_and_no_function_over_60() -> None:
 
 
 PUBLIC = [
-    "Checkpoints", "ConfigError", "DataError", "EarlyStopping", "EvalRecord", "Feed", "History",
-    "LossOutput", "NonFiniteError", "Run", "Step", "StepRecord", "Task", "TrueloopError",
+    "Checkpoints", "ConfigError", "DataError", "Doctor", "EarlyStopping", "EvalRecord", "Feed",
+    "History", "LossOutput", "NonFiniteError", "Run", "Step", "StepRecord", "Task", "TrueloopError",
     "UserError", "errors", "evaluate", "fit", "load_checkpoint", "load_weights", "losses",
     "metrics", "optimizers", "records", "save_weights", "schedules", "seed", "seed_everything",
     "supervised", "watch",

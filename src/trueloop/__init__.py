@@ -13,6 +13,7 @@ _HOME = {
     "Checkpoints": "trueloop.checkpoint",
     "ConfigError": "trueloop.errors",
     "DataError": "trueloop.errors",
+    "Doctor": "trueloop.doctor.runtime.sink",
     "EarlyStopping": "trueloop.stopping",
     "EvalRecord": "trueloop.records",
     "Feed": "trueloop.feed",
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
         save_weights as save_weights,
     )
     from trueloop.doctor.runtime.block import watch as watch
+    from trueloop.doctor.runtime.sink import Doctor as Doctor
     from trueloop.errors import (
         ConfigError as ConfigError,
         DataError as DataError,

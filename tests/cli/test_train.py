@@ -172,10 +172,12 @@ def test_a_later_batch_that_fails_leaves_what_was_reached(command: Command, line
 def test_a_loss_that_is_not_finite(command: Command, line: str) -> None:
     done = command("train", line, "--poison", "yes", "--run", "new", "--quiet")
     assert done.status == 1
-    assert done.complaint.startswith("trueloop: error: ")
+    finding, complaint = done.err.splitlines()
+    assert finding.startswith("trueloop: error TH101, this run: The loss is NaN in update 1")
+    assert complaint.startswith("trueloop: error: ")
     run = Run(Path("new"))
     assert run.status == "failed"
-    assert run.results["error"] in done.complaint
+    assert run.results["error"] in complaint
     assert Path("new/report.html").is_file()
 
 

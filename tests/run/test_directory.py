@@ -114,6 +114,27 @@ def test_results_of_the_wrong_shape_are_corrupt(tmp_path: Path, content: str) ->
         _ = run.results
 
 
+def test_findings_are_kept_once_each(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run", config={}, environment={})
+    assert run.findings is None
+    run.add_findings([])
+    assert run.findings == []
+    first, second = {"code": "TL1", "place": "a:1", "count": 1}, {"code": "TL1", "place": "b:2"}
+    run.add_findings([first, second])
+    run.add_findings([first | {"count": 7}, {"code": "TL2", "place": "a:1"}])
+    assert run.findings == [first | {"count": 7}, second, {"code": "TL2", "place": "a:1"}]
+    run.begin_again({})
+    assert run.findings is None
+
+
+@pytest.mark.parametrize("content", ['{"findings": 3}', '{"findings": [1]}', "[", "[1]"])
+def test_damaged_findings_are_named(tmp_path: Path, content: str) -> None:
+    run = Run.create(tmp_path / "run", config={}, environment={})
+    (run.path / "findings.json").write_text(content)
+    with pytest.raises(RunError, match=r"findings\.json"):
+        _ = run.findings
+
+
 def test_a_run_that_cannot_be_written_leaves_no_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

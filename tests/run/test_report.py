@@ -271,6 +271,47 @@ def test_corrupt_files_are_named(finished: Run) -> None:
     assert not (finished.path / "report.html").exists()
 
 
+def finding(code: str, severity: str, **values: Any) -> dict[str, Any]:
+    return {
+        "code": code,
+        "name": "a-rule",
+        "severity": severity,
+        "path": "t.py",
+        "line": 3,
+        "column": 1,
+        "place": "t.py:3",
+        "message": f"Something about `{code}` & <b>more</b>.",
+        "fix": "Mend it.",
+        "count": 1,
+        "seen": "live",
+        **values,
+    }
+
+
+def test_findings_are_shown_the_worst_first(finished: Run) -> None:
+    advice = finding("TL714", "advice", count=1200, fix=None)
+    finished.add_findings([advice, finding("TL710", "error"), finding("TL717", "warning")])
+    page = report(finished)
+    text = page.text
+    places = [text.index(f"trueloop explain {code}") for code in ("TL710", "TL717", "TL714")]
+    assert places == sorted(places)
+    assert text.index("17,283") < text.index("Findings") < text.index("Learning rate")
+    for part in ("t.py:3", "error TL710 a-rule", "Mend it.", "seen 1,200 times", "& <b>more</b>."):
+        assert part in text
+    assert "No findings." not in text
+    source = (finished.path / "report.html").read_text("utf-8")
+    assert "about <code>TL710</code> &amp; &lt;b&gt;more" in source
+    assert source.count('<li class="bad">') == source.count('<li class="warn">') == 1
+
+
+def test_no_findings_are_one_line_and_not_to_have_looked_is_none(finished: Run) -> None:
+    assert "Findings" not in report(finished).text
+    finished.add_findings([])
+    text = report(finished).text
+    assert text.count("Findings No findings.") == 1
+    assert text.index("No findings.") > text.index("Learning rate")
+
+
 def test_comparing_runs(tmp_path: Path, make_spiral: Callable[..., Run]) -> None:
     runs = [
         make_spiral("a/same", epochs=20, seed=1, scores={"val_loss": 0.5, "val_accuracy": 0.875}),

@@ -25,8 +25,9 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from trueloop.checkpoint import load_checkpoint
 from trueloop.cli import keep_libraries_quiet
+from trueloop.cli._doctor import watched_session
 from trueloop.cli._outcome import train
-from trueloop.cli._session import Session, open_session
+from trueloop.cli._session import Session
 from trueloop.cli.options import VerifyOptions, settings_from
 from trueloop.errors import ConfigError, RunError, TrueloopError
 from trueloop.feed.tensors import holds_arrays
@@ -140,16 +141,17 @@ def _answer(leg: Leg, start_method: str, sender: Connection) -> None:
 def train_leg(leg: Leg) -> Trace:
     """Train the leg in this process, in its main thread."""
     settings = settings_from(leg.task, leg.argv, run_options=VerifyOptions)
-    session = open_session(settings)
-    trace = Trace(_updates_to_train(session, leg.updates), _kind_of(session.splits.train))
-    if leg.resume:
-        run = Run(leg.folder)
-        state = load_checkpoint(run.checkpoints, which="last")
-    else:
-        run = Run.create(leg.folder, config=session.settings.config(), environment={})
-        state = None
-    watch = _Watch(session, trace, leg.stop)
-    train(session, run, Album(run.path), others=[watch], resume_from=state)
+    # Under the doctor's eyes, as in `trueloop train`: the proof is of that.
+    with watched_session(settings) as session:
+        trace = Trace(_updates_to_train(session, leg.updates), _kind_of(session.splits.train))
+        if leg.resume:
+            run = Run(leg.folder)
+            state = load_checkpoint(run.checkpoints, which="last")
+        else:
+            run = Run.create(leg.folder, config=session.settings.config(), environment={})
+            state = None
+        watch = _Watch(session, trace, leg.stop)
+        train(session, run, Album(run.path), others=[watch], resume_from=state)
     return trace
 
 

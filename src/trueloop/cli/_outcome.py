@@ -7,6 +7,7 @@ import signal
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from torch import Tensor
 from trueloop.checkpoint import Checkpoints, WriteError, has_checkpoint, load_checkpoint
 from trueloop.cli import OK, interrupted_by
 from trueloop.cli._session import Session, load_weights
+from trueloop.doctor.runtime.script import on_stage
 from trueloop.errors import TrueloopError, UserError
 from trueloop.loop import History, evaluating, fit
 from trueloop.records import EvalRecord, StepRecord
@@ -55,10 +57,14 @@ def _carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None) -
     try:
         history = train(session, run, album, checkpoints=saved, resume_from=resume_from)
         status, interruption = history.status, history.signal
+        if session.doctor is not None:
+            session.doctor.end(cut=status not in ("finished", "stopped early"))
         if saved.unsaved is not None:
             status, failure = "failed", WriteError(saved.unsaved)
     except TrueloopError as error:
         status, failure = "failed", error
+        if session.doctor is not None:
+            session.doctor.end(cut=True)
         if isinstance(error, UserError) and resume_from is None and not run.metrics():
             raise
     try:
@@ -130,7 +136,10 @@ def train(
             sinks.append(stack.enter_context(progress))
         # Behind the progress, whose samples per second should not count the drawing.
         sinks.append(_after_epoch(session, album))
-        return fit(
+        if session.doctor is not None:
+            sinks.append(session.doctor)
+        train_it = partial(
+            fit,
             session.step,
             session.train,
             session.val,
@@ -145,6 +154,8 @@ def train(
             max_seconds=None if options.max_minutes is None else 60 * options.max_minutes,
             resume_from=resume_from,
         )
+        history: History = on_stage(train_it)
+        return history
 
 
 def _after_epoch(session: Session, album: Album) -> Callable[[StepRecord | EvalRecord], None]:

@@ -9,15 +9,16 @@ from pathlib import Path
 
 from trueloop.checkpoint import has_checkpoint
 from trueloop.cli import OK
+from trueloop.cli._doctor import keep_findings, watched_session
 from trueloop.cli._outcome import carry_out, shown
-from trueloop.cli._session import open_session, settings_of
+from trueloop.cli._session import settings_of
 from trueloop.cli.options import Settings
 from trueloop.cli.resume import OVER, go_on
 from trueloop.errors import ConfigError
 from trueloop.run import Run, environment
 
 # As with `trueloop resume`: they say where and how long, not what is trained.
-_MAY_CHANGE = ("device", "max_minutes")
+_MAY_CHANGE = ("device", "max_minutes", "doctor")
 
 
 def take_up(path: Path, given: Settings) -> int:
@@ -41,11 +42,12 @@ def _bring_on(run: Run, given: Settings) -> int:
     if has_checkpoint(run.checkpoints):
         return go_on(run, settings)
     print(f"{shown(run.path)} ended before its first checkpoint: it starts again")
-    session = open_session(settings)
-    run.begin_again(environment(session.device))
-    run.write_data(session.splits.facts)
-    run.write_task(session.task.state())
-    return carry_out(session, run)
+    with watched_session(settings) as session:
+        run.begin_again(environment(session.device))
+        run.write_data(session.splits.facts)
+        run.write_task(session.task.state())
+        keep_findings(session, run)
+        return carry_out(session, run)
 
 
 def _with_changes(settings: Settings, given: Settings) -> Settings:

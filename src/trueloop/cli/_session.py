@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import nn
@@ -21,6 +21,9 @@ from trueloop.seed import seed_everything
 from trueloop.step import Step, optimizers, schedule as schedules
 from trueloop.tasks import Splits, Task
 
+if TYPE_CHECKING:
+    from trueloop.doctor.runtime.sink import Doctor
+
 T = TypeVar("T")
 
 
@@ -37,6 +40,8 @@ class Session:
     train: Feed
     val: Feed
     test: Feed | None
+    doctor: Doctor | None = None
+    """Who watches the training; None if nobody does."""
 
     @property
     def model(self) -> nn.Module:

@@ -68,6 +68,8 @@ class RunOptions:
     """Compile the model with torch.compile."""
     deterministic: bool = True
     """Ask torch for deterministic algorithms: a little slower on a GPU."""
+    doctor: bool = field(default=True, metadata=YES_NO_SWITCH)
+    """Watch the training, and say what is wrong with it; what is trained stays bitwise the same."""
     quiet: bool = field(default=False, metadata=SWITCH)
     """Show no progress, only the result."""
 

@@ -47,25 +47,26 @@ def main(argv: Sequence[str]) -> int:
 def go_on(run: Run, settings: Settings) -> int:
     """Train on from the run's last checkpoint; the exit status."""
     from trueloop.checkpoint import load_checkpoint
+    from trueloop.cli._doctor import keep_findings, watched_session
     from trueloop.cli._outcome import carry_out
-    from trueloop.cli._session import open_session
     from trueloop.run import environment
 
     refuse_damaged(run)
     state = load_checkpoint(run.checkpoints, which="last")
-    session = open_session(settings)
-    if not run.data:
-        run.write_data(session.splits.facts)
-    if not run.environment:
-        run.write_environment(environment(session.device))
-    if not run.task_state:
-        run.write_task(session.task.state())
-    return carry_out(session, run, resume_from=state)
+    with watched_session(settings) as session:
+        if not run.data:
+            run.write_data(session.splits.facts)
+        if not run.environment:
+            run.write_environment(environment(session.device))
+        if not run.task_state:
+            run.write_task(session.task.state())
+        keep_findings(session, run)
+        return carry_out(session, run, resume_from=state)
 
 
 def refuse_damaged(run: Run) -> None:
     """Raise `RunError` for a file that would be missed in the report, at the end of the run."""
-    for name in ("data", "task_state", "environment"):
+    for name in ("data", "task_state", "environment", "findings"):
         try:
             getattr(run, name)
         except RunError as error:

@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,20 +47,22 @@ def main(argv: Sequence[str]) -> int:
 
 def _start(path: Path, settings: Settings) -> int:
     """Train a new run at `path`; the exit status."""
+    from trueloop.cli._doctor import keep_findings, watched_session
     from trueloop.cli._outcome import carry_out
-    from trueloop.cli._session import open_session
     from trueloop.run import Run, claimed, environment
     from trueloop.run.directory import make_folder
 
-    session = open_session(settings)
-    make_folder(path)
-    with claimed(path):
+    with ExitStack() as stack:
+        session = stack.enter_context(watched_session(settings))
+        make_folder(path)
+        stack.enter_context(claimed(path))
         run = Run.create(
             path, config=session.settings.config(), environment=environment(session.device)
         )
         try:
             run.write_data(session.splits.facts)
             run.write_task(session.task.state())
+            keep_findings(session, run)
             return carry_out(session, run)
         except BaseException:
             # Not one update: this directory, made a moment ago, would say nothing to anybody.

@@ -35,7 +35,7 @@ example:
   trueloop watch --format json --output found.json -m project.train
   torchrun --nproc-per-node 2 -m trueloop watch train.py"""
 _TAKE_VALUE = ("--format", "--output", "--select", "--ignore", "--first")
-_SWITCHES = ("--exit-code", "--fail-fast", "--help")
+_SWITCHES = ("--exit-code", "--fail-fast", "--speed", "--help")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -66,7 +66,9 @@ class Run:
         self.speaks = os.environ.get("RANK", "0") == "0"
         """Under torchrun the first rank alone tells, stops and decides the exit status."""
         fail_fast = given.fail_fast and self.speaks
-        self.session: Session = Session(_configs(given), first=given.first, fail_fast=fail_fast)
+        self.session: Session = Session(
+            _configs(given), first=given.first, fail_fast=fail_fast, speed=given.speed
+        )
         self.output = _writable(given.output) if given.output is not None and self.speaks else None
         if not self.speaks:
             self.session.bundles = ""
@@ -98,8 +100,11 @@ class Run:
             if not self.cut:
                 return self.status()
             raise
-        except BaseException:
+        except BaseException as error:
             self.cut = True
+            if self.speaks:
+                self.session.died(error)
+                atexit.register(self.session.reckon)  # the first to run
             show_as_python_would()
             raise
         return self.status()
@@ -182,7 +187,8 @@ def _text(watched: Watched, form: str, stream: Any) -> str:
     if form == "json":
         return formats.as_json(watched)
     paint = Paint() if stream is None else paint_for(stream)
-    lead = "\n" if stream is not None and watched.findings else ""
+    blocks = watched.findings or watched.memory or formats.shows_speed(watched)
+    lead = "\n" if stream is not None and blocks else ""
     return lead + formats.as_text(watched, paint)
 
 
@@ -272,6 +278,9 @@ def _parser() -> _Parser:
     )
     parser.add_argument(
         "--fail-fast", action="store_true", help="stop the program at the first error"
+    )
+    parser.add_argument(
+        "--speed", action="store_true", help="tell where the time goes, even of a short run"
     )
     parser.add_argument("--first", metavar="N", help="watch the first N updates only")
     return parser

@@ -4,6 +4,7 @@ config.json       every option, resolved
 environment.json  versions, device, command line, start time
 data.json         facts about the data
 task.json         from which the task is rebuilt without its data
+findings.json     what the data checks and the doctor have found
 metrics.jsonl     one line per logged update and per evaluation (`run.log`)
 results.json      written at the end, however it ended
 checkpoints/  pictures/  report.html  plotly.min.js
@@ -14,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,7 @@ from trueloop.run.machine import environment as this_environment
 CONFIG = "config.json"
 _REACHED = (
     "results.json", "checkpoints", "metrics.jsonl", "pictures", "report.html", "plotly.min.js",
-    "data.json", "task.json",
+    "data.json", "task.json", "findings.json",
 )  # fmt: skip
 # All that `create` writes before the file that makes the folder a run, and while it writes that.
 _UNBORN = re.compile(r"environment\.json|\.lock|\.(environment|config)\.json\.\d+\.tmp")
@@ -138,6 +139,21 @@ class Run:
         return self._read("task.json")
 
     @property
+    def findings(self) -> list[dict[str, Any]] | None:
+        """What the data checks and the doctor have found, each with `code`, `name`, `severity`,
+        `path`, `line`, `column`, `place` in words, `message`, `fix`, `count` and `seen` (`data` or
+        `live`); None if nobody has looked."""
+        found = self._read("findings.json").get("findings")
+        if found is not None and not (
+            isinstance(found, list) and all(isinstance(each, dict) for each in found)
+        ):
+            raise RunError(
+                f"{self.path / 'findings.json'} is corrupt (it holds no list of findings): "
+                "delete it"
+            )
+        return found
+
+    @property
     def results(self) -> dict[str, Any]:
         """What came out of the run; empty until it has ended."""
         results = self._read("results.json")
@@ -171,6 +187,12 @@ class Run:
     def write_data(self, facts: Mapping[str, Any]) -> None:
         """Store facts about the data, as plain data."""
         write_json(self.path / "data.json", facts)
+
+    def add_findings(self, findings: Iterable[Mapping[str, Any]]) -> None:
+        """Store findings behind those that there are; of the same code and place, the new one."""
+        known = {(each.get("code"), each.get("place")): each for each in self.findings or []}
+        known |= {(each.get("code"), each.get("place")): dict(each) for each in findings}
+        write_json(self.path / "findings.json", {"findings": list(known.values())})
 
     def write_environment(self, environment: Mapping[str, Any]) -> None:
         """Store versions, device and command line, as `environment()` gives them."""

@@ -20,6 +20,8 @@ _TABLE_CLASSES = 20
 _MAP_CLASSES = 200
 _LONG_TABLE = 30
 _TELLING = ("accuracy", "r2")
+_TOLD = ("code", "name", "severity", "place", "message", "fix")
+_SEVERITIES = {"error": "bad", "warning": "warn", "advice": ""}
 _TONES = {"not overfitting": "good", "overfitting": "warn", "unstable": "warn", "diverged": "bad"}
 
 
@@ -42,6 +44,7 @@ def write_report(run: Run) -> Path:
         "name": run.name,
         "subtitle": _subtitle(run, results),
         "result": _result(run, results, curves),
+        "findings": _findings(run),
         "sections": sections,
         "figures": {chart.name: chart.figure for chart in drawn},
         "confusion": confusion,
@@ -224,6 +227,21 @@ def _notes(run: Run, curves: Curves) -> list[str]:
         what = f"{skipped:,} update{'s were' if skipped > 1 else ' was'} skipped"
         notes.append(f"{what} for a gradient that was not finite ({share} of those logged).")
     return notes
+
+
+def _findings(run: Run) -> list[dict[str, str]] | None:
+    """What the data checks and the doctor have found, the worst first; None if nobody looked."""
+    if run.findings is None:
+        return None
+    found = []
+    for each in run.findings:
+        told = {key: str(each.get(key) or "") for key in _TOLD}
+        times = each.get("count")
+        told["times"] = f"seen {times:,} times" if isinstance(times, int) and times > 1 else ""
+        told["tone"] = _SEVERITIES.get(told["severity"], "")
+        found.append(told)
+    rank = {severity: k for k, severity in enumerate(_SEVERITIES)}
+    return sorted(found, key=lambda each: rank.get(each["severity"], len(rank)))
 
 
 def _sections(run: Run, results: Mapping[str, Any], curves: Curves) -> list[Section]:

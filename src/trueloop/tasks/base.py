@@ -15,6 +15,7 @@ from trueloop.errors import ConfigError
 from trueloop.records import LossOutput
 from trueloop.run import Album
 from trueloop.step import losses
+from trueloop.tasks.findings import DataFinding
 
 LossFn = Callable[[nn.Module, Any], LossOutput | Tensor]
 
@@ -68,6 +69,8 @@ class Splits:
     """`Feed`'s `transform` for the training split: (batch, draws) -> batch."""
     facts: dict[str, Any] = field(default_factory=dict)
     """Plain data about the data, for the report: sizes, classes, columns, what was left out."""
+    findings: list[DataFinding] = field(default_factory=list)
+    """What makes scores on these data doubtful; said before the training, and in the report."""
 
 
 @dataclass(kw_only=True)

@@ -19,8 +19,20 @@ PROGRAMS = sorted(path for path in CORPUS.glob("T*/*.py") if path.parent.name !=
 MARK = re.compile(r"#\s*<-\s*(T[LHS]\d+)")
 
 
-NEED_CUDA = frozenset({"TL504-bad_cuda_default"})
+NEED_CUDA = frozenset(
+    {
+        "TL504-bad_cuda_default",
+        "TS102-bad_item_every_step",
+        "TS102-bad_predictions_to_cpu",
+        "TS103-bad_non_blocking_pageable",
+        "TS103-bad_pinned_but_blocking",
+        "TS107-bad_transformer_fp32",
+        "TS107-bad_wide_mlp_fp32",
+    }
+)
 """Their fault does not come about elsewhere."""
+NEED_RANKS = frozenset({"TL904-bad_loaded_on_one_rank", "TL904-bad_rate_by_rank"})
+"""Their fault takes two processes: see test_ranks_integration.py."""
 UNSEEN = frozenset({"TL712-bad_manual_updates"})
 """Updates by hand where there is no optimizer: nothing tells what the parameters are."""
 
@@ -61,9 +73,14 @@ def test_program_as_it_runs(path: Path, zygote: subprocess.Popen[str], tmp_path:
     ]
     assert answer["errors"] == []
     assert answer["raised"] == ""
-    alarms = [[code, line] for code, severity, line in answer["findings"] if severity != "advice"]
+    about = BY_CODE[path.parent.name]
+    alarms = [
+        [code, line]
+        for code, severity, line in answer["findings"]
+        if severity != "advice" or (about.severity == "advice" and code[:2] == about.code[:2])
+    ]
     name = f"{path.parent.name}-{path.stem}"
-    absent = name in UNSEEN or (name in NEED_CUDA and not answer["cuda"])
+    absent = name in UNSEEN | NEED_RANKS or (name in NEED_CUDA and not answer["cuda"])
     if "L" in BY_CODE[path.parent.name].seen and not absent:
         assert alarms == marks
     else:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from trueloop.doctor.formats import speed
 from trueloop.doctor.formats.json_object import finding_object
+from trueloop.doctor.formats.memory import memory_object, memory_text
 from trueloop.doctor.formats.text import Paint, counted, finding_text, printable, severities
 
 if TYPE_CHECKING:
@@ -28,7 +30,24 @@ def as_text(watched: Watched, paint: Paint) -> str:
         )
         for error in watched.errors
     ]
+    lines += _speed(watched, paint)
+    if watched.memory is not None:
+        lines.append(memory_text(watched, watched.memory, paint))
     return "\n".join([*lines, closing_line(watched, paint)])
+
+
+def shows_speed(watched: Watched) -> bool:
+    """There is a table of where the time goes: it is asked for, or of a training that lasts."""
+    found = watched.speed
+    return found is not None and (watched.asks_speed or speed.is_worth_showing(found))
+
+
+def _speed(watched: Watched, paint: Paint) -> list[str]:
+    if watched.speed is not None and shows_speed(watched):
+        return [speed.as_table(watched.speed, watched.updates, paint)]
+    if watched.asks_speed and watched.begun:
+        return ["trueloop: no update was timed: let it train for 60 updates or more"]
+    return []
 
 
 def closing_line(watched: Watched, paint: Paint) -> str:
@@ -50,12 +69,15 @@ def _seen(watched: Watched) -> str:
 
 
 def as_json(watched: Watched) -> str:
-    """`{"findings": […], "updates": …, "optimizers": …, "stopped": …, "problems": […]}`."""
+    """`{"findings": […], "updates": …, "optimizers": …, "stopped": …, "speed": …, "memory": …,
+    "problems": […]}`; `speed` is null where no update was timed, `memory` unless it ran out."""
     told = {
         "findings": [finding_object(watched, finding) for finding in watched.findings],
         "updates": watched.updates,
         "optimizers": watched.optimizers,
         "stopped": watched.stopped,
+        "speed": speed.as_object(watched.speed),
+        "memory": None if watched.memory is None else memory_object(watched, watched.memory),
         "problems": [
             *(f"{watched.name(problem.path)}: {problem.message}" for problem in watched.problems),
             *watched.errors,

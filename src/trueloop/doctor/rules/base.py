@@ -26,6 +26,9 @@ class Rule:
 
     code: ClassVar[str]
     """Its code in the catalogue, which has its name and its severity."""
+    symptom_of: ClassVar[tuple[str, ...]] = ()
+    """Beginnings of codes: beside an error or a warning of theirs this one is left unsaid, for it
+    finds what they cause."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []

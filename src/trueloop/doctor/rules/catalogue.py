@@ -15,7 +15,8 @@ class Entry(NamedTuple):
     name: str
     severity: Severity
     seen: str
-    """`S` in source, `L` live, `SL` both."""
+    """`S` in source, `L` live, `D` in the data of `trueloop train`, or several of them. What is
+    seen in data alone has a page here, and its detector beside the task."""
 
     @property
     def module(self) -> str:
@@ -82,15 +83,19 @@ ENTRIES = (
     Entry("TL702", "augmentation-repeats-every-epoch", "warning", "SL"),
     Entry("TL703", "train-data-not-shuffled", "warning", "SL"),
     Entry("TL704", "sampler-epoch-not-set", "error", "SL"),
-    Entry("TL705", "train-val-overlap", "error", "L"),
+    Entry("TL705", "train-val-overlap", "error", "LD"),
     Entry("TL706", "preprocessing-sees-validation", "error", "S"),
     Entry("TL707", "inputs-not-normalised", "warning", "L"),
     Entry("TL708", "non-finite-input", "error", "L"),
     Entry("TL709", "mean-of-batch-means", "warning", "S"),
-    Entry("TL710", "target-leaks", "error", "L"),
+    Entry("TL710", "target-leaks", "error", "LD"),
     Entry("TL711", "selects-on-test-data", "warning", "S"),
     Entry("TL712", "reseeds-in-loop", "warning", "SL"),
     Entry("TL713", "validation-augmented", "warning", "SL"),
+    Entry("TL714", "constant-column", "advice", "D"),
+    Entry("TL715", "duplicate-columns", "advice", "D"),
+    Entry("TL716", "rare-class", "advice", "D"),
+    Entry("TL717", "identifier-as-input", "warning", "D"),
     # Checkpoints and reproducibility
     Entry("TL801", "checkpoint-without-optimizer", "warning", "SL"),
     Entry("TL802", "unsafe-load", "warning", "S"),
@@ -103,8 +108,23 @@ ENTRIES = (
     Entry("TL901", "wrapper-bypassed", "error", "SL"),
     Entry("TL902", "every-rank-writes", "warning", "SL"),
     Entry("TL903", "ranks-read-same-data", "error", "SL"),
+    Entry("TL904", "ranks-diverge", "error", "L"),
     Entry("TL905", "moved-after-wrapping", "error", "SL"),
     # Health
     Entry("TH101", "non-finite-loss", "error", "L"),
+    Entry("TH102", "gradient-explodes", "warning", "L"),
+    Entry("TH103", "update-size-unusual", "advice", "L"),
+    Entry("TH104", "overfitting", "advice", "L"),
+    Entry("TH105", "loss-stuck", "warning", "L"),
+    Entry("TH106", "memory-grows", "warning", "L"),
+    # Speed
+    Entry("TS101", "waits-for-data", "advice", "L"),
+    Entry("TS102", "sync-every-step", "advice", "L"),
+    Entry("TS103", "transfer-not-overlapped", "advice", "L"),
+    Entry("TS104", "workers-respawn", "advice", "L"),
+    Entry("TS105", "optimizer-not-fused", "advice", "L"),
+    Entry("TS106", "python-gradient-norm", "advice", "L"),
+    Entry("TS107", "fp32-matmul", "advice", "L"),
+    Entry("TS108", "sample-at-a-time", "advice", "L"),
 )
 BY_CODE = {entry.code: entry for entry in ENTRIES}

@@ -38,6 +38,12 @@ their samples are partly the same. Where all that is evaluated was trained on, i
 training score that somebody asks for: then the loader must be called validation or test. Silent
 once the model's weights are loaded or its optimizer is made anew (folds), for the training loader
 itself, for samplers of one's own, and for equal samples in different places.
+
+In the data, at the start of `trueloop train table` and `images`: held-out rows that are equal in
+every input, or images with the same pixels, to ones that are trained on; at least five of them, and
+one in fifty of their part. It is a warning there, and advice where rows with so few different
+values may be equal without being the same, or where folders share a few images only. (Images that
+are not kept in memory are not compared.)
 """
 
 from __future__ import annotations

@@ -36,6 +36,13 @@ While the program runs: in all of at least 100 samples that were looked at, a co
 two-dimensional inputs equals the target, or has one value for each class and each class one value.
 Silent for a single column, for targets of several columns (autoencoders), for tokens, and for a
 column from which the target only follows (by a threshold, or as a part of it).
+
+In the data, at the start of `trueloop train table`: of up to 20,000 training rows one half is told
+by the other, both ways round, from one column alone, by the nearest value (numbers) or the same one
+(categories). A finding is a column that tells 99% of the rows rightly and nine in ten of those that
+the most frequent class gets wrong; of numbers, R² 0.9995 and a median error of a fiftieth of the
+target's interquartile range. A column of many values that is right in less than 99.9% is advice: it
+may be a good measurement.
 """
 
 from __future__ import annotations

@@ -55,6 +55,8 @@ class Watching:
         if self._before is not None:
             self._since(self._before, session.so_far())
             return
+        if error is not None:
+            session.died(error)
         watched = session.end(cut=kind is not None)
         self.findings, self.updates, self.errors = watched.findings, watched.updates, watched.errors
         if self._show and sys.stderr is not None:
@@ -94,9 +96,14 @@ def watch(
     """
     if first is not None and first < 1:
         raise ConfigError(f"first must be at least 1, not {first}: leave it out to watch them all")
+    return Watching(configs_for(select, ignore), first, show)
+
+
+def configs_for(select: Iterable[str] | None, ignore: Iterable[str] | None) -> Configs:
+    """The rules that are asked for. Raises `ConfigError` as `watch` does."""
     for name, words in (("select", select), ("ignore", ignore)):
         if isinstance(words, str):
             raise ConfigError(f'{name} must be a list of codes: write {name}=["{words}"]')
     selected = None if select is None else live_codes(list(select), "select")
     ignored = None if ignore is None else codes_of(ignore, "ignore")
-    return Watching(Configs(selected, ignored), first, show)
+    return Configs(selected, ignored)

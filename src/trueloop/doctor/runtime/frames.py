@@ -80,6 +80,11 @@ def kind_of(path: str) -> str:
     return "user"
 
 
+def is_ours(path: str) -> bool:
+    """Whether a file belongs to trueloop itself."""
+    return os.path.abspath(path).startswith(_PACKAGE)
+
+
 def sites(frame: FrameType | None) -> list[Site]:
     """The frames of the program, outermost first, from `frame` outwards."""
     found: list[Site] = []

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from trueloop.doctor.runtime.calls import Call
     from trueloop.doctor.runtime.watcher import Watcher
 
-_WRAPPERS = ("DistributedDataParallel", "DataParallel", "OptimizedModule")
+WRAPPERS = ("DistributedDataParallel", "DataParallel", "OptimizedModule")
+SPEAK = ("FullyShardedDataParallel", "SyncBatchNorm")
+"""To other processes."""
 
 
 class CannotRerunError(Exception):
@@ -112,12 +114,12 @@ class Rerun:
         return Again(call, self.tape, outputs, ends, module, begin)
 
     def _copy(self, module: nn.Module) -> nn.Module:
-        while type(module).__name__ in _WRAPPERS:
+        while type(module).__name__ in WRAPPERS:
             inner = module._modules.get("module", module._modules.get("_orig_mod"))
             assert inner is not None
             module = inner
         for part in module.modules():
-            if type(part).__name__ in ("FullyShardedDataParallel", "SyncBatchNorm"):
+            if type(part).__name__ in SPEAK:
                 raise CannotRerunError("it would speak to other processes")
             for value in vars(part).values():
                 for each in graph.tensors_in(value):
@@ -217,14 +219,18 @@ def _hooks_of(module: nn.Module) -> tuple[dict[int, Any], ...]:
     )  # fmt: skip
 
 
+def drop_hooks(module: nn.Module) -> None:
+    """Those of the program on a copy of a module: what they do elsewhere would be done twice."""
+    for hooks in _hooks_of(module):
+        for key, hook in list(hooks.items()):
+            if not str(getattr(type(hook), "__module__", "")).startswith("torch."):
+                del hooks[key]
+
+
 def _follow(root: nn.Module, tape: Tape) -> None:
-    """Hooks on the copy say which of its modules computes; those of the program are left out,
-    because what they do elsewhere would be done twice."""
+    """Hooks on the copy say which of its modules computes; those of the program are left out."""
     for name, module in root.named_modules():
-        for hooks in _hooks_of(module):
-            for key, hook in list(hooks.items()):
-                if not str(getattr(type(hook), "__module__", "")).startswith("torch."):
-                    del hooks[key]
+        drop_hooks(module)
         kind = type(module).__name__
 
         def enter(_: Any, __: Any, name: str = name, kind: str = kind) -> None:

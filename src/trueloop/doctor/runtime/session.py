@@ -8,12 +8,13 @@ import os
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from trueloop.doctor.config import Configs
 from trueloop.doctor.findings import Finding, Related
-from trueloop.doctor.rules.catalogue import ENTRIES
+from trueloop.doctor.rules.catalogue import BY_CODE, ENTRIES
 from trueloop.doctor.rules.selection import codes_of
 from trueloop.doctor.runtime import program
 from trueloop.doctor.runtime.arrival import Arrival
@@ -25,6 +26,8 @@ from trueloop.doctor.source.reading import Documents
 from trueloop.errors import ConfigError
 
 if TYPE_CHECKING:
+    from trueloop.doctor.runtime.exhausted import Death, Exhausted
+    from trueloop.doctor.runtime.speed.tally import Speed
     from trueloop.doctor.runtime.watcher import Track, Watcher
 
 LIVE = frozenset(entry.code for entry in ENTRIES if "L" in entry.seen)
@@ -48,6 +51,12 @@ class Watched(Outcome):
     """It was stopped at its first error, as asked."""
     errors: list[str] = field(default_factory=list)
     """What went wrong in the watching itself."""
+    memory: Exhausted | None = None
+    """What took the memory of a program that ran out of it."""
+    speed: Speed | None = None
+    """Where the time of an update went; None if no update was timed."""
+    asks_speed: bool = False
+    """That is to be told, however short the run was."""
 
     @property
     def alarms(self) -> bool:
@@ -60,9 +69,10 @@ def live_codes(words: list[str], source: str) -> frozenset[str]:
     `source`, for a word that stands for no rule, or for none that watches programs."""
     for word in words:
         if not codes_of([word], source) & LIVE:
-            raise ConfigError(
-                f"{source}: {word} is found in source alone: use trueloop check, or leave it out"
-            )
+            in_data = any("D" in BY_CODE[code].seen for code in codes_of([word], source))
+            where = "the data of trueloop train" if in_data else "source"
+            remedy = "" if in_data else "use trueloop check, or "
+            raise ConfigError(f"{source}: {word} is found in {where} alone: {remedy}leave it out")
     if not words:
         raise ConfigError(f"{source} names no rule: write codes such as TL101,TL2")
     return codes_of(words, source) & LIVE
@@ -83,10 +93,16 @@ class Session:
         configs: which rules are asked for in which file.
         first: watch so many updates only; None: all.
         fail_fast: end the program at the first finding that is an error.
+        speed: tell where the time goes, and give advice about it, however short the run was.
     """
 
     def __init__(
-        self, configs: Configs, *, first: int | None = None, fail_fast: bool = False
+        self,
+        configs: Configs,
+        *,
+        first: int | None = None,
+        fail_fast: bool = False,
+        speed: bool = False,
     ) -> None:
         self.watcher: Watcher | None = None
         self.stopped = False
@@ -95,6 +111,7 @@ class Session:
         self._configs = configs
         self._first = first
         self._fail_fast = fail_fast
+        self._speed = speed
         self._folder = os.getcwd()
         self._process = os.getpid()
         self._arrival = Arrival("torch", self._start)
@@ -103,6 +120,9 @@ class Session:
         self._documents = AsRun()
         self._ignores: dict[str, list[Ignore]] = {}
         self._judged: dict[int, int] = {}
+        self._death: Death | None = None
+        self._death_of: Callable[[Watcher, BaseException], Death | None] | None = None
+        self._memory: Exhausted | None = None
         configs.of(os.path.join(self._folder, "_"))  # complains now, not in the end
 
     # ------------------------------------------------------------------ on and off
@@ -120,6 +140,17 @@ class Session:
         """This is the process that is watched, and no child of it."""
         return os.getpid() == self._process
 
+    def keep_bundles_in(self, folder: str) -> None:
+        """Write computations without finite numbers to `folder`; empty: none is written."""
+        self.bundles = folder
+        if self.watcher is not None:
+            self.watcher.bundles = folder
+
+    def end_after_next_update(self) -> None:
+        """Take all hooks off at the next update; what was found until then is kept."""
+        if self.watcher is not None:
+            self.watcher.first = self.watcher.updates + 1
+
     def leave(self) -> None:
         """Take all hooks off and say nothing."""
         _sessions.discard(self)
@@ -132,11 +163,17 @@ class Session:
             return
         try:
             from trueloop.doctor.rules.loading import load
+
+            # Imported now: where it is needed, there may be no memory left to do it.
+            from trueloop.doctor.runtime.exhausted import death_of
             from trueloop.doctor.runtime.watcher import Watcher
 
             rules = [load(entry) for entry in ENTRIES if self._may_be_asked(entry.code)]
+            self._death_of = death_of
             self.watcher = Watcher(rules, self._first)
             self.watcher.bundles = self.bundles
+            if self._speed:
+                self.watcher.clock.least = 0.0
             if self._fail_fast:
                 self.watcher.judged = self._judge
             self.watcher.start()
@@ -178,9 +215,34 @@ class Session:
 
     # ------------------------------------------------------------------ what is told
 
+    def died(self, error: BaseException) -> None:
+        """An exception is about to end what is watched: if memory has run out, what took it is
+        measured while it is still there."""
+        watcher = self.watcher
+        if watcher is None or not self.is_here or self.stopped:
+            return
+        assert self._death_of is not None
+        try:
+            self._death = self._death_of(watcher, error)
+        except Exception as ours:  # there may be no memory left for it
+            watcher.failed(ours)
+
+    def reckon(self) -> None:
+        """Find out what took the memory, once the program has ended and let go of it; torch must
+        still be whole: its own exit handlers take it apart."""
+        if self._death is None or self.watcher is None or not self.is_here:
+            return
+        death, self._death = self._death, None
+        self.watcher.stop()
+        try:
+            self._memory = death.told()
+        except Exception as error:  # the program itself has ended
+            self.watcher.failed(error)
+
     def end(self, *, cut: bool = False) -> Watched:
         """Take all hooks off; what was found. `cut`: the program did not come to its own end."""
         self.leave()
+        self.reckon()
         if self.watcher is not None:
             self.watcher.cut = self.watcher.cut or cut
             return self._told(self.watcher.findings())
@@ -210,7 +272,14 @@ class Session:
         if watcher is not None:
             told.updates = watcher.updates
             told.optimizers = len(watcher.things.optimizers)
+            told.speed = watcher.clock.speed()
             told.errors += watcher.errors
+        told.asks_speed = self._speed
+        told.memory = self._memory
+        if self._memory is not None and self._memory.place.line:
+            at = self._memory.place
+            self._memory.place = at._replace(path=os.path.join(self._folder, at.path))
+            told.shown[self._memory.place.path] = self._name(self._memory.place.path)
         return told
 
     def _asked(self, findings: list[Finding]) -> list[Finding]:

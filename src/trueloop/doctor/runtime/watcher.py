@@ -26,6 +26,9 @@ from trueloop.doctor.runtime.hands import Hands
 from trueloop.doctor.runtime.patches import Patches
 from trueloop.doctor.runtime.probes import Probes
 from trueloop.doctor.runtime.probes.health import Health
+from trueloop.doctor.runtime.probes.progress import Progress
+from trueloop.doctor.runtime.speed.clock import Clock
+from trueloop.doctor.runtime.speed.tally import OWN
 from trueloop.doctor.runtime.states import States
 from trueloop.doctor.runtime.things import Things, Weak
 from trueloop.doctor.runtime.turns import Turns
@@ -106,8 +109,10 @@ class Watcher:
         self.loaders = Weak()
         """Iterator of a loader -> the loader."""
         self.hands = Hands(self)
+        self.progress = Progress(self)
         self.probes = Probes(self)
         self.health = Health(self)
+        self.clock = Clock(self)
         self.bundles = os.getcwd()
         """Folder that bundles are written to; empty: none is."""
         self.tracks: dict[int, Track] = {}
@@ -142,7 +147,8 @@ class Watcher:
     def stop(self) -> None:
         """Take all hooks off, and let the rules say what they have to say at the end."""
         self.active = self.looking = False
-        self.health.on = False
+        self.health.on = self.progress.on = False
+        self.clock.close()
         self._patches.undo()
 
     @property
@@ -153,6 +159,8 @@ class Watcher:
     def findings(self) -> list[Finding]:
         """What the rules have found, after all loops have ended."""
         quietly(self, self.health.end)
+        quietly(self, self.progress.end)
+        quietly(self, self.clock.end)
         if not self.cut:
             self.close_loops()
             for track in self.tracks.values():
@@ -174,7 +182,13 @@ class Watcher:
             found += [
                 each for each in track.bench.findings() if (each.code, each.place) not in refuted
             ]
-        return found
+        grave = [each.code for each in found if each.severity != "advice"]
+        explained = {
+            rule.code
+            for rule in self.rules
+            if rule.symptom_of and any(code.startswith(rule.symptom_of) for code in grave)
+        }
+        return [each for each in found if each.code not in explained]
 
     # ------------------------------------------------------------------ when to look
 
@@ -212,10 +226,14 @@ class Watcher:
         self.updates += 1
         if self.health.pending is not None:
             quietly(self, self.health.stepped)
+        if self.updates >= self.clock.next:
+            quietly(self, self.clock.due)
+        self.clock.evaluated = None
         if self.first is not None and self.updates >= self.first:
             self._end_look()
             self.cut = True
-            self.active = self.health.on = False
+            self.active = self.health.on = self.progress.on = False
+            self.clock.close()
             self._patches.undo(in_step=True)
         elif self.updates >= self.mark:
             self.mark = int(self.mark * 1.5)
@@ -337,8 +355,12 @@ def _autocast() -> str | None:
 
 def quietly(watcher: Watcher, act: Callable[[], Any]) -> Any:
     """Run a piece of the watcher's own: no error of it reaches the program."""
+    timed = watcher.clock.on and watcher.clock.enter(OWN)
     try:
         return act()
     except Exception as error:  # whatever it is, the program goes on
         watcher.failed(error)
         return None
+    finally:
+        if timed:
+            watcher.clock.leave(OWN)

@@ -15,7 +15,9 @@ from torch.utils.data import Dataset, Subset, TensorDataset
 from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.run import Album
 from trueloop.tasks.base import Recipe, Splits, Task, Unseen
+from trueloop.tasks.findings import DataFinding, rare_class
 from trueloop.tasks.images.augment import Augment
+from trueloop.tasks.images.checks import shared_images
 from trueloop.tasks.images.decode import (
     Form,
     ImageFiles,
@@ -107,6 +109,7 @@ class Images(Task):
             test=parts["test"].for_feed() if "test" in parts else None,
             augment=self._augment(),
             facts=facts,
+            findings=self._findings(parts, listings),
         )
 
     def model(self) -> nn.Module:
@@ -230,6 +233,18 @@ class Images(Task):
         grey = self.form.channels == 1
         mirror = not grey if self.options.mirror is None else self.options.mirror
         return Augment(warp=grey, mirror=mirror)
+
+    def _findings(self, parts: dict[str, Part], listings: dict[str, Listing]) -> list[DataFinding]:
+        counts = np.bincount(parts["train"].labels, minlength=len(self.classes or []))
+        found = rare_class(dict(zip(self.classes or [], counts.tolist(), strict=True)))
+        pixels = {
+            name: (part.data.tensors[0].numpy(), part.rows)
+            for name, part in parts.items()
+            if isinstance(part.data, TensorDataset)
+        }
+        if len(pixels) < len(parts):
+            return found  # to decode all others once more would cost as much as an epoch
+        return [*shared_images(pixels, by_folder=len(listings) > 1), *found]
 
     def _facts(self, parts: dict[str, Part]) -> dict[str, Any]:
         counts = np.bincount(parts["train"].labels, minlength=len(self.classes or []))

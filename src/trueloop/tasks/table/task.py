@@ -14,6 +14,7 @@ from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.step import losses
 from trueloop.tasks.base import LossFn, Recipe, Splits, Task, Unseen
 from trueloop.tasks.splitting import random_split, stratified_split
+from trueloop.tasks.table.checks import Checked
 from trueloop.tasks.table.columns import Encoder, Raw, Reading, kind_of, numbers, read_columns
 from trueloop.tasks.table.network import ScaledSquaredError, TableNet, TargetScale
 from trueloop.tasks.table.reading import read_frame
@@ -94,11 +95,21 @@ class Table(Task):
         self.recipe, dropout = suited_to(len(parts[0]))
         self.dropout = dropout if self.options.dropout is None else self.options.dropout
         pieces = [((inputs[0][p], inputs[1][p]), targets[p]) for p in parts]
+        checked = Checked(
+            target=self.options.target,
+            kinds=self.kinds,
+            raw=raw,
+            encoder=self.encoder,
+            parts=dict(zip(("train", "val", "test"), parts, strict=False)),
+            targets=targets.numpy(),
+            classes=self.classes,
+        )
         return Splits(
             train=pieces[0],
             val=pieces[1],
             test=pieces[2] if len(pieces) > 2 else None,
             facts=self._facts(raw, parts, targets, without),
+            findings=checked.findings(),
         )
 
     def model(self) -> nn.Module:

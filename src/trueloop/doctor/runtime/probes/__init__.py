@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from trueloop.doctor.events import Measured
+from trueloop.doctor.runtime.speed.tally import OWN
 
 if TYPE_CHECKING:
     from trueloop.doctor.events import Event
@@ -66,7 +67,7 @@ class Probes:
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
-        self.all = [kind(watcher) for kind in _kinds()]
+        self.all = [*(kind(watcher) for kind in _kinds()), watcher.progress]
         self._told: dict[str, list[Callable[..., None]]] = {}
 
     def tell(self, moment: str, *details: Any) -> None:
@@ -82,20 +83,27 @@ class Probes:
         with self._watcher.reading:
             if self._watcher.crowded:
                 return
+            clock = self._watcher.clock
+            timed = clock.on and clock.enter(OWN)
             for ask in told:
                 try:
                     ask(*details)
                 except Exception as error:  # whatever it is, the program goes on
                     self._watcher.failed(error)
+            if timed:
+                clock.leave(OWN)
 
 
 def _kinds() -> list[type[Probe]]:
     from trueloop.doctor.runtime.probes import (
         data,
+        growth,
         kept,
         losses,
         parameters,
         predictions,
+        recipes,
+        replicas,
         rounding,
         updates,
     )
@@ -108,4 +116,7 @@ def _kinds() -> list[type[Probe]]:
         kept.Kept,
         predictions.Predictions,
         rounding.Rounding,
+        growth.Growth,
+        recipes.Recipes,
+        replicas.Replicas,
     ]

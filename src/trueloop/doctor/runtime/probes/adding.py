@@ -14,12 +14,15 @@ from trueloop.doctor.runtime.probes import written
 
 _ADDS = frozenset("append extend insert appendleft add setdefault update put push".split())
 _CUT = frozenset("item detach tolist numpy data".split())
+_ANY = "*."
+"""Before an attribute: of whatever object."""
 _SUBSCRIPT = re.compile(r"\[[^\[\]]*\]")
 
 
 def place(holder: Any) -> Place | None:
     """Where a holder grows: in the function at hand, else where that calls the method which does
-    it, else in the method itself."""
+    it, else in the method itself, else in the one function that adds to an attribute of that
+    name."""
     stack = list(_stack(holder.frame))
     for code in stack:
         found = _first(_adders(_function(code), holder.spelled), code)
@@ -38,7 +41,15 @@ def place(holder: Any) -> Place | None:
         found = _first(_calls(_function(code), holder.owner, methods.keys()), code)
         if found is not None:
             return found
-    return next(iter(methods.values()), None)
+    if methods:
+        return next(iter(methods.values()))
+    elsewhere = [
+        written.place_of(code.co_filename, adder, function.name)
+        for code in {each.co_filename: each for each in stack}.values()
+        for function in _functions(code.co_filename)
+        for adder in _adders(function, _ANY + holder.attribute)
+    ]
+    return elsewhere[0] if len(elsewhere) == 1 else None
 
 
 def _stack(frame: Any) -> Iterator[CodeType]:
@@ -58,12 +69,19 @@ def _function(code: CodeType) -> ast.AST | None:
     tree = program.source_of(code.co_filename).tree
     if tree is None or code.co_name == "<module>":
         return tree
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
+    for node in _functions(code.co_filename):
+        if node.name == code.co_name:
             lines = {node.lineno, *(each.lineno for each in node.decorator_list)}
             if code.co_firstlineno in lines:
                 return node
     return None
+
+
+def _functions(path: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    tree = program.source_of(path).tree
+    for node in () if tree is None else ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
 
 
 def _own(tree: ast.AST | None) -> Iterator[ast.AST]:
@@ -119,6 +137,8 @@ def _same(node: ast.AST, spelled: str) -> bool:
     """A subscript may be a variable in the one and its value in the other."""
     if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         return False
+    if spelled.startswith(_ANY):
+        return isinstance(node, ast.Attribute) and node.attr == spelled.removeprefix(_ANY)
     text = ast.unparse(node)
     if text == spelled:
         return True

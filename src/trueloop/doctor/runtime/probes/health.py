@@ -59,6 +59,11 @@ class Health:
         """Read by the seams."""
         self.recent: deque[float] = deque(maxlen=8)
         """The latest losses."""
+        self.number: float | None = None
+        """The loss of the backward at hand, where it was read."""
+        self.small: tuple[Any, float] | None = None
+        """A small parameter (weak), and the square of its gradient's norm after the latest
+        backward; cleared by whoever reads it."""
         self.norm: float | None = None
         """Of the latest gradients that were looked at."""
         self.fetch: tuple[Any, int] | None = None
@@ -83,6 +88,7 @@ class Health:
 
     def before(self, tensors: Any, frame: Any) -> None:
         """A backward begins."""
+        self.number = None
         if threading.get_ident() != self.calls.thread:
             if self._begun:
                 return
@@ -95,7 +101,7 @@ class Health:
         if type(value) is not torch.Tensor or value.numel() != 1:
             return
         if value.is_cpu or (self.watcher.looking and not measures.capturing()):
-            number = value.item()
+            self.number = number = value.item()
             if number - number == 0:
                 self.recent.append(number)
                 if self.pending is not None:
@@ -183,6 +189,7 @@ class Health:
             if gradient is None:
                 return
             size = torch.dot(gradient, gradient).item()
+            self.small = (self._sentinels.get(first), size)
             if size - size == 0:
                 return
         modules = [each.function for each in self.calls.held if _learns(each.function)]

@@ -156,7 +156,7 @@ class _Search:
                     for name, value in list(frame.f_globals.items()):
                         if not name.startswith("__"):
                             yield from self._visit(frame, value, name, "", None, "", 3)
-                _let_go(frame, variables)
+                let_go(frame, variables)
             frame = frame.f_back
 
     def _visit(
@@ -250,7 +250,7 @@ def _is_open(value: Any) -> bool:
     )
 
 
-def _let_go(frame: Any, variables: Any) -> None:
+def let_go(frame: Any, variables: Any) -> None:
     """Before Python 3.13 a look at a function's variables leaves a copy behind, which would keep
     them alive; unless the program itself has asked for it."""
     fast = frame.f_code.co_flags & _OPTIMIZED

@@ -71,6 +71,16 @@ def norm(tensor: Any) -> float:
     return 0.0 if tensor is None else float(torch.linalg.vector_norm(local(tensor)))
 
 
+def total(tensors: list[Any]) -> float:
+    """Norm of all numbers of some tensors together."""
+    plain = [local(each) for each in tensors]
+    plain = [each for each in plain if each.is_floating_point() and each.numel()]
+    if not plain:
+        return 0.0
+    sizes = torch._foreach_norm(plain)
+    return float(torch.linalg.vector_norm(torch.stack([s.to(sizes[0]) for s in sizes])))
+
+
 def capturing() -> bool:
     """A CUDA graph is being recorded: nothing may wait for the device."""
     return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()

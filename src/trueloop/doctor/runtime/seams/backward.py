@@ -26,10 +26,15 @@ def install(watcher: Watcher, patches: Patches) -> None:
 
 
 def _backward(watcher: Watcher, original: Any) -> Any:
+    clock = watcher.clock
+
     def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_compiling() and watcher.trainer != get_ident():
             watcher.trains()
-        if is_compiling() or not (watcher.looking or watcher.health.on) or is_abstract(tensors):
+        if not is_compiling() and clock.on and clock.enter("backward"):
+            return clock.run("backward", backward, tensors, *args, **kwargs)
+        asked = watcher.looking or watcher.health.on or watcher.progress.on
+        if is_compiling() or not asked or is_abstract(tensors):
             return original(tensors, *args, **kwargs)
         frame = sys._getframe(1)
         if not watcher.looking:
@@ -47,15 +52,20 @@ def _backward(watcher: Watcher, original: Any) -> Any:
 
 
 def _unseen(watcher: Watcher, original: Any, args: Any, kwargs: Any, frame: Any) -> Any:
-    """What is asked at each backward, whether somebody looks or not: is the loss finite?"""
-    health = watcher.health
-    if not health.on:
-        return original(*args, **kwargs)
+    """What is asked at each backward, whether somebody looks or not: what the loss is, and whether
+    it is finite."""
+    health, progress = watcher.health, watcher.progress
+    is_asked = health.on
     try:
-        health.before(args[0], frame)
+        if is_asked:
+            health.before(args[0], frame)
+        if progress.on:
+            progress.backward(args[0], frame)
     except Exception as error:  # whatever it is, the program goes on
         watcher.failed(error)
     result = original(*args, **kwargs)
+    if not is_asked:
+        return result
     try:
         keeps = kwargs.get("retain_graph") or kwargs.get("create_graph") or any(args[2:4])
         health.after(args[0], frame, bool(keeps))

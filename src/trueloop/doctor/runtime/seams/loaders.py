@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from torch.utils.data import DataLoader, DistributedSampler, Subset, dataloader
@@ -24,6 +25,8 @@ def install(watcher: Watcher, patches: Patches) -> None:
     iterator = dataloader._BaseDataLoaderIter
     patches.replace(iterator, "__next__", lambda original: _next(watcher, original))
     patches.replace(iterator, "_next_index", lambda original: _next_index(watcher, original))
+    several = dataloader._MultiProcessingDataLoaderIter
+    patches.replace(several, "_shutdown_workers", lambda original: _stop(watcher, original))
     patches.replace(Subset, "__init__", lambda original: _part(watcher, original))
     patches.replace(DistributedSampler, "__init__", lambda original: _sampler(watcher, original))
     patches.replace(DistributedSampler, "set_epoch", lambda original: _told(watcher, original))
@@ -46,13 +49,18 @@ def _made(watcher: Watcher, original: Any) -> Any:
 
 def _iter(watcher: Watcher, original: Any) -> Any:
     def __iter__(self: Any) -> Any:
+        begin = perf_counter()
         iterator = original(self)
+        end = perf_counter()
         frame = sys._getframe(1)
 
         def say() -> None:
             watcher.look(why=("iter", frame.f_code, frame.f_lasti))
-            watcher.things.objects.put(iterator, watcher.things.loader(self))
+            thing = watcher.things.loader(self)
+            watcher.things.objects.put(iterator, thing)
             watcher.loaders.put(iterator, weakref.ref(self))
+            watcher.progress.begins()
+            watcher.clock.begins(self, thing, iterator, begin, end)
 
         quietly(watcher, say)
         return iterator
@@ -134,7 +142,13 @@ def _asked(watcher: Watcher, iterator: Any, number: int, indices: list[Any]) -> 
 
 
 def _next(watcher: Watcher, original: Any) -> Any:
+    clock, starts = watcher.clock, watcher.clock.starts
+
     def __next__(self: Any) -> Any:
+        if starts.fresh:
+            return starts.first(__next__, self)
+        if clock.on and clock.enter("data"):
+            return clock.fetch(__next__, self)
         try:
             batch = original(self)
         except StopIteration:
@@ -148,6 +162,15 @@ def _next(watcher: Watcher, original: Any) -> Any:
         return batch
 
     return __next__
+
+
+def _stop(watcher: Watcher, original: Any) -> Any:
+    """The end of an iterator's workers."""
+
+    def _shutdown_workers(self: Any) -> None:
+        watcher.clock.starts.stop(original, self)
+
+    return _shutdown_workers
 
 
 def _exhausted(watcher: Watcher, iterator: Any) -> None:

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from trueloop.doctor.events import Loss
 from trueloop.doctor.runtime import graph
+from trueloop.doctor.runtime.criteria import KINDS
 from trueloop.doctor.runtime.tracing import is_abstract
 from trueloop.doctor.runtime.watcher import quietly
 from trueloop.doctor.things import Criterion, Tensor
@@ -22,28 +23,6 @@ if TYPE_CHECKING:
     from trueloop.doctor.runtime.patches import Patches
     from trueloop.doctor.runtime.watcher import Watcher
 
-KINDS = {
-    "cross_entropy": "CrossEntropyLoss",
-    "nll_loss": "NLLLoss",
-    "binary_cross_entropy": "BCELoss",
-    "binary_cross_entropy_with_logits": "BCEWithLogitsLoss",
-    "mse_loss": "MSELoss",
-    "l1_loss": "L1Loss",
-    "smooth_l1_loss": "SmoothL1Loss",
-    "huber_loss": "HuberLoss",
-    "kl_div": "KLDivLoss",
-    "poisson_nll_loss": "PoissonNLLLoss",
-    "gaussian_nll_loss": "GaussianNLLLoss",
-    "multi_margin_loss": "MultiMarginLoss",
-    "multilabel_margin_loss": "MultiLabelMarginLoss",
-    "multilabel_soft_margin_loss": "MultiLabelSoftMarginLoss",
-    "soft_margin_loss": "SoftMarginLoss",
-    "hinge_embedding_loss": "HingeEmbeddingLoss",
-    "cosine_embedding_loss": "CosineEmbeddingLoss",
-    "margin_ranking_loss": "MarginRankingLoss",
-    "triplet_margin_loss": "TripletMarginLoss",
-    "ctc_loss": "CTCLoss",
-}
 _ACTIVATIONS = {"softmax": True, "log_softmax": True, "sigmoid": False, "logsigmoid": False}
 """Name -> it warns of the line that calls it."""
 
@@ -76,11 +55,18 @@ def _activation(watcher: Watcher, warns: bool, original: Any) -> Any:
 
 def _loss(watcher: Watcher, kind: str, original: Any) -> Any:
     signature = inspect.signature(original)
+    clock = watcher.clock
 
     def loss(*args: Any, **kwargs: Any) -> Any:
         if is_compiling():
             return original(*args, **kwargs)
+        if clock.on and clock.enter("loss"):
+            return clock.run("loss", loss, *args, **kwargs)
         if not watcher.looking:
+            if watcher.progress.on and not torch.is_grad_enabled():
+                output = original(*args, **kwargs)
+                _without_graph(watcher, kind, args, kwargs, output, sys._getframe(1))
+                return output
             if watcher.health.on and watcher.health.calls.takes(None):
                 return watcher.health.calls.run(original, None, args, kwargs, sys._getframe(1))
             return original(*args, **kwargs)
@@ -98,9 +84,23 @@ def _loss(watcher: Watcher, kind: str, original: Any) -> Any:
                 _computed(watcher, kind, given, output, frame)
 
             quietly(watcher, say)
+            if watcher.progress.on and not torch.is_grad_enabled():
+                _without_graph(watcher, kind, args, kwargs, output, frame)
         return output
 
     return loss
+
+
+def _without_graph(
+    watcher: Watcher, kind: str, args: Any, kwargs: Any, output: Any, frame: Any
+) -> None:
+    """A loss of an evaluation, whether somebody looks or not."""
+    if watcher.crowded:
+        return
+    try:
+        watcher.progress.evaluated(kind, args, kwargs, output, frame)
+    except Exception as error:  # whatever it is, the program goes on
+        watcher.failed(error)
 
 
 def _computed(watcher: Watcher, kind: str, given: dict[str, Any], output: Any, frame: Any) -> None:

@@ -74,10 +74,14 @@ def _set_state(watcher: Watcher, original: Any) -> Any:
 
 
 def _call(watcher: Watcher, original: Any) -> Any:
+    clock = watcher.clock
+
     def __call__(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
         # The compiler must not read the flag: it would compile again whenever that changes.
         if is_compiling():
             return original(self, *args, **kwargs)
+        if clock.on and clock.enter("forward"):
+            return clock.run("forward", __call__, self, *args, **kwargs)
         health = watcher.health
         if not watcher.looking:
             if id(self) in health.calls.roots and health.on and health.calls.takes(self):
@@ -180,12 +184,15 @@ def _train(watcher: Watcher, original: Any) -> Any:
         if track.switching:
             return original(self, mode)
         track.switching = True
+        before = self.training
         try:
             result = original(self, mode)
         finally:
             track.switching = False
         frame = sys._getframe(1)
         quietly(watcher, lambda: _switched(watcher, self, bool(mode), frame))
+        if before != mode and self.training == mode:
+            watcher.clock.switched(self, mode)
         return result
 
     return train

@@ -88,6 +88,8 @@ def _before_step(watcher: Watcher) -> Any:
             frame = sys._getframe(1)
             quietly(watcher, lambda: watcher.hands.look(frame))
             watcher.probes.tell("before_step", optimizer, frame)
+        if watcher.clock.on:
+            watcher.clock.steps()
 
     return hook
 
@@ -96,12 +98,21 @@ def _after_step(watcher: Watcher) -> Any:
     def hook(optimizer: Any, args: Any, kwargs: Any) -> None:
         if is_compiling():
             return
+        if watcher.clock.on:
+            watcher.clock.has_stepped(optimizer)
         if watcher.looking:
             frame = sys._getframe(1)
             # The first is the optimizer.
             closure = any(callable(each) for each in (*args[1:], kwargs.get("closure")))
             quietly(watcher, lambda: _stepped(watcher, optimizer, closure, frame))
+        if watcher.progress.on:
+            try:
+                watcher.progress.stepped(optimizer, sys._getframe(1))
+            except Exception as error:  # whatever it is, the program goes on
+                watcher.failed(error)
         watcher.updated()
+        if watcher.clock.on:
+            watcher.clock.turn(optimizer)
 
     return hook
 
@@ -150,6 +161,8 @@ def _scale(watcher: Watcher, original: Any) -> Any:
         result = original(self, outputs)
         if watcher.health.on and self.is_enabled():
             quietly(watcher, lambda: watcher.health.scaled(outputs, result))
+        if watcher.progress.on and self.is_enabled():
+            quietly(watcher, lambda: watcher.progress.scaled(outputs, result))
         if watcher.looking and self.is_enabled():
             quietly(watcher, lambda: _scaled(watcher, self, result))
         return result

@@ -57,6 +57,7 @@ def _wrapped(watcher: Watcher, original: Any) -> Any:
 
 def _compile(watcher: Watcher, original: Any) -> Any:
     def compile(*args: Any, **kwargs: Any) -> Any:
+        quietly(watcher, watcher.clock.reads.compiles)
         made = original(*args, **kwargs)
         if isinstance(made, nn.Module):
             frame = sys._getframe(1)

@@ -97,6 +97,8 @@ def _get_lr(watcher: Watcher, original: Any) -> Any:
 
 def _step(watcher: Watcher, original: Any) -> Any:
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if watcher.clock.on and watcher.clock.enter("scheduler"):
+            return watcher.clock.run("scheduler", step, self, *args, **kwargs)
         if not watcher.looking:
             # It may tick once an epoch, long after the last turn that was looked at.
             quietly(watcher, lambda: _wake(watcher, self))

@@ -1,0 +1,66 @@
+"""The doctor's part in `trueloop train` and `resume`: what is said of the data, and of the run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from trueloop.cli._session import Session, open_session
+from trueloop.cli.options import Settings
+from trueloop.doctor.rules.catalogue import BY_CODE
+from trueloop.doctor.runtime.script import on_stage, open_stage
+from trueloop.doctor.runtime.sink import Doctor, one_line
+from trueloop.run import Run
+from trueloop.tasks import READY_MADE
+from trueloop.tasks.findings import DataFinding
+
+_OURS = ("TL3", "TL4", "TH103")
+"""Rules about the model, the loss and the learning rate, which in the ready-made tasks are not the
+user's."""
+
+
+@contextmanager
+def watched_session(settings: Settings) -> Iterator[Session]:
+    """The session of `settings`, watched from the making of its data and model on, unless
+    --no-doctor was asked for."""
+    if not settings.run.doctor:
+        yield open_session(settings)
+        return
+    ignore = _OURS if settings.task in READY_MADE else None
+    options = settings.run
+    with Doctor(ignore=ignore, on_error=options.on_save_error) as doctor:
+        open_stage()
+        session: Session = on_stage(lambda: open_session(settings))
+        session.doctor = doctor
+        yield session
+
+
+def keep_findings(session: Session, run: Run) -> None:
+    """Say what there is to say of the data, and keep it, and what comes after it, in the run."""
+    told = [_as_object(each, session) for each in session.splits.findings]
+    if told or session.doctor is not None:
+        run.add_findings(told)
+    if session.doctor is not None:
+        session.doctor.run = run
+    for each in told:
+        if each["severity"] != "advice" or not session.settings.run.quiet:
+            print(one_line(each), file=sys.stderr)
+
+
+def _as_object(finding: DataFinding, session: Session) -> dict[str, Any]:
+    path = session.settings.run.data
+    return {
+        "code": finding.code,
+        "name": BY_CODE[finding.code].name,
+        "severity": finding.severity,
+        "path": None if path is None else str(path),
+        "line": None,
+        "column": None,
+        "message": finding.message,
+        "fix": finding.fix,
+        "count": 1,
+        "place": finding.subject if path is None else f"{path.name}, {finding.subject}",
+        "seen": "data",
+    }

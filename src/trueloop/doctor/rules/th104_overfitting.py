@@ -1,0 +1,90 @@
+"""The training loss falls, and the validation loss has risen from its minimum.
+
+## What it does
+
+Follows the validation loss that the program itself computes from evaluation to evaluation, and the
+training loss between them.
+
+## Why it breaks training
+
+From the minimum on, what the model learns holds for the training data alone: samples are learnt by
+heart. Weights that are saved at the end are worse than those of the minimum, and the epochs in
+between were spent for nothing.
+
+## Wrong
+
+```python
+for epoch in range(100):
+    train(model)
+    print(evaluate(model))
+torch.save(model.state_dict(), "model.pt")
+```
+
+## Right
+
+```python
+best = float("inf")
+for epoch in range(100):
+    train(model)
+    loss = evaluate(model)
+    if loss < best:
+        best, since = loss, epoch
+        torch.save(model.state_dict(), "model.pt")
+    elif epoch - since == 5:
+        break
+```
+
+## Sources
+
+- L. Prechelt, [Early Stopping, But When?](https://link.springer.com/chapter/10.1007/3-540-49430-8_3),
+  1998
+- I. Goodfellow, Y. Bengio and A. Courville, [Deep Learning, section
+  7.8](https://www.deeplearningbook.org/contents/regularization.html), 2016
+
+## How it is detected
+
+While the program runs: a loss function that is called without gradients, on what the model that is
+trained gives, and of the kind that it is trained by. All its calls between two updates are one
+evaluation. The validation loss has fallen to its minimum by a twentieth at least; in five
+evaluations since (twelve where the loop may be left early) its mean over three has risen from the
+lowest such mean by 15% of the minimum and by a tenth of what it had fallen, the latest four have
+stayed above half of that rise, and the rise is four times as large as the loss jitters; in the same
+time the training loss has fallen by a tenth. It is taken back if the validation loss falls again.
+Silent near zero, for an evaluation that is rising from its first time on, and where evaluations are
+of different length.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Measured
+from trueloop.doctor.rules.base import Rule
+
+
+class Overfitting(Rule):
+    code = "TH104"
+
+    def on_measured(self, event: Measured) -> None:
+        if event.what != "evaluations":
+            return
+        self.findings = [each for each in self.findings if each.place[:3] != event.place[:3]]
+        values = event.values
+        first, best, last = values["first"], values["best"], values["last"]
+        rise, fall = last - values["lowest"], first - best
+        since = values["count"] - values["best number"]
+        if best <= 0 or since < (12 if values["stops"] else 5) or fall < 0.05 * best:
+            return
+        is_clear = rise >= max(0.15 * best, 0.1 * fall, 4 * values["noise"])
+        if not is_clear or values["low"] < best + 0.5 * rise:
+            return
+        before, training = values["best training"], values["training"]
+        if not 0 < training <= 0.9 * before:
+            return
+        self.report(
+            event.place,
+            f"The validation loss ({values['kind']}) was lowest, {best:.3g}, after update"
+            f" {values['best update']} (evaluation {values['best number']} of {values['count']}),"
+            f" and has risen to {last:.3g} by update {values['last update']}, while the training"
+            f" loss fell from {before:.3g} to {training:.3g}.",
+            fix="Keep the weights of the minimum and stop there; more data, augmentation, weight"
+            " decay or dropout move it further down.",
+        )

@@ -1,0 +1,168 @@
+"""The course of a validation loss, evaluation by evaluation: on numbers alone."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any, NamedTuple
+
+_MOST = 16
+"""Places of a program whose losses are followed."""
+_LATEST = 16
+_TOGETHER = 3
+"""Evaluations whose mean is compared: the lowest of many single ones is low by chance."""
+
+
+class Evaluation(NamedTuple):
+    """One pass over validation data."""
+
+    update: int
+    loss: float
+    training: float
+    """Mean training loss since the evaluation before."""
+    number: int
+
+
+@dataclass(eq=False)
+class Series:
+    """The evaluations of one place."""
+
+    qualifies: bool | None = None
+    """It is the loss of the model that is trained, of the kind that it is trained by; None as long
+    as that was not seen."""
+    stops: bool = False
+    """The loop that trains may be left early."""
+    where: Any = None
+    kind: str = ""
+    calls: int = 0
+    count: int = 0
+    first: Evaluation | None = None
+    best: Evaluation | None = None
+    lowest: float = float("inf")
+    """Of the means of some evaluations in a row."""
+    latest: deque[Evaluation] = field(default_factory=lambda: deque(maxlen=_LATEST))
+
+    def add(self, update: int, loss: float, calls: int, training: float | None) -> bool:
+        """One more; False where it is none that can be compared."""
+        if training is None:
+            return False  # nothing was trained since
+        if self.count and abs(calls - self.calls) > 0.1 * self.calls:
+            self.count, self.first, self.best, self.lowest = 0, None, None, float("inf")
+            self.latest.clear()
+        self.calls = calls
+        self.count += 1
+        each = Evaluation(update, loss, training, self.count)
+        self.latest.append(each)
+        self.first = self.first or each
+        if self.best is None or loss < self.best.loss:
+            self.best = each
+        if len(self.latest) >= _TOGETHER:
+            self.lowest = min(self.lowest, self._mean())
+        return True
+
+    def _mean(self) -> float:
+        """Of the latest evaluations."""
+        return fmean(each.loss for each in list(self.latest)[-_TOGETHER:])
+
+    def values(self) -> dict[str, Any] | None:
+        """Where it was lowest and where it is now; None where there is too little of it."""
+        first, best = self.first, self.best
+        if first is None or best is None or len(self.latest) < 5:
+            return None
+        last = list(self.latest)[-_TOGETHER:]
+        losses = [each.loss for each in self.latest]
+        return {
+            "first": first.loss,
+            "best": best.loss,
+            "best update": best.update,
+            "best number": best.number,
+            "best training": best.training,
+            "lowest": self.lowest,
+            "last": self._mean(),
+            "last update": last[-1].update,
+            "training": fmean(each.training for each in last),
+            "low": min(losses[-4:]),
+            "count": self.count,
+            "noise": _noise(losses),
+            "stops": self.stops,
+            "kind": self.kind,
+        }
+
+
+def _noise(values: list[float]) -> float:
+    """Mean distance from the straight line through both neighbours."""
+    bends = [
+        abs(a - 2 * b + c) / 2 for a, b, c in zip(values, values[1:], values[2:], strict=False)
+    ]
+    return fmean(bends) if bends else 0.0
+
+
+@dataclass
+class Pass:
+    """An evaluation that goes on."""
+
+    kind: str
+    total: Any = 0.0
+    """A number, or a tensor on an accelerator that nobody waits for."""
+    weight: int = 0
+    calls: int = 0
+
+
+class Evaluations:
+    """Of the model that one optimizer trains."""
+
+    def __init__(self) -> None:
+        self.series: dict[Any, Series] = {}
+        self.open: dict[Any, Pass] = {}
+        self._waiting: deque[tuple[Any, int, Pass, float | None]] = deque(maxlen=64)
+        self._trained = 0.0
+        self._count = 0
+
+    def trained(self, loss: float) -> None:
+        """The training loss of an update."""
+        self._trained += loss
+        self._count += 1
+
+    def at(self, key: Any) -> Series | None:
+        """The series of a place; None where there are too many places."""
+        found = self.series.get(key)
+        if found is None and len(self.series) < _MOST:
+            found = self.series[key] = Series()
+        return found
+
+    def lost(self, key: Any, kind: str, value: Any, weight: int) -> Series | None:
+        """The mean loss of a batch of some weight; the series that it belongs to."""
+        series = self.at(key)
+        if series is None:
+            return None
+        found = self.open.get(key)
+        if found is None:
+            found = self.open[key] = Pass(kind)
+        found.total = found.total + value * weight
+        found.weight += weight
+        found.calls += 1
+        return series
+
+    def close(self, update: int) -> None:
+        """Training goes on: the evaluations at hand have come to their end."""
+        training = self._trained / self._count if self._count else None
+        self._trained, self._count = 0.0, 0
+        for key, each in self.open.items():
+            self._waiting.append((key, update, each, training))
+        self.open = {}
+
+    def settle(self) -> list[Series]:
+        """Read what has been summed up; the series that have grown."""
+        grown = []
+        while self._waiting:
+            key, update, each, training = self._waiting.popleft()
+            series = self.series[key]
+            series.kind = each.kind
+            if series.add(update, float(each.total) / max(1, each.weight), each.calls, training):
+                grown.append(series)
+        return grown
+
+    @property
+    def waits(self) -> bool:
+        return any(not isinstance(each.total, float) for _, _, each, _ in self._waiting)

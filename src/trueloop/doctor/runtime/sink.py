@@ -1,0 +1,258 @@
+"""The doctor as a sink of `fit`: `trueloop.Doctor`."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from trueloop import ranks
+from trueloop.checkpoint import WriteError
+from trueloop.doctor.findings import Finding, Place
+from trueloop.doctor.formats.json_object import finding_object
+from trueloop.doctor.formats.text import printable
+from trueloop.doctor.runtime import frames, program
+from trueloop.doctor.runtime.block import configs_for
+from trueloop.doctor.runtime.session import Session, Watched, running
+from trueloop.errors import ConfigError
+from trueloop.records import EvalRecord, StepRecord
+
+if TYPE_CHECKING:
+    from trueloop.run import Run
+
+FIRST = 500
+"""Updates that are watched of a run whose updates are fast."""
+_BLOCK = 50
+_SLOW = 0.01
+"""Seconds of an update that watching adds less than 1% to."""
+NOWHERE = Place("", 0)
+"""Of a finding about the model or the data as a whole: no line of the user's own is to blame."""
+_LOOPS = ("fit", "evaluate")
+_OF_MODEL_AND_DATA = (
+    "TL3", "TL4", "TL707", "TL708", "TL710", "TH101", "TH102", "TH103", "TH105",
+)  # fmt: skip
+"""Rules, by how their codes begin, about what `fit` is given rather than about the loop, which is
+`fit` itself."""
+
+
+class Doctor:
+    """A sink for `fit` that watches its run, and says what is wrong with what it is given.
+
+        with trueloop.Doctor(run) as doctor:
+            trueloop.fit(step, train, val, epochs=10, run=run, sinks=[doctor])
+
+    It watches from `with` on: put the making of model and data inside, and what can only be seen
+    there is seen. The findings are told after the epoch in which they were made, kept in the run
+    directory (`findings.json`), and shown in its report. What the run computes is bitwise what it
+    computes without.
+
+    Watching takes about a tenth of a millisecond an update. Where an update takes 10 ms or more,
+    which is a hundred times that, the whole run is watched; else its first 500 updates, and then
+    every hook is taken off.
+    """
+
+    def __init__(
+        self,
+        run: Run | None = None,
+        *,
+        select: Iterable[str] | None = None,
+        ignore: Iterable[str] | None = None,
+        first: int | None = None,
+        show: bool = True,
+        on_error: str = "stop",
+    ) -> None:
+        """Watch for the run directory `run`, if there is one.
+
+        Args:
+            run: where findings are kept; of many ranks, by the main one. It may be set later.
+            select: only these rules: codes, names or groups such as "TL3"; None: all.
+            ignore: not these rules.
+            first: watch so many updates, however long they take; None: as many as said above.
+            show: say each finding in one line on stderr.
+            on_error: `stop` raises where findings cannot be written; `continue` warns, and tries
+                again with the next ones.
+
+        Raises `ConfigError` for a rule that there is not, or that does not watch programs.
+        """
+        if first is not None and first < 1:
+            raise ConfigError(f"first must be at least 1, not {first}: leave it out")
+        self.findings: list[Finding] = []
+        """What was found, each with its code, name, severity, place, message and fix."""
+        self.errors: list[str] = []
+        """What went wrong in the watching itself."""
+        self.show = show
+        self.on_error = on_error
+        self._run = run
+        self._configs = configs_for(select, ignore)
+        self._first = first
+        self._pace = _Pace()
+        self._session: Session | None = None
+        self._is_own = True
+        self._watches_all = False
+        """It is not decided yet whether the whole run is watched."""
+        self._known: set[tuple[str, Place]] = set()
+        self._unwritten: list[dict[str, Any]] = []
+
+    @property
+    def run(self) -> Run | None:
+        """The run directory that findings are kept in."""
+        return self._run
+
+    @run.setter
+    def run(self, run: Run | None) -> None:
+        self._run = run
+        if self._session is not None and self._is_own:
+            self._session.keep_bundles_in(self._folder())
+
+    def __enter__(self) -> Doctor:
+        outer = running()
+        self._is_own = outer is None
+        if outer is None:
+            self._pace, self._watches_all = _Pace(), self._first is None
+            self._session = Session(self._configs, first=self._first)
+            self._session.keep_bundles_in(self._folder())
+            self._session.begin()
+        else:  # the whole program is watched, and hears of it all in the end
+            self._session = outer
+            self._known = {(each.code, each.place) for each in outer.so_far().findings}
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self.on_error = "continue"  # what has ended the run is the news
+        self.end(cut=kind is not None)
+
+    def __call__(self, record: StepRecord | EvalRecord) -> None:
+        """With each epoch's scores: tell what is new."""
+        if self._session is None:
+            return
+        if isinstance(record, EvalRecord):
+            self._take(self._session.so_far())
+        elif self._watches_all and record.updated and self._pace.is_over():
+            self._watches_all = False
+            if self._pace.fastest < _SLOW:
+                self._session.end_after_next_update()
+
+    def end(self, *, cut: bool = False) -> None:
+        """Watch no longer, and tell what only the end shows; unless it was `cut` short: then
+        nothing is concluded from what has not happened. To end twice is fine."""
+        session, self._session = self._session, None
+        if session is not None and session.is_here:
+            self._take(session.end(cut=cut) if self._is_own else session.so_far())
+
+    def _folder(self) -> str:
+        return "" if self._run is None or not ranks.is_main() else str(self._run.path)
+
+    def _take(self, watched: Watched) -> None:
+        """Keep what is new, and say it."""
+        self.errors = watched.errors
+        for each in watched.findings:
+            if (each.code, each.place) in self._known:
+                continue
+            self._known.add((each.code, each.place))
+            finding = of_the_user(each)
+            if finding is not None and not self._has(finding):
+                self.findings.append(finding)
+                self._tell(finding, as_object(watched, finding))
+        self._write()
+
+    def _has(self, finding: Finding) -> bool:
+        return any((f.code, f.place) == (finding.code, finding.place) for f in self.findings)
+
+    def _tell(self, finding: Finding, told: dict[str, Any]) -> None:
+        if not ranks.is_main():
+            return
+        if self._run is not None:
+            self._unwritten.append(told)
+        if self.show and sys.stderr is not None:
+            print(one_line(told), file=sys.stderr)
+
+    def _write(self) -> None:
+        if self._run is None or not self._unwritten:
+            return
+        try:
+            self._run.add_findings(self._unwritten)
+            self._unwritten = []
+        except WriteError as error:
+            if self.on_error == "stop":
+                self._unwritten = []
+                raise
+            what = f"{error}; the run goes on, and tries again with the next findings"
+            warnings.warn(what, RuntimeWarning, stacklevel=2)
+
+
+class _Pace:
+    """How long updates take, by the fastest of blocks: an evaluation between two is no update."""
+
+    def __init__(self) -> None:
+        self.fastest = math.inf
+        """Seconds an update."""
+        self._updates = 0
+        self._began = 0.0
+
+    def is_over(self) -> bool:
+        """Another update was made; whether but one of the first ones is left."""
+        if self._updates % _BLOCK == 0:
+            now = time.perf_counter()
+            if self._updates:
+                self.fastest = min(self.fastest, (now - self._began) / _BLOCK)
+            self._began = now
+        self._updates += 1
+        return self._updates >= FIRST - 1
+
+
+def of_the_user(finding: Finding) -> Finding | None:
+    """The finding as the user of `fit` is to be told of it; None if it is about our own loop.
+
+    What comes to light on a line of ours (of a library, or in the line that calls our loop) is
+    about the user's code where a line of that is involved, and about the model or the data where
+    the rule is.
+    """
+    is_about_them = finding.code.startswith(_OF_MODEL_AND_DATA)
+    if not frames.is_ours(finding.place.path):
+        called = program.callee_of(finding.place)[0].rpartition(".")[2]
+        return None if called in _LOOPS and not is_about_them else finding
+    for related in finding.related:
+        if not frames.is_ours(related.place.path):
+            return replace(finding, place=related.place, related=(), remedies=())
+    if is_about_them:
+        return replace(finding, place=NOWHERE, related=(), remedies=())
+    return None
+
+
+def as_object(watched: Watched, finding: Finding) -> dict[str, Any]:
+    """The finding as `findings.json` has it."""
+    if not finding.place.path:
+        place = {"path": None, "line": None, "column": None, "place": "this run"}
+        told = {
+            "code": finding.code,
+            "name": finding.name,
+            "severity": finding.severity,
+            **place,
+            "message": finding.message,
+            "fix": finding.fix,
+            "count": finding.count,
+        }
+    else:
+        told = finding_object(watched, finding)
+        told["place"] = f"{told['path']}:{told['line']}"
+    return {**told, "seen": "live"}
+
+
+def one_line(told: dict[str, Any]) -> str:
+    """A finding for the terminal."""
+    fix = f" {told['fix']}" if told["fix"] else ""
+    return printable(
+        f"trueloop: {told['severity']} {told['code']}, {told['place']}: {told['message']}{fix} "
+        f"(trueloop explain {told['code']})"
+    )

@@ -1,0 +1,1 @@
+"""Where the time of a training goes, from stamps that the seams take in a few of its turns."""

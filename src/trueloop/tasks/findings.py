@@ -1,0 +1,94 @@
+"""What is to be said about a run's data before it trains, and what tables and images share of it.
+
+Every check measures on what it is given and stays silent unless the figures are clear: data that
+are merely small, skewed or repetitive are ordinary data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "advice"]
+
+_RARE = 0.1
+_FEWEST_SHARED = 5
+_SHARE_SHARED = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataFinding:
+    """One thing about the data that makes a run's scores doubtful, or its inputs odd."""
+
+    code: str
+    """Of the doctor's rule, whose page `trueloop explain` prints: `TL710`."""
+    severity: Severity
+    subject: str
+    """What it is about, in a few words: `column 'alive'`."""
+    message: str
+    """What was measured, in one or two sentences."""
+    fix: str
+    """What to do, in one sentence."""
+
+
+def rare_class(counts: dict[str, int]) -> list[DataFinding]:
+    """A word on the smallest class, given the training samples of each: where it has less than a
+    tenth of an even share, or, of two classes, less than a tenth of all."""
+    present = {name: count for name, count in counts.items() if count}
+    if len(present) < 2:
+        return []
+    total = sum(present.values())
+    rare = min(present, key=lambda name: present[name])
+    usual = max(present, key=lambda name: present[name])
+    even = 1.0 if len(present) == 2 else 1.0 / len(present)
+    if present[rare] / total >= _RARE * even:
+        return []
+    finding = DataFinding(
+        code="TL716",
+        severity="advice",
+        subject=f"class {rare!r}",
+        message=f"The class {rare!r} has {present[rare]:,} of the {total:,} training samples "
+        f"({present[rare] / total:.2%}); to say {usual!r} always is right in "
+        f"{present[usual] / total:.1%} of them.",
+        fix="Judge by val_f1 or val_auroc rather than by accuracy (--monitor val_f1), and gather "
+        "more samples of the rare class.",
+    )
+    return [finding]
+
+
+def is_much(shared: int, of: int) -> bool:
+    """Whether so many shared samples `of` a part are more than a few twins that happen."""
+    return shared >= _FEWEST_SHARED and shared >= _SHARE_SHARED * of
+
+
+def shared_samples(
+    shared: dict[str, int],
+    sizes: dict[str, int],
+    *,
+    noun: str,
+    severity: Severity,
+    note: str = "",
+) -> list[DataFinding]:
+    """A word on held-out samples whose equals are trained on.
+
+    `shared` and `sizes` count them by part (`val`, `test`); `noun` is what they are called, in the
+    plural.
+    """
+    parts = {"val": "validation", "test": "test"}
+    told = [
+        f"{count:,} of the {sizes[part]:,} {parts[part]} {noun} ({count / sizes[part]:.1%})"
+        for part, count in shared.items()
+        if count
+    ]
+    if not told:
+        return []
+    finding = DataFinding(
+        code="TL705",
+        severity=severity,
+        subject=f"{' and '.join(parts[part] for part in shared if shared[part])} {noun}",
+        message=f"{' and '.join(told)} are equal, input by input, to ones that are trained on."
+        + note,
+        fix="Where they are copies, keep one of each: of a sample that it was trained on, a model "
+        "knows the answer, and the score is too good.",
+    )
+    return [finding]

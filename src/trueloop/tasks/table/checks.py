@@ -1,0 +1,232 @@
+"""What a table's rows and columns say of themselves before anything is trained on them.
+
+The thresholds are strict on purpose: a word about ordinary data would cost more trust than a word
+left unsaid.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trueloop.tasks.findings import DataFinding, is_much, rare_class, shared_samples
+from trueloop.tasks.table.columns import Encoder, Raw
+from trueloop.tasks.table.deciding import Column, columns_that_decide
+from trueloop.tasks.table.same import groups_of_equals
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import polars as pl
+
+    Ints = npt.NDArray[np.int64]
+
+MOST_ROWS = 20_000
+"""Training rows that columns are measured on."""
+_LISTED = 6
+_FEWEST_ROWS = 100
+_UNIQUE = 0.9
+_IN_ORDER = 0.99
+_MANY_VALUES = 50
+_COMMON = 0.1
+_SPECIFIC = 3
+"""Columns of many values, none of them common, in which rows are not all equal by chance."""
+_CONSTANT = "the same value in every row"
+_NAME_OF_ID = re.compile(
+    r"(?:^|[_\W])(?:id|ids|idx|index|uuid|guid|key|row|number|nr|no)$|[a-z](?:Id|ID)$", re.I
+)
+_COUNTS_TIME = re.compile(r"year|date|time|day|month|week|hour|minute|second|step|age", re.I)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A table that has been read and divided."""
+
+    target: str
+    kinds: dict[str, str]
+    """`number`, `date` or `category` of each column of the file that is an input."""
+    raw: Raw
+    encoder: Encoder
+    parts: dict[str, Ints]
+    """The rows of `train` and `val`, and of `test` if there is one."""
+    targets: npt.NDArray[np.generic]
+    """Of every row: class indices, or numbers."""
+    classes: list[str] | None
+
+    def findings(self) -> list[DataFinding]:
+        """All that there is to say, the worst first."""
+        identifiers = [name for name in self._used() if _is_identifier(self.raw, name)]
+        found = [
+            *self._leaks(),
+            *self._shared_rows(set(identifiers)),
+            *map(_of_identifier, identifiers),
+            *self._duplicates(),
+            *self._constants(),
+            *self._rare_class(),
+        ]
+        order = ("error", "warning", "advice")
+        return sorted(found, key=lambda each: order.index(each.severity))
+
+    def _used(self) -> list[str]:
+        """The inputs, dates by their parts; what training makes no use of is left out."""
+        numbers = [each.name for each in self.encoder.numbers]
+        return numbers + [each.name for each in self.encoder.categories]
+
+    @cached_property
+    def _rows(self) -> Ints:
+        """Some training rows, in random order."""
+        train = self.parts["train"]
+        order = np.random.default_rng(0).permutation(len(train))[:MOST_ROWS]
+        return train[order]
+
+    @cached_property
+    def _columns(self) -> list[Column]:
+        """The inputs in these rows."""
+        columns = []
+        for name in self._used():
+            if name in self.raw.numbers:
+                columns.append(Column(name, self.raw.numbers[name][self._rows], ordered=True))
+            else:
+                texts = self.raw.categories[name].gather(self._rows)
+                columns.append(Column(name, _numbered(texts), ordered=False))
+        return columns
+
+    def _leaks(self) -> list[DataFinding]:
+        if len(self.kinds) < 2:
+            return []  # with one column, that it tells the target is the task
+        found = []
+        for verdict in columns_that_decide(
+            self._columns, self.targets[self._rows], is_class=self.classes is not None
+        ):
+            name = verdict.name if verdict.name in self.kinds else verdict.name.rpartition(": ")[0]
+            finding = DataFinding(
+                code="TL710",
+                severity="error" if verdict.is_sure else "advice",
+                subject=f"column {verdict.name!r}",
+                message=f"Column {verdict.name!r} alone tells the target {self.target!r}: "
+                f"{verdict.how}.",
+                fix=f"Write --drop {name}, unless the column is known wherever the model is to be "
+                "used.",
+            )
+            found.append(finding)
+        return found
+
+    def _shared_rows(self, identifiers: set[str]) -> list[DataFinding]:
+        import polars as pl
+
+        used = [name for name in self._used() if name not in identifiers]
+        if not used:
+            return []
+        columns = [
+            pl.Series(name, self.raw.numbers[name], nan_to_null=True)
+            if name in self.raw.numbers
+            else self.raw.categories[name]
+            for name in used
+        ]
+        unique = [column.alias(str(k)) for k, column in enumerate(columns)]
+        hashes = pl.DataFrame(unique).hash_rows(seed=0).to_numpy()
+        trained = hashes[self.parts["train"]]
+        sizes = {name: len(rows) for name, rows in self.parts.items() if name != "train"}
+        shared = {name: int(np.isin(hashes[self.parts[name]], trained).sum()) for name in sizes}
+        if not any(is_much(shared[name], sizes[name]) for name in sizes):
+            return []
+        specific = {
+            each.name if each.name in self.kinds else each.name.rpartition(": ")[0]
+            for each in self._columns
+            if each.name in used and _is_specific(each.values)
+        }
+        if len(specific) >= _SPECIFIC:
+            return shared_samples(shared, sizes, noun="rows", severity="warning")
+        note = " With so few different values, rows may be equal by chance."
+        return shared_samples(shared, sizes, noun="rows", severity="advice", note=note)
+
+    def _duplicates(self) -> list[DataFinding]:
+        groups = groups_of_equals(self._columns)
+        if not groups:
+            return []
+        more = f" and {len(groups) - _LISTED} more" if len(groups) > _LISTED else ""
+        told = "; ".join(_listed(group) for group in groups[:_LISTED])
+        later = [name for group in groups for name in group[1:]]
+        finding = DataFinding(
+            code="TL715",
+            severity="advice",
+            subject=f"columns {_listed(later)}",
+            message=f"Columns hold the same under other names or in other units: {told}{more}.",
+            fix=f"Write --drop {','.join(later[:_LISTED])}: one of each is enough.",
+        )
+        return [finding]
+
+    def _constants(self) -> list[DataFinding]:
+        dropped = self.encoder.dropped
+        constant = []
+        for name, kind in self.kinds.items():
+            parts = [each for each in dropped if kind == "date" and each.startswith(f"{name}: ")]
+            used = any(each == name or each.startswith(f"{name}: ") for each in self._used())
+            if not used and all(dropped.get(each) == _CONSTANT for each in parts or [name]):
+                constant.append(name)
+        if not constant:
+            return []
+        one = len(constant) == 1
+        finding = DataFinding(
+            code="TL714",
+            severity="advice",
+            subject=f"column{'' if one else 's'} {_listed(constant)}",
+            message=f"Column{'' if one else 's'} {_listed(constant)} "
+            f"{'has' if one else 'have'} the same value in every training row, and "
+            f"{'is' if one else 'are'} left out.",
+            fix="See whether the file is complete; --drop keeps it quiet.",
+        )
+        return [finding]
+
+    def _rare_class(self) -> list[DataFinding]:
+        if self.classes is None:
+            return []
+        counts = np.bincount(
+            self.targets[self.parts["train"]].astype(np.int64), minlength=len(self.classes)
+        )
+        return rare_class(dict(zip(self.classes, counts.tolist(), strict=True)))
+
+
+def _numbered(texts: pl.Series) -> npt.NDArray[np.float64]:
+    """Each text as a number of its own, NaN where it is missing."""
+    import polars as pl
+
+    return texts.rank("dense").cast(pl.Float64).to_numpy().astype(np.float64)
+
+
+def _is_identifier(raw: Raw, name: str) -> bool:
+    """A number that names the row: whole, another one in (almost) each row, and either called so
+    or the row's number in the file."""
+    values = raw.numbers.get(name)
+    if values is None or len(values) < _FEWEST_ROWS or np.isnan(values).any():
+        return False
+    if _COUNTS_TIME.search(name) or (values != np.round(values)).any():
+        return False
+    if len(np.unique(values)) < _UNIQUE * len(values):
+        return False
+    return bool(_NAME_OF_ID.search(name) or (np.diff(values) == 1).mean() >= _IN_ORDER)
+
+
+def _of_identifier(name: str) -> DataFinding:
+    return DataFinding(
+        code="TL717",
+        severity="warning",
+        subject=f"column {name!r}",
+        message=f"Column {name!r} is an input and names the row: (almost) each has a whole number "
+        "of its own there. What a model learns from it is true of these rows alone.",
+        fix=f"Write --drop {name}.",
+    )
+
+
+def _is_specific(values: npt.NDArray[np.float64]) -> bool:
+    """Many values, none of them common."""
+    _, counts = np.unique(values, return_counts=True)
+    return len(counts) > _MANY_VALUES and counts.max() <= _COMMON * len(values)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(map(repr, names[:_LISTED])) + more

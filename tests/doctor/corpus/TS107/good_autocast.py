@@ -1,0 +1,16 @@
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
+width = 1024 if device == "cuda" else 8
+model = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1)).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
+for step in range(80):
+    x = torch.randn(4 * width, width, device=device)
+    with torch.autocast(device, dtype=torch.bfloat16):
+        loss = model(x).float().square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
