@@ -1,9 +1,9 @@
 """What `trueloop watch` costs a training loop, side by side in turns in one process.
 
 Two loops: a small network whose update takes about half a millisecond, and a transformer whose
-update takes 20 ms and more. Each is trained in blocks, unwatched and watched by turns; the ratio
-is that of the medians over the blocks. Reported apart: the updates that a watcher looks at whole
-(the first ones), and those after them.
+update takes 20 ms and more. Each is trained for some seconds, unwatched and watched by turns; the
+ratios are medians of those of neighbours. Reported apart: the updates that a watcher looks at whole
+(the first ones), the second half of the run, and all of it.
 
     python benchmarks/watch_cost.py [--rounds N] [--memory]
 
@@ -62,41 +62,42 @@ def large() -> Update:
     return update
 
 
-def block(update: Update, count: int) -> float:
-    """Seconds per update."""
+def times(update: Update, count: int) -> tuple[float, float, float]:
+    """Seconds per update of one loop: over its first ones, its second half, and all of it."""
     begin = time.perf_counter()
-    for _ in range(count):
+    for done in range(count):
         update()
-    return (time.perf_counter() - begin) / count
+        if done + 1 == FIRST:
+            first = time.perf_counter()
+        if done + 1 == count // 2:
+            half = time.perf_counter()
+    end = time.perf_counter()
+    return (first - begin) / FIRST, (end - half) / (count - count // 2), (end - begin) / count
 
 
 def compare(make: Callable[[], Update], count: int, rounds: int) -> dict[str, float]:
     """Times per update in milliseconds, and ratios."""
     torch.manual_seed(0)
     update = make()
-    block(update, count)
-    bare, first, later, whole = [], [], [], []
+    times(update, max(count // 10, 2 * FIRST))
+    bare, watched = [], []
     for _ in range(rounds):
-        bare.append(block(update, count))
+        bare.append(times(update, count))
         watcher = Watcher()
         watcher.start()
-        # Updates are looked at by turns of the loop that they stand in, so each has its own call.
-        looked = block(update, FIRST + 10)
-        block(update, FIRST)
-        seconds = block(update, count)
+        watched.append(times(update, count))
         watcher.stop()
         watcher.findings()
-        first.append(looked)
-        later.append(seconds)
-        whole.append((looked * FIRST + seconds * (5000 - FIRST)) / 5000)
-    base = statistics.median(bare)
-    return {
-        "bare_ms": base * 1e3,
-        "first_ms": statistics.median(first) * 1e3,
-        "later_ms": statistics.median(later) * 1e3,
-        "later_ratio": statistics.median(b / a for a, b in zip(bare, later, strict=True)),
-        "of_5000_ratio": statistics.median(b / a for a, b in zip(bare, whole, strict=True)),
+    result: dict[str, float] = {
+        "updates": count,
+        "bare_ms": statistics.median(each[2] for each in bare) * 1e3,
     }
+    for place, name in enumerate(("first", "second_half", "whole")):
+        result[f"{name}_ms"] = statistics.median(each[place] for each in watched) * 1e3
+        result[f"{name}_ratio"] = statistics.median(
+            b[place] / a[place] for a, b in zip(bare, watched, strict=True)
+        )
+    return result
 
 
 def resident() -> float:
@@ -127,13 +128,13 @@ def memory(updates: int) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--memory", action="store_true")
     given = parser.parse_args()
     torch.set_num_threads(1)
     results: dict[str, dict[str, float]] = {
-        "small": compare(small, 400, given.rounds),
-        "large": compare(large, 20, given.rounds),
+        "small": compare(small, 5000, given.rounds),
+        "large": compare(large, 200, given.rounds),
     }
     rows = [
         {"loop": name} | {key: f"{value:.3f}" for key, value in found.items()}
