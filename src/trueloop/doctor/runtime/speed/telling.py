@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from trueloop.doctor.events import Measured
 from trueloop.doctor.findings import Place
 from trueloop.doctor.runtime import frames, program
 from trueloop.doctor.runtime.probes.measures import is_users
+from trueloop.doctor.runtime.speed.tally import Fetches
 from trueloop.doctor.things import NOWHERE, Thing
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def _say(clock: Clock, what: str, subject: Thing | None, place: Place, **values:
 
 def _tell_fetches(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
     """Of the loader that is waited for longest."""
-    found = clock.tally.fetches
+    found = _by_place(clock.tally.fetches)
     if not found:
         return
     loader = max(found, key=lambda each: found[each].seconds)
@@ -70,6 +72,20 @@ def _tell_fetches(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
         rest=rest / batches,
         cores=cores(),
     )  # fmt: skip
+
+
+def _by_place(found: dict[Any, Fetches]) -> dict[Any, Fetches]:
+    """A loader that is made anew for every epoch is one."""
+    first: dict[Any, Any] = {}
+    merged: dict[Any, Fetches] = {}
+    for loader, fetches in found.items():
+        one = first.setdefault(loader.made if loader.made.line else loader, loader)
+        before = merged.get(one, Fetches())
+        both = (
+            getattr(before, f.name) + getattr(fetches, f.name) for f in dataclasses.fields(Fetches)
+        )
+        merged[one] = Fetches(*both)
+    return merged
 
 
 def _part(some: float, whole: float) -> float:
