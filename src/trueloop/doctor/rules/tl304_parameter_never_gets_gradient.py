@@ -49,39 +49,19 @@ from __future__ import annotations
 
 from trueloop.doctor.events import Measured
 from trueloop.doctor.findings import Place
-from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.by_parameter import ByParameter
 from trueloop.doctor.rules.evidence import called
 
 
-class ParameterNeverGetsGradient(Rule):
+class ParameterNeverGetsGradient(ByParameter):
     code = "TL304"
+    kinds = ("without", "gets")
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: dict[Place, dict[str, Measured]] = {}
-
-    def on_measured(self, event: Measured) -> None:
-        if event.what != "updates" or event.values["kind"] not in ("without", "gets"):
-            return
-        place = event.values["place"]
-        found = self.found.setdefault(place, {})
-        if event.values["kind"] == "without":
-            found[event.values["parameter"]] = event
-        else:
-            found.pop(event.values["parameter"], None)
-        self.findings = [each for each in self.findings if each.place != place]
-        if found:
-            self._tell(place, list(found.values()))
-
-    def _tell(self, place: Place, found: list[Measured]) -> None:
-        first = found[0]
-        names = [f"`{each.values['parameter']}`" for each in found]
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        several = len(names) > 1
+    def tell(self, place: Place, first: Measured, names: str, several: bool) -> None:
         made = getattr(first.subject, "made", None)
         self.report(
             place,
-            f"{called(first.subject, 'the optimizer')} holds {shown}, and no gradient has reached"
+            f"{called(first.subject, 'the optimizer')} holds {names}, and no gradient has reached"
             f" {'them' if several else 'it'} in {first.values['updates']} updates:"
             f" {'they stay' if several else 'it stays'} as initialised.",
             fix="Look for what cuts it off (`.detach()`, `.data`, `no_grad`, numpy) or for the call"

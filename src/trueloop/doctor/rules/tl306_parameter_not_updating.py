@@ -46,38 +46,18 @@ from __future__ import annotations
 
 from trueloop.doctor.events import Measured
 from trueloop.doctor.findings import Place
-from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.by_parameter import ByParameter
 from trueloop.doctor.rules.evidence import called
 
 
-class ParameterNotUpdating(Rule):
+class ParameterNotUpdating(ByParameter):
     code = "TL306"
+    kinds = ("unmoved", "moves")
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: dict[Place, dict[str, Measured]] = {}
-
-    def on_measured(self, event: Measured) -> None:
-        if event.what != "updates" or event.values["kind"] not in ("unmoved", "moves"):
-            return
-        place = event.values["place"]
-        found = self.found.setdefault(place, {})
-        if event.values["kind"] == "unmoved":
-            found[event.values["parameter"]] = event
-        else:
-            found.pop(event.values["parameter"], None)
-        self.findings = [each for each in self.findings if each.place != place]
-        if found:
-            self._tell(place, list(found.values()))
-
-    def _tell(self, place: Place, found: list[Measured]) -> None:
-        first = found[0]
-        names = [f"`{each.values['parameter']}`" for each in found]
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        several = len(names) > 1
+    def tell(self, place: Place, first: Measured, names: str, several: bool) -> None:
         self.report(
             place,
-            f"{shown} {'have gradients' if several else 'has a gradient'} of usual size, and"
+            f"{names} {'have gradients' if several else 'has a gradient'} of usual size, and"
             f" {first.values['updates']} steps of {called(first.subject, 'the optimizer')} have not"
             f" changed {'them' if several else 'it'} by a single bit.",
             fix="Look at what the optimizer's `step` does for this parameter and its group.",

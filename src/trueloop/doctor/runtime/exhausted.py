@@ -95,7 +95,7 @@ class Death:
         self.moment, self.module, self.path = _where(trace)
         self.place = _place(trace)
         self.recipe: Recipe | None = None
-        self.batch = self.batch_live = 0
+        self.batch = 0
         self._note_calls()
         models = self._models()
         on_cuda = any(p.device.type == "cuda" for each in models for p in each.parameters())

@@ -26,19 +26,12 @@ _LIBRARIES = tuple(
     }
 )
 _PACKAGE = os.path.join(os.path.dirname(_HERE), "")
-_own_roots: list[str] = []
 _stages: set[CodeType] = set()
 
 
 def stage(code: CodeType) -> None:
     """Count no frame outside of one with this code as the program's: it is what runs it."""
     _stages.add(code)
-
-
-def claim(folder: str) -> None:
-    """Count what lies below a folder as the program's own, although it is installed."""
-    _own_roots.append(os.path.join(os.path.abspath(folder), ""))
-    kind_of.cache_clear()
 
 
 class Site(NamedTuple):
@@ -66,8 +59,6 @@ def kind_of(path: str) -> str:
         roots.append(os.path.dirname(torch.__file__))
     if any(full.startswith(os.path.join(root, "")) for root in roots):
         return "inside"
-    if any(full.startswith(root) for root in _own_roots):
-        return "user"
     if full.startswith(_PACKAGE):
         return "library"  # wherever it is installed
     if full.startswith(_LIBRARIES):

@@ -157,7 +157,7 @@ def activation(tensor: Any) -> Activation | None:
         if _is_layer(node, name):
             return Activation("linear", None, NOWHERE)
         if name in _ACTIVATIONS:
-            dim = _dim(node, tensor.dim()) if kept else None
+            dim = _dim(node) if kept else None
             return Activation(_ACTIVATIONS[name], dim, node.metadata.get(MADE, NOWHERE))
         if name not in _SHAPES:
             return None
@@ -191,7 +191,7 @@ def _is_weight(node: Any) -> bool:
     return getattr(node, "variable", None) is not None
 
 
-def _dim(node: Any, dims: int) -> int | None:
+def _dim(node: Any) -> int | None:
     dim = getattr(node, "_saved_dim", None)
     if dim is None:
         return None

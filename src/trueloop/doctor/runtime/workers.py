@@ -15,6 +15,7 @@ import torch
 from torch import nn
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
+from trueloop.doctor import clues
 from trueloop.doctor.findings import Place
 from trueloop.doctor.runtime import program
 from trueloop.doctor.runtime.frames import kind_of
@@ -22,27 +23,6 @@ from trueloop.doctor.things import Loader, Thing
 
 _UNKNOWN = object()
 _DEPTH = 6
-_NO_DRAW = frozenset(
-    "seed manual_seed initial_seed get_state set_state getstate setstate bit_generator spawn"
-    " default_rng RandomState Random SystemRandom Generator SeedSequence PCG64 MT19937 Philox"
-    " get_rng_state set_rng_state fork_rng".split()
-)
-_RESEEDS = frozenset("seed manual_seed set_state setstate".split())
-_TORCH_DRAWS = frozenset(
-    "rand randn randint randperm bernoulli multinomial normal poisson rand_like randn_like"
-    " randint_like".split()
-)
-_IN_PLACE_DRAWS = frozenset("random_ uniform_ normal_ bernoulli_ exponential_ cauchy_".split())
-_RANDOM_TRANSFORMS = frozenset(
-    "ColorJitter AutoAugment RandAugment TrivialAugmentWide AugMix ElasticTransform MixUp CutMix"
-    " HorizontalFlip VerticalFlip Flip Rotate ShiftScaleRotate CoarseDropout GaussNoise"
-    " HueSaturationValue RGBShift CLAHE OneOf SomeOf Transpose Affine GridDistortion"
-    " OpticalDistortion".split()
-)
-_AUGMENTS = re.compile(
-    r"aug|transform|flip|crop|jitter|noise|rotat|random|perturb|distort|shift|roll|mixup|cutmix|erase",
-    re.I,
-)
 _CHANGES = re.compile(r"epoch|step|iter|time|round|info", re.I)
 _PLAIN_CALLS = re.compile(
     r"(np|numpy)\.random\.seed|random\.seed|torch\.(random\.)?manual_seed|int|abs|str|print"
@@ -96,7 +76,7 @@ def _flags(dataset: Any) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for _ in range(_DEPTH):
         own = getattr(dataset, "__dict__", {})
-        found += [(name, value) for name, value in own.items() if _AUGMENTS.search(name)]
+        found += [(name, value) for name, value in own.items() if clues.AUGMENTS.search(name)]
         dataset = own.get("dataset")
         if dataset is None:
             break
@@ -157,7 +137,9 @@ class _Reader:
             return
         head = kind.__module__.partition(".")[0]
         if head in ("torchvision", "albumentations", "kornia", "monai"):
-            random_name = kind.__name__.startswith("Random") or kind.__name__ in _RANDOM_TRANSFORMS
+            random_name = (
+                kind.__name__.startswith("Random") or kind.__name__ in clues.RANDOM_TRANSFORMS
+            )
             if random_name and getattr(called, "p", 1) != 0 and place is not None:
                 self.draws.append(Draw("torch", None, place, kind.__name__))
         held = getattr(called, "transforms", None)
@@ -209,9 +191,9 @@ class _Reader:
         if isinstance(function, ast.Attribute):
             receiver = scope.resolve(function.value)
             if _is_generator(receiver):
-                if name in _RESEEDS:
+                if name in clues.RESEEDS:
                     self.reseeded.add(id(self._thing(receiver, function.value, scope)))
-                elif name not in _NO_DRAW:
+                elif name not in clues.NO_DRAW:
                     self._own(receiver, function.value, place, scope, inside)
                 return
         called = scope.resolve(function)
@@ -370,7 +352,7 @@ def _library(receiver: Any, name: str, called: Any) -> str:
     numpy = sys.modules.get("numpy")
     bound = getattr(called, "__self__", None)
     name = name or getattr(called, "__name__", "")
-    if not isinstance(name, str) or name in _NO_DRAW:
+    if not isinstance(name, str) or name in clues.NO_DRAW:
         return ""
     if receiver is random or (bound is not None and bound is getattr(random, "_inst", None)):
         return "random"
@@ -378,14 +360,14 @@ def _library(receiver: Any, name: str, called: Any) -> str:
         is_global = bound is not None and bound is getattr(numpy.random.mtrand, "_rand", None)
         if receiver is numpy.random or is_global:
             return "numpy"
-    if name in _TORCH_DRAWS and (receiver is torch or called is getattr(torch, name, None)):
+    if name in clues.TORCH_DRAWS and (receiver is torch or called is getattr(torch, name, None)):
         return "torch"
-    return "torch" if name in _IN_PLACE_DRAWS and receiver is _UNKNOWN else ""
+    return "torch" if name in clues.IN_PLACE_DRAWS and receiver is _UNKNOWN else ""
 
 
 def _augmenting(inside: tuple[str, ...]) -> str:
     for name in reversed(inside):
-        if _AUGMENTS.search(name):
+        if clues.AUGMENTS.search(name):
             return name.removesuffix(".__call__").removesuffix(".forward")
     return ""
 

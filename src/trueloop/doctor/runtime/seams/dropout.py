@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from torch.compiler import is_compiling
 from torch.nn import functional
 
+from trueloop.doctor.clues import tests_mode
 from trueloop.doctor.events import Used
 from trueloop.doctor.runtime import frames, program
 from trueloop.doctor.runtime.watcher import quietly
@@ -82,21 +83,6 @@ def _has_mode_test(code: CodeType) -> bool:
             mine = node.name == code.co_name and code.co_firstlineno in lines
         else:
             mine = isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno
-        if mine and _tests_mode(node):
+        if mine and tests_mode(node):
             return True
-    return False
-
-
-def _tests_mode(definition: ast.AST) -> bool:
-    for node in ast.walk(definition):
-        if isinstance(node, (ast.If, ast.IfExp, ast.While)):
-            asked: list[ast.AST] = [node.test]
-        elif isinstance(node, ast.BoolOp):
-            asked = list(node.values)
-        else:
-            continue
-        for part in (inner for each in asked for inner in ast.walk(each)):
-            word = getattr(part, "attr", "") or getattr(part, "id", "")
-            if "train" in word or "eval" in word:
-                return True
     return False

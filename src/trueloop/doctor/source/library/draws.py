@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from trueloop.doctor import clues
 from trueloop.doctor.events import Event, Seeded
 from trueloop.doctor.findings import Place
 from trueloop.doctor.source.values import (
@@ -36,27 +37,6 @@ GENERATORS = frozenset(
     ("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
      "random.Random", "torch.Generator")
 )  # fmt: skip
-_NO_DRAW = frozenset(
-    "seed manual_seed initial_seed get_state set_state getstate setstate bit_generator spawn"
-    " default_rng RandomState Random SystemRandom Generator SeedSequence PCG64 MT19937 Philox"
-    " get_rng_state set_rng_state fork_rng".split()
-)
-_RESEEDS = frozenset("seed manual_seed set_state setstate".split())
-_TORCH_DRAWS = frozenset(
-    "rand randn randint randperm bernoulli multinomial normal poisson rand_like randn_like"
-    " randint_like".split()
-)
-_IN_PLACE_DRAWS = frozenset("random_ uniform_ normal_ bernoulli_ exponential_ cauchy_".split())
-_RANDOM_TRANSFORMS = frozenset(
-    "ColorJitter AutoAugment RandAugment TrivialAugmentWide AugMix ElasticTransform MixUp CutMix"
-    " HorizontalFlip VerticalFlip Flip Rotate ShiftScaleRotate CoarseDropout GaussNoise"
-    " HueSaturationValue RGBShift CLAHE OneOf SomeOf Transpose Affine GridDistortion"
-    " OpticalDistortion".split()
-)
-_AUGMENTS = re.compile(
-    r"aug|transform|flip|crop|jitter|noise|rotat|random|perturb|distort|shift|roll|mixup|cutmix|erase",
-    re.I,
-)
 
 
 class Draw(NamedTuple):
@@ -110,7 +90,7 @@ def drawn_by(m: Machine, dataset: Dataset, node: ast.AST) -> list[Draw]:
     reseeded = {
         id(call.function.receiver)
         for call in noted
-        if isinstance(call.function, BoundLibrary) and call.function.name in _RESEEDS
+        if isinstance(call.function, BoundLibrary) and call.function.name in clues.RESEEDS
     }
     draws = [draw for call in noted for draw in _draws(call, dataset)]
     return [draw for draw in draws if id(draw.generator) not in reseeded]
@@ -188,8 +168,8 @@ def _draws(call: Noted, dataset: Dataset) -> list[Draw]:
     if isinstance(function, BoundLibrary):
         receiver = function.receiver
         if isinstance(receiver, Foreign) and receiver.kind in GENERATORS:
-            return [] if function.name in _NO_DRAW else [_own(call, receiver, dataset)]
-        drawn = function.name in _IN_PLACE_DRAWS
+            return [] if function.name in clues.NO_DRAW else [_own(call, receiver, dataset)]
+        drawn = function.name in clues.IN_PLACE_DRAWS
         return [Draw("torch", None, call.place, _augments(call, dataset))] if drawn else []
     if isinstance(function, Foreign) and is_random(function):
         place = function.facts.get("made", call.place)
@@ -207,11 +187,11 @@ def _own(call: Noted, generator: Foreign, dataset: Dataset) -> Draw:
 def library_drawn(name: str) -> str:
     """Whose global generator a function draws from; empty if none."""
     head, _, last = name.rpartition(".")
-    if last in _NO_DRAW:
+    if last in clues.NO_DRAW:
         return ""
     if head in ("numpy.random", "random"):
         return head.partition(".")[0]
-    return "torch" if head == "torch" and last in _TORCH_DRAWS else ""
+    return "torch" if head == "torch" and last in clues.TORCH_DRAWS else ""
 
 
 def is_random(transform: Foreign) -> bool:
@@ -221,17 +201,17 @@ def is_random(transform: Foreign) -> bool:
         return False
     if constant(transform.arguments.get("p")) in (0, 0.0):
         return False
-    return last.startswith("Random") or last in _RANDOM_TRANSFORMS
+    return last.startswith("Random") or last in clues.RANDOM_TRANSFORMS
 
 
 def _augments(call: Noted, dataset: Dataset) -> str:
     """What augments the sample by this draw; empty where it may serve something else."""
     for name in reversed(call.inside):
-        if _AUGMENTS.search(name):
+        if clues.AUGMENTS.search(name):
             return name.removesuffix(".__call__").removesuffix(".forward")
     for part in _parts(dataset):
         for name, value in part.attributes.items():
-            if _AUGMENTS.search(name) and constant(value) is True:
+            if clues.AUGMENTS.search(name) and constant(value) is True:
                 return name
     return ""
 

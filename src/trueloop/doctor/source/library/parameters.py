@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
+from trueloop.doctor.clues import tests_mode
 from trueloop.doctor.events import Made, Replaced, Used
 from trueloop.doctor.findings import Place
 from trueloop.doctor.source.calls import Call, calls, methods
@@ -80,22 +80,7 @@ def _mode_is_asked(call: Call) -> bool:
     m = call.machine
     first = next(i for i, each in enumerate(m.receivers) if isinstance(each, Model))
     definitions = [definition for _, definition in m.calls[first - len(m.receivers) :]]
-    return any(_has_mode_test(definition) for definition in definitions)
-
-
-def _has_mode_test(definition: ast.AST) -> bool:
-    for node in ast.walk(definition):
-        if isinstance(node, (ast.If, ast.IfExp, ast.While)):
-            asked: list[ast.AST] = [node.test]
-        elif isinstance(node, ast.BoolOp):
-            asked = list(node.values)
-        else:
-            continue
-        for part in (inner for each in asked for inner in ast.walk(each)):
-            word = getattr(part, "attr", "") or getattr(part, "id", "")
-            if "train" in word or "eval" in word:
-                return True
-    return False
+    return any(tests_mode(definition) for definition in definitions)
 
 
 # ------------------------------------------------------------------------------- other parameters
