@@ -7,12 +7,13 @@ generators if the call draws from them.
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections.abc import Callable
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import torch
+from torch import is_grad_enabled
 
 from trueloop.doctor.runtime import frames, graph
 from trueloop.doctor.runtime.things import Weak
@@ -29,24 +30,25 @@ _LARGE = 4_000_000
 
 
 class Call:
-    """One call: what was called, with what, and where."""
+    """One call: what was called, with what, and where.
 
-    __slots__ = ("args", "autocast", "function", "kwargs", "outputs", "rng", "site")
+    `raw` is how it is noted at every update, where each name costs: the function, its arguments by
+    place and by name, where the program stands (code and instruction), the generators' state if it
+    draws, autocast's, and weak references to what it gave.
+    """
 
-    def __init__(self, function: Any, args: Any, kwargs: Any, frame: Any) -> None:
-        self.function = function
-        if isinstance(function, torch.nn.Module):
-            self.args, self.kwargs = args, kwargs
-        else:  # of a loss: what a model gives may be larger than all that its backward needs
-            self.args = tuple(map(_lightly, args))
-            self.kwargs = {key: _lightly(value) for key, value in kwargs.items()}
-        while frames.kind_of(frame.f_code.co_filename) == "inside" and frame.f_back is not None:
-            frame = frame.f_back
-        # No frame is held: it would keep the variables of a function that has ended.
-        self.site = (frame.f_code, frame.f_lasti)
-        self.rng: tuple[Any, ...] | None = None
-        self.autocast = autocast_state() if _is_any_autocast_enabled() else None
-        self.outputs: tuple[Any, ...] = ()
+    __slots__ = ("raw",)
+
+    def __init__(self, raw: list[Any]) -> None:
+        self.raw = raw
+
+    function = property(lambda self: self.raw[0])
+    args = property(lambda self: self.raw[1])
+    kwargs = property(lambda self: self.raw[2])
+    site = property(lambda self: (self.raw[3], self.raw[4]))
+    rng = property(lambda self: self.raw[5])
+    autocast = property(lambda self: self.raw[6])
+    outputs = property(lambda self: self.raw[7])
 
     @property
     def place(self) -> Place:
@@ -65,7 +67,7 @@ class Light:
     """A large result, which is not kept alive."""
 
     def __init__(self, tensor: Any) -> None:
-        self.tensor = weakref.ref(tensor)
+        self.tensor = ref(tensor)
 
 
 def _lightly(value: Any) -> Any:
@@ -80,27 +82,45 @@ class Calls:
     def __init__(self, failed: Callable[[Exception], None]) -> None:
         self._failed = failed
         self.inside = False
-        self.held: list[Call] = []
-        self.thread = threading.get_ident()
-        self.roots: set[int] = set()
-        """`id` of modules that were called from outside of any other."""
+        self.raws: list[list[Any]] = []
+        self.thread = get_ident()
+        self.roots: dict[int, bool] = {}
+        """`id` of modules that were called from outside of any other -> it is a mere function."""
         self.draws = Weak()
         """Such a module -> a call of it has drawn from the generators."""
+        self._any_draws = False
+
+    @property
+    def held(self) -> list[Call]:
+        return [Call(raw) for raw in self.raws]
 
     def takes(self, module: Any) -> bool:
         """A call of a module, or of a loss function if that is None, is to be held."""
-        if self.inside or len(self.held) >= MOST:
+        if self.inside or len(self.raws) >= MOST:
             return False
-        if module is None or (not module._parameters and not module._modules):
-            if not self.held:  # no model has been called: nothing is trained here
+        if module is None or _is_function(module):
+            if not self.raws:  # no model has been called: nothing is trained here
                 return False
         elif not module.training:
             return False
-        return torch.is_grad_enabled() and threading.get_ident() == self.thread
+        return is_grad_enabled() and get_ident() == self.thread
 
     def run(self, original: Any, module: Any, args: Any, kwargs: Any, frame: Any) -> Any:
-        """Call a module as `original(module, ...)`, or a function if that is None, and hold it."""
-        call = self.begin(original if module is None else module, args, kwargs, frame)
+        """Call a module as `original(module, ...)`, or a loss function if that is None, and hold
+        the call. Asked at each update: what is not worth a name has none."""
+        raws = self.raws
+        function = original if module is None else module
+        if (
+            self.inside
+            or len(raws) >= MOST
+            or (not raws if module is None or self.roots.get(id(module)) else not module.training)
+            or not is_grad_enabled()
+            or get_ident() != self.thread
+        ):
+            if module is not None:
+                args = (module, *args)
+            return original(*args, **kwargs)
+        raw = self.begin(function, args, kwargs, frame)
         self.inside = True
         try:
             output = (
@@ -108,43 +128,60 @@ class Calls:
             )
         finally:
             self.inside = False
-        self.done(call, output)
+        if raw is not None:
+            if type(output) is torch.Tensor:
+                raw[7] = (ref(output),)
+            else:
+                self.done(raw, output)
         return output
 
     def begin(
         self, function: Any, args: Any, kwargs: Any, frame: Any, *, look: bool = False
-    ) -> Call | None:
+    ) -> list[Any] | None:
         """Hold a call that is about to be made; `look`: find out whether it draws."""
         try:
-            call = Call(function, args, kwargs, frame)
-            if look or (self.draws.get(function) and not is_abstract(args)):
-                call.rng = rng_state()
+            frame = frames.of_program(frame)
+            if not isinstance(function, torch.nn.Module):
+                # What a model gives may be larger than all that the backward of its loss needs.
+                args = tuple([_lightly(each) for each in args])
+                if kwargs:
+                    kwargs = {key: _lightly(value) for key, value in kwargs.items()}
+            rng = None
+            if look or (self._any_draws and self.draws.get(function) and not is_abstract(args)):
+                rng = rng_state()
+            # No frame is held: it would keep the variables of a function that has ended.
+            autocast = autocast_state() if _is_any_autocast_enabled() else None
+            raw = [function, args, kwargs, frame.f_code, frame.f_lasti, rng, autocast, ()]
         except Exception as error:  # whatever it is, the program goes on
             self._failed(error)
             return None
-        self.held.append(call)
-        return call
+        self.raws.append(raw)
+        return raw
 
-    def done(self, call: Call | None, output: Any, *, look: bool = False) -> None:
+    def done(self, raw: list[Any] | None, output: Any, *, look: bool = False) -> None:
         """It was made, and gave this."""
-        if call is None:
+        if raw is None:
             return
         try:
-            if type(output) is torch.Tensor:
-                call.outputs = (weakref.ref(output),)
-            else:
-                call.outputs = tuple(map(weakref.ref, graph.tensors_in(output)))
-            if look and isinstance(call.function, torch.nn.Module):
-                self.roots.add(id(call.function))
-                if draws_since(call.rng):
-                    self.draws.put(call.function, True)
+            raw[7] = tuple(map(ref, graph.tensors_in(output)))
+            function = raw[0]
+            if look and isinstance(function, torch.nn.Module):
+                self.roots[id(function)] = _is_function(function)
+                if draws_since(raw[5]):
+                    self.draws.put(function, True)
+                    self._any_draws = True
         except Exception as error:  # whatever it is, the program goes on
             self._failed(error)
 
     def release(self) -> None:
         """Their gradients are computed: let go of them."""
-        if self.held:
-            self.held.clear()
+        if self.raws:
+            self.raws.clear()
+
+
+def _is_function(module: Any) -> bool:
+    """It holds nothing: a loss, an activation."""
+    return not module._parameters and not module._modules
 
 
 def rng_state() -> tuple[Any, ...]:

@@ -27,6 +27,9 @@ _LIBRARIES = tuple(
 )
 _PACKAGE = os.path.join(os.path.dirname(_HERE), "")
 _stages: set[CodeType] = set()
+_inside: set[str] = set()
+_outside: set[str] = set()
+"""Files of torch's and ours, and others, as far as they were met."""
 
 
 def stage(code: CodeType) -> None:
@@ -69,6 +72,17 @@ def kind_of(path: str) -> str:
         )  # fmt: skip
         return "inside" if hidden else "library"
     return "user"
+
+
+def of_program(frame: FrameType) -> FrameType:
+    """The innermost frame, from `frame` outwards, that is not inside of torch's code or ours; asked
+    at every update."""
+    while (name := frame.f_code.co_filename) not in _outside and frame.f_back is not None:
+        if name in _inside:
+            frame = frame.f_back
+        else:
+            (_inside if kind_of(name) == "inside" else _outside).add(name)
+    return frame
 
 
 def is_ours(path: str) -> bool:

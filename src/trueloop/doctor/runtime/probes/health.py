@@ -6,15 +6,15 @@ an accelerator now and then, without waiting for it.
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import torch
-from torch import nn
+from torch import dot, nn
 
 from trueloop.doctor.events import Measured
 from trueloop.doctor.findings import Place
@@ -76,6 +76,10 @@ class Health:
         self._scaled: Any = None
         self._is_scaled = False
         self._sentinels = Weak()
+        self._watched: Any = None
+        """The module (weak) whose backward was looked at last, and the parameter (weak) whose
+        gradient tells of it."""
+        self._parameter: Any = _nothing
         self._count = 0
         self._asked: Any = None
 
@@ -84,15 +88,28 @@ class Health:
     def scaled(self, outputs: Any, result: Any) -> None:
         """A scaler has multiplied a loss: it is the loss itself that counts."""
         if isinstance(outputs, torch.Tensor) and isinstance(result, torch.Tensor):
-            self._scaled = (weakref.ref(result), outputs.detach())
+            self._scaled = (ref(result), outputs.detach())
 
     def before(self, tensors: Any, frame: Any) -> None:
         """A backward begins."""
         self.number = None
-        if threading.get_ident() != self.calls.thread:
+        if (
+            type(tensors) is torch.Tensor
+            and tensors.is_cpu
+            and tensors.numel() == 1
+            and self._scaled is None
+            and self.pending is None
+            and get_ident() == self.calls.thread
+        ):  # nearly always
+            self._begun, self._is_scaled = True, False
+            self.number = number = tensors.item()
+            if number - number == 0:
+                self.recent.append(number)
+                return
+        if get_ident() != self.calls.thread:
             if self._begun:
                 return
-            self.calls.thread = threading.get_ident()
+            self.calls.thread = get_ident()
         self._begun = True
         loss = tensors if type(tensors) is torch.Tensor else next(graph.tensors_in(tensors), None)
         held, self._scaled = self._scaled, None
@@ -114,9 +131,9 @@ class Health:
     def after(self, tensors: Any, frame: Any, keeps: bool) -> None:
         """A backward has ended; `keeps`: its graph may be gone through again."""
         calls = self.calls
-        if threading.get_ident() != calls.thread:
+        if get_ident() != calls.thread:
             return
-        if self.pending is None and not self._is_scaled and calls.held:
+        if self.pending is None and not self._is_scaled and calls.raws:
             self._look_at_gradients(tensors, frame)
         if not keeps:
             calls.release()
@@ -124,12 +141,12 @@ class Health:
     def fetched(self, iterator: Any) -> None:
         """A loader gives the next batch: what was computed from the one before is done with."""
         self.calls.release()
-        self.fetch = (weakref.ref(iterator), getattr(iterator, "_rcvd_idx", 1) - 1)
+        self.fetch = (ref(iterator), getattr(iterator, "_rcvd_idx", 1) - 1)
 
     def stepped(self) -> None:
         """An optimizer has stepped."""
         pending = self.pending
-        if pending is None or threading.get_ident() != self.calls.thread:
+        if pending is None or get_ident() != self.calls.thread:
             return
         if pending.found.values.get("explosion") or self._bad_of(pending, gradients=False):
             self._say(pending, "stepped")
@@ -184,12 +201,11 @@ class Health:
 
     def _look_at_gradients(self, tensors: Any, frame: Any) -> None:
         if not self.watcher.looking:
-            first = self.calls.held[0].function
-            gradient = self._sentinel(first) if isinstance(first, nn.Module) else None
+            gradient = self._sentinel(self.calls.raws[0][0])
             if gradient is None:
                 return
-            size = torch.dot(gradient, gradient).item()
-            self.small = (self._sentinels.get(first), size)
+            size = dot(gradient, gradient).item()
+            self.small = (self._parameter, size)
             if size - size == 0:
                 return
         modules = [each.function for each in self.calls.held if _learns(each.function)]
@@ -218,9 +234,20 @@ class Health:
     def _sentinel(self, module: Any) -> Any:
         """The gradient of a small parameter near the beginning of a model: whatever is not finite
         in a backward arrives there. None where it is not to be read cheaply."""
+        if self._watched is None or self._watched() is not module:
+            self._watched, self._parameter = ref(module), self._sentinel_of(module)
+        parameter = self._parameter()
+        gradient = None if parameter is None else parameter.grad
+        if type(gradient) is not torch.Tensor or gradient.dim() != 1 or gradient.requires_grad:
+            return None
+        return gradient
+
+    def _sentinel_of(self, module: Any) -> Any:
+        """A weak reference to that parameter."""
         known = self._sentinels.get(module)
         if known is None:
-            small = (p for p in module.parameters() if p.requires_grad and p.dim() == 1)
+            parameters = module.parameters() if isinstance(module, nn.Module) else ()
+            small = (p for p in parameters if p.requires_grad and p.dim() == 1)
             first = next(small, None)
             usable = (
                 first is not None
@@ -228,19 +255,15 @@ class Health:
                 and first.device.type == "cpu"
                 and first.is_floating_point()
             )
-            known = weakref.ref(first) if usable else _nothing
+            known = ref(first) if usable else _nothing
             self._sentinels.put(module, known)
-        parameter = known()
-        gradient = None if parameter is None else parameter.grad
-        if type(gradient) is not torch.Tensor or gradient.dim() != 1 or gradient.requires_grad:
-            return None
-        return gradient
+        return known
 
     # ------------------------------------------------------------------ what becomes of it
 
     def _wait(self, found: Found, here: Any) -> None:
         place, stack = frames.user_place(here)
-        modules = [weakref.ref(each.function) for each in self.calls.held if _learns(each.function)]
+        modules = [ref(each.function) for each in self.calls.held if _learns(each.function)]
         turns = self.watcher.track().turns.now()
         update = self.watcher.updates + 1
         self.pending = Pending(found, place, stack, turns, update, modules)

@@ -18,7 +18,7 @@ from trueloop.doctor.runtime.probes import Probe, measured, measures
 from trueloop.doctor.runtime.probes.course import spread
 from trueloop.doctor.runtime.probes.evaluations import Series
 from trueloop.doctor.runtime.probes.jumps import AFTER, Jump
-from trueloop.doctor.runtime.probes.streams import LOOKED, Aside, Cycle, Stream
+from trueloop.doctor.runtime.probes.streams import LOOKED, TOGETHER, Aside, Cycle, Stream
 from trueloop.doctor.runtime.things import Weak
 from trueloop.doctor.runtime.tracing import is_abstract
 from trueloop.doctor.things import Model, Tensor
@@ -57,8 +57,6 @@ class Progress(Probe):
         self._several = False
         self._unread = False
         self._scaled: Any = None
-        self._inside: set[int] = set()
-        """`id` of torch's own code through which backwards are asked for."""
         self._passes = 0
         self._near: Any = None
         """Where the latest loss without a graph was computed, as far as the nearest frames tell."""
@@ -81,7 +79,8 @@ class Progress(Probe):
         if stream is not None and stream.evaluations.open:
             self._evaluated(stream)
         self._passes, self._near = 0, None
-        number = self.watcher.health.number if self.watcher.health.on else None
+        health = self.watcher.health
+        number = health.number if health.on else None
         if number is None:
             number = self._read(tensors)
         elif self._scaled is not None:
@@ -89,11 +88,8 @@ class Progress(Probe):
         if number is not None:
             self._total += number
             self._count += 1
-        code = frame.f_code
-        while id(code) in self._inside or self._is_inside(code, frame):
-            frame = frame.f_back
-            code = frame.f_code
-        site = (id(code), frame.f_lasti)
+        frame = frames.of_program(frame)
+        site = (id(frame.f_code), frame.f_lasti)
         if self._site is not None and self._site != site:
             self._several = True
         self._site = site
@@ -110,12 +106,6 @@ class Progress(Probe):
             return float(value.item())
         return None
 
-    def _is_inside(self, code: Any, frame: Any) -> bool:
-        if frame.f_back is None or frames.kind_of(code.co_filename) != "inside":
-            return False
-        self._inside.add(id(code))
-        return True
-
     def stepped(self, optimizer: Any, frame: Any) -> None:
         """An optimizer has stepped."""
         if self.watcher.crowded:
@@ -127,29 +117,39 @@ class Progress(Probe):
         stream.updates += 1
         total, count = self._total, self._count
         self._total, self._count = 0.0, 0
-        if self._unread or self._several or (stream.site or self._site) != self._site:
+        site, self._site = self._site, None
+        if self._unread or self._several or (stream.site or site) != site:
             stream.odd = True  # several backwards
             self._unread = self._several = False
-        stream.site, self._site = self._site, None
+        stream.site = site
         if stream.mixed or stream.odd:
             return
+        jumps = stream.jumps
         if count:
             loss = total / count
-            stream.course.add(loss)
-            stream.evaluations.trained(loss)
-            followed = stream.jumps.loss(loss)
-            if followed is not None:
-                self._tell_jump(stream, followed)
-        if not stream.doubtful and stream.jumps.pending is None and not stream.jumps.over:
-            known, self.watcher.health.small = self.watcher.health.small, None
-            if known is not None and known[0] is stream.small:
-                square = known[1]
-                if square < stream.jumps.limit and stream.updates < stream.jumps.due:
-                    stream.jumps.usual(square)
-                    return
-            with self.watcher.reading:
-                if not self.watcher.crowded:
-                    self._look_at_gradients(stream, optimizer, frame)
+            if jumps.pending is None:
+                stream.losses.append(loss)
+            else:
+                followed = stream.lost(loss)
+                if followed is not None:
+                    self._tell_jump(stream, followed)
+        if not stream.doubtful and jumps.pending is None and not jumps.over:
+            health = self.watcher.health
+            known, health.small = health.small, None
+            if known is None or known[0] is not stream.small:
+                self._ask_gradients(stream, optimizer, frame)
+            elif known[1] < jumps.limit and stream.updates < jumps.due:
+                stream.squares.append(known[1])
+            else:
+                self._ask_gradients(stream, optimizer, frame)
+        if len(stream.losses) >= TOGETHER or len(stream.squares) >= TOGETHER:
+            stream.settle()
+
+    def _ask_gradients(self, stream: Stream, optimizer: Any, frame: Any) -> None:
+        with self.watcher.reading:
+            if not self.watcher.crowded:
+                stream.settle()
+                self._look_at_gradients(stream, optimizer, frame)
 
     def _switch(self, optimizer: Any) -> Stream:
         """Another optimizer steps than the time before."""
@@ -235,8 +235,7 @@ class Progress(Probe):
             return
         if type(output) is not torch.Tensor or output.numel() != 1:
             return
-        while id(frame.f_code) in self._inside or self._is_inside(frame.f_code, frame):
-            frame = frame.f_back
+        frame = frames.of_program(frame)
         near = _near(frame)
         if near != self._near:
             self._near = near
@@ -267,6 +266,7 @@ class Progress(Probe):
 
     def _evaluated(self, stream: Stream) -> None:
         """Training goes on after evaluations."""
+        stream.settle()
         evaluations = stream.evaluations
         evaluations.close(stream.updates)
         if evaluations.waits and (not self.watcher.looking or measures.capturing()):
@@ -286,6 +286,7 @@ class Progress(Probe):
             self._end_of(self.stream)
 
     def _end_of(self, stream: Stream) -> None:
+        stream.settle()
         followed = stream.jumps.end()
         if followed is not None:
             self._tell_jump(stream, followed)
@@ -410,6 +411,7 @@ class Progress(Probe):
 
     def _ask(self, stream: Stream, event: Event) -> None:
         """Say how far training has come; the rules judge."""
+        stream.settle()
         stream.asked = int(stream.updates * 1.5)
         course, sizes, guess = stream.course.values(), stream.sizes.values(), stream.guess.loss
         if stream.doubtful or course is None or sizes is None or not guess or not stream.trained:

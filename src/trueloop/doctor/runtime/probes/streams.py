@@ -8,13 +8,17 @@ from typing import Any
 from trueloop.doctor.events import Forward
 from trueloop.doctor.runtime.probes.course import Course, Guess, Sizes
 from trueloop.doctor.runtime.probes.evaluations import Evaluations
-from trueloop.doctor.runtime.probes.jumps import Jumps
+from trueloop.doctor.runtime.probes.jumps import Jump, Jumps
 from trueloop.doctor.things import Criterion, Loop, Model, Tensor
 
 COURSE = 200
 """Updates after which it is asked how far training has come."""
 LOOKED = 10
 """Updates that are looked at before a loss is taken for a measure of progress."""
+
+
+TOGETHER = 32
+"""Numbers that are noted before they are gone through, all at once."""
 
 
 @dataclass(eq=False)
@@ -75,6 +79,10 @@ class Stream:
     sizes: Sizes = field(default_factory=Sizes)
     jumps: Jumps = field(default_factory=Jumps)
     evaluations: Evaluations = field(default_factory=Evaluations)
+    losses: list[float] = field(default_factory=list)
+    """Of the latest updates, not yet gone through."""
+    squares: list[float] = field(default_factory=list)
+    """Of the norm of the small gradient: the same."""
     level: float = 0.0
     """Sum of what the loss function gave, in the updates that were looked at."""
     trained: float = 0.0
@@ -82,6 +90,21 @@ class Stream:
     spread: float | None = None
     asked: int = COURSE
     """Update at which the course is asked for next."""
+
+    def settle(self) -> None:
+        """Go through what was noted."""
+        losses, self.losses = self.losses, []
+        squares, self.squares = self.squares, []
+        for loss in losses:
+            self.lost(loss)
+        for square in squares:
+            self.jumps.usual(square)
+
+    def lost(self, loss: float) -> Jump | None:
+        """The loss of an update; the jump that has been followed to its end by it."""
+        self.course.add(loss)
+        self.evaluations.trained(loss)
+        return self.jumps.loss(loss)
 
     @property
     def is_supervised(self) -> bool:

@@ -67,12 +67,12 @@ def _loss(watcher: Watcher, kind: str, original: Any) -> Any:
                 output = original(*args, **kwargs)
                 _without_graph(watcher, kind, args, kwargs, output, sys._getframe(1))
                 return output
-            if watcher.health.on and watcher.health.calls.takes(None):
+            if watcher.health.on:
                 return watcher.health.calls.run(original, None, args, kwargs, sys._getframe(1))
             return original(*args, **kwargs)
         if is_abstract(args, kwargs):
             return original(*args, **kwargs)
-        if watcher.health.on and not watcher.track().depth and watcher.health.calls.takes(None):
+        if watcher.health.on and not watcher.track().depth:
             output = watcher.health.calls.run(original, None, args, kwargs, sys._getframe(1))
         else:
             output = original(*args, **kwargs)

@@ -74,7 +74,9 @@ def _set_state(watcher: Watcher, original: Any) -> Any:
 
 
 def _call(watcher: Watcher, original: Any) -> Any:
-    clock = watcher.clock
+    clock, health, calls = watcher.clock, watcher.health, watcher.health.calls
+    # What torch does first is done here: one frame less at each call of each module.
+    is_torchs = original is getattr(nn.Module, "_wrapped_call_impl", None)
 
     def __call__(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
         # The compiler must not read the flag: it would compile again whenever that changes.
@@ -82,10 +84,11 @@ def _call(watcher: Watcher, original: Any) -> Any:
             return original(self, *args, **kwargs)
         if clock.on and clock.enter("forward"):
             return clock.run("forward", __call__, self, *args, **kwargs)
-        health = watcher.health
         if not watcher.looking:
-            if id(self) in health.calls.roots and health.on and health.calls.takes(self):
-                return health.calls.run(original, self, args, kwargs, sys._getframe(1))
+            if id(self) in calls.roots and health.on:
+                return calls.run(original, self, args, kwargs, sys._getframe(1))
+            if is_torchs and self._compiled_call_impl is None:
+                return self._call_impl(*args, **kwargs)  # type: ignore[no-untyped-call]
             return original(self, *args, **kwargs)
         if is_abstract(args, kwargs):
             return original(self, *args, **kwargs)
@@ -93,8 +96,8 @@ def _call(watcher: Watcher, original: Any) -> Any:
         track.depth += 1
         track.inside.append(self)
         call = None
-        if track.depth == 1 and health.on and health.calls.takes(self):
-            call = health.calls.begin(self, args, kwargs, sys._getframe(1), look=True)
+        if track.depth == 1 and health.on and calls.takes(self):
+            call = calls.begin(self, args, kwargs, sys._getframe(1), look=True)
         if not self._modules:
             watcher.probes.tell("entered", self, args, track.inside)
         try:
@@ -104,7 +107,7 @@ def _call(watcher: Watcher, original: Any) -> Any:
             if track.inside:
                 track.inside.pop()
         if call is not None:
-            health.calls.done(call, output, look=True)
+            calls.done(call, output, look=True)
         if track.inside and watcher.looking:
             watcher.probes.tell("called", self, track.inside, output)
         if track.depth <= 0 and watcher.looking:
