@@ -28,6 +28,7 @@ VERBS = {
     "watch": "run your own program as it is, and find silent training bugs as it trains",
     "replay": "show again how a loss became NaN, from the folder that watch wrote",
     "explain": "what a rule finds, why that breaks training, what is right",
+    "lab": "what is said of the training loop, measured: the crib sheet, executed",
 }
 OK, FAILED, MISTAKE, NO_READER = 0, 1, 2, 141
 

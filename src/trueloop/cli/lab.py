@@ -1,0 +1,62 @@
+"""`trueloop lab`: what is said of the training loop, measured."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trueloop.cli import FAILED, OK
+
+if TYPE_CHECKING:
+    from trueloop.doctor.lab.verdicts import Measured
+
+_EPILOG = """\
+exit status: 0 every claim has a verdict; 1 a claim is undecided, or one of its programs failed;
+2 a mistake in the command
+
+example:
+  trueloop lab --out crib-sheet
+  trueloop lab --only clip-before-backward 7a"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure the claims and write their pages; the exit status."""
+    from trueloop.cli.parser import Parser, path_from
+
+    parser = Parser(
+        "trueloop lab",
+        description="Move a line of the training loop and measure what breaks: each claim of the "
+        "crib sheet\nis run right and wrong under five seeds, and told on a page of its own.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument(
+        "--out", type=path_from, default=Path("lab"), metavar="DIR", help="folder for the pages"
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help="these claims: names or numbers (all)"
+    )
+    given = parser.parse(argv)
+
+    from trueloop.doctor.lab import pages, running
+    from trueloop.doctor.lab.claims import claims_named
+    from trueloop.doctor.lab.verdicts import UNDECIDED
+
+    claims = claims_named(given.only)
+    out = Path(given.out).absolute()
+    pages.prepare(out)
+    began = time.monotonic()
+    try:
+        measured = running.measure(claims, _tell)
+    except running.LabError as error:
+        print(f"trueloop: error: {error}", file=sys.stderr)
+        return FAILED
+    page = pages.write(out, measured)
+    print(f"{len(measured)} claims in {time.monotonic() - began:.0f} s: {page}")
+    return FAILED if any(one.verdict == UNDECIDED for one in measured) else OK
+
+
+def _tell(one: Measured) -> None:
+    print(f"{one.claim.number:>3}  {one.verdict:<14}  {one.claim.title}: {one.says}", flush=True)

@@ -1,0 +1,225 @@
+"""Running the lab's programs, each in a process of its own that has torch already."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import runpy
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from trueloop.doctor.config import Configs
+from trueloop.doctor.lab.claims import Claim
+from trueloop.doctor.lab.verdicts import Found, Measured
+from trueloop.errors import TrueloopError
+
+SEEDS = (0, 1, 2, 3, 4)
+LONGEST = 120.0
+"""Seconds after which a program is ended: none needs a tenth of it."""
+SIDES = ("right", "wrong")
+
+
+class LabError(TrueloopError, RuntimeError):
+    """A program of the lab failed: there is no verdict without it."""
+
+
+@dataclass
+class Ran:
+    """How a program ended."""
+
+    stdout: str = ""
+    stderr: str = ""
+    found: list[Found] = field(default_factory=list)
+    failed: str = ""
+    """What it raised; empty if it came to its end."""
+
+
+def measure(claims: list[Claim], tell: Callable[[Measured], None]) -> list[Measured]:
+    """Run every program of these claims under every seed, and the doctor over the wrong ones.
+
+    `tell` is called with each claim as soon as it is done. Claims about time run alone, after all
+    others. Raises `LabError` if a program fails.
+    """
+    prepared = context()
+    measured: dict[str, Measured] = {}
+    beside = [claim for claim in claims if not claim.timed]
+    alone = [claim for claim in claims if claim.timed]
+    for group, jobs in ((beside, _cores()), (alone, 1)):
+        with ThreadPoolExecutor(jobs) as pool:
+            try:
+                for work in [_Work(pool, prepared, claim) for claim in group]:
+                    measured[work.claim.name] = work.result()
+                    tell(measured[work.claim.name])
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+    return [measured[claim.name] for claim in claims]
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Work:
+    """All the runs of one claim, under way."""
+
+    def __init__(self, pool: ThreadPoolExecutor, context: Any, claim: Claim) -> None:
+        self.claim = claim
+        self.runs: dict[tuple[str, int], Future[Ran]] = {
+            (side, seed): pool.submit(run, context, claim.program(side), seed)
+            for seed in SEEDS
+            for side in SIDES
+        }
+        self.watched = pool.submit(run, context, claim.program("wrong"), SEEDS[0], watched=True)
+        path = claim.convinces
+        self.convincing = None if path is None else pool.submit(run, context, path, SEEDS[0])
+
+    def result(self) -> Measured:
+        sides: dict[str, list[Any]] = {side: [] for side in SIDES}
+        for (side, seed), future in self.runs.items():
+            sides[side].append(_figures(future.result(), self.claim.program(side), seed))
+        watched = self.watched.result()
+        if watched.failed:
+            raise LabError(_failure(watched, self.claim.program("wrong"), "watched"))
+        convinced = ""
+        if self.convincing is not None and self.claim.convinces is not None:
+            ran = self.convincing.result()
+            if ran.failed:
+                raise LabError(_failure(ran, self.claim.convinces, "alone"))
+            convinced = ran.stdout
+        found = _together(found_in_source(self.claim.program("wrong")) + watched.found)
+        return Measured(self.claim, SEEDS, sides["right"], sides["wrong"], found, convinced)
+
+
+def _figures(ran: Ran, path: Path, seed: int) -> dict[str, Any]:
+    if ran.failed:
+        raise LabError(_failure(ran, path, f"under seed {seed}"))
+    try:
+        figures = json.loads(ran.stdout.rstrip().splitlines()[-1])
+    except (IndexError, ValueError):
+        figures = None
+    if not isinstance(figures, dict):
+        raise LabError(f"{path} printed no figures under seed {seed}: its last line must be JSON")
+    return figures
+
+
+def _failure(ran: Ran, path: Path, how: str) -> str:
+    return f"{path} failed {how}: {ran.failed}; run it with python to see where"
+
+
+# ---------------------------------------------------------------------- one program
+
+
+def context() -> Any:
+    """Processes forked off one that has imported torch and done nothing with it; where there is no
+    fork, processes begun afresh."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    # The first optimizer imports torch._dynamo: once, and not in every child.
+    context.set_forkserver_preload(["torch._dynamo", "trueloop.doctor.runtime.block", __name__])
+    return context
+
+
+def run(context: Any, path: Path, seed: int, *, watched: bool = False) -> Ran:
+    """Run a program in a process of its own, in an empty folder, with one thread."""
+    ours, theirs = context.Pipe(duplex=False)
+    with tempfile.TemporaryDirectory(prefix="trueloop-lab-") as folder:
+        process = context.Process(target=_child, args=(theirs, str(path), seed, folder, watched))
+        process.start()
+        theirs.close()
+        try:
+            ran = ours.recv() if ours.poll(LONGEST) else None
+        except EOFError:
+            ran = Ran(failed="it ended without a word")
+        finally:
+            if ran_out := process.is_alive():
+                process.join(5.0)
+            if ran_out and process.is_alive():
+                process.kill()
+            process.join()
+            ours.close()
+    return ran if isinstance(ran, Ran) else Ran(failed=f"no end after {LONGEST:.0f} s")
+
+
+def _child(pipe: Connection, path: str, seed: int, folder: str, watched: bool) -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    os.chdir(folder)
+    sys.argv = [path, str(seed)]
+    sys.path.insert(0, os.path.dirname(path))
+    places = [os.path.join(folder, name) for name in (".stdout", ".stderr")]
+    for number, place in enumerate(places, 1):
+        with open(place, "wb") as file:
+            os.dup2(file.fileno(), number)
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - for the whole run
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    ran = Ran()
+    try:
+        ran.found = _run_watched(path) if watched else _run_alone(path)
+    except SystemExit as stop:
+        ran.failed = "" if not stop.code else f"exit status {stop.code}"
+    except BaseException as error:
+        ran.failed = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    sys.stdout.flush()
+    sys.stderr.flush()
+    ran.stdout, ran.stderr = (Path(place).read_text("utf-8", "replace") for place in places)
+    pipe.send(ran)
+    pipe.close()
+
+
+def _run_alone(path: str) -> list[Found]:
+    runpy.run_path(path, run_name="__main__")
+    return []
+
+
+def _run_watched(path: str) -> list[Found]:
+    from trueloop.doctor.runtime.block import watch
+
+    with watch(show=False) as watched:
+        runpy.run_path(path, run_name="__main__")
+    return [_found("watch", each) for each in watched.findings]
+
+
+# ---------------------------------------------------------------------- what the doctor finds
+
+
+def found_in_source(path: Path) -> list[Found]:
+    """What `trueloop check` finds in a program."""
+    from trueloop.doctor.source.checking import check
+
+    return [_found("check", each) for each in check([str(path)], Configs(), jobs=1).findings]
+
+
+def _found(by: str, finding: Any) -> Found:
+    return Found(
+        by=(by,),
+        code=finding.code,
+        name=finding.name,
+        severity=finding.severity,
+        line=finding.place.line,
+        message=finding.message,
+        fix=finding.fix or "",
+    )
+
+
+def _together(found: Iterable[Found]) -> list[Found]:
+    """One for each code and line, with all who found it; alarms first."""
+    merged: dict[tuple[str, int], Found] = {}
+    for each in found:
+        known = merged.setdefault((each.code, each.line), each)
+        if known is not each:
+            known.by = tuple(dict.fromkeys(known.by + each.by))
+            if each.by == ("watch",):  # with the run's own figures
+                known.message, known.fix = each.message, each.fix
+    return sorted(merged.values(), key=lambda each: (not each.is_alarm, each.line, each.code))

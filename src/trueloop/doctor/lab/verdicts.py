@@ -1,0 +1,109 @@
+"""From what the programs printed to a verdict."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from trueloop.doctor.lab.claims import Claim, Outcome
+
+Figures = Mapping[str, Any]
+"""What one program printed under one seed: numbers, and lists of numbers."""
+UNDECIDED = "undecided"
+_NAMES: dict[str, Any] = {
+    name: getattr(builtins, name) for name in ("abs", "min", "max", "sum", "len", "all", "any")
+} | {
+    "round": round,
+    "math": math,
+    "first": lambda values: values[0],
+    "last": lambda values: values[-1],
+    "mean": lambda values: sum(values) / len(values),
+}
+
+
+@dataclass
+class Found:
+    """A finding of the doctor's about a program of the lab."""
+
+    by: tuple[str, ...]
+    """"check", "watch", or both."""
+    code: str
+    name: str
+    severity: str
+    line: int
+    message: str
+    fix: str
+
+    @property
+    def is_alarm(self) -> bool:
+        return self.severity != "advice"
+
+
+@dataclass
+class Measured:
+    """A claim, measured."""
+
+    claim: Claim
+    seeds: Sequence[int]
+    right: list[Figures]
+    """By seed."""
+    wrong: list[Figures]
+    found: list[Found] = field(default_factory=list)
+    """In the wrong program."""
+    convinced: str = ""
+    """What the program printed with which readers convince themselves."""
+
+    def __post_init__(self) -> None:
+        self.held = {
+            each.name: [
+                holds(each.test, right, wrong)
+                for right, wrong in zip(self.right, self.wrong, strict=True)
+            ]
+            for each in self.claim.tests
+        }
+        """For each statement, whether it held under each seed."""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """The first verdict whose statements held under every seed; None if there is none."""
+        for outcome in self.claim.verdicts:
+            if all(all(self.held[name]) for name in outcome.needs):
+                return outcome
+        return None
+
+    @property
+    def verdict(self) -> str:
+        return self.outcome.verdict if self.outcome is not None else UNDECIDED
+
+    @property
+    def says(self) -> str:
+        if self.outcome is not None:
+            return self.outcome.says
+        return "The seeds do not agree: here this measurement decides nothing."
+
+    @property
+    def rests_on(self) -> list[str]:
+        """The statements that the verdict needs."""
+        return [] if self.outcome is None else list(self.outcome.needs)
+
+
+def holds(test: str, right: Figures, wrong: Figures) -> bool:
+    """Whether a statement is true of one seed's figures. A missing figure is a mistake of the
+    claim's and raises."""
+    sides = {"right": SimpleNamespace(**right), "wrong": SimpleNamespace(**wrong)}
+    return bool(eval(test, {"__builtins__": {}}, _NAMES | sides))
+
+
+def spread(values: Sequence[float]) -> tuple[float, float, float]:
+    """(median, lowest, highest); NaN counts as the highest of all."""
+    ordered = sorted(values, key=lambda value: math.inf if math.isnan(value) else value)
+    middle = len(ordered) // 2
+    if len(ordered) % 2 or math.isnan(ordered[middle]):
+        median = ordered[middle]
+    else:
+        median = (ordered[middle - 1] + ordered[middle]) / 2
+    return median, ordered[0], ordered[-1]

@@ -1,0 +1,93 @@
+"""The lab's programs, run: what they show, and what the doctor says of them."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trueloop.doctor.lab import running
+from trueloop.doctor.lab.claims import Claim, all_claims
+from trueloop.doctor.lab.verdicts import holds
+
+SEED = running.SEEDS[0]
+
+
+@pytest.fixture(scope="module")
+def context() -> Any:
+    return running.context()
+
+
+def run(context: Any, path: Path) -> tuple[dict[str, Any], list[Any]]:
+    """What a program printed, and what the doctor finds in it."""
+    ran = running.run(context, path, SEED, watched=True)
+    assert ran.failed == "", ran.stderr
+    alarms = [each for each in running.found_in_source(path) + ran.found if each.is_alarm]
+    return json.loads(ran.stdout.splitlines()[-1]), alarms
+
+
+@pytest.mark.parametrize("claim", all_claims(), ids=lambda claim: claim.name)
+def test_a_claim_under_one_seed(claim: Claim, context: Any) -> None:
+    right, fine = run(context, claim.program("right"))
+    assert fine == []
+    wrong, faults = run(context, claim.program("wrong"))
+    assert sorted({each.code for each in faults}) == sorted(claim.finds)
+    assert set(right) == set(wrong)
+    for figure in claim.figures:
+        assert isinstance(right[figure.name], (int, float))
+    assert isinstance(right[claim.curve], list)
+    held = {each.name: holds(each.test, right, wrong) for each in claim.tests}
+    if not claim.timed:  # other tests run beside
+        assert any(all(held[name] for name in each.needs) for each in claim.verdicts), held
+
+
+def trueloop(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "trueloop", *words],
+        cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """Twice the same figures; pages, the crib sheet and the data lie in the folder."""
+    results = []
+    for out in ("a", "b"):
+        ran = trueloop("lab", "--only", "11c", "5", "--out", out, folder=tmp_path)
+        assert ran.returncode == 0, ran.stderr
+        assert "2 claims in" in ran.stdout
+        results.append(json.loads((tmp_path / out / "lab.json").read_text()))
+    assert results[0] == results[1]
+    made = {path.name for path in (tmp_path / "a").iterdir()}
+    assert {"index.html", "crib-sheet.md", "lab.json", "plotly.min.js"} <= made
+    assert len([name for name in made if name.endswith(".html")]) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--only", "zero-grad"], "there is no claim 'zero-grad'"),
+        (["--out", "file"], "cannot be written"),
+        (["--outt", "x"], "did you mean '--out'"),
+    ],
+)
+def test_mistakes_cost_a_line(words: list[str], says: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    ran = trueloop("lab", *words, folder=tmp_path)
+    assert ran.returncode == 2
+    assert ran.stderr.count("\n") == 1
+    assert says in ran.stderr
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_program_that_fails(tmp_path: Path) -> None:
+    program = tmp_path / "wrong.py"
+    program.write_text("raise ValueError('no\\nway')\n")
+    ran = running.run(multiprocessing.get_context("spawn"), program, 0)
+    assert ran.failed == "ValueError: no way"
+    program.write_text("import os\nos._exit(3)\n")
+    assert running.run(multiprocessing.get_context("spawn"), program, 0).failed
