@@ -1,4 +1,4 @@
-"""A scaler, encoder or imputer is fitted before the data is split.
+"""A scaler, encoder, imputer or feature selector is fitted before the data is split.
 
 ## What it does
 
@@ -8,9 +8,11 @@ validation or test.
 ## Why it breaks training
 
 What the scaler learned (means, ranges, components, the most frequent value) holds knowledge of the
-samples that should be unseen. The score on them is too good, by little with a `StandardScaler` on
-much data and by a lot with few samples, outliers, time series that drift, PCA, or an encoder that
-looks at the target. Nothing raises; the loss is paid with the first truly new data.
+samples that should be unseen. The score on them is too good: hardly so with a `StandardScaler`
+(`trueloop lab --only 20a` measures nothing), but by a lot with outliers, time series that drift,
+PCA, and whatever looks at the target: the best 20 of 2,000 columns of noise, chosen before the
+split, foretell coins with 86% accuracy (`trueloop lab --only 20c`). Nothing raises; the price is
+paid with the first truly new data.
 
 ## Wrong
 

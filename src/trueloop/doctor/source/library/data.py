@@ -338,6 +338,8 @@ _FITTED = {
     " PowerTransformer QuantileTransformer TargetEncoder",
     "sklearn.decomposition": "PCA TruncatedSVD FastICA NMF",
     "sklearn.impute": "SimpleImputer KNNImputer IterativeImputer",
+    "sklearn.feature_selection": "SelectKBest SelectPercentile SelectFpr SelectFdr SelectFwe"
+    " SelectFromModel SequentialFeatureSelector RFE RFECV",
 }
 _PREPROCESSORS = frozenset(
     f"{package}.{name}" for package, names in _FITTED.items() for name in names.split()
@@ -346,7 +348,7 @@ _PREPROCESSORS = frozenset(
 
 @methods(Foreign, "fit", "fit_transform", "transform", "fit_resample")
 def _preprocess(call: Call) -> Any:
-    """A scaler, encoder or imputer learns from data, or is applied to it."""
+    """A scaler, encoder, imputer or selector learns from data, or is applied to it."""
     receiver = call.receiver
     result = call.unknown(receiver, *call.args, *call.kwargs.values())
     if receiver.kind in _PREPROCESSORS:
