@@ -185,7 +185,7 @@ def test_a_claim_is_whole(one: Claim) -> None:
         assert set(outcome.needs) <= names
     assert len({outcome.verdict for outcome in one.verdicts}) > 1
     assert all(each.unit in UNITS for each in one.figures)
-    assert one.finds or one.silent
+    assert one.finds or one.silent or one.harmless
     assert not (one.harmless and one.finds)
     for text in (one.claim, one.why, one.title, *(v.says for v in one.verdicts)):
         assert text.count("`") % 2 == 0
@@ -198,4 +198,4 @@ def test_a_claim_is_whole(one: Claim) -> None:
     ]
     assert changed
     sides = [sum(line.mark == mark for line in changed) for mark in "+-"]
-    assert max(sides) <= 3, "the programs differ in a line or two"
+    assert max(sides) <= 5, "a scaler takes four lines; most programs differ in one or two"

@@ -1,0 +1,62 @@
+"""Random numbers in loader workers, right: they come from torch.
+
+Two workers add noise to the samples, over four epochs; the draws are handed out with the samples.
+"""
+
+import json
+import sys
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+seed = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+torch.manual_seed(seed)
+
+
+class Noisy(Dataset):
+    """Each sample is moved by a number that is drawn when it is read."""
+
+    def __init__(self):
+        self.x = torch.randn(64, 4)
+        self.y = self.x.sum(1, keepdim=True)
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        draw = torch.rand(1).item()
+        return self.x[index] + 0.1 * (draw - 0.5), self.y[index], draw
+
+
+def train(epochs):
+    """What was drawn, 64 numbers per epoch."""
+    loader = DataLoader(
+        Noisy(), batch_size=8, shuffle=True, num_workers=2, multiprocessing_context="fork"
+    )
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    draws = []
+    for _ in range(epochs):
+        for x, y, draw in loader:
+            loss = nn.functional.mse_loss(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            draws += draw.tolist()
+    return draws
+
+
+draws = train(4)
+torch.manual_seed(seed)
+again = train(4)
+print(
+    json.dumps(
+        {
+            "new_in_epoch": len(set(draws[:64])) / 64,
+            "new_in_run": len(set(draws)) / 256,
+            "repeatable": float(draws == again),
+            "new": [len(set(draws[:n])) for n in (64, 128, 192, 256)],
+        }
+    )
+)
