@@ -76,6 +76,10 @@ def _lightly(value: Any) -> Any:
     return value
 
 
+def _is_large(args: Any) -> bool:
+    return bool(args) and type(args[0]) is torch.Tensor and args[0].numel() > _LARGE
+
+
 class Calls:
     """Of one thread: the one that trains."""
 
@@ -120,7 +124,12 @@ class Calls:
             if module is not None:
                 args = (module, *args)
             return original(*args, **kwargs)
-        raw = self.begin(function, args, kwargs, frame)
+        if self._any_draws or kwargs or _is_any_autocast_enabled() or _is_large(args):
+            raw = self.begin(function, args, kwargs, frame)
+        else:  # by far the most
+            frame = frames.of_program(frame)
+            raw = [function, args, kwargs, frame.f_code, frame.f_lasti, None, None, ()]
+            raws.append(raw)
         self.inside = True
         try:
             output = (

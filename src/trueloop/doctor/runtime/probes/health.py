@@ -201,8 +201,12 @@ class Health:
 
     def _look_at_gradients(self, tensors: Any, frame: Any) -> None:
         if not self.watcher.looking:
-            gradient = self._sentinel(self.calls.raws[0][0])
-            if gradient is None:
+            module = self.calls.raws[0][0]
+            if self._watched is None or self._watched() is not module:
+                self._watched, self._parameter = ref(module), self._sentinel(module)
+            parameter = self._parameter()
+            gradient = None if parameter is None else parameter.grad
+            if type(gradient) is not torch.Tensor or gradient.requires_grad:
                 return
             size = dot(gradient, gradient).item()
             self.small = (self._parameter, size)
@@ -232,18 +236,9 @@ class Health:
         self._wait(found, here)
 
     def _sentinel(self, module: Any) -> Any:
-        """The gradient of a small parameter near the beginning of a model: whatever is not finite
-        in a backward arrives there. None where it is not to be read cheaply."""
-        if self._watched is None or self._watched() is not module:
-            self._watched, self._parameter = ref(module), self._sentinel_of(module)
-        parameter = self._parameter()
-        gradient = None if parameter is None else parameter.grad
-        if type(gradient) is not torch.Tensor or gradient.dim() != 1 or gradient.requires_grad:
-            return None
-        return gradient
-
-    def _sentinel_of(self, module: Any) -> Any:
-        """A weak reference to that parameter."""
+        """A weak reference to a small parameter near the beginning of a model: whatever is not
+        finite in a backward arrives at its gradient. One to nothing where none can be read
+        cheaply."""
         known = self._sentinels.get(module)
         if known is None:
             parameters = module.parameters() if isinstance(module, nn.Module) else ()
