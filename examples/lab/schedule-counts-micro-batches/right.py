@@ -21,7 +21,7 @@ teacher = torch.randn(40, 1)
 train_x = torch.randn(512, 40)
 train_y = train_x @ teacher + 2.0 * torch.randn(512, 1)
 loader = DataLoader(TensorDataset(train_x, train_y), batch_size=8, shuffle=True)
-best = torch.linalg.lstsq(train_x, train_y).solution
+best = torch.linalg.lstsq(train_x.double(), train_y.double()).solution.float()
 best_loss = F.mse_loss(train_x @ best, train_y).item()
 
 model = nn.Linear(40, 1, bias=False)

@@ -59,4 +59,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _tell(one: Measured) -> None:
-    print(f"{one.claim.number:>3}  {one.verdict:<14}  {one.claim.title}: {one.says}", flush=True)
+    print(f"{one.claim.number:>3}  {one.verdict:<14}  {one.claim.title}", flush=True)

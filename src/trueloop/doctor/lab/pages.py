@@ -72,8 +72,8 @@ def write(out: Path, measured: Sequence[Measured]) -> Path:
         {"rows": rows, "counts": counts, "figures": {}, "seeds": _seeds(measured), **facts},
     )
     write_atomic(out / CRIB_SHEET, markdown(rows, facts, _seeds(measured)).encode())
-    raw = [_raw(one) for one in measured]
-    write_atomic(out / "lab.json", json.dumps({**facts, "claims": raw}, indent=1).encode())
+    data = {**facts, "claims": [_raw(one) for one in measured]}
+    write_atomic(out / "lab.json", json.dumps(data, indent=1, allow_nan=False).encode())
     return index
 
 
@@ -270,5 +270,10 @@ def _raw(one: Measured) -> dict[str, Any]:
 
 
 def _numbers(run: Figures) -> dict[str, Any]:
-    """A run's figures without its curves."""
-    return {name: value for name, value in run.items() if not isinstance(value, list)}
+    """A run's figures without its curves; what is not finite in words, which JSON has no number
+    for."""
+    return {
+        name: value if math.isfinite(value) else str(value)
+        for name, value in run.items()
+        if not isinstance(value, list)
+    }
