@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import runpy
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
@@ -131,10 +132,12 @@ def context() -> Any:
 
 
 def run(context: Any, path: Path, seed: int, *, watched: bool = False) -> Ran:
-    """Run a program in a process of its own, in an empty folder, with one thread."""
+    """Run a program in a process and a folder of its own, with one thread."""
     ours, theirs = context.Pipe(duplex=False)
     with tempfile.TemporaryDirectory(prefix="trueloop-lab-") as folder:
-        process = context.Process(target=_child, args=(theirs, str(path), seed, folder, watched))
+        # A copy, because what lies in our own package would not count as a program to be watched.
+        program = shutil.copy(path, folder)
+        process = context.Process(target=_child, args=(theirs, program, seed, folder, watched))
         process.start()
         theirs.close()
         try:
