@@ -42,6 +42,7 @@ ENTRIES = (
     Entry("TL204", "loss-tensor-kept", "error", "SL"),
     Entry("TL205", "forward-called-directly", "warning", "S"),
     Entry("TL206", "functional-dropout-always-on", "error", "SL"),
+    Entry("TL207", "checkpoint-redraws", "error", "L"),
     # Parameters and the optimizer
     Entry("TL301", "optimizer-holds-stale-parameters", "error", "SL"),
     Entry("TL302", "parameters-not-optimized", "error", "L"),

@@ -14,6 +14,7 @@ from trueloop.doctor.runtime.seams import (
     modules,
     optimizers,
     ranks,
+    recomputing,
     schedules,
     seeds,
 )
@@ -27,7 +28,8 @@ def install(watcher: Watcher, patches: Patches) -> None:
     """Put everything in; `patches.undo()` takes it back."""
     uncompiled.leave_to_python()
     parts = (
-        modules, optimizers, backward, schedules, loaders, losses, dropout, seeds, files, ranks
+        modules, optimizers, backward, schedules, loaders, losses, dropout, seeds, files, ranks,
+        recomputing,
     )  # fmt: skip
     for part in parts:
         part.install(watcher, patches)
