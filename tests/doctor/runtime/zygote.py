@@ -3,7 +3,8 @@
     python zygote.py
 
 reads one JSON object a line, `{"path", "folder"}`, and answers with one, `{"findings", "errors",
-"raised"}`; a finding is `[code, severity, line]`.
+"raised", "noticed"}`; a finding is `[code, severity, line]`, `noticed` the updates that there had
+been when the first of a rule about the order of the step was found.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 import torch
 import torch._dynamo  # the first optimizer would, in every child
 
-from trueloop.doctor.runtime.watcher import Watcher
+from trueloop.doctor.runtime.watcher import Track, Watcher
 
 torch.set_num_threads(1)
 
@@ -37,6 +38,14 @@ def watched(path: str, folder: str) -> dict[str, Any]:
     watcher = Watcher()
     if os.path.basename(os.path.dirname(path)).startswith("TS"):
         watcher.clock.least = 0  # about such short runs nothing would be said unasked
+    noticed: list[int] = []
+    if os.path.basename(os.path.dirname(path)).startswith("TL1"):
+
+        def judged(track: Track) -> None:
+            if not noticed and track.bench.findings():
+                noticed.append(watcher.updates)
+
+        watcher.judged = judged
     watcher.start()
     raised = ""
     try:
@@ -51,6 +60,7 @@ def watched(path: str, folder: str) -> dict[str, Any]:
         "errors": watcher.errors,
         "cuda": torch.cuda.is_available(),
         "raised": raised,
+        "noticed": noticed,
     }
 
 

@@ -125,10 +125,10 @@ def context() -> Any:
     fork, processes begun afresh."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
+    made = multiprocessing.get_context("forkserver")
     # The first optimizer imports torch._dynamo: once, and not in every child.
-    context.set_forkserver_preload(["torch._dynamo", "trueloop.doctor.runtime.block", __name__])
-    return context
+    made.set_forkserver_preload(["torch._dynamo", "trueloop.doctor.runtime.block", __name__])
+    return made
 
 
 def run(context: Any, path: Path, seed: int, *, watched: bool = False) -> Ran:
