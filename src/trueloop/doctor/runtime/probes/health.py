@@ -206,7 +206,7 @@ class Health:
                 self._watched, self._parameter = ref(module), self._sentinel(module)
             parameter = self._parameter()
             gradient = None if parameter is None else parameter.grad
-            if type(gradient) is not torch.Tensor or gradient.requires_grad:
+            if type(gradient) is not torch.Tensor or gradient.dim() != 1 or gradient.requires_grad:
                 return
             size = dot(gradient, gradient).item()
             self.small = (self._parameter, size)
