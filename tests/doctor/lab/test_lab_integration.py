@@ -27,8 +27,7 @@ def run(context: Any, path: Path) -> tuple[dict[str, Any], list[Any]]:
     """What a program printed, and what the doctor finds in it."""
     ran = running.run(context, path, SEED, watched=True)
     assert ran.failed == "", ran.stderr
-    alarms = [each for each in running.found_in_source(path) + ran.found if each.is_alarm]
-    return json.loads(ran.stdout.splitlines()[-1]), alarms
+    return json.loads(ran.stdout.splitlines()[-1]), [each for each in ran.found if each.is_alarm]
 
 
 @pytest.mark.parametrize("claim", all_claims(), ids=lambda claim: claim.name)
@@ -36,7 +35,7 @@ def test_a_claim_under_one_seed(claim: Claim, context: Any) -> None:
     right, fine = run(context, claim.program("right"))
     assert fine == []
     wrong, faults = run(context, claim.program("wrong"))
-    assert sorted({each.code for each in faults}) == sorted(claim.finds)
+    assert sorted({each.finding.code for each in faults}) == sorted(claim.finds)
     assert set(right) == set(wrong)
     for figure in claim.figures:
         assert isinstance(right[figure.name], (int, float))
@@ -91,3 +90,17 @@ def test_a_program_that_fails(tmp_path: Path) -> None:
     assert ran.failed == "ValueError: no way"
     program.write_text("import os\nos._exit(3)\n")
     assert running.run(multiprocessing.get_context("spawn"), program, 0).failed
+
+
+def test_the_readers_own_configuration_says_nothing_of_the_lab(
+    tmp_path: Path, context: Any
+) -> None:
+    """The package may lie in a virtual environment inside of a project that ignores rules."""
+    (tmp_path / "pyproject.toml").write_text('[tool.trueloop]\nignore = ["ALL"]\n')
+    wrong = next(c for c in all_claims() if c.name == "step-before-backward").program("wrong")
+    program = tmp_path / "wrong.py"
+    program.write_text(wrong.read_text("utf-8"))
+    found = running.run(context, program, SEED, watched=True).found
+    assert [(each.finding.code, each.by) for each in found if each.is_alarm] == [
+        ("TL103", ("check", "watch"))
+    ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from trueloop.doctor.findings import Finding, Place
 from trueloop.doctor.lab import pages
 from trueloop.doctor.lab.claims import (
     UNITS,
@@ -103,9 +104,9 @@ def test_spread() -> None:
         (1536, "bytes", "1.5 KiB"),
         (3 * 2**20, "bytes", "3 MiB"),
         (17, "bytes", "17 B"),
-        (0.00025, "seconds", "250 µs"),
-        (0.0125, "seconds", "12.5 ms"),
-        (2.0, "seconds", "2 s"),
+        (0.00025, "seconds", "0.25 ms"),
+        (0.0125, "seconds", "12 ms"),
+        (2.0, "seconds", "2.0 s"),
         (1.9, "times", "1.900×"),
         (1200, "count", "1,200"),
         (0.12345, "", "0.1235"),
@@ -129,19 +130,23 @@ def test_diff_leaves_docstrings_out() -> None:
 
 
 def test_pages_of_a_claim_made_up(tmp_path: Path) -> None:
-    folder = tmp_path / "a-line"
-    folder.mkdir()
-    for side in ("right", "wrong"):
-        (folder / f"{side}.py").write_text(f'"""It is {side} <b>."""\nprint("{side}")\n')
+    folder, second = tmp_path / "a-line", tmp_path / "another"
+    for each in (folder, second):
+        each.mkdir()
+        for side in ("right", "wrong"):
+            (each / f"{side}.py").write_text(f'"""It is {side} <b>."""\nprint("{side}")\n')
     (folder / "convince.py").write_text("print(1 < 2)\n")
     one = measured(folder, [0.0, 0.0], curve_log=True)
     one.convinced = "True\n"
-    one.found = [Found(("check", "watch"), "TL101", "x", "error", 2, "Look at `it`.", "Mend it.")]
-    other = measured(folder, [0.9, 0.9], number="1b")
+    finding = Finding("TL101", "x", "error", Place("wrong.py", 2), "Look at `it`.", "Mend it.")
+    one.found = [Found(finding, ("check", "watch"))]
+    other = measured(second, [0.9, 0.9], number="1b")
     index = pages.write(tmp_path / "out", [one, other])
     assert index == tmp_path / "out" / "index.html"
     text = (tmp_path / "out" / "a-line.html").read_text("utf-8")
     assert "It is right &lt;b&gt;." in text
+    assert "Look at <code>it</code>" in text
+    assert "found by trueloop check and watch" in text
     crib = (tmp_path / "out" / pages.CRIB_SHEET).read_text("utf-8")
     assert "**true**" in crib
     assert "TL101" in crib

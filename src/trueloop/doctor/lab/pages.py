@@ -15,8 +15,9 @@ import numpy as np
 import torch
 
 from trueloop.checkpoint import write_atomic
-from trueloop.doctor.lab.claims import Claim, Shown, docstring_of
-from trueloop.doctor.lab.verdicts import UNDECIDED, Figures, Measured, spread
+from trueloop.doctor.lab.claims import Shown, docstring_of
+from trueloop.doctor.lab.verdicts import UNDECIDED, Figures, Found, Measured, spread
+from trueloop.doctor.rules.timings import duration
 from trueloop.errors import ConfigError
 from trueloop.run import charts
 from trueloop.run.page import Chart, publish
@@ -64,28 +65,28 @@ def write(out: Path, measured: Sequence[Measured]) -> Path:
         }
         publish(out / f"{one.claim.name}.html", "claim.html.j2", _page(one) | around | facts)
     rows = [_row(one) for one in measured]
-    counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in TONES}
+    verdicts = [row["verdict"] for row in rows]
+    counts = {verdict: verdicts.count(verdict) for verdict in TONES}
+    if UNDECIDED in verdicts:
+        counts[UNDECIDED] = verdicts.count(UNDECIDED)
+    seeds = len(measured[0].seeds)
     index = out / "index.html"
     publish(
         index,
         "crib_sheet.html.j2",
-        {"rows": rows, "counts": counts, "figures": {}, "seeds": _seeds(measured), **facts},
+        {"rows": rows, "counts": counts, "figures": {}, "seeds": seeds, **facts},
     )
-    write_atomic(out / CRIB_SHEET, markdown(rows, facts, _seeds(measured)).encode())
+    write_atomic(out / CRIB_SHEET, markdown(rows, facts, seeds).encode())
     data = {**facts, "claims": [_raw(one) for one in measured]}
     write_atomic(out / "lab.json", json.dumps(data, indent=1, allow_nan=False).encode())
     return index
-
-
-def _seeds(measured: Sequence[Measured]) -> int:
-    return len(measured[0].seeds) if measured else 0
 
 
 # ---------------------------------------------------------------------- the crib sheet
 
 
 def _row(one: Measured) -> dict[str, Any]:
-    codes = sorted({each.code for each in one.found if each.is_alarm})
+    codes = sorted({each.finding.code for each in one.found if each.is_alarm})
     return {
         "number": one.claim.number,
         "name": one.claim.name,
@@ -106,9 +107,9 @@ def markdown(rows: Iterable[dict[str, Any]], facts: dict[str, str], seeds: int) 
         "# The crib sheet, executed",
         "",
         "What tutorials say of the training loop, put to the test: each claim has a right and a "
-        "wrong program in [examples/lab](../examples/lab) that differ in a line or two. "
-        f"`trueloop lab` runs them under {seeds} seeds, decides, and writes a page for each claim "
-        "with the difference, the curves, the figures and what would have refuted it.",
+        "wrong program, in the folder `examples/lab` of the repository, that differ in a line or "
+        f"two. `trueloop lab` runs them under {seeds} seeds, decides, and writes a page for each "
+        "claim with the difference, the curves, the figures and what would have refuted it.",
         "",
         f"Measured with torch {facts['torch']}, Python {facts['python']}, {facts['machine']}.",
         "",
@@ -117,8 +118,8 @@ def markdown(rows: Iterable[dict[str, Any]], facts: dict[str, str], seeds: int) 
     ]
     for row in rows:
         doctor = ", ".join(row["codes"]) or ("harmless" if row["harmless"] else "silent")
-        link = f"[{row['title']}](../examples/lab/{row['name']})"
-        cells = (row["number"], f"{link}: {row['claim']}", f"**{row['verdict']}**", row["says"])
+        claimed = f"`{row['name']}` {row['claim']}"
+        cells = (row["number"], claimed, f"**{row['verdict']}**", row["says"])
         lines.append("| " + " | ".join(c.replace("|", "\\|") for c in (*cells, doctor)) + " |")
     return "\n".join(lines) + "\n"
 
@@ -145,15 +146,29 @@ def _page(one: Measured) -> dict[str, Any]:
         "diff": diff(sources["wrong"], sources["right"]),
         "about": {side: docstring_of(source)[0] for side, source in sources.items()},
         "sources": sources,
-        "found": one.found,
-        "alarms": [each for each in one.found if each.is_alarm],
+        "alarms": [_told(each) for each in one.found if each.is_alarm],
         "convince": None if convinces is None else convinces.read_text("utf-8"),
         "convinced": one.convinced,
     }
 
 
+def _told(found: Found) -> dict[str, str]:
+    """As a report tells its findings."""
+    it = found.finding
+    return {
+        "tone": "bad" if it.severity == "error" else "warn",
+        "place": f"wrong.py:{it.place.line}",
+        "severity": it.severity,
+        "code": it.code,
+        "name": it.name,
+        "times": f"found by trueloop {' and '.join(found.by)}",
+        "message": it.message,
+        "fix": it.fix or "",
+    }
+
+
 def _statements(one: Measured) -> list[dict[str, Any]]:
-    rests = one.rests_on
+    rests = () if one.outcome is None else one.outcome.needs
     return [
         {
             "says": each.says,
@@ -193,18 +208,19 @@ def value_text(value: float, unit: str) -> str:
     if unit == "times":
         return f"{number(value)}×"
     if unit == "bytes":
-        return _scaled(value, 1024.0, ("B", "KiB", "MiB", "GiB"))
+        return _size(value)
     if unit == "seconds":
-        return _scaled(value * 1e6, 1000.0, ("µs", "ms", "s"))
+        return duration(value)
     return number(value)
 
 
-def _scaled(value: float, step: float, units: Sequence[str]) -> str:
-    place = 0
-    while abs(value) >= step and place + 1 < len(units):
-        value, place = value / step, place + 1
-    text = f"{value:.0f}" if value == round(value) or abs(value) >= 100 else f"{value:.3g}"
-    return f"{text} {units[place]}"
+def _size(size: float) -> str:
+    unit = "B"
+    for larger in ("KiB", "MiB", "GiB"):
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.0f} {unit}" if size == round(size) or size >= 100 else f"{size:.3g} {unit}"
 
 
 def _charts(one: Measured) -> list[Chart]:
@@ -256,7 +272,7 @@ def diff(wrong: str, right: str) -> list[Line]:
 
 def _raw(one: Measured) -> dict[str, Any]:
     """All that was measured, as data."""
-    claim: Claim = one.claim
+    claim = one.claim
     return {
         "number": claim.number,
         "name": claim.name,
@@ -265,7 +281,10 @@ def _raw(one: Measured) -> dict[str, Any]:
         "seeds": list(one.seeds),
         "right": [_numbers(run) for run in one.right],
         "wrong": [_numbers(run) for run in one.wrong],
-        "found": [{"by": each.by, "code": each.code, "line": each.line} for each in one.found],
+        "found": [
+            {"by": each.by, "code": each.finding.code, "line": each.finding.place.line}
+            for each in one.found
+        ],
     }
 
 

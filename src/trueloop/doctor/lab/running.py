@@ -9,7 +9,7 @@ import runpy
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from trueloop.doctor.config import Configs
+from trueloop.doctor.findings import Finding
 from trueloop.doctor.lab.claims import Claim
 from trueloop.doctor.lab.verdicts import Found, Measured
 from trueloop.errors import TrueloopError
@@ -38,6 +39,7 @@ class Ran:
     stdout: str = ""
     stderr: str = ""
     found: list[Found] = field(default_factory=list)
+    """By the doctor, where it watched."""
     failed: str = ""
     """What it raised; empty if it came to its end."""
 
@@ -97,8 +99,7 @@ class _Work:
             if ran.failed:
                 raise LabError(_failure(ran, self.claim.convinces, "alone"))
             convinced = ran.stdout
-        found = _together(found_in_source(self.claim.program("wrong")) + watched.found)
-        return Measured(self.claim, SEEDS, sides["right"], sides["wrong"], found, convinced)
+        return Measured(self.claim, SEEDS, sides["right"], sides["wrong"], watched.found, convinced)
 
 
 def _figures(ran: Ran, path: Path, seed: int) -> dict[str, Any]:
@@ -135,7 +136,8 @@ def run(context: Any, path: Path, seed: int, *, watched: bool = False) -> Ran:
     """Run a program in a process and a folder of its own, with one thread."""
     ours, theirs = context.Pipe(duplex=False)
     with tempfile.TemporaryDirectory(prefix="trueloop-lab-") as folder:
-        # A copy, because what lies in our own package would not count as a program to be watched.
+        # A copy: what lies in our own package would not count as a program to be watched, and no
+        # configuration of the doctor's lies around it.
         program = shutil.copy(path, folder)
         process = context.Process(target=_child, args=(theirs, program, seed, folder, watched))
         process.start()
@@ -145,11 +147,10 @@ def run(context: Any, path: Path, seed: int, *, watched: bool = False) -> Ran:
         except EOFError:
             ran = Ran(failed="it ended without a word")
         finally:
-            if ran_out := process.is_alive():
-                process.join(5.0)
-            if ran_out and process.is_alive():
+            process.join(5.0)
+            if process.is_alive():
                 process.kill()
-            process.join()
+                process.join()
             ours.close()
     return ran if isinstance(ran, Ran) else Ran(failed=f"no end after {LONGEST:.0f} s")
 
@@ -187,42 +188,27 @@ def _run_alone(path: str) -> list[Found]:
 
 
 def _run_watched(path: str) -> list[Found]:
+    """Both of the doctor's commands over a program: what `check` reads, and what `watch` sees."""
     from trueloop.doctor.runtime.block import watch
+    from trueloop.doctor.source.checking import check
 
     with watch(show=False) as watched:
         runpy.run_path(path, run_name="__main__")
-    return [_found("watch", each) for each in watched.findings]
+    outcome = check([path], Configs(), jobs=1)
+    failed = [*watched.errors, *(problem.message for problem in outcome.problems)]
+    if failed:
+        raise LabError(f"the doctor failed: {failed[0]}")
+    return _together(outcome.findings, watched.findings)
 
 
-# ---------------------------------------------------------------------- what the doctor finds
-
-
-def found_in_source(path: Path) -> list[Found]:
-    """What `trueloop check` finds in a program."""
-    from trueloop.doctor.source.checking import check
-
-    return [_found("check", each) for each in check([str(path)], Configs(), jobs=1).findings]
-
-
-def _found(by: str, finding: Any) -> Found:
-    return Found(
-        by=(by,),
-        code=finding.code,
-        name=finding.name,
-        severity=finding.severity,
-        line=finding.place.line,
-        message=finding.message,
-        fix=finding.fix or "",
-    )
-
-
-def _together(found: Iterable[Found]) -> list[Found]:
-    """One for each code and line, with all who found it; alarms first."""
+def _together(read: Sequence[Finding], seen: Sequence[Finding]) -> list[Found]:
+    """One for each code and line; alarms first."""
     merged: dict[tuple[str, int], Found] = {}
-    for each in found:
-        known = merged.setdefault((each.code, each.line), each)
-        if known is not each:
-            known.by = tuple(dict.fromkeys(known.by + each.by))
-            if each.by == ("watch",):  # with the run's own figures
-                known.message, known.fix = each.message, each.fix
-    return sorted(merged.values(), key=lambda each: (not each.is_alarm, each.line, each.code))
+    for by, findings in (("check", read), ("watch", seen)):
+        for each in findings:
+            key = (each.code, each.place.line)
+            before = merged[key].by if key in merged else ()
+            # What was seen has the run's own figures.
+            merged[key] = Found(each, before if by in before else (*before, by))
+    order = {key: (not found.is_alarm, key[1], key[0]) for key, found in merged.items()}
+    return [merged[key] for key in sorted(merged, key=order.__getitem__)]

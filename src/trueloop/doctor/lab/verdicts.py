@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from trueloop.doctor.findings import Finding
 from trueloop.doctor.lab.claims import Claim, Outcome
 
 Figures = Mapping[str, Any]
@@ -27,20 +28,15 @@ _NAMES: dict[str, Any] = {
 
 @dataclass
 class Found:
-    """A finding of the doctor's about a program of the lab."""
+    """What the doctor finds in a program of the lab."""
 
+    finding: Finding
     by: tuple[str, ...]
     """"check", "watch", or both."""
-    code: str
-    name: str
-    severity: str
-    line: int
-    message: str
-    fix: str
 
     @property
     def is_alarm(self) -> bool:
-        return self.severity != "advice"
+        return self.finding.severity != "advice"
 
 
 @dataclass
@@ -84,11 +80,6 @@ class Measured:
         if self.outcome is not None:
             return self.outcome.says
         return "The seeds do not agree: here this measurement decides nothing."
-
-    @property
-    def rests_on(self) -> list[str]:
-        """The statements that the verdict needs."""
-        return [] if self.outcome is None else list(self.outcome.needs)
 
 
 def holds(test: str, right: Figures, wrong: Figures) -> bool:

@@ -88,8 +88,8 @@ class Calls:
         self.inside = False
         self.raws: list[list[Any]] = []
         self.thread = get_ident()
-        self.roots: dict[int, bool] = {}
-        """`id` of modules that were called from outside of any other -> it is a mere function."""
+        self.roots: set[int] = set()
+        """`id` of modules that were called from outside of any other."""
         self.draws = Weak()
         """Such a module -> a call of it has drawn from the generators."""
         self._any_draws = False
@@ -117,7 +117,7 @@ class Calls:
         if (
             self.inside
             or len(raws) >= MOST
-            or (not raws if module is None or self.roots.get(id(module)) else not module.training)
+            or (not raws if module is None or _is_function(module) else not module.training)
             or not is_grad_enabled()
             or get_ident() != self.thread
         ):
@@ -175,7 +175,7 @@ class Calls:
             raw[7] = tuple(map(ref, graph.tensors_in(output)))
             function = raw[0]
             if look and isinstance(function, torch.nn.Module):
-                self.roots[id(function)] = _is_function(function)
+                self.roots.add(id(function))
                 if draws_since(raw[5]):
                     self.draws.put(function, True)
                     self._any_draws = True
