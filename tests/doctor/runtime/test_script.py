@@ -161,10 +161,16 @@ def test_a_program_does_what_it_does_alone(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["KeyboardInterrupt", "SIGTERM", "handled"])
 def test_a_signal_ends_it_as_it_would_alone(ending: str, tmp_path: Path) -> None:
-    handle = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\n" * (ending == "handled")
+    # The signal is held back until it is there: it then comes at the same line each time.
     text = (
-        f"import signal, sys, time\n{handle}print('ready', flush=True)\n"
-        "def wait():\n    time.sleep(60)\nwait()\n"
+        "import signal, sys, time\n"
+        f"{'signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))' * (ending == 'handled')}\n"
+        "both = {signal.SIGINT, signal.SIGTERM}\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, both)\n"
+        "print('ready', flush=True)\n"
+        "while not signal.sigpending() & both:\n    time.sleep(0.001)\n"
+        "def wait():\n    signal.pthread_sigmask(signal.SIG_UNBLOCK, both)\n    time.sleep(60)\n"
+        "wait()\n"
     )
     sent = signal.SIGINT if ending == "KeyboardInterrupt" else signal.SIGTERM
     alone, watched = alone_and_watched(tmp_path, text, interrupt=sent)
