@@ -109,6 +109,7 @@ class Calls:
             return False
         return is_grad_enabled() and get_ident() == self.thread
 
+    @frames.passed_over
     def run(self, original: Any, module: Any, args: Any, kwargs: Any, frame: Any) -> Any:
         """Call a module as `original(module, ...)`, or a loss function if that is None, and hold
         the call. Asked at each update: what is not worth a name has none."""

@@ -6,13 +6,15 @@ import os
 import site
 import sys
 import sysconfig
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import islice
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from trueloop.doctor.findings import Place
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _LIBRARIES = tuple(
     {
@@ -26,6 +28,8 @@ _LIBRARIES = tuple(
     }
 )
 _PACKAGE = os.path.join(os.path.dirname(_HERE), "")
+_RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_PASSED_OVER = "<trueloop: importlib._bootstrap>"
 _stages: set[CodeType] = set()
 _inside: set[str] = set()
 _outside: set[str] = set()
@@ -35,6 +39,23 @@ _outside: set[str] = set()
 def stage(code: CodeType) -> None:
     """Count no frame outside of one with this code as the program's: it is what runs it."""
     _stages.add(code)
+
+
+def passed_over(function: _Function) -> _Function:
+    """Mark a function of ours that calls the program or torch: no warning is to name its line.
+
+    Python passes over the frames of its own import system where it looks for the caller who is to
+    be warned (`stacklevel`), and knows them by the name of their file.
+    """
+    details: Any = function
+    details.__code__ = details.__code__.replace(co_filename=_PASSED_OVER)
+    return function
+
+
+def is_watching(code: CodeType) -> bool:
+    """It belongs to what watches a program, not to the program or to what that uses."""
+    path = code.co_filename
+    return path == _PASSED_OVER or path.startswith(_RUNTIME)
 
 
 class Site(NamedTuple):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from trueloop.doctor.runtime.frames import passed_over
+
 _ABSENT = object()
 
 
@@ -25,7 +27,7 @@ class Patches:
         if original is _ABSENT:
             return
         own = vars(owner).get(name, _ABSENT)
-        replacement = wrap(original)
+        replacement = passed_over(wrap(original))
         replacement.__wrapped__ = original
         for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
             if hasattr(original, attribute):

@@ -134,23 +134,45 @@ def open_stage() -> None:
 
 def without_us(trace: TracebackType | None) -> TracebackType | None:
     """The traceback as it would be if Python had run the program."""
-    ours = (__file__, "<frozen runpy>", "<frozen importlib._bootstrap>")
-    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    while trace is not None:
-        path = trace.tb_frame.f_code.co_filename
-        if path not in ours and not path.startswith(os.path.join(package, "")):
-            return trace
-        if trace.tb_frame.f_code is on_stage.__code__:
-            return _behind_stage(trace.tb_next)
-        trace = trace.tb_next
-    return None
+    shown = [trace] if trace is not None else []
+    while shown and shown[-1].tb_next is not None:
+        shown.append(shown[-1].tb_next)
+    # One that does not even parse has no frame on the stage.
+    own = [place for place, each in enumerate(shown) if _is_stage(each)] or [
+        place for place, each in enumerate(shown) if _is_here(each)
+    ]
+    if own:
+        shown = shown[own[0] + 1 :]
+        while shown and (_is_here(shown[0]) or _file(shown[0]) == "<frozen runpy>"):
+            del shown[0]  # Python's own search for a module
+    shown = [each for each in shown if not frames.is_watching(each.tb_frame.f_code)]
+    for each, inner in zip(shown, [*shown[1:], None], strict=False):
+        each.tb_next = inner
+    return shown[0] if shown else None
 
 
-def _behind_stage(trace: TracebackType | None) -> TracebackType | None:
-    """What it calls first may still be ours, and Python's own search for a module."""
-    while trace is not None and trace.tb_frame.f_code.co_filename in (__file__, "<frozen runpy>"):
-        trace = trace.tb_next
-    return trace
+def _is_stage(trace: TracebackType) -> bool:
+    return trace.tb_frame.f_code is on_stage.__code__
+
+
+def _is_here(trace: TracebackType) -> bool:
+    return _file(trace) == __file__
+
+
+def _file(trace: TracebackType) -> str:
+    return trace.tb_frame.f_code.co_filename
+
+
+def _all_of(error: BaseException | None, seen: list[BaseException]) -> list[BaseException]:
+    """An exception, and those that Python shows with it."""
+    if error is not None and not any(each is error for each in seen):
+        seen.append(error)
+        inner = getattr(error, "exceptions", ())
+        group = inner if isinstance(inner, tuple) else ()
+        for each in (error.__cause__, error.__context__, *group):
+            if each is None or isinstance(each, BaseException):
+                _all_of(each, seen)
+    return seen
 
 
 def show_as_python_would() -> None:
@@ -160,9 +182,9 @@ def show_as_python_would() -> None:
     def excepthook(
         kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        trace = without_us(trace)
-        error.__traceback__ = trace
-        sys.last_traceback = trace
+        for each in _all_of(error, []):
+            each.__traceback__ = without_us(each.__traceback__)
+        sys.last_traceback = trace = error.__traceback__
         shown(kind, error, trace)
 
     sys.excepthook = excepthook

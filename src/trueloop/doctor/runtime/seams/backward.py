@@ -11,6 +11,7 @@ from torch.compiler import is_compiling
 
 from trueloop.doctor.events import Backward, GradTaken
 from trueloop.doctor.runtime import graph
+from trueloop.doctor.runtime.frames import passed_over
 from trueloop.doctor.runtime.tracing import is_abstract
 from trueloop.doctor.runtime.watcher import quietly
 
@@ -51,6 +52,7 @@ def _backward(watcher: Watcher, original: Any) -> Any:
     return backward
 
 
+@passed_over
 def _unseen(watcher: Watcher, original: Any, args: Any, kwargs: Any, frame: Any) -> Any:
     """What is asked at each backward, whether somebody looks or not: what the loss is, and whether
     it is finite."""

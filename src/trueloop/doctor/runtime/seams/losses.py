@@ -23,21 +23,18 @@ if TYPE_CHECKING:
     from trueloop.doctor.runtime.patches import Patches
     from trueloop.doctor.runtime.watcher import Watcher
 
-_ACTIVATIONS = {"softmax": True, "log_softmax": True, "sigmoid": False, "logsigmoid": False}
-"""Name -> it warns of the line that calls it."""
+_ACTIVATIONS = ("softmax", "log_softmax", "sigmoid", "logsigmoid")
 
 
 def install(watcher: Watcher, patches: Patches) -> None:
     for name, kind in KINDS.items():
         patches.replace(functional, name, partial(_loss, watcher, kind))
-    for name, warns in _ACTIVATIONS.items():
-        patches.replace(functional, name, partial(_activation, watcher, warns))
+    for name in _ACTIVATIONS:
+        patches.replace(functional, name, partial(_activation, watcher))
 
 
-def _activation(watcher: Watcher, warns: bool, original: Any) -> Any:
+def _activation(watcher: Watcher, original: Any) -> Any:
     def activation(*args: Any, **kwargs: Any) -> Any:
-        if warns and len(args) < 3:  # its warning is to point to the same line as ever
-            kwargs["_stacklevel"] = kwargs.get("_stacklevel", 3) + 1
         if is_compiling() or not watcher.looking or is_abstract(args):
             return original(*args, **kwargs)
         output = original(*args, **kwargs)

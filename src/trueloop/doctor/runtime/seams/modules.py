@@ -75,8 +75,6 @@ def _set_state(watcher: Watcher, original: Any) -> Any:
 
 def _call(watcher: Watcher, original: Any) -> Any:
     clock, health, calls = watcher.clock, watcher.health, watcher.health.calls
-    # What torch does first is done here: one frame less at each call of each module.
-    is_torchs = original is getattr(nn.Module, "_wrapped_call_impl", None)
 
     def __call__(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
         # The compiler must not read the flag: it would compile again whenever that changes.
@@ -87,8 +85,6 @@ def _call(watcher: Watcher, original: Any) -> Any:
         if not watcher.looking:
             if id(self) in calls.roots and health.on:
                 return calls.run(original, self, args, kwargs, sys._getframe(1))
-            if is_torchs and self._compiled_call_impl is None:
-                return self._call_impl(*args, **kwargs)  # type: ignore[no-untyped-call]
             return original(self, *args, **kwargs)
         if is_abstract(args, kwargs):
             return original(self, *args, **kwargs)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from trueloop.doctor.runtime import frames
 from trueloop.doctor.runtime.speed import demand, samples
 from trueloop.doctor.runtime.speed.fused import could_be_fused, ratio_of_fused
 from trueloop.doctor.runtime.speed.reads import Reads
@@ -147,6 +148,7 @@ class Clock:
         if self._open[-1] == part:
             self._open.pop()
 
+    @frames.passed_over
     def run(self, part: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call something, as a part that was entered."""
         if part == "backward":
@@ -158,6 +160,7 @@ class Clock:
         finally:
             self.leave(part)
 
+    @frames.passed_over
     def fetch(self, original: Callable[[Any], Any], iterator: Any) -> Any:
         """Ask a loader for a batch, as a part that was entered."""
         unit = self.unit

@@ -173,6 +173,7 @@ class Reads:
 
         return move
 
+    @frames.passed_over
     def _outermost(self, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call something: what it calls in turn is a piece of it."""
         self._inside = True

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from trueloop.doctor.runtime import frames
 from trueloop.doctor.runtime.things import Weak
 from trueloop.doctor.things import Loader
 
@@ -76,6 +77,7 @@ class Starts:
             self._going.put(iterator, Pass(passes, begin, end - begin))
             self.fresh = True
 
+    @frames.passed_over
     def first(self, original: Callable[[Any], Any], iterator: Any) -> Any:
         """Ask for a batch which may be the first one."""
         self.fresh = False
@@ -87,6 +89,7 @@ class Starts:
             if going is not None and going.first is None:
                 going.first = perf_counter() - begin
 
+    @frames.passed_over
     def stop(self, original: Callable[[Any], None], iterator: Any) -> None:
         """Stop an iterator's workers."""
         going = self._going.get(iterator)
