@@ -86,6 +86,8 @@ class Calls:
     def __init__(self, failed: Callable[[Exception], None]) -> None:
         self._failed = failed
         self.inside = False
+        self.holds = True
+        """At updates that nobody looks at: read by the seams."""
         self.raws: list[list[Any]] = []
         self.thread = get_ident()
         self.roots: set[int] = set()

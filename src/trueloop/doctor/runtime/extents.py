@@ -19,7 +19,7 @@ _SEES_ITSELF = frozenset("locals vars dir eval exec".split())
 _SIZED = (list, tuple, dict, set, frozenset, range, str)
 _WRAPPERS = frozenset("enumerate tqdm list tuple reversed sorted track progress_bar".split())
 _RANGES = frozenset("range trange".split())
-_UNKNOWN = object()
+UNKNOWN = object()
 
 
 def measure(loop: Loop, frame: FrameType | None) -> None:
@@ -95,12 +95,16 @@ class Names:
         if self._copied:
             self._locals.clear()
 
+    def named(self, name: str) -> Any:
+        """What a name stands for, or `UNKNOWN`."""
+        return self._locals.get(name, self._globals.get(name, UNKNOWN))
+
     def value(self, node: ast.expr) -> Any:
         """What an expression stands for, as far as that can be told without calling anything."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name):
-            return self._locals.get(node.id, self._globals.get(node.id, _UNKNOWN))
+            return self.named(node.id)
         if isinstance(node, ast.Attribute):
             return _attribute(self.value(node.value), node.attr)
         if isinstance(node, ast.Subscript):
@@ -109,39 +113,39 @@ class Names:
                 try:
                     return holder[key]
                 except (KeyError, IndexError, TypeError):
-                    return _UNKNOWN
+                    return UNKNOWN
         if isinstance(node, ast.BinOp):
             return _computed(node.op, self.value(node.left), self.value(node.right))
         if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
             return self._called(node)
-        return _UNKNOWN
+        return UNKNOWN
 
     def _called(self, node: ast.Call) -> Any:
         if not isinstance(node.func, ast.Name):
-            return _UNKNOWN
+            return UNKNOWN
         value = self.value(node.args[0])
         if node.func.id == "len":
             return self.length(value)
         if node.func.id == "int" and isinstance(value, (int, float)):
             return int(value)
-        return _UNKNOWN
+        return UNKNOWN
 
     def length(self, value: Any) -> Any:
         """The length of what counts its elements itself."""
-        return len(value) if type(value) in _SIZED else _UNKNOWN
+        return len(value) if type(value) in _SIZED else UNKNOWN
 
 
 def _attribute(holder: Any, name: str) -> Any:
-    if holder is _UNKNOWN:
-        return _UNKNOWN
-    found = inspect.getattr_static(holder, name, _UNKNOWN)
+    if holder is UNKNOWN:
+        return UNKNOWN
+    found = inspect.getattr_static(holder, name, UNKNOWN)
     # What computes itself when it is read is left alone.
-    return _UNKNOWN if hasattr(type(found), "__get__") else found
+    return UNKNOWN if hasattr(type(found), "__get__") else found
 
 
 def _computed(operator: ast.operator, left: Any, right: Any) -> Any:
     if type(left) not in (int, float) or type(right) not in (int, float):
-        return _UNKNOWN
+        return UNKNOWN
     if isinstance(operator, ast.Add):
         return left + right
     if isinstance(operator, ast.Sub):
@@ -152,4 +156,4 @@ def _computed(operator: ast.operator, left: Any, right: Any) -> Any:
         return left // right
     if isinstance(operator, ast.Div) and right:
         return left / right
-    return _UNKNOWN
+    return UNKNOWN

@@ -249,6 +249,7 @@ class Watcher:
         if not self.looking:
             return
         self.looking = False
+        self.health.rests()
         for track in self.tracks.values():
             track.depth = 0
             track.inside.clear()

@@ -21,6 +21,7 @@ from trueloop.doctor.findings import Place
 from trueloop.doctor.runtime import bundle, forensics, frames, graph
 from trueloop.doctor.runtime.calls import Calls
 from trueloop.doctor.runtime.probes import measures
+from trueloop.doctor.runtime.recall import Recall
 from trueloop.doctor.runtime.tape import kind_of_bad
 from trueloop.doctor.runtime.things import Weak
 
@@ -69,6 +70,7 @@ class Health:
         self.fetch: tuple[Any, int] | None = None
         """The latest batch: its iterator (weak), and its number there."""
         self.pending: Pending | None = None
+        self.recall = Recall(watcher)
         self._begun = False
         self._infinite_is_fine = False
         """The program has gone on from an infinite loss with gradients that were finite."""
@@ -133,8 +135,10 @@ class Health:
         calls = self.calls
         if get_ident() != calls.thread:
             return
-        if self.pending is None and not self._is_scaled and calls.raws:
+        if self.pending is None and not self._is_scaled and (calls.raws or not calls.holds):
             self._look_at_gradients(tensors, frame)
+        if calls.raws and self.watcher.looking:
+            self.recall.learn(calls.raws, frame, keeps=keeps)
         if not keeps:
             calls.release()
 
@@ -152,6 +156,19 @@ class Health:
             self._say(pending, "stepped")
         else:
             self._drop(pending)
+
+    def rests(self) -> None:
+        """Nobody looks from here on: calls are held unless they can be put together again."""
+        recall, calls = self.recall, self.calls
+        model = recall.model if recall.is_known else None
+        calls.holds = model is None or not self.watcher.progress.on
+        if not calls.holds:
+            self._watched, self._parameter = ref(model), self._sentinel(model)
+
+    def _put_together(self, frame: Any) -> None:
+        """The calls of a backward that something is wrong with, where they are not held."""
+        if not self.calls.holds and not self.watcher.looking:
+            self.calls.raws[:] = self.recall.again(frame)
 
     def end(self) -> None:
         """The run is over."""
@@ -172,6 +189,7 @@ class Health:
         here = frames.sites(frame)
         if not here:
             return
+        self._put_together(frame)
         place = frames.user_place(here)[0]
         found = forensics.of_loss(self.watcher, self.calls.held, value, self.indices(), place)
         if value is not loss and not found.values["cause"]:
@@ -201,17 +219,19 @@ class Health:
 
     def _look_at_gradients(self, tensors: Any, frame: Any) -> None:
         if not self.watcher.looking:
-            module = self.calls.raws[0][0]
-            if self._watched is None or self._watched() is not module:
-                self._watched, self._parameter = ref(module), self._sentinel(module)
+            if self.calls.holds:
+                module = self.calls.raws[0][0]
+                if self._watched is None or self._watched() is not module:
+                    self._watched, self._parameter = ref(module), self._sentinel(module)
             parameter = self._parameter()
             gradient = None if parameter is None else parameter.grad
-            if type(gradient) is not torch.Tensor or gradient.dim() != 1 or gradient.requires_grad:
+            if type(gradient) is not torch.Tensor or gradient.requires_grad:
                 return
             size = dot(gradient, gradient).item()
             self.small = (self._parameter, size)
             if size - size == 0:
                 return
+            self._put_together(frame)
         modules = [each.function for each in self.calls.held if _learns(each.function)]
         if not modules:
             return

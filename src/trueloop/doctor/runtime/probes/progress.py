@@ -34,6 +34,8 @@ SUPERVISED = frozenset(
     " MultiLabelSoftMarginLoss SoftMarginLoss CTCLoss".split()
 )
 """Losses that compare a prediction with what is true."""
+_EVERY = 16
+"""Updates between two looks, while nobody looks, at where the backward is run from."""
 _SEARCHES = ("LBFGS", "Rprop")
 """Optimizers that ask for more than one gradient, or for none but its sign."""
 _SMALL = 16_384
@@ -53,7 +55,10 @@ class Progress(Probe):
         self._cycle = Cycle()
         self._total = 0.0
         self._count = 0
+        self._began = False
+        """A backward has been run since the last step."""
         self._site: Any = None
+        """Where it was run from, if that was looked at."""
         self._several = False
         self._unread = False
         self._scaled: Any = None
@@ -78,7 +83,7 @@ class Progress(Probe):
         stream = self.stream
         if stream is not None and stream.evaluations.open:
             self._evaluated(stream)
-        self._passes, self._near = 0, None
+        self._began, self._passes, self._near = True, 0, None
         health = self.watcher.health
         number = health.number if health.on else None
         if number is None:
@@ -88,11 +93,18 @@ class Progress(Probe):
         if number is not None:
             self._total += number
             self._count += 1
-        frame = frames.of_program(frame)
+        if self.watcher.looking or stream is None or not stream.updates % _EVERY:
+            self._stands(frames.of_program(frame))
+
+    def _stands(self, frame: Any) -> None:
+        """A backward is run from here."""
         site = (id(frame.f_code), frame.f_lasti)
         if self._site is not None and self._site != site:
             self._several = True
         self._site = site
+        health = self.watcher.health
+        if not health.calls.holds and not health.recall.is_at(frame):
+            health.calls.holds = True  # another loop than the one that was looked at
 
     def _read(self, tensors: Any) -> float | None:
         """The loss that a backward begins at; None where it cannot be read without waiting."""
@@ -117,11 +129,15 @@ class Progress(Probe):
         stream.updates += 1
         total, count = self._total, self._count
         self._total, self._count = 0.0, 0
+        began, self._began = self._began, False
         site, self._site = self._site, None
-        if self._unread or self._several or (stream.site or site) != site:
-            stream.odd = True  # several backwards
+        if not began or site is not None:
+            if (stream.site or site) != site:
+                self._several = True
+            stream.site = site
+        if self._unread or self._several:
+            stream.odd = True
             self._unread = self._several = False
-        stream.site = site
         if stream.mixed or stream.odd:
             return
         jumps = stream.jumps

@@ -27,15 +27,17 @@ def install(watcher: Watcher, patches: Patches) -> None:
 
 
 def _backward(watcher: Watcher, original: Any) -> Any:
-    clock = watcher.clock
+    clock, health, progress = watcher.clock, watcher.health, watcher.progress
 
     def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-        if not is_compiling() and watcher.trainer != get_ident():
+        if is_compiling():
+            return original(tensors, *args, **kwargs)
+        if watcher.trainer != get_ident():
             watcher.trains()
-        if not is_compiling() and clock.on and clock.enter("backward"):
+        if clock.on and clock.enter("backward"):
             return clock.run("backward", backward, tensors, *args, **kwargs)
-        asked = watcher.looking or watcher.health.on or watcher.progress.on
-        if is_compiling() or not asked or is_abstract(tensors):
+        asked = watcher.looking or health.on or progress.on
+        if not asked or is_abstract(tensors):
             return original(tensors, *args, **kwargs)
         frame = sys._getframe(1)
         if not watcher.looking:

@@ -52,7 +52,7 @@ def _activation(watcher: Watcher, original: Any) -> Any:
 
 def _loss(watcher: Watcher, kind: str, original: Any) -> Any:
     signature = inspect.signature(original)
-    clock = watcher.clock
+    clock, calls = watcher.clock, watcher.health.calls
 
     def loss(*args: Any, **kwargs: Any) -> Any:
         if is_compiling():
@@ -64,13 +64,13 @@ def _loss(watcher: Watcher, kind: str, original: Any) -> Any:
                 output = original(*args, **kwargs)
                 _without_graph(watcher, kind, args, kwargs, output, sys._getframe(1))
                 return output
-            if watcher.health.on:
-                return watcher.health.calls.run(original, None, args, kwargs, sys._getframe(1))
+            if calls.holds and watcher.health.on:
+                return calls.run(original, None, args, kwargs, sys._getframe(1))
             return original(*args, **kwargs)
         if is_abstract(args, kwargs):
             return original(*args, **kwargs)
         if watcher.health.on and not watcher.track().depth:
-            output = watcher.health.calls.run(original, None, args, kwargs, sys._getframe(1))
+            output = calls.run(original, None, args, kwargs, sys._getframe(1))
         else:
             output = original(*args, **kwargs)
         if isinstance(output, torch.Tensor) and not watcher.track().quiet:

@@ -83,7 +83,7 @@ def _call(watcher: Watcher, original: Any) -> Any:
         if clock.on and clock.enter("forward"):
             return clock.run("forward", __call__, self, *args, **kwargs)
         if not watcher.looking:
-            if id(self) in calls.roots and health.on:
+            if calls.holds and id(self) in calls.roots and health.on:
                 return calls.run(original, self, args, kwargs, sys._getframe(1))
             return original(self, *args, **kwargs)
         if is_abstract(args, kwargs):
