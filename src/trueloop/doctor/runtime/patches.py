@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from trueloop.doctor.runtime import uncompiled
 from trueloop.doctor.runtime.frames import passed_over
 
 _ABSENT = object()
@@ -28,6 +29,7 @@ class Patches:
             return
         own = vars(owner).get(name, _ABSENT)
         replacement = passed_over(wrap(original))
+        uncompiled.leave(replacement.__code__)
         replacement.__wrapped__ = original
         for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
             if hasattr(original, attribute):

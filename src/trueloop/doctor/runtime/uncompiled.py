@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -23,14 +24,20 @@ def leave_to_python() -> None:
     """Tell the compiler to begin with no function of ours, nor with what it calls, except where
     that is what the program itself has called. What it compiles as a part of something larger
     still goes through the functions that were put into torch."""
-    alone, all_below = _strategies()
     for name, module in list(sys.modules.items()):
         if name == _PACKAGE or name.startswith(f"{_PACKAGE}."):
             for code in _codes(module):
-                is_around = _PROGRAMS in (*code.co_varnames[: _parameters(code)], *code.co_freevars)
-                (alone if is_around else all_below)(code)
+                leave(code)
 
 
+def leave(code: CodeType) -> None:
+    """The same of one function of ours."""
+    alone, all_below = _strategies()
+    is_around = _PROGRAMS in (*code.co_varnames[: _parameters(code)], *code.co_freevars)
+    (alone if is_around else all_below)(code)
+
+
+@cache
 def _strategies() -> tuple[Callable[[CodeType], object], Callable[[CodeType], object]]:
     """What leaves a frame to Python: alone, and with all that it calls."""
     # Not from `torch._dynamo`, which takes seconds to import.
