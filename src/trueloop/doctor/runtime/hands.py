@@ -27,6 +27,7 @@ class Hands:
         self._gradients: list[tuple[Any, list[Any]]] = []
         """Of each optimizer: a weak reference, and of some parameters what their gradients were."""
         self._parameters: list[tuple[Any, list[torch.Tensor]]] = []
+        """Of each optimizer: a weak reference, and a few values of some parameters."""
 
     def note_gradients(self) -> None:
         """Whatever is in the gradients now is known."""
@@ -40,7 +41,7 @@ class Hands:
         """Whatever the parameters are now is known."""
         with self._watcher.reading:
             self._parameters = [
-                (weakref.ref(optimizer), [_values(each) for each in _some(optimizer)])
+                (weakref.ref(optimizer), _values(_some(optimizer)))
                 for optimizer in self._optimizers()
             ]
 
@@ -72,11 +73,11 @@ class Hands:
         self.note_gradients()
 
     def _look_at_parameters(self, frame: Any) -> None:
-        for reference, before in self._parameters:
+        known = [(reference(), values) for reference, values in self._parameters]
+        self.note_parameters()
+        for reference, now in self._parameters:
             optimizer = reference()
-            if optimizer is None:
-                continue
-            now = [_values(each) for each in _some(optimizer)]
+            before = next((values for each, values in known if each is optimizer), now)
             changed = len(now) == len(before) and any(
                 was.shape == new.shape and not torch.equal(was, new)
                 for was, new in zip(before, now, strict=True)
@@ -84,7 +85,6 @@ class Hands:
             if changed:
                 thing = self._watcher.things.optimizer(optimizer)
                 self._watcher.emit(ManualUpdate, frame, target=thing)
-        self.note_parameters()
 
     def _optimizers(self) -> list[Any]:
         if self._watcher.crowded:
@@ -106,9 +106,12 @@ def _state(parameter: Any) -> tuple[int, int] | None:
     return None if gradient is None else (id(gradient), gradient._version)
 
 
-def _values(parameter: Any) -> torch.Tensor:
-    plain = parameter.detach()
-    if hasattr(plain, "to_local"):
-        plain = plain.to_local()
-    values: torch.Tensor = plain.reshape(-1)[:_VALUES].clone()
-    return values
+def _values(parameters: list[Any]) -> list[torch.Tensor]:
+    """A few numbers of each, together where they are alike."""
+    some = [
+        (each.to_local() if hasattr(each, "to_local") else each).reshape(-1)[:_VALUES]
+        for each in (parameter.detach() for parameter in parameters)
+    ]
+    if len({(each.dtype, each.device) for each in some}) == 1:
+        return [torch.cat(some)]
+    return [each.clone() for each in some]
