@@ -47,6 +47,8 @@ class Pattern(NamedTuple):
     """Of its arguments: a number for one by place."""
     sources: tuple[frozenset[Source], ...]
     """Where each argument was found, in all of the updates."""
+    called: frozenset[Source]
+    """Where the function itself was found; it may be nowhere."""
 
 
 class Recall:
@@ -71,8 +73,9 @@ class Recall:
         return _alive(self._patterns[0].function)
 
     def is_at(self, frame: Any) -> bool:
-        """The program stands where its backward does."""
-        return frame.f_code is self.code and frame.f_lasti == self.offset
+        """The program stands where its backward does, and has what it calls."""
+        at = frame.f_code is self.code and frame.f_lasti == self.offset
+        return at and self.model is not None
 
     # ------------------------------------------------------------------ learnt while looking
 
@@ -119,7 +122,9 @@ class Recall:
         for pattern in self._patterns:
             found = [self._find(each, names, raws, given) for each in pattern.sources]
             function = _alive(pattern.function)
-            if function is None or any(each is UNKNOWN for each in found):
+            if pattern.called:  # another one may go by the same name now
+                function = self._find(pattern.called, names, raws, given)
+            if not callable(function) or any(each is UNKNOWN for each in found):
                 break
             args = [v for k, v in zip(pattern.names, found, strict=True) if isinstance(k, int)]
             kwargs = {k: v for k, v in zip(pattern.names, found, strict=True) if isinstance(k, str)}
@@ -187,6 +192,7 @@ def _patterns(raws: list[list[Any]], frame: Any) -> list[Pattern] | None:
                 len(outputs),
                 tuple(given),
                 sources,
+                frozenset(variables.get(id(function), ())),
             )
         )
         for position, output in enumerate(outputs):
@@ -226,10 +232,13 @@ def _sources(
 
 def _agreed(known: list[Pattern], found: list[Pattern]) -> list[Pattern] | None:
     """Where the arguments of the same calls are found in both."""
-    if [each[:-1] for each in known] != [each[:-1] for each in found]:
+    if [each[:-2] for each in known] != [each[:-2] for each in found]:
         return None
     agreed = [
-        each._replace(sources=tuple(a & b for a, b in zip(each.sources, now.sources, strict=True)))
+        each._replace(
+            sources=tuple(a & b for a, b in zip(each.sources, now.sources, strict=True)),
+            called=each.called & now.called,
+        )
         for each, now in zip(known, found, strict=True)
     ]
     return agreed if all(all(each.sources) for each in agreed) else None

@@ -178,6 +178,7 @@ class Progress(Probe):
                 self._end_of(last)
         elif last is not None:
             last.mixed = known.mixed = True
+        self.watcher.health.calls.holds = True  # another model, perhaps
         self.stream = known
         return known
 
