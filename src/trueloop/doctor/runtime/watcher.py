@@ -38,6 +38,8 @@ FIRST = 50
 """Updates that are looked at from the beginning."""
 AFTER = 4
 """Turns that are looked at after a loop is entered or a mode is switched."""
+AGAIN = 2
+"""The same, where nothing has happened but that many updates have gone by."""
 _WORKS = ("Forward", "Backward", "Step")
 
 
@@ -237,7 +239,7 @@ class Watcher:
             self._patches.undo(in_step=True)
         elif self.updates >= self.mark:
             self.mark = int(self.mark * 1.5)
-            self.look()
+            self.look(turns=AGAIN)
 
     def _turned(self) -> None:
         self.left -= 1

@@ -142,7 +142,7 @@ class Sizes:
         pairs = [(p, was) for p, was in alive if p is not None and p.grad is not None]
         if not pairs:
             return
-        numbers = torch.stack([_ratios(p, was) for p, was in pairs]).tolist()
+        numbers = _sizes(pairs)
         changes = [change / size for change, size, _ in numbers if size > 0]
         slopes = [slope / size for _, size, slope in numbers if size > 0]
         if not changes or not all(map(math.isfinite, (*changes, *slopes))):
@@ -188,11 +188,17 @@ def _some(tensor: Any) -> torch.Tensor:
     return measures.local(tensor).reshape(-1)[:_NUMBERS]
 
 
-def _ratios(parameter: Any, was: torch.Tensor) -> torch.Tensor:
-    """Norms of the change, of the weights before it, and of the gradient."""
-    now = _some(parameter)
-    parts = (now - was, was, _some(parameter.grad).to(now.dtype))
-    return torch.stack([torch.linalg.vector_norm(each) for each in parts]).float().cpu()
+def _sizes(pairs: list[tuple[Any, torch.Tensor]]) -> list[tuple[float, float, float]]:
+    """Of parameters and what they were: norms of the change, of the weights before it, and of the
+    gradient."""
+    before = [was for _, was in pairs]
+    slopes = [_some(p.grad).to(was.dtype) for p, was in pairs]
+    changes = [_some(p) - was for p, was in pairs]
+    norms = torch._foreach_norm([*changes, *before, *slopes])
+    device = norms[0].device
+    flat = torch.stack([each.to(device, torch.float32) for each in norms]).tolist()
+    count = len(pairs)
+    return list(zip(flat[:count], flat[count : 2 * count], flat[2 * count :], strict=True))
 
 
 def spread(output: torch.Tensor) -> float | None:
