@@ -1,10 +1,11 @@
 """What `trueloop watch` costs a training loop, side by side in turns in one process.
 
-Two loops: a small network whose update takes about half a millisecond, and a transformer whose
-update takes 20 ms and more. Each is trained for some seconds, unwatched and watched by turns; the
-ratios are medians of those of neighbours. Reported apart: the updates that a watcher looks at whole
-(the first ones; their mean), an update later on (the median of the second half), and all of the run
-(its mean, with the updates that are looked at again and the machine's own jumps).
+Three loops: two small networks whose updates take about half a millisecond and thrice that, and a
+transformer whose update takes 20 ms and more. Each is trained for some seconds, unwatched and
+watched by turns; the ratios are medians of those of neighbours. Reported apart: the updates that a
+watcher looks at whole (the first ones; their mean), an update later on (the median of the second
+half), and all of the run (its mean, with the updates that are looked at again and the machine's own
+jumps).
 
     python benchmarks/watch_cost.py [--rounds N] [--memory]
 
@@ -19,6 +20,7 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -30,13 +32,13 @@ from trueloop.doctor.runtime.watcher import FIRST, Watcher
 Update = Callable[[], None]
 
 
-def small() -> Update:
-    """About 0.5 ms: 64 -> 256 -> 256 -> 10, batches of 128, Adam."""
+def small(width: int = 96, batch: int = 64) -> Update:
+    """64 -> width -> width -> 10, Adam."""
     model = nn.Sequential(
-        nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)
+        nn.Linear(64, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10)
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
-    inputs, targets = torch.randn(128, 64), torch.randint(0, 10, (128,))
+    inputs, targets = torch.randn(batch, 64), torch.randint(0, 10, (batch,))
 
     def update() -> None:
         optimizer.zero_grad()
@@ -132,7 +134,8 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     results: dict[str, dict[str, float]] = {
-        "small": compare(small, 5000, given.rounds),
+        "small": compare(small, 10_000, given.rounds),
+        "middle": compare(partial(small, 256, 128), 5000, given.rounds),
         "large": compare(large, 200, given.rounds),
     }
     rows = [

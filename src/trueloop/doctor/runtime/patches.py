@@ -11,6 +11,34 @@ from trueloop.doctor.runtime.frames import passed_over
 _ABSENT = object()
 
 
+class Patch:
+    """One replacement. It can be taken off for a while."""
+
+    def __init__(self, owner: Any, name: str, replacement: Any) -> None:
+        self._owner = owner
+        self._name = name
+        self._own = vars(owner).get(name, _ABSENT)
+        self._replacement = replacement
+        self._is_on = False
+
+    def _is(self, value: Any) -> bool:
+        return vars(self._owner).get(self._name, _ABSENT) is value
+
+    def put_on(self) -> None:
+        if not self._is_on and self._is(self._own):
+            setattr(self._owner, self._name, self._replacement)
+            self._is_on = True
+
+    def take_off(self) -> None:
+        if not self._is_on or not self._is(self._replacement):
+            return  # somebody else has replaced it since, and calls ours, which is now idle
+        self._is_on = False
+        if self._own is _ABSENT:
+            delattr(self._owner, self._name)
+        else:
+            setattr(self._owner, self._name, self._own)
+
+
 class Patches:
     """Replacements that `undo` takes back, the last one first."""
 
@@ -18,7 +46,7 @@ class Patches:
         self._undo: list[Callable[[], None]] = []
         self._hooks: list[Callable[[], None]] = []
 
-    def replace(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
+    def replace(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> Patch | None:
         """Put `wrap(original)` in place of `owner.name`, if there is one.
 
         What is written in `owner` itself is wrapped as it is written there, so that a class
@@ -26,8 +54,7 @@ class Patches:
         """
         original = getattr(owner, name, _ABSENT)
         if original is _ABSENT:
-            return
-        own = vars(owner).get(name, _ABSENT)
+            return None
         replacement = passed_over(wrap(original))
         uncompiled.leave(replacement.__code__)
         replacement.__wrapped__ = original
@@ -36,17 +63,10 @@ class Patches:
                 setattr(replacement, attribute, getattr(original, attribute))
         # TorchScript compiles a function from its source: give it the one that has some.
         replacement.__prepare_scriptable__ = lambda: original
-        setattr(owner, name, replacement)
-        self._undo.append(lambda: self._restore(owner, name, own, replacement))
-
-    @staticmethod
-    def _restore(owner: Any, name: str, own: Any, replacement: Any) -> None:
-        if vars(owner).get(name) is not replacement:
-            return  # somebody else has replaced it since, and calls ours, which is now idle
-        if own is _ABSENT:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, own)
+        patch = Patch(owner, name, replacement)
+        patch.put_on()
+        self._undo.append(patch.take_off)
+        return patch
 
     def add(self, undo: Callable[[], None], *, is_step_hook: bool = False) -> None:
         """Something else to take back: a hook's `remove`."""

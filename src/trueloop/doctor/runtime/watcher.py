@@ -23,7 +23,7 @@ from trueloop.doctor.rules.loading import rules_for
 from trueloop.doctor.runtime import extents, frames
 from trueloop.doctor.runtime.births import Births
 from trueloop.doctor.runtime.hands import Hands
-from trueloop.doctor.runtime.patches import Patches
+from trueloop.doctor.runtime.patches import Patch, Patches
 from trueloop.doctor.runtime.probes import Probes
 from trueloop.doctor.runtime.probes.health import Health
 from trueloop.doctor.runtime.probes.progress import Progress
@@ -132,6 +132,8 @@ class Watcher:
         self.judged: Callable[[Track], None] | None = None
         """Called when the rules have seen an event; what it raises ends the program."""
         self.listeners: list[Callable[[Event], None]] = []
+        self.calling: Patch | None = None
+        """Around the calls of modules."""
         self._entries: Counter[object] = Counter()
         self._patches = Patches()
         self._process = os.getpid()
@@ -205,6 +207,18 @@ class Watcher:
                 return
         self.left = max(self.left, turns)
         self.looking = True
+        self.attend()
+
+    def attend(self) -> None:
+        """What is around the calls of modules costs each of them: it is there while it is needed.
+        The compiler does not mind, as it does where other functions change."""
+        if self.calling is None or not self.active:
+            return
+        holds = self.health.on and self.health.calls.holds
+        if self.looking or self.clock.on or holds:
+            self.calling.put_on()
+        else:
+            self.calling.take_off()
 
     def trains(self) -> None:
         """A thread is about to run a backward; asked before every one.
@@ -257,6 +271,7 @@ class Watcher:
             track.inside.clear()
             track.bench.see(Unwatched(serial=track.serial))
         self.probes.tell("unwatched")
+        self.attend()
 
     # ------------------------------------------------------------------ events
 

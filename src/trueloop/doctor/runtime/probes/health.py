@@ -165,6 +165,12 @@ class Health:
         if not calls.holds:
             self._watched, self._parameter = ref(model), self._sentinel(model)
 
+    def holds_again(self) -> None:
+        """What is known of the calls is no longer so."""
+        if not self.calls.holds:
+            self.calls.holds = True
+            self.watcher.attend()
+
     def _put_together(self, frame: Any) -> None:
         """The calls of a backward that something is wrong with, where they are not held."""
         if not self.calls.holds and not self.watcher.looking:

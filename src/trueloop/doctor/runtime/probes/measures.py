@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,6 +13,8 @@ from trueloop.doctor.things import Thing
 
 if TYPE_CHECKING:
     from trueloop.doctor.runtime.watcher import Watcher
+
+_SMALL = 16_384
 
 
 def say(watcher: Watcher, frame: Any, what: str, subject: Thing | None, **values: Any) -> None:
@@ -30,6 +33,20 @@ def optimizers(watcher: Watcher) -> list[Any]:
 
 def held(optimizer: Any) -> list[Any]:
     return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def small_of(optimizer: Any) -> Any:
+    """A small parameter near the beginning of what an optimizer holds: what its gradient does, the
+    others do."""
+    for each in held(optimizer):
+        exact = each.dtype in (torch.float32, torch.float64)
+        if each.requires_grad and each.dim() == 1 and exact and 1 < each.numel() <= _SMALL:
+            return weakref.ref(each)
+    return _nothing
+
+
+def _nothing() -> None:
+    return None
 
 
 def owners(watcher: Watcher, parameter: Any) -> list[Any]:

@@ -38,7 +38,6 @@ _EVERY = 16
 """Updates between two looks, while nobody looks, at where the backward is run from."""
 _SEARCHES = ("LBFGS", "Rprop")
 """Optimizers that ask for more than one gradient, or for none but its sign."""
-_SMALL = 16_384
 _ASIDES = 32
 _LONGEST = 4096
 """Calls between two updates that are noted."""
@@ -104,7 +103,7 @@ class Progress(Probe):
         self._site = site
         health = self.watcher.health
         if not health.calls.holds and not health.recall.is_at(frame):
-            health.calls.holds = True  # another loop than the one that was looked at
+            health.holds_again()  # another loop than the one that was looked at
 
     def _read(self, tensors: Any) -> float | None:
         """The loss that a backward begins at; None where it cannot be read without waiting."""
@@ -178,7 +177,7 @@ class Progress(Probe):
                 self._end_of(last)
         elif last is not None:
             last.mixed = known.mixed = True
-        self.watcher.health.calls.holds = True  # another model, perhaps
+        self.watcher.health.holds_again()  # another model, perhaps
         self.stream = known
         return known
 
@@ -211,7 +210,7 @@ class Progress(Probe):
     def _square(self, stream: Stream, optimizer: Any) -> float | None:
         """Of the norm of a small gradient; None where it cannot be read without waiting."""
         if stream.small is None:
-            stream.small = _small_of(optimizer)
+            stream.small = measures.small_of(optimizer)
         parameter = stream.small()
         gradient = None if parameter is None else parameter.grad
         if type(gradient) is not torch.Tensor:
@@ -438,20 +437,6 @@ class Progress(Probe):
         values |= sizes | {"guess": guess, "spread": stream.spread, "update": stream.updates + 1}
         values["kind"] = next(iter(stream.kinds)) if len(stream.kinds) == 1 else ""
         measured(self.watcher, event, "course", self._thing(stream), values)
-
-
-def _small_of(optimizer: Any) -> Any:
-    """A small parameter near the beginning of what an optimizer holds: what its gradient does, the
-    others do."""
-    for each in measures.held(optimizer):
-        exact = each.dtype in (torch.float32, torch.float64)
-        if each.requires_grad and each.dim() == 1 and exact and 1 < each.numel() <= _SMALL:
-            return weakref.ref(each)
-    return _nothing
-
-
-def _nothing() -> None:
-    return None
 
 
 def _rate(optimizer: Any) -> float | None:

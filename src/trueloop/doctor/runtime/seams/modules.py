@@ -31,7 +31,9 @@ def install(watcher: Watcher, patches: Patches) -> None:
         patches.add(hook.remove)
     patches.replace(nn.Module, "__setstate__", lambda original: _set_state(watcher, original))
     patches.replace(nn.Module, "load_state_dict", lambda original: _load(watcher, original))
-    patches.replace(nn.Module, "__call__", lambda original: _call(watcher, original))
+    watcher.calling = patches.replace(
+        nn.Module, "__call__", lambda original: _call(watcher, original)
+    )
     patches.replace(nn.Module, "train", lambda original: _train(watcher, original))
     patches.replace(nn.Module, "zero_grad", lambda original: _zero_grad(watcher, original))
 

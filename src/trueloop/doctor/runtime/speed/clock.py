@@ -108,12 +108,14 @@ class Clock:
         self._lose()
         self.reads.begin()
         self.on = True
+        self.watcher.attend()
 
     def _end_burst(self) -> None:
         self.on = False
         self._lose()
         self.reads.end()
         self.next = int(self.watcher.updates * 1.5) + 1
+        self.watcher.attend()
 
     def close(self) -> None:
         """For good: the run is over, or what it does cannot be timed."""
