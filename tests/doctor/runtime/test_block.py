@@ -147,3 +147,16 @@ def test_cells_are_watched(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
     shell.run_cell("%unload_ext trueloop")
     assert running() is None
+
+
+def test_a_loop_without_a_file_is_not_looked_at_for_ever(parts: Any) -> None:
+    model, optimizer = parts
+    text = (
+        "for _ in range(90):\n    optimizer.zero_grad()\n"
+        "    model(torch.randn(8, 4)).square().mean().backward()\n    optimizer.step()"
+    )
+    with trueloop.watch(show=False):
+        exec(text, {"torch": torch, "model": model, "optimizer": optimizer})
+        session = running()
+        assert session is not None
+        assert not session.watcher.looking

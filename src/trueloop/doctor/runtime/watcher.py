@@ -132,6 +132,7 @@ class Watcher:
         self.judged: Callable[[Track], None] | None = None
         """Called when the rules have seen an event; what it raises ends the program."""
         self.listeners: list[Callable[[Event], None]] = []
+        self._turned_at = 0
         self.calling: Patch | None = None
         """Around the calls of modules."""
         self._entries: Counter[object] = Counter()
@@ -254,8 +255,11 @@ class Watcher:
         elif self.updates >= self.mark:
             self.mark = int(self.mark * 1.5)
             self.look(turns=AGAIN)
+        elif self.looking and self.updates > self._turned_at + AFTER:
+            self._turned()  # a loop that cannot be seen: its code has no file
 
     def _turned(self) -> None:
+        self._turned_at = self.updates
         self.left -= 1
         if self.left < 0 and self.updates >= FIRST:
             self._end_look()
