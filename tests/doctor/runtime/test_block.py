@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
 
 import pytest
@@ -155,8 +156,12 @@ def test_a_loop_without_a_file_is_not_looked_at_for_ever(parts: Any) -> None:
         "for _ in range(90):\n    optimizer.zero_grad()\n"
         "    model(torch.randn(8, 4)).square().mean().backward()\n    optimizer.step()"
     )
+    names = {"torch": torch, "model": model, "optimizer": optimizer}
     with trueloop.watch(show=False):
-        exec(text, {"torch": torch, "model": model, "optimizer": optimizer})
+        # A thread of its own, so that no loop of pytest's is around it.
+        trains = threading.Thread(target=lambda: exec(text, names))
+        trains.start()
+        trains.join()
         session = running()
         assert session is not None
         assert not session.watcher.looking

@@ -256,10 +256,13 @@ class Watcher:
             self.mark = int(self.mark * 1.5)
             self.look(turns=AGAIN)
         elif self.looking and self.updates > self._turned_at + AFTER:
-            self._turned()  # a loop that cannot be seen: its code has no file
+            self._count_turn()  # of a loop that cannot be seen: its code has no file
 
     def _turned(self) -> None:
         self._turned_at = self.updates
+        self._count_turn()
+
+    def _count_turn(self) -> None:
         self.left -= 1
         if self.left < 0 and self.updates >= FIRST:
             self._end_look()
