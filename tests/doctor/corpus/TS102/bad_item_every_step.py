@@ -19,5 +19,5 @@ for inputs, labels in loader:
     loss.backward()
     optimizer.step()
     running += loss.item()  # <- TS102
-    text = " ".join(str(running * k) for k in range(2000))  # a lengthy log line
+    text = " ".join(str(running * k) for k in range(10_000))  # a lengthy log line
 print(running, len(text))

@@ -357,7 +357,7 @@ class Clock:
             thing = None if optimizer is None else self.watcher.things.objects.get(optimizer)
             if thing is None or "fusible" in thing.facts:
                 continue
-            if tally.units and tally.optimizers.get(thing, 0.0) >= _SHARE * tally.seconds:
+            if tally.share_of(thing) >= _SHARE:
                 try:
                     thing.facts["fusible"] = could_be_fused(optimizer)
                     if thing.facts["fusible"]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -112,7 +114,16 @@ class Tally:
         self.parts = dict.fromkeys(PARTS, 0.0)
         self.fetches: dict[Loader, Fetches] = {}
         self.optimizers: dict[Optimizer, float] = {}
+        self.shares: dict[Optimizer, deque[float]] = {}
+        """Of the latest units that an optimizer stepped in, what it took of each."""
         self.calls: dict[tuple[str, Site], Calls] = {}
+
+    def share_of(self, optimizer: Optimizer) -> float:
+        """What an optimizer takes of an update, from 0 to 1: no single unit decides, in which the
+        machine may have been busy with something else."""
+        if not self.seconds or optimizer not in self.shares:
+            return 0.0
+        return min(self.optimizers[optimizer] / self.seconds, median(self.shares[optimizer]))
 
     @property
     def seconds(self) -> float:
@@ -132,6 +143,8 @@ class Tally:
             fetches.workers_time += found.workers_time
         for optimizer, seconds in unit.optimizers.items():
             self.optimizers[optimizer] = self.optimizers.get(optimizer, 0.0) + seconds
+            shares = self.shares.setdefault(optimizer, deque(maxlen=256))
+            shares.append(seconds / unit.net if unit.net else 0.0)
         for key, made in unit.calls.items():
             calls = self.calls.setdefault(key, Calls(made.name))
             calls.units += 1

@@ -105,9 +105,12 @@ def _tell_optimizers(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
     for optimizer, seconds in found.items():
         if optimizer.facts.get("fusible") and whole:
             part = seconds / whole
+            share = speed.share("optimizer") * part
+            if clock.device == "cpu":
+                share = min(share, clock.tally.share_of(optimizer))
             _say(
                 clock, "optimizer step", optimizer, optimizer.made, **basis,
-                share=speed.share("optimizer") * part,
+                share=share,
                 step=speed.parts["optimizer"] * part,
                 ratio=optimizer.facts.get("fused ratio"),
             )  # fmt: skip
