@@ -223,6 +223,27 @@ def test_the_gradient_of_a_loss_alone(watcher: Watcher) -> None:
     assert "although the loss is finite: it begins in `SqrtBackward0`" in message
 
 
+def test_a_model_that_cannot_be_called_again(watcher: Watcher) -> None:
+    class Fickle(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = network()
+            self.calls = 0
+
+        def forward(self, x: Tensor) -> Any:
+            self.calls += 1
+            if self.calls > REST + 1:
+                raise RuntimeError("once is enough")
+            return self.inner(x)
+
+    model = Fickle()
+    data = pairs(REST + 1)
+    data[REST][0][2] = 0
+    by_name(model, torch.optim.SGD(model.parameters(), lr=1e-3), data)
+    (message,) = messages(watcher)
+    assert f"in update {REST + 1}" in message
+
+
 def test_another_loop_is_noticed(watcher: Watcher) -> None:
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)

@@ -158,13 +158,18 @@ class Recall:
                 value = given.get(place, UNKNOWN)
             if value is UNKNOWN:
                 value = self._made(raws[call], position)
-            given[place] = value
+            if value is not UNKNOWN:
+                given[place] = value
         return value
 
     def _made(self, raw: list[Any], position: int) -> Any:
-        """What a call gives, which the program has put into no variable."""
-        with untouched(self.watcher):
-            made = Rerun(grad=False).make(calls.Call(raw)).outputs[position]
+        """What a call gives, which the program has put into no variable; unknown where it cannot
+        be made again."""
+        try:
+            with untouched(self.watcher):
+                made = Rerun(grad=False).make(calls.Call(raw)).outputs[position]
+        except Exception:  # whatever the program's code raises when it is called by itself
+            return UNKNOWN
         return made.detach().requires_grad_(made.is_floating_point())
 
 
