@@ -21,6 +21,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 FLOORS = {
     "errors": 0,
     "records": 0,
+    "files": 0,
     "ranks": 1,
     "device": 1,
     "seed": 1,
