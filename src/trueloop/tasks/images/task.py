@@ -113,15 +113,19 @@ class Images(Task):
         )
 
     def model(self) -> nn.Module:
-        net = ResNet(
-            self.form.channels,
-            (self.form.height, self.form.width),
-            len(self.classes or []),
-            width=self.options.width or (32 if self.form.channels == 1 else 48),
-            mean=self.mean,
-            std=self.std,
-        )
+        net = ResNet(**self.network())
         return net.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+
+    def network(self) -> dict[str, Any]:
+        """The arguments of `ResNet` for these data: plain values, kept in `task.json`."""
+        return {
+            "channels": self.form.channels,
+            "size": [self.form.height, self.form.width],
+            "classes": len(self.classes or []),
+            "width": self.options.width or (32 if self.form.channels == 1 else 48),
+            "mean": self.mean,
+            "std": self.std,
+        }
 
     def state(self) -> dict[str, Any]:
         return {
@@ -130,6 +134,7 @@ class Images(Task):
             "mean": self.mean,
             "std": self.std,
             "options": asdict(self.options),
+            "network": self.network(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -1,4 +1,7 @@
-"""The network of the table task: embedded numbers and categories, then a plain MLP."""
+"""The network of the table task: embedded numbers and categories, then a plain MLP.
+
+This file needs torch alone, so that a trained model can go where Trueloop is not installed.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,6 @@ import math
 
 import torch
 from torch import Tensor, nn
-
-from trueloop.tasks.table.columns import MISSING, UNKNOWN
 
 
 class PeriodicEmbedding(nn.Module):
@@ -45,9 +46,10 @@ class CategoryEmbedding(nn.Module):
         )
         self.width = sum(widths)
         for table in self.tables:
-            # What training never shows stays at the middle of the known values, not at random.
+            # Unknown (0) and missing (1): what training never shows stays at the middle of the
+            # known values, not at random.
             assert isinstance(table, nn.Embedding)
-            nn.init.zeros_(table.weight[[UNKNOWN, MISSING]])
+            nn.init.zeros_(table.weight[:2])
 
     def forward(self, indices: Tensor) -> Tensor:
         columns = indices.unbind(dim=1)
@@ -58,7 +60,19 @@ class CategoryEmbedding(nn.Module):
 class TableNet(nn.Module):
     """`forward(numbers, categories)`: float (rows, inputs) and int64 (rows, columns).
 
-    Returns (rows, outputs), or (rows,) for `outputs=1`, in the unit of `head`.
+    Returns (rows, outputs), or (rows,) for `outputs=1`: logits, or with `mean` the prediction in
+    the target's own unit. A run's `task.json` holds the arguments under `network`.
+
+    Args:
+        inputs: numbers of a row, flags of missing ones among them.
+        sizes: how many indices each category column has; 0 is unknown and 1 missing.
+        outputs: classes; 1 for two classes and for a regression.
+        width: units of a hidden layer.
+        layers: hidden layers.
+        dropout: share of the hidden units that training leaves out, 0 to below 1.
+        mean: of a regression, the mean of the training targets; None for classes.
+        deviation: of a regression, the standard deviation of the training targets.
+        log: whether `mean` and `deviation` are those of the targets' logarithms.
     """
 
     def __init__(
@@ -67,10 +81,12 @@ class TableNet(nn.Module):
         sizes: list[int],
         outputs: int,
         *,
-        width: int,
-        layers: int,
-        dropout: float,
-        head: nn.Module | None = None,
+        width: int = 256,
+        layers: int = 3,
+        dropout: float = 0.0,
+        mean: float | None = None,
+        deviation: float = 1.0,
+        log: bool = False,
     ) -> None:
         super().__init__()
         self.numbers = PeriodicEmbedding(inputs) if inputs else None
@@ -83,7 +99,7 @@ class TableNet(nn.Module):
             parts += [nn.Linear(features, width), nn.ReLU(), nn.Dropout(dropout)]
             features = width
         self.layers = nn.Sequential(*parts, nn.Linear(features, outputs))
-        self.head = nn.Identity() if head is None else head
+        self.head = nn.Identity() if mean is None else TargetScale(mean, deviation, log)
 
     def forward(self, numbers: Tensor, categories: Tensor) -> Tensor:
         vectors = self.categories(categories)

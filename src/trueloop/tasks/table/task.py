@@ -16,7 +16,7 @@ from trueloop.tasks.base import LossFn, Recipe, Splits, Task, Unseen
 from trueloop.tasks.splitting import random_split, stratified_split
 from trueloop.tasks.table.checks import Checked
 from trueloop.tasks.table.columns import Encoder, Raw, Reading, kind_of, numbers, read_columns
-from trueloop.tasks.table.network import ScaledSquaredError, TableNet, TargetScale
+from trueloop.tasks.table.network import ScaledSquaredError, TableNet
 from trueloop.tasks.table.reading import read_frame
 from trueloop.tasks.table.targets import ClassTarget, NumberTarget, is_number
 
@@ -113,19 +113,23 @@ class Table(Task):
         )
 
     def model(self) -> nn.Module:
+        return TableNet(**self.network())
+
+    def network(self) -> dict[str, Any]:
+        """The arguments of `TableNet` for these data: plain values, kept in `task.json`."""
         options = self.options
-        head = None
+        arguments: dict[str, Any] = {
+            "inputs": self.encoder.inputs,
+            "sizes": self.encoder.sizes,
+            "outputs": len(self.classes) if self.classes and self.kind == "multiclass" else 1,
+            "width": options.width,
+            "layers": options.layers,
+            "dropout": self.dropout,
+        }
         if isinstance(self.target, NumberTarget):
-            head = TargetScale(self.target.mean, self.target.deviation, self.target.log)
-        return TableNet(
-            self.encoder.inputs,
-            self.encoder.sizes,
-            len(self.classes) if self.classes and self.kind == "multiclass" else 1,
-            width=options.width,
-            layers=options.layers,
-            dropout=self.dropout,
-            head=head,
-        )
+            target = self.target
+            arguments |= {"mean": target.mean, "deviation": target.deviation, "log": target.log}
+        return arguments
 
     def loss_fn(self) -> LossFn:
         if isinstance(self.target, NumberTarget):
@@ -141,6 +145,7 @@ class Table(Task):
             "encoder": self.encoder.state(),
             "dropout": self.dropout,
             "options": asdict(self.options),
+            "network": self.network(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
