@@ -201,7 +201,7 @@ def test_an_empty_configuration_file_changes_nothing(tmp_path: Path, content: by
 def test_a_configuration_file_that_is_no_text(command: Command, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_bytes(b"\xff\xfe\x00\x81")
     assert "not UTF-8" in command("train", "spiral", "--config", "config.yaml").complaint
-    assert "is a directory" in command("train", "spiral", "--config", ".").complaint
+    assert "it is a folder" in command("train", "spiral", "--config", ".").complaint
 
 
 def test_help_of_a_task_shows_its_own_options_and_its_recipe(command: Command, line: str) -> None:

@@ -188,8 +188,8 @@ def test_closing_twice_and_bad_arguments(path: Path, tmp_path: Path) -> None:
     assert read_metrics(tmp_path / "absent.jsonl") == []
 
 
-def test_a_full_disk_is_said() -> None:
-    log = MetricsLog("/dev/null")
+def test_a_full_disk_is_said(path: Path) -> None:
+    log = MetricsLog(path)
     log._file.close()
     log._file = Path("/dev/full").open("ab", buffering=0)  # noqa: SIM115 - the log closes it
     log(step_record(1))

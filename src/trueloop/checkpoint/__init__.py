@@ -7,13 +7,16 @@ from trueloop.checkpoint.checkpoints import (
     load_checkpoint,
     parse_every,
 )
+from trueloop.checkpoint.lock import LOCK, claimed
 from trueloop.checkpoint.state import capture, place_of, restore
 
 __all__ = [
+    "LOCK",
     "Checkpoints",
     "WriteError",
     "cannot_write",
     "capture",
+    "claimed",
     "has_checkpoint",
     "load_checkpoint",
     "parse_every",

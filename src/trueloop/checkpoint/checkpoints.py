@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import threading
@@ -15,8 +14,8 @@ from typing import Any
 import torch
 
 from trueloop import device as devices
-from trueloop.checkpoint import store
-from trueloop.checkpoint.atomic import WriteError, write_atomic
+from trueloop.checkpoint import best as bests, store
+from trueloop.checkpoint.atomic import WriteError
 from trueloop.checkpoint.spare import Spare
 from trueloop.checkpoint.state import capture, place_of, relocated, restore
 from trueloop.errors import ConfigError, RunError
@@ -25,7 +24,6 @@ from trueloop.records import EvalRecord, is_better, monitored
 from trueloop.step import Step
 from trueloop.step.schedule import resolve_mode
 
-BEST = "best.json"
 # Writing the state after every epoch of a few milliseconds would cost more than the epochs.
 _SECONDS = 5.0
 _EVERY = re.compile(r"(\d+(?:\.\d+)?) ?(update|epoch|minute)s?")
@@ -104,25 +102,11 @@ class Checkpoints:
             store.remove_litter(self.folder)
             here = store.name_of(*resumed) if resumed is not None else ""
             later = names[names.index(here) + 1 :] if here in names else []
-            if (_marked(self.folder) or {}).get("name") in later:
-                (self.folder / BEST).unlink()
             for name in later:
                 shutil.rmtree(self.folder / name, ignore_errors=True)
-            self._mend_mark()
+            bests.remark(self.folder)
             return here in names
         return False
-
-    def _mend_mark(self) -> None:
-        """Mark the latest checkpoint that was the best when it was written: a run may have been
-        killed between the writing and the marking."""
-        for name in reversed(store.names_in(self.folder)):
-            try:
-                best = store.manifest(self.folder / name).get("best")
-            except RunError:  # a damaged one is not gone on from, and marks nothing
-                continue
-            if best is not None:
-                self._mark(name, best)
-                return
 
     def keep(self, step: Step, feed: Feed, scores: EvalRecord | None = None) -> None:
         """For a loop of your own: save if it is time to.
@@ -162,7 +146,7 @@ class Checkpoints:
         name = bare if bare in scores.scores else self.keep_best
         value = monitored(scores.scores, name)
         self._settle()
-        before = (_marked(self.folder) or {"scores": {}})["scores"].get(name)
+        before = (bests.marked(self.folder) or {"scores": {}})["scores"].get(name)
         if not is_better(value, before, resolve_mode(self.keep_best, "auto")):
             return None
         return {"epoch": step.epoch - 1, "scores": scores.scores}
@@ -198,12 +182,10 @@ class Checkpoints:
         # It is not there where it could not be written, and the run goes on without.
         if (self.folder / store.name_of(*place)).is_dir():
             try:
-                self._mark(store.name_of(*place), best)
+                bests.mark(self.folder, store.name_of(*place), best)
+                store.note(self.folder / store.name_of(*place), best=best)
             except WriteError as error:
                 self.miss(error)
-
-    def _mark(self, name: str, best: dict[str, Any]) -> None:
-        write_atomic(self.folder / BEST, json.dumps({"name": name, **best}, indent=2).encode())
 
     def wait(self) -> None:
         """The end of a run: return when no write is under way; raises (or warns) if the last one
@@ -253,14 +235,14 @@ class Checkpoints:
             store.write(path, state, facts)
             store.verify(path)
             if best is not None:
-                self._mark(path.name, best)
+                bests.mark(self.folder, path.name, best)
             self._delete_older(path.name)
         except BaseException as error:
             self._failure = error
 
     def _delete_older(self, newest: str) -> None:
         names = store.names_in(self.folder)
-        kept = {*names[-self.keep_last :], newest, (_marked(self.folder) or {}).get("name")}
+        kept = {*names[-self.keep_last :], newest, (bests.marked(self.folder) or {}).get("name")}
         for name in names:
             if name not in kept:
                 shutil.rmtree(self.folder / name, ignore_errors=True)
@@ -330,7 +312,7 @@ def _place(path: Path, which: str) -> tuple[Path | None, dict[str, Any]]:
         raise RunError(f"no checkpoint in {path}: the run ended before it saved one")
     if which == "last":
         return None, {}
-    mark = _marked(path)
+    mark = bests.marked(path)
     if mark is None:
         raise RunError(f"no best checkpoint in {path}: the run ended before it had a score")
     return path / mark["name"], {"epoch": mark["epoch"], "scores": mark["scores"]}
@@ -353,7 +335,7 @@ def _newest_good(folder: Path) -> tuple[Path, dict[str, Any]]:
 
 def has_checkpoint(folder: Path, which: str = "last") -> bool:
     """Whether there is something for `load_checkpoint(folder, which)` to load, whole or not."""
-    return bool(store.names_in(folder)) and (which == "last" or (folder / BEST).is_file())
+    return bool(store.names_in(folder)) and (which == "last" or bests.is_there(folder))
 
 
 def parse_every(every: str | None) -> tuple[float, str]:
@@ -367,18 +349,3 @@ def parse_every(every: str | None) -> tuple[float, str]:
             f"every={every!r} is not understood: write '50 updates', '2 epochs' or '10 minutes'"
         )
     return amount, found[2]
-
-
-def _marked(folder: Path) -> dict[str, Any] | None:
-    """What `best.json` says; None if there is none. Raises `RunError` if it is damaged."""
-    file = folder / BEST
-    if not file.is_file():
-        return None
-    try:
-        mark = json.loads(file.read_bytes())
-        fits = {"name", "epoch", "scores"} <= set(mark) and (folder / mark["name"]).is_dir()
-    except (ValueError, TypeError, OSError):
-        fits = False
-    if not fits:
-        raise RunError(f"{file} is damaged: delete it, and go on from the last checkpoint")
-    return mark  # type: ignore[no-any-return]

@@ -24,14 +24,16 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import torch
 
-from trueloop.checkpoint.atomic import cannot_write, flush_folder
+from trueloop.checkpoint.atomic import cannot_write, flush_folder, write_atomic
 from trueloop.errors import RunError
+from trueloop.files import open_regular, read_bytes
 
 FORMAT = 1
 STATE = "state.pt"
 MANIFEST = "manifest.json"
 _NAME = re.compile(r"e\d{5,}-b\d{5,}-u\d{9,}")
 _CHUNK = 1 << 22
+_MOST_BYTES = 1 << 24
 
 
 def name_of(epoch: int, batch: int, update: int) -> str:
@@ -99,7 +101,8 @@ def read(path: Path) -> dict[str, Any]:
     """
     verify(path)
     try:
-        state = torch.load(path / STATE, map_location="cpu", weights_only=True)
+        with open_regular(path / STATE) as file:
+            state = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # what is no state makes the readers raise anything
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise RunError(
@@ -115,8 +118,9 @@ def verify(path: Path) -> dict[str, Any]:
     facts = manifest(path)
     file, said = path / STATE, facts["files"][STATE]
     try:
-        size, digest = file.stat().st_size, hashlib.sha256()
-        with file.open("rb") as content:
+        digest = hashlib.sha256()
+        with open_regular(file) as content:
+            size = os.fstat(content.fileno()).st_size
             while chunk := content.read(_CHUNK):
                 digest.update(chunk)
     except OSError as error:
@@ -132,9 +136,10 @@ def manifest(path: Path) -> dict[str, Any]:
     """What the checkpoint `path` says of itself, unverified; `RunError` if it is damaged."""
     file = path / MANIFEST
     try:
-        facts = json.loads(file.read_bytes())
+        facts = json.loads(read_bytes(file, _MOST_BYTES))
         said = facts["files"][STATE]
         known = (facts["format"], type(said["size"]), type(said["sha256"])) == (FORMAT, int, str)
+        known = known and (facts.get("best") is None or is_best(facts["best"]))
     except OSError as error:
         raise RunError(
             f"{file} cannot be read ({error.strerror}): use another checkpoint"
@@ -144,6 +149,23 @@ def manifest(path: Path) -> dict[str, Any]:
     if not known:
         raise RunError(f"{file} is damaged or of another version: use another checkpoint")
     return facts  # type: ignore[no-any-return]
+
+
+def is_best(value: Any) -> bool:
+    """Whether it says what marks a checkpoint as the best: its `epoch`, from 0, and `scores`."""
+    return (
+        isinstance(value, dict)
+        and type(value.get("epoch")) is int
+        and value["epoch"] >= 0
+        and isinstance(value.get("scores"), dict)
+        and all(type(score) in (int, float) for score in value["scores"].values())
+    )
+
+
+def note(path: Path, **facts: Any) -> None:
+    """Add plain data to what the checkpoint `path` says of itself."""
+    said = manifest(path) | facts
+    write_atomic(path / MANIFEST, json.dumps(said, indent=2).encode())
 
 
 def other_torch(path: Path) -> str | None:

@@ -15,6 +15,7 @@ from torch.nn.parameter import is_lazy
 from trueloop import device as devices
 from trueloop.checkpoint.atomic import write_atomic
 from trueloop.errors import ConfigError, RunError
+from trueloop.files import cannot_read, open_regular
 
 # The file's metadata, text to text: the digest of all it holds, since the format has no checksum,
 # and, as safetensors' own `save_model` writes it, a line "name left out": "name of its twin" for
@@ -235,14 +236,14 @@ def _read(path: Path) -> dict[str, Tensor]:
 def _check_kind(path: Path) -> None:
     """Say what the file is where it cannot be safetensors."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             start = file.read(4)
     except FileNotFoundError:
         raise RunError(f"no weights at {path}: name a file that save_weights wrote") from None
-    except IsADirectoryError:
-        raise RunError(f"{path} is a folder: name a safetensors file in it") from None
     except OSError as error:
-        raise RunError(f"cannot read {path} ({error.strerror}): check its permissions") from None
+        if path.is_dir():
+            raise RunError(f"{path} is a folder: name a safetensors file in it") from None
+        raise RunError(cannot_read(path, error)) from None
     # A zip archive is what torch.save writes today, a bare pickle what it wrote once. The eight
     # bytes that a safetensors file begins with are a length below 100 MB: never these.
     if start == b"PK\x03\x04" or start[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"):

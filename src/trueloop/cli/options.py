@@ -17,12 +17,15 @@ from typing import Any, ClassVar
 from trueloop.checkpoint import parse_every
 from trueloop.cli.parser import SWITCH, YES_NO_SWITCH, Parser, add_dataclass, path_from
 from trueloop.errors import ConfigError, nearest
+from trueloop.files import cannot_read, read_text
 from trueloop.step import schedule as schedules
 from trueloop.tasks import Recipe, Task, load
 
 OPTIMIZERS = ("adamw", "adam", "sgd")
 PRECISIONS = ("fp32", "bf16", "fp16")
 NONFINITE = ("stop", "skip")
+# A configuration is a page of text.
+_MOST_BYTES = 16_000_000
 MOST_THREADS = MOST_WORKERS = 1024
 """More are a slip of the finger, which would bring the machine down rather than speed it up."""
 
@@ -224,11 +227,11 @@ def read_config(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = yaml.safe_load(read_text(path, _MOST_BYTES))
     except FileNotFoundError:
         raise ConfigError(f"no configuration file {path}: check --config") from None
-    except IsADirectoryError:
-        raise ConfigError(f"{path} is a directory: --config takes a YAML or JSON file") from None
+    except OSError as error:
+        raise ConfigError(f"{cannot_read(path, error)}, in YAML or JSON") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is not UTF-8 text: --config takes a YAML or JSON file") from None
     except yaml.YAMLError as error:

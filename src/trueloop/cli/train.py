@@ -101,6 +101,7 @@ def new_path(task: str, class_name: str) -> Path:
 
 def check_free(path: Path) -> None:
     """Refuse a run directory that is taken or cannot be made, before any data is read."""
+    from trueloop.files import special_kind
     from trueloop.run.directory import is_empty
 
     try:
@@ -111,7 +112,8 @@ def check_free(path: Path) -> None:
                     f"go on with that run: trueloop resume {path}"
                 )
         elif path.exists():
-            raise RunError(f"{path} is a file, not a run directory: choose another --run")
+            what = special_kind(path) or "a file"
+            raise RunError(f"{path} is {what}, not a run directory: choose another --run")
         above = next(parent for parent in (path, *path.parents) if parent.exists())
     except OSError as error:
         raise RunError(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from trueloop.checkpoint import cannot_write, write_atomic
 from trueloop.errors import ConfigError
+from trueloop.files import read_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -107,7 +108,7 @@ def _frames(folder: Path) -> list[Image]:
         paths = [paths[round(k * last / (_MOST_FRAMES - 1))] for k in range(_MOST_FRAMES)]
     frames = []
     for path in paths:
-        with Image.open(path) as image:
+        with Image.open(io.BytesIO(read_bytes(path))) as image:
             frames.append(image.convert("RGB"))
     return [f if f.size == frames[-1].size else f.resize(frames[-1].size) for f in frames]
 

@@ -24,10 +24,11 @@ from typing import Any
 import numpy as np
 
 from trueloop import ranks
+from trueloop.checkpoint import LOCK, claimed
 from trueloop.errors import RunError, nearest
+from trueloop.files import special_kind
 from trueloop.records import EvalRecord, StepRecord, direction
 from trueloop.run.files import read_json, unspell, write_json
-from trueloop.run.lock import LOCK, claimed
 from trueloop.run.log import MetricsLog, read_metrics
 from trueloop.run.machine import environment as this_environment
 
@@ -327,7 +328,8 @@ def make_folder(path: Path) -> None:
             if not is_empty(path):
                 raise RunError(f"{path} exists and is not empty: choose another run directory")
         elif path.exists():
-            raise RunError(f"{path} is a file, not a run directory: choose another name")
+            what = special_kind(path) or "a file"
+            raise RunError(f"{path} is {what}, not a run directory: choose another name")
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -346,6 +348,8 @@ def _remove(path: Path) -> None:
 def _no_run(path: Path) -> str:
     """Why `path` is no run, and which one may have been meant."""
     if path.is_dir():
+        if kind := special_kind(path / CONFIG):
+            return f"{path / CONFIG} is {kind}, not a regular file: restore it"
         inside = sorted(_runs_below(path))
         if inside:
             listed = ", ".join(str(found) for found in inside[:3])
@@ -353,7 +357,7 @@ def _no_run(path: Path) -> str:
             return f"{path} is no run but holds some: name one of them ({listed}{more})"
         what = f"{path} is no run directory (it has no {CONFIG})"
     elif path.exists():
-        what = f"{path} is a file, not a run directory"
+        what = f"{path} is {special_kind(path) or 'a file'}, not a run directory"
     else:
         what = f"no run at {path}"
     try:

@@ -13,7 +13,10 @@ import torch
 
 from trueloop.checkpoint import write_atomic
 from trueloop.errors import RunError
+from trueloop.files import cannot_read, read_text
 
+# None of a run's JSON files comes near it; the log is none of them.
+_MOST_BYTES = 256_000_000
 # JSON has no NaN and no infinity; a bare NaN in the file would stop every strict reader.
 _SPELLED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -70,11 +73,15 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file; raises `RunError` naming the file if it is missing or corrupt."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(read_text(path, _MOST_BYTES))
     except FileNotFoundError:
         raise RunError(f"{path} is missing: restore it or train the run again") from None
     except OSError as error:
-        raise RunError(f"cannot read {path} ({error.strerror}): check its permissions") from None
+        raise RunError(cannot_read(path, error)) from None
+    except RecursionError:
+        raise RunError(
+            f"{path} is corrupt (nested too deep): restore it or train the run again"
+        ) from None
     except ValueError as error:
         raise RunError(f"{path} is corrupt ({error}): restore it or train the run again") from None
     if not isinstance(value, dict):

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from trueloop.checkpoint import WriteError, cannot_write, write_atomic
 from trueloop.errors import ConfigError, RunError
+from trueloop.files import NotAFileError, cannot_read, open_regular, read_bytes
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run.files import spell, unspell
 
@@ -71,8 +72,10 @@ class MetricsLog:
     def _open(self) -> None:
         try:
             # Unbuffered: what is left of a write that failed half-way is ours to write later.
-            self._file = self.path.open("ab", buffering=0)
+            self._file = open_regular(self.path, "ab", buffering=0)
             earlier = _mend(self.path)
+        except NotAFileError as error:
+            raise RunError(f"{self.path} is {error.kind}, not a log: remove it") from None
         except OSError as error:
             raise cannot_write(self.path, error) from None
         self._began = time.perf_counter() - earlier
@@ -190,15 +193,15 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
 def _lines(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
     """The lines as bytes and parsed, without a torn last one."""
     try:
-        raw = path.read_bytes().split(b"\n")
+        raw = read_bytes(path).split(b"\n")
     except OSError as error:
-        raise RunError(f"cannot read {path} ({error.strerror}): check its permissions") from None
+        raise RunError(cannot_read(path, error)) from None
     raw.pop()  # empty, or torn: a line is whole when its newline is there
     lines = []
     for number, text in enumerate(raw, start=1):
         try:
             line = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             line = None
         if isinstance(line, dict) and line.get("kind") in ("update", "eval"):
             lines.append((text, line))
@@ -213,7 +216,7 @@ def _mend(path: Path) -> float:
     Returns the time of the last whole line, in seconds; 0 if there is none.
     """
     size = path.stat().st_size
-    with path.open("r+b") as file:
+    with open_regular(path, "r+b") as file:
         start = max(0, size - 65536)
         file.seek(start)
         tail = file.read()

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from trueloop.errors import ConfigError, nearest
+from trueloop.files import special_kind
 from trueloop.tasks import own
 from trueloop.tasks.base import Recipe, Splits, Task, Unseen
 
@@ -48,6 +49,8 @@ def load(name: str) -> type[Task]:
 
 def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
+        if kind := special_kind(path):
+            raise ConfigError(f"{path} is {kind}: name a Python file before the colon")
         raise ConfigError(f"no file {path}: check the path before the colon")
     path = path.resolve()
     name = _importable_name(path)

@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from trueloop.errors import DataError
+from trueloop.files import read_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -80,7 +81,7 @@ def _opened(path: Path) -> Iterator[Image]:
     try:
         if not path.is_file():  # a pipe would be waited for, for ever
             raise BrokenImageError("a link that leads nowhere, or no ordinary file")
-        content = path.read_bytes()
+        content = read_bytes(path)
         if not content:
             raise BrokenImageError("an empty file")
         with Image.open(io.BytesIO(content)) as image:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trueloop.errors import DataError, nearest
+from trueloop.files import special_kind
 
 EXTENSIONS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif"})
 _PARTS = {
@@ -51,6 +52,8 @@ def check_folder(path: Path) -> None:
                 f"`unzip {path.name}`, and give the folder"
             )
         raise DataError(f"{path} is a file: give a folder with one folder of images per class")
+    if kind := special_kind(path):
+        raise DataError(f"{path} is {kind}: give a folder with one folder of images per class")
     if not path.is_dir():
         raise DataError(f"no folder {path}: check --data")
 

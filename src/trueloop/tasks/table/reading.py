@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trueloop.errors import DataError
+from trueloop.files import cannot_read, read_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,11 +57,11 @@ def _bytes(path: Path) -> bytes:
     if path.is_dir():
         raise DataError(f"{path} is a folder: give one CSV or Parquet file")
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
     except FileNotFoundError:
         raise DataError(f"no file {path}: check --data") from None
     except OSError as error:
-        raise DataError(f"cannot read {path} ({error.strerror}): check its permissions") from None
+        raise DataError(cannot_read(path, error)) from None
     if content.startswith(b"\x1f\x8b"):
         try:
             content = gzip.decompress(content)

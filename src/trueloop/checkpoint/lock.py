@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from trueloop.checkpoint import cannot_write
+from trueloop.checkpoint.atomic import cannot_write
 from trueloop.errors import RunError
+from trueloop.files import special_kind
 
 LOCK = ".lock"
 _TAKEN = (errno.EACCES, errno.EAGAIN)
@@ -62,6 +63,8 @@ def _take(file: Path) -> int | None:
     except ImportError:  # Windows
         return None
     while True:
+        if kind := special_kind(file):
+            raise RunError(f"{file} is {kind}, not a lock: remove it")
         try:
             handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
+from trueloop.checkpoint import LOCK, claimed
 from trueloop.errors import RunError
-from trueloop.run import claimed
-from trueloop.run.lock import LOCK
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no POSIX locks")
 
