@@ -15,8 +15,9 @@ from torch import nn
 
 import trueloop
 from trueloop.checkpoint import Checkpoints, load_checkpoint
+from trueloop.errors import Interrupted
 from trueloop.records import StepRecord
-from trueloop.stopping import Interrupted, Stop
+from trueloop.stopping import Stop
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,7 +19,22 @@ class TrueloopError(Exception):
 
 
 class UserError(TrueloopError, ValueError):
-    """Something that the user can fix: the message names the cause and the remedy."""
+    """Something that the user can fix: the message names the cause and the remedy.
+
+    What the message repeats of very long input is cut (`shortened`).
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(shortened(arg) if isinstance(arg, str) else arg for arg in args))
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal ends the program: what was reached stays as it was last saved."""
+
+    def __init__(self, number: int, *words: str) -> None:
+        super().__init__(*words)
+        self.signal = number
+        """The signal's number."""
 
 
 class ConfigError(UserError):
@@ -77,14 +93,100 @@ class NonFiniteError(TrueloopError, ArithmeticError):
         return functools.partial(type(self), **vars(self)), self.args
 
 
-def nearest(name: str, candidates: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the closest known ones, or all of them.
+_LONGEST_WORD = 400
+_LONGEST = 2_000
 
-    Returns e.g. "did you mean 'price'?" or "known: 'a', 'b'"; empty when there are no candidates.
+
+def shortened(text: str) -> str:
+    """`text`, with the middle of each word above 400 characters cut, then that of the whole above
+    2,000: a message ends with what to type, and its reader must find that."""
+    if len(text) > _LONGEST_WORD:
+        text = " ".join(_cut(word, _LONGEST_WORD) for word in text.split(" "))
+    return _cut(text, _LONGEST)
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    gap = f"…({len(text):,} characters)…"
+    ahead = most // 4
+    return f"{text[:ahead]}{gap}{text[ahead + len(gap) - most :]}"
+
+
+# Other names under which people look for ours.
+_SYNONYMS = {
+    "lr": "learning_rate learningrate learn_rate base_lr max_lr peak_lr initial_lr lr_rate eta",
+    "epochs": "num_epochs n_epochs max_epochs num_train_epochs nepochs passes",
+    "batch_size": "bs b batch batches batch_sz minibatch mini_batch_size train_batch_size "
+    "per_device_train_batch_size",
+    "weight_decay": "wd decay l2 l2_reg l2_penalty",
+    "workers": "num_workers n_workers nworkers num_proc dataloader_num_workers processes",
+    "device": "gpu gpus cpu cuda mps use_gpu use_cuda use_cpu no_cuda accelerator devices",
+    "precision": "amp use_amp fp16 fp32 bf16 half float16 bfloat16 mixed_precision autocast dtype",
+    "accumulate": "accum accum_steps grad_accum grad_accum_steps accumulate_grad_batches "
+    "gradient_accumulation gradient_accumulation_steps accumulation_steps",
+    "clip_norm": "clip clip_grad clip_grad_norm grad_clip grad_clip_norm gradient_clip "
+    "gradient_clipping gradient_clip_val max_norm max_grad_norm",
+    "clip_value": "clip_grad_value grad_clip_value",
+    "optimizer": "optim opt",
+    "schedule": "scheduler sched lr_scheduler lr_schedule lr_scheduler_type lrs",
+    "warmup": "warm_up warmup_steps warmup_epochs warmup_ratio num_warmup_steps lr_warmup",
+    "patience": "early_stopping early_stop early_stopping_patience",
+    "min_delta": "early_stopping_min_delta early_stopping_threshold",
+    "monitor": "metric metric_for_best_model best_metric watch_metric",
+    "run": "output_dir out_dir outdir output out save_dir logdir log_dir run_dir work_dir "
+    "checkpoint_dir ckpt_dir run_name experiment",
+    "resume": "resume_from resume_from_checkpoint auto_resume restart ckpt ckpt_path",
+    "seed": "random_seed manual_seed random_state rng_seed seed_everything",
+    "data": "dataset data_path data_dir data_root datadir data_file input inputs root csv "
+    "train_data train_file",
+    "target": "label labels target_column target_col label_column y",
+    "drop": "drop_columns exclude ignore_columns skip_columns",
+    "categorical": "categories cat_columns categorical_columns cat_features",
+    "compile": "torch_compile use_compile jit",
+    "deterministic": "reproducible cudnn_deterministic",
+    "doctor": "watch check",
+    "quiet": "silent q no_progress disable_tqdm",
+    "size": "img_size image_size imgsz resolution input_size img",
+    "width": "hidden_size hidden_dim hidden_units units dim",
+    "layers": "num_layers n_layers hidden_layers depth",
+    "threads": "num_threads n_threads cpu_threads cores",
+    "max_minutes": "time_limit max_time timeout minutes",
+    "save_every": "save_freq save_steps save_interval save_every_n_epochs checkpoint_every "
+    "checkpoint_freq checkpoint_interval",
+    "keep_last": "save_total_limit save_top_k max_to_keep keep",
+    "val_share": "val_split validation_split val_size val_ratio val_fraction valid_size",
+    "test_share": "test_split test_size test_ratio test_fraction",
+    "config": "cfg conf config_file yaml settings",
+    "format": "fmt output_format",
+    "out": "output output_file save o",
+    "force": "overwrite f",
+    "select": "only rules enable",
+    "ignore": "disable skip",
+    "jobs": "j n_jobs num_jobs threads",
+}  # fmt: skip
+
+
+@functools.cache
+def _targets(name: str) -> tuple[str, ...]:
+    """The names of ours for which `name` is a common one elsewhere, in snake case."""
+    return tuple(ours for ours, others in _SYNONYMS.items() if name in others.split())
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the known ones that may be meant, or all.
+
+    Those are the ones that this is a common name for (`learning_rate` for `lr`), or else those
+    spelled alike. Returns e.g. "did you mean 'price'?" or "known: 'a', 'b'"; empty when there are
+    no candidates.
     """
     known = sorted(set(candidates))
-    lowered = {candidate.lower(): candidate for candidate in known}
-    close = [lowered[m] for m in difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)]
+    meant = _targets(re.sub(r"[\s-]", "_", name.strip().lower()))
+    close = [candidate for candidate in known if candidate.replace("-", "_") in meant]
+    if not close:
+        lowered = {candidate.lower(): candidate for candidate in known}
+        alike = difflib.get_close_matches(name[:100].lower(), lowered, n=3, cutoff=0.5)
+        close = [lowered[match] for match in alike]
     if close:
         return "did you mean " + " or ".join(repr(candidate) for candidate in close) + "?"
     if not known:

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from trueloop.errors import ConfigError
+from trueloop.errors import ConfigError, Interrupted
 from trueloop.records import EvalRecord, is_better, monitored
 from trueloop.step.schedule import resolve_mode
 
@@ -87,15 +87,6 @@ def _copy(part: Any) -> Any:
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGUSR1")
 # timeout(1) and others send one signal twice, to the process and to its group.
 _SAME_SIGNAL_SECONDS = 0.25
-
-
-class Interrupted(KeyboardInterrupt):
-    """A second signal: the run ends at once, as it was last saved."""
-
-    def __init__(self, number: int, *words: str) -> None:
-        super().__init__(*words)
-        self.signal = number
-        """The signal's number."""
 
 
 class Stop:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from trueloop.cli.options import settings_from
+from trueloop.cli.options import settings_from, task_first
 from trueloop.cli.train import check_free, new_path
 from trueloop.errors import ConfigError, RunError
 
@@ -21,6 +22,24 @@ BAD_OPTIONS = [
     ("--epoch 3", "unknown option --epoch: did you mean '--epochs'?"),
     ("--batchsize=8", "unknown option --batchsize: did you mean '--batch-size'?"),
     ("--zzz 3", "unknown option --zzz: see --help"),
+    ("--learning-rate 0.1", "unknown option --learning-rate: did you mean '--lr'?"),
+    ("--learning_rate=0.1", "unknown option --learning_rate: did you mean '--lr'?"),
+    ("--max-epochs 3", "did you mean '--epochs'?"),
+    ("--bs 3", "did you mean '--batch-size'?"),
+    ("--wd 3", "did you mean '--weight-decay'?"),
+    ("--num-workers 3", "did you mean '--workers'?"),
+    ("--gpu", "did you mean '--device'?"),
+    ("--grad-clip 1", "did you mean '--clip-norm'?"),
+    ("--max_grad_norm 1", "did you mean '--clip-norm'?"),
+    ("--fp16", "did you mean '--precision'?"),
+    ("--amp", "did you mean '--precision'?"),
+    ("--gradient-accumulation-steps 4", "did you mean '--accumulate'?"),
+    ("--lr-scheduler cosine", "did you mean '--schedule'?"),
+    ("--early-stopping 3", "did you mean '--patience'?"),
+    ("--output-dir out", "did you mean '--run'?"),
+    ("--resume-from-checkpoint out", "did you mean '--resume'?"),
+    ("--random-state 3", "did you mean '--seed'?"),
+    ("--cfg run.yaml", "did you mean '--config'?"),
     ("spiral", "unexpected argument 'spiral'"),
     ("--epochs 0", "--epochs must be 1 or more"),
     ("--epochs -3", "--epochs must be 1 or more"),
@@ -46,11 +65,14 @@ BAD_OPTIONS = [
     ("--max-minutes 0", "--max-minutes must be a finite number above 0"),
     ("--workers -1", "--workers must be 0 or more"),
     ("--threads 0", "--threads must be 1 or more"),
-    ("--save-every often", "every='often' is not understood"),
+    ("--save-every often", "--save-every 'often' is not understood: write '5 updates', '2 epochs'"),
+    ("--save-every 5", "--save-every: 5 of what? write '5 updates', '2 epochs' or '10 minutes'"),
     ("--keep-last 0", "--keep-last must be 1 or more"),
     ("--on-save-error ignore", "unknown on-save-error 'ignore'"),
     ("--warmup 10%", "the schedule 'cosine' has no warm-up"),
-    ("--schedule one_cycle --warmup soon", "length 'soon' is not understood"),
+    ("--schedule one_cycle --warmup soon", "--warmup 'soon' is not understood: write '5 epochs'"),
+    ("--schedule one_cycle --warmup 5", "--warmup: 5 of what? write '5 epochs', '300 updates' or"),
+    ("--schedule warmup_cosine --warmup=0", "--warmup '0' is not understood: write '5 epochs'"),
     ("--min-delta 0.1", "--min-delta is for early stopping"),
     ("--accumulate 33", "--accumulate 33 is more than the 32 batches"),
     ("--accumulate 1000000000000000000000000000000", "is more than the 32 batches"),
@@ -66,9 +88,12 @@ BAD_OPTIONS = [
     ("--nonfinite stopp", "unknown nonfinite 'stopp': did you mean 'stop'?"),
     ("--monitor val_acuracy", "no score is called 'val_acuracy': did you mean 'val_accuracy'"),
     ("--deterministic maybe", "--deterministic must be yes or no, not 'maybe'"),
+    ("--compile=3", "--compile must be yes or no, not '3'"),
+    ("--no-doctor=3", "--doctor must be yes or no, not '3'"),
+    ("--print-config=yes", "--print-config takes no value, and was given 'yes'"),
     ("--device tpu", "unknown device 'tpu'"),
     ("--device cpu:7", "there is one cpu only, no cpu:7: write cpu"),
-    ("--run=", "'' is no path: write the name of a file or folder"),
+    ("--run=", "'' is not a path: write the name of a file or folder"),
     ("--data .", "--data"),
     ("--config nowhere.yaml", "no configuration file"),
 ]
@@ -168,7 +193,15 @@ def test_a_runs_config_is_a_config_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("learning_rate: 1\n", "unknown key 'learning_rate'"),
+        ("learning_rate: 1\n", "unknown key 'learning_rate': did you mean 'lr'?"),
+        ("max-epochs: 1\n", "unknown key 'max-epochs': did you mean 'epochs'?"),
+        ("lr: 1\nlr: 2\n", "'lr' is given twice"),
+        ("print_config: yes\n", "unknown key 'print_config'"),
+        ("no_doctor: yes\n", "unknown key 'no_doctor': did you mean 'doctor'"),
+        ("seed: 2020-99-99\n", "cannot be read (month must be in 1..12)"),
+        (f"seed: {'9' * 5000}\n", "cannot be read (Exceeds the limit"),
+        ("[" * 5000, "cannot be read (too deep)"),
+        ("task: [spiral]\n", "is for the task ['spiral']"),
         ("batch_sise: 1\n", "unknown key 'batch_sise': did you mean 'batch_size'?"),
         ("batch_size: 1\nbatch-size: 2\n", "given twice"),
         ("epochs: many\n", "--epochs must be a whole number, not 'many'"),
@@ -177,8 +210,9 @@ def test_a_runs_config_is_a_config_file(tmp_path: Path) -> None:
         ("- epochs\n", "holds no options"),
         ("epochs: [1\n", "neither YAML nor JSON at line"),
         ("config: other.yaml\n", "unknown key 'config'"),
-        ("warmup: 5\n", "--warmup must be text, not 5: put it in quotes"),
-        ('run: "a\\0b"\n', "is no path"),
+        ("warmup: 5\n", "--warmup: 5 of what? write '5 epochs', '300 updates' or '5%'"),
+        ("save_every: 2.5\n", "--save-every '2.5' is not understood"),
+        ('run: "a\\0b"\n', "is not a path"),
     ],
 )
 def test_bad_configuration_files(
@@ -232,3 +266,118 @@ def test_an_option_of_a_task_must_not_hide_another(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError, match="rename the field"):
         settings_from("t.py:Mine", [])
+
+
+SWITCHES = ("compile", "deterministic", "doctor", "quiet")
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_every_switch_takes_its_bare_name_its_negative_and_yes_or_no(name: str) -> None:
+    for words, value in (
+        ([f"--{name}"], True),
+        ([f"--no-{name}"], False),
+        ([f"--{name}", "no"], False),
+        ([f"--{name}=yes"], True),
+    ):
+        assert getattr(settings_from("spiral", words).run, name) is value
+
+
+NULLABLE = ("clip-norm", "clip-value", "warmup", "patience", "max-minutes", "save-every", "threads")
+
+
+@pytest.mark.parametrize("spelled", ["none", "None", "null", "NULL"])
+def test_every_option_that_may_be_nothing_takes_none_and_null(spelled: str) -> None:
+    words = [word for name in NULLABLE for word in (f"--{name}", spelled)]
+    settings = settings_from("spiral", [*words, f"--data={spelled}", "--run", spelled])
+    names = [name.replace("-", "_") for name in NULLABLE]
+    found = {**settings.config(), "run": settings.run.run}
+    assert [found[name] for name in [*names, "data", "run"]] == [None] * (len(names) + 2)
+    file = dict.fromkeys([*names, "data"], spelled)
+    assert settings_from("spiral", [], file, source="here").config() == settings.config()
+
+
+def test_an_option_that_cannot_be_nothing_keeps_the_word() -> None:
+    assert settings_from("table", ["--target", "none"]).options.target == "none"
+    with pytest.raises(ConfigError, match="--epochs must be a whole number"):
+        settings_from("spiral", ["--epochs", "none"])
+
+
+def test_a_words_own_option_is_named(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "my houses.csv").write_text("a,b\n")
+    for words, remedy in (
+        (["table", "my houses.csv"], "write --data 'my houses.csv'"),
+        (["table", "gone.parquet"], "write --data gone.parquet"),
+        (["images", "."], "write --data ."),
+        (["spiral", "run.yaml"], "write --config run.yaml"),
+        (["spiral", "epochs=3"], "write --epochs 3"),
+        (["spiral", "quiet"], "write --quiet"),
+        (["spiral", "x" * 5000], "options start with --, see --help"),
+    ):
+        assert command("train", *words).complaint.endswith(f": {remedy}")
+    for word, remedy in (
+        ("my houses.csv", "trueloop train table --data 'my houses.csv' --target COLUMN"),
+        (".", "trueloop train images --data ."),
+        ("run.yaml", "trueloop train --config run.yaml"),
+    ):
+        assert command("train", word).complaint.endswith(f": write {remedy}")
+    assert [path.name for path in tmp_path.iterdir()] == ["my houses.csv"]
+
+
+READY = {
+    "spiral": ["--lr", "0.5", "--clip-norm", "none"],
+    "digits": ["--schedule", "one_cycle", "--warmup", "30%"],
+    "table": ["--data", "a b.csv", "--target", "yes", "--drop", "x,007", "--clip-value", "1e-5"],
+    "images": ["--data", "photos", "--size", "32", "--no-augment"],
+}
+
+
+@pytest.mark.parametrize("task", READY)
+@pytest.mark.parametrize("verb", ["train", "verify-resume"])
+def test_a_printed_configuration_is_the_same_settings(
+    command: Command, task: str, verb: str
+) -> None:
+    words = READY[task]
+    printed = command("train", task, *words, "--print-config")
+    assert (printed.status, printed.err) == (0, "")
+    Path("run.yaml").write_text(printed.out)
+    options = ["--config", "run.yaml"]
+    given = settings_from(task, words)
+    again = settings_from(*task_first(options, verb))
+    assert again.task == task
+    assert again.config() == given.config()
+    # What the task may choose by its data is left to it in both.
+    recipe = replace(given.recipe, epochs=7, batch_size=3, lr=7.0)
+    assert again.suited(recipe).config() == given.suited(recipe).config()
+    assert command("train", "--config", "run.yaml", "--print-config").out == printed.out
+
+
+def test_a_printed_configuration_of_an_own_task_with_the_place_of_its_run(
+    command: Command, line: str, tmp_path: Path
+) -> None:
+    words = [line, "--run", "here", "--quiet", "--names", "a,b", "--data", "x"]
+    Path("run.yaml").write_text(command("train", *words, "--print-config").out)
+    again = settings_from(*task_first(["--config=run.yaml"], "train"))
+    assert again.config() == settings_from(line, words[1:]).config()
+    assert again.options.names == ["a", "b"]
+    assert (again.run.run, again.run.quiet) == (tmp_path / "here", True)
+    assert not Path("here").exists()
+
+
+def test_a_configuration_file_names_the_task(command: Command, line: str) -> None:
+    Path("line.yaml").write_text(f"task: {line}\nepochs: 1\nquiet: yes\nrun: from_file\n")
+    assert command("train", "--run", "given", "--config", "line.yaml").status == 0
+    assert Path("given/results.json").exists()
+    Path("none.yaml").write_text("epochs: 1\n")
+    for verb in ("train", "verify-resume"):
+        said = command(verb, "--config", "none.yaml")
+        assert said.status == 2
+        assert f"write `task: spiral` into it, or trueloop {verb} TASK" in said.complaint
+    assert "name the task first: trueloop train TASK --epochs" in (
+        command("train", "--epochs", "3").complaint
+    )
+    assert "name the task first" in command("train", "--config").complaint
+
+
+def test_a_configuration_file_that_is_not_a_regular_file(command: Command) -> None:
+    os.mkfifo("fifo")
+    assert "it is a FIFO" in command("train", "spiral", "--config", "fifo").complaint

@@ -28,7 +28,7 @@ def test_the_help_shows_an_example(command: Command) -> None:
         (["-m"], "-m needs a module: write trueloop watch -m MODULE"),
         (["gone.py"], "no such file: gone.py: check the path"),
         (["folder"], "folder is a folder without a __main__.py: write a script's name"),
-        ([""], "'' is no path: write the name of a script"),
+        ([""], "'' is not a path: write the name of a script"),
         (["--outptu", "x", "a.py"],
          "unknown option --outptu: did you mean --output?; the program's own follow its name"),
         (["--first"], "--first needs a value: write --first=VALUE"),

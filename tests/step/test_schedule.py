@@ -273,6 +273,11 @@ def test_lengths_that_are_not_understood(length: Any) -> None:
         schedules.parse_length(length)
 
 
+def test_a_number_in_quotes_has_no_unit() -> None:
+    with pytest.raises(ConfigError, match="300 of what\\? write '300 epochs', '300 updates' or"):
+        schedules.parse_length("300")
+
+
 @pytest.mark.parametrize(
     ("length", "expected"),
     [
@@ -284,7 +289,6 @@ def test_lengths_that_are_not_understood(length: Any) -> None:
         ("1 epoch", (1, "epochs")),
         ("0.5 epochs", (0.5, "epochs")),
         ("1_000 updates", (1000, "updates")),
-        ("300", (300, "ticks")),
     ],
 )
 def test_lengths(length: Any, expected: tuple[float, str]) -> None:

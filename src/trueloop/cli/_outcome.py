@@ -18,13 +18,13 @@ from trueloop.checkpoint import Checkpoints, WriteError, has_checkpoint, load_ch
 from trueloop.cli import OK, interrupted_by
 from trueloop.cli._session import Session, load_weights
 from trueloop.doctor.runtime.script import on_stage
-from trueloop.errors import TrueloopError, UserError
+from trueloop.errors import Interrupted, TrueloopError, UserError
 from trueloop.loop import History, evaluating, fit
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run import Album, Progress, Run, write_report
 from trueloop.run.wording import duration, number, score_name
 from trueloop.seed import rng_preserved
-from trueloop.stopping import EarlyStopping, Interrupted
+from trueloop.stopping import EarlyStopping
 
 MOST_RESIDUALS = 5000
 """Points of the report's residual plot; more would only be drawn over each other."""

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
+import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from trueloop.checkpoint import parse_every
-from trueloop.cli.parser import SWITCH, YES_NO_SWITCH, Parser, add_dataclass, path_from
+from trueloop.cli.config_file import known_keys, read_config
+from trueloop.cli.parser import Parser, add_dataclass, option_for, path_from
 from trueloop.errors import ConfigError, nearest
-from trueloop.files import cannot_read, read_text
 from trueloop.step import schedule as schedules
-from trueloop.tasks import Recipe, Task, load
+from trueloop.tasks import READY_MADE, Recipe, Task, load
 
 OPTIMIZERS = ("adamw", "adam", "sgd")
 PRECISIONS = ("fp32", "bf16", "fp16")
 NONFINITE = ("stop", "skip")
-# A configuration is a page of text.
-_MOST_BYTES = 16_000_000
 MOST_THREADS = MOST_WORKERS = 1024
 """More are a slip of the finger, which would bring the machine down rather than speed it up."""
 
@@ -67,13 +68,13 @@ class RunOptions:
     """Checkpoints to keep, beside the best one."""
     on_save_error: str = "stop"
     """What to do when a checkpoint cannot be written: stop, or continue without it."""
-    compile: bool = field(default=False, metadata=YES_NO_SWITCH)
+    compile: bool = False
     """Compile the model with torch.compile."""
     deterministic: bool = True
     """Ask torch for deterministic algorithms: a little slower on a GPU."""
-    doctor: bool = field(default=True, metadata=YES_NO_SWITCH)
+    doctor: bool = True
     """Watch the training, and say what is wrong with it; what is trained stays bitwise the same."""
-    quiet: bool = field(default=False, metadata=SWITCH)
+    quiet: bool = False
     """Show no progress, only the result."""
 
 
@@ -167,7 +168,11 @@ def settings_from(
     if file is None and stated.get("config") is not None:
         file, source = read_config(stated["config"]), str(stated["config"])
     known = {k: v for k, v in (file or {}).items() if k not in run_options.left_out}
-    values = _known_keys(known, parser, task=name, source=source)
+    _check_task(known.pop("task", task), name, source)
+    values = known_keys(known, parser.option_names(), source)
+    for option in ("warmup", "save_every"):  # a number without a unit is refused below, by name
+        if isinstance(values.get(option), (int, float)):
+            values[option] = f"{values[option]}"
     given = parser.parse(argv, namespace=parser.parse_values(values, source))
 
     def pick(cls: type) -> dict[str, Any]:
@@ -185,11 +190,63 @@ def settings_from(
     return settings.suited(task_class.recipe)
 
 
+def task_first(argv: Sequence[str], verb: str) -> tuple[str, list[str]]:
+    """The task, which is the first word of the command line or named in the file of --config, and
+    the options. Raises `ConfigError` where no task is named, or what is named is a file of data."""
+    task, rest = argv[0], list(argv[1:])
+    if not task.startswith("-"):
+        if task not in READY_MADE and not task.rpartition(":")[0]:
+            _refuse_file(task, verb)
+        return task, rest
+    file = None
+    for word, following in zip_longest(argv, rest):
+        option, equals, value = word.partition("=")
+        if option == "--config":
+            file = value if equals else following
+    if not file:
+        raise ConfigError(f"name the task first: trueloop {verb} TASK {task} …")
+    named = read_config(Path(file)).get("task")
+    if not isinstance(named, str) or not named:
+        raise ConfigError(
+            f"{file} names no task: write `task: spiral` into it, or trueloop {verb} TASK "
+            f"--config {file}"
+        )
+    return named, list(argv)
+
+
+def _refuse_file(word: str, verb: str) -> None:
+    """Raise `ConfigError` if a file or folder stands where a task should."""
+    kind = option_for(word, ("--config", "--data"))
+    if kind is None or word.endswith(".py"):
+        return
+    place = shlex.quote(word)
+    if kind == "--config":
+        remedy = f"write trueloop {verb} --config {place}"
+    elif os.path.isdir(word):
+        remedy = f"write trueloop {verb} images --data {place}"
+    else:
+        remedy = f"write trueloop {verb} table --data {place} --target COLUMN"
+    what = "folder" if os.path.isdir(word) else "file"
+    raise ConfigError(f"{word} is a {what}, not a task: {remedy}")
+
+
 def resolve_task(task: str) -> tuple[str, type[Task]]:
     """The task's class and the name under which it is found again from any directory."""
-    task_class = load(task)
+    return _from_anywhere(task), load(task)
+
+
+def _from_anywhere(task: str) -> str:
     file, colon, class_name = task.rpartition(":")
-    return (f"{Path(file).absolute()}:{class_name}" if colon else task), task_class
+    return f"{Path(file).absolute()}:{class_name}" if colon else task
+
+
+def _check_task(named: Any, task: str, source: str) -> None:
+    """A configuration file's task must be the one that is asked for."""
+    if not isinstance(named, str) or _from_anywhere(named) != task:
+        # One that was written elsewhere, and moved together with its file.
+        if isinstance(named, str) and named == task.rpartition("/")[2]:
+            return
+        raise ConfigError(f"{source} is for the task {named!r}: write trueloop train {named}")
 
 
 def train_parser(
@@ -217,55 +274,16 @@ def train_parser(
         "--config",
         type=path_from,
         metavar="FILE",
-        help="YAML or JSON file with any of these options; the command line overrides it.",
+        help="YAML or JSON file with any of these options, and the task if none is named; the "
+        "command line overrides it.",
     )
+    if verb == "train":
+        parser.add_argument(
+            "--print-config",
+            action="store_true",
+            help="print the options as a file for --config, and train nothing.",
+        )
     return parser
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """The keys of a YAML or JSON file (JSON is YAML). Raises `ConfigError`."""
-    import yaml
-
-    try:
-        content = yaml.safe_load(read_text(path, _MOST_BYTES))
-    except FileNotFoundError:
-        raise ConfigError(f"no configuration file {path}: check --config") from None
-    except OSError as error:
-        raise ConfigError(f"{cannot_read(path, error)}, in YAML or JSON") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path} is not UTF-8 text: --config takes a YAML or JSON file") from None
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f" at line {where.line + 1}" if where else ""
-        raise ConfigError(
-            f"{path} is neither YAML nor JSON{line}: write `key: value` lines"
-        ) from None
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path} holds no options: write `key: value` lines, one option each")
-    return {str(key): value for key, value in content.items()}
-
-
-def _known_keys(file: dict[str, Any], parser: Parser, *, task: str, source: str) -> dict[str, Any]:
-    """The file's keys as the parser knows them; a `task` key must agree with the task asked for."""
-    known = {n.removeprefix("--").replace("-", "_") for n in parser.option_names()}
-    known -= {"help", "config", "no_compile"}
-    values: dict[str, Any] = {}
-    for key, value in file.items():
-        name = key.replace("-", "_")
-        if name == "task":
-            if value not in (task, task.rpartition("/")[2]):
-                raise ConfigError(
-                    f"{source} is for the task {value!r}: write trueloop train {value}"
-                )
-            continue
-        if name not in known:
-            raise ConfigError(f"{source}: unknown key {key!r}: {nearest(name, known)}")
-        if name in values:
-            raise ConfigError(f"{source}: {key!r} is given twice: leave one of them")
-        values[name] = value
-    return values
 
 
 def check(settings: Settings) -> None:
@@ -289,7 +307,7 @@ def check(settings: Settings) -> None:
         raise ConfigError("--resume auto has to know which run: write --run DIR with it")
     _at_least_one("--keep-last", run.keep_last, "checkpoints")
     _one_of("--on-save-error", run.on_save_error, ("stop", "continue"))
-    parse_every(run.save_every)
+    _check_every("--save-every", run.save_every)
     if run.threads is not None:
         _at_least_one("--threads", run.threads, "CPU threads")
         _at_most("--threads", run.threads, MOST_THREADS)
@@ -298,9 +316,33 @@ def check(settings: Settings) -> None:
     if not 0 <= run.seed < 2**63:
         raise ConfigError(f"--seed must be from 0 to 2^63 - 1, not {run.seed}: write --seed 0")
     _one_of("--optimizer", recipe.optimizer, OPTIMIZERS)
+    _check_warmup(recipe.warmup)
     schedules.by_name(recipe.schedule, warmup=recipe.warmup, monitor=recipe.monitor)
     _one_of("--precision", recipe.precision, PRECISIONS)
     _one_of("--nonfinite", recipe.nonfinite, NONFINITE)
+
+
+def _check_every(option: str, every: str | None) -> None:
+    try:
+        parse_every(every)
+    except ConfigError:
+        _refuse_length(option, str(every), "updates", "'2 epochs' or '10 minutes'")
+
+
+def _check_warmup(warmup: str | None) -> None:
+    try:
+        if warmup is not None:
+            schedules.parse_length(warmup)
+    except ConfigError:
+        _refuse_length("--warmup", str(warmup), "epochs", "'300 updates' or '5%' of the run")
+
+
+def _refuse_length(option: str, length: str, unit: str, others: str) -> NoReturn:
+    """A length that is not understood, most often for want of its unit."""
+    number = length.strip()
+    if number.isdecimal() and int(number[:9]):
+        raise ConfigError(f"{option}: {number} of what? write '{number} {unit}', {others}")
+    raise ConfigError(f"{option} {length!r} is not understood: write '5 {unit}', {others}")
 
 
 def _at_least_one(option: str, value: int, unit: str) -> None:

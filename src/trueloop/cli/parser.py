@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import shlex
 import types
 import typing
 from argparse import SUPPRESS, ArgumentError, ArgumentTypeError, HelpFormatter
@@ -18,6 +19,11 @@ from trueloop.errors import ConfigError, nearest
 
 class _HelpFormatter(HelpFormatter):
     """Keeps the epilog's lines as they are and shows each default as one would type it."""
+
+    def _format_action_invocation(self, action: Any) -> str:
+        if action.nargs == "?" and action.option_strings:  # a switch: --quiet, --no-quiet
+            return ", ".join(action.option_strings)
+        return super()._format_action_invocation(action)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n".join(indent + line for line in text.splitlines())
@@ -35,10 +41,9 @@ class _HelpFormatter(HelpFormatter):
         return f"{text} (default: {shown})"
 
 
-SWITCH = {"argparse": {"action": "store_true"}}
-"""Metadata of a boolean field that is turned on by its bare name."""
-YES_NO_SWITCH = {"argparse": {"action": jsonargparse.ActionYesNo(yes_prefix="", no_prefix="no-")}}
-"""Metadata of a boolean field that is turned on by its bare name, and off by --no-NAME."""
+_SWITCH = jsonargparse.ActionYesNo(yes_prefix="", no_prefix="no-")
+_NOTHING = ("none", "null")
+"""How nothing is spelled, for options that may have no value."""
 
 
 class Parser(jsonargparse.ArgumentParser):
@@ -56,6 +61,10 @@ class Parser(jsonargparse.ArgumentParser):
         )
         # argparse takes "-1e-3" for an option; here it is a number wherever no option is called so.
         self._negative_number_matcher = re.compile(r"^-\.?\d")
+        self.nullable: set[str] = set()
+        """Options that may be nothing: `none` and `null`, in any case."""
+        self.words: list[str] = []
+        """The command line that is being parsed."""
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         raise ConfigError(_one_line(self, str(message))) from None
@@ -65,15 +74,37 @@ class Parser(jsonargparse.ArgumentParser):
 
     def parse(self, argv: Sequence[str], **kwargs: Any) -> Any:
         """`parse_args` with every failure as a `ConfigError`."""
+        self.words = self._with_null(argv)
         try:
-            return self.parse_args(list(argv), **kwargs)
+            return self.parse_args(self.words, **kwargs)
         except ArgumentError as error:
             self.error(str(error))
 
+    def _with_null(self, words: Sequence[str]) -> list[str]:
+        """The command line with each value that says nothing spelled as YAML has it."""
+        changed = list(words)
+        for k, word in enumerate(words):
+            option, equals, value = word.partition("=")
+            if option not in self.nullable:
+                continue
+            if equals and value.lower() in _NOTHING:
+                changed[k] = f"{option}=null"
+            elif not equals and k + 1 < len(words) and words[k + 1].lower() in _NOTHING:
+                changed[k + 1] = "null"
+        return changed
+
     def parse_values(self, values: dict[str, Any], source: str) -> Any:
         """Values from a file called `source`, typed and checked as if given as options."""
+        nothing = {
+            name
+            for name, value in values.items()
+            if isinstance(value, str)
+            and value.lower() in _NOTHING
+            and f"--{name.replace('_', '-')}" in self.nullable
+        }
+        given = {name: None if name in nothing else value for name, value in values.items()}
         try:
-            return self.parse_object(values)
+            return self.parse_object(given)
         except (ConfigError, ArgumentTypeError) as error:
             raise ConfigError(f"{source}: {error}") from None
 
@@ -85,41 +116,96 @@ _KIND = {
     "str": "text",
     "Path": "a path",
 }
+_UNKNOWN = "unrecognized arguments: "
 
 
 def _one_line(parser: Parser, message: str) -> str:
     """One of argparse's or jsonargparse's messages in one line, with the remedy."""
-    if message.startswith("unrecognized arguments: "):
-        words = message.removeprefix("unrecognized arguments: ").split()
+    if message.startswith(_UNKNOWN):
+        words = _told_apart(message.removeprefix(_UNKNOWN), parser.words)
         return _unknown(parser, next((w for w in words if w.startswith("-")), words[0]))
     if match := re.match(r"argument (--[\w-]+)(?:/\S+)?: expected", message):
         option = match[1]
         return f"{option} needs a value: write {option}=VALUE"
+    if match := re.match(r"argument (?:-h/)?(--[\w-]+).*: ignored explicit argument (.*)", message):
+        return f"{match[1]} takes no value, and was given {match[2]}: write {match[1]} alone"
+    if match := re.match(r"argument (--[\w-]+).*invalid _boolean_type value: (.*)", message):
+        return f"{match[1]} must be yes or no, not {match[2]}: write {match[1]} alone, or =no"
     if match := re.match(r"the following arguments are required: (\w+)", message):
         return f"{match[1].upper()} is missing: write {parser.prog} {match[1].upper()}"
     if match := re.match(r'Parser key "([\w.]+)":?', message):
-        option = "--" + match[1].replace("_", "-")
-        given = re.search(r"(?:Got|Given) value: (.*)\Z", message, re.DOTALL)
-        wanted = [_KIND[k] for k in re.findall(r"class '(?:\w+\.)*(\w+)'", message) if k in _KIND]
-        if given and wanted:
-            value = " ".join(given[1].split())
-            if wanted[0] == _KIND["str"]:
-                return f"{option} must be text, not {value}: put it in quotes"
-            return f"{option} must be {wanted[0]}, not {value!r}: see --help for what it means"
+        return _wrong_kind("--" + match[1].replace("_", "-"), message)
     return " ".join(message.split())
 
 
+def _wrong_kind(option: str, message: str) -> str:
+    """A value that is not of its option's kind, from jsonargparse's message."""
+    if match := re.search(r"Value not boolean: (.*)\.", message, re.DOTALL):
+        return f"{option} must be yes or no, not {match[1]!r}: write {option} yes"
+    given = re.search(r"(?:Got|Given) value: (.*)\Z", message, re.DOTALL)
+    wanted = [_KIND[k] for k in re.findall(r"class '(?:\w+\.)*(\w+)'", message) if k in _KIND]
+    if not (given and wanted):
+        return " ".join(message.split())
+    value = " ".join(given[1].split())
+    if wanted[0] == _KIND["str"]:
+        return f"{option} must be text, not {value}: put it in quotes"
+    return f"{option} must be {wanted[0]}, not {value!r}: see --help for what it means"
+
+
+def _told_apart(joined: str, words: Sequence[str]) -> list[str]:
+    """The words of the command line that argparse has joined by blanks, which they may hold."""
+    found, rest = [], joined
+    for word in words:
+        if rest == word or rest.startswith(f"{word} "):
+            found.append(word)
+            rest = rest[len(word) + 1 :]
+    return found or joined.split() or [joined]
+
+
 def _unknown(parser: Parser, word: str) -> str:
+    known = parser.option_names()
     if not word.startswith("-"):
-        return f"unexpected argument {word!r}: options start with --, see --help"
+        return f"unexpected argument {word!r}: {_instead_of(word, known)}"
     name = word.split("=")[0]
     # Without the dashes, which all options share and which would make them look alike.
-    hint = nearest(name.lstrip("-"), [known.lstrip("-") for known in parser.option_names()])
+    hint = nearest(name.lstrip("-"), [option.lstrip("-") for option in known])
     if hint.startswith("did you mean"):
         hint = re.sub(r"'([^']+)'", r"'--\1'", hint)
     else:
         hint = "see --help for the options there are"
     return f"unknown option {name}: {hint}"
+
+
+def _instead_of(word: str, known: Collection[str]) -> str:
+    """What to write in place of a word that stands alone."""
+    option = option_for(word, known)
+    if option is not None:
+        return f"write {option} {shlex.quote(word)}"
+    name, equals, value = word.partition("=")
+    if equals and f"--{name}" in known:
+        return f"write --{name} {shlex.quote(value)}"
+    if f"--{word}" in known:
+        return f"write --{word}"
+    return "options start with --, see --help"
+
+
+def option_for(word: str, known: Collection[str]) -> str | None:
+    """The option to which a bare file or folder on the command line must belong, if any."""
+    suffix = Path(word).suffix.lower()
+    if suffix in CONFIGURATION and "--config" in known:
+        return "--config"
+    try:
+        exists = Path(word).expanduser().exists()
+    except (OSError, ValueError):  # too long, or with a zero in it
+        return None
+    if "--data" in known and (exists or (suffix in _TABLES and "--out" not in known)):
+        return "--data"
+    return "--out" if "--out" in known and suffix else None
+
+
+CONFIGURATION = (".yaml", ".yml", ".json")
+"""How the names of configuration files end."""
+_TABLES = (".csv", ".tsv", ".parquet")
 
 
 def add_dataclass(
@@ -132,19 +218,21 @@ def add_dataclass(
 ) -> None:
     """One option for each field of a dataclass, grouped under `title`.
 
-    `defaults` is an instance whose values are shown and used instead of the class's own. A field's
-    metadata may hold arguments of `add_argument` under "argparse", in place of what its type says.
-    `left_out` names fields that become no options.
+    `defaults` is an instance whose values are shown and used instead of the class's own. `left_out`
+    fields that become no options.
     Raises `ConfigError` for a field whose option is already taken by another dataclass.
     """
     group = parser.add_argument_group(title)
     hints = typing.get_type_hints(cls)
-    docs = _field_docs(cls)
+    docs = field_docs(cls)
     base = cls() if defaults is None else defaults
     for field in dataclasses.fields(cls):
         if field.name in left_out:
             continue
         option = "--" + field.name.replace("_", "-")
+        hint = hints[field.name]
+        if type(None) in typing.get_args(hint):
+            parser.nullable.add(option)
         if option in parser.option_names():
             raise ConfigError(
                 f"{cls.__qualname__}.{field.name} would be the option {option}, which every task "
@@ -154,11 +242,11 @@ def add_dataclass(
             option,
             default=getattr(base, field.name),
             help=docs.get(field.name, "").replace("%", "%%"),
-            **field.metadata.get("argparse", {}) or _argument_type(hints[field.name]),
+            **_argument_type(hint),
         )
 
 
-def _field_docs(cls: type) -> dict[str, str]:
+def field_docs(cls: type) -> dict[str, str]:
     """The docstring under each field, the nearest class in the inheritance first."""
     from docstring_parser import parse_from_object
 
@@ -175,11 +263,20 @@ def _argument_type(hint: Any) -> dict[str, Any]:
     kinds = [part for part in parts if part is not type(None)]
     if typing.get_origin(kinds[0]) in (list, tuple):
         container: Any = typing.get_origin(kinds[0])
-        return {"type": lambda given: container(_words(given)), "metavar": "A,B,…"}
+
+        def words(given: Any) -> Any:
+            return None if given in (None, "null") else container(_words(given))
+
+        return {"type": words, "metavar": "A,B,…"}
     if kinds == [Path]:
-        return {"type": path_from, "metavar": "PATH"}
+        return {"type": lambda given: path_from(None if given == "null" else given)} | _PATH
+    if hint is bool:
+        return {"action": _SWITCH, "nargs": "?"}
     metavar = {bool: "yes|no", int: "N", float: "X", str: "TEXT"}.get(kinds[0], "VALUE")
     return {"type": hint, "metavar": metavar}
+
+
+_PATH = {"metavar": "PATH"}
 
 
 def _words(given: Any) -> list[str]:
@@ -197,5 +294,5 @@ def path_from(given: Any) -> Path | None:
         return given
     # An empty one is most often a variable of the shell's that was never set.
     if str(given).strip() == "" or "\0" in str(given):
-        raise ArgumentTypeError(f"{given!r} is no path: write the name of a file or folder")
+        raise ArgumentTypeError(f"{given!r} is not a path: write the name of a file or folder")
     return Path(str(given)).expanduser().absolute()

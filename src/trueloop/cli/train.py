@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trueloop.cli import OK
-from trueloop.errors import ConfigError, RunError
+from trueloop.errors import RunError
 
 if TYPE_CHECKING:
     from trueloop.cli.options import Settings
@@ -22,14 +22,16 @@ RUNS = Path("runs")
 
 def main(argv: Sequence[str]) -> int:
     """Train; the exit status."""
-    from trueloop.cli.options import settings_from
+    from trueloop.cli.config_file import as_yaml
+    from trueloop.cli.options import settings_from, task_first
 
     if not argv or argv[0] in ("-h", "--help"):
         print(usage())
         return OK
-    if argv[0].startswith("-"):
-        raise ConfigError(f"name the task first: trueloop train TASK {argv[0]} …")
-    settings = settings_from(argv[0], argv[1:])
+    settings = settings_from(*task_first(argv, "train"))
+    if "print_config" in settings.stated:
+        print(as_yaml(settings), end="")
+        return OK
     path = settings.run.run or new_path(settings.task, settings.task_class.__name__)
     if settings.run.resume == "auto":
         from trueloop.cli._resume_auto import take_up
@@ -80,10 +82,12 @@ def usage() -> str:
         says = (load(name).__doc__ or "").strip().splitlines()[0]
         lines.append(f"  {name:<14}{says}")
     return (
-        "usage: trueloop train TASK [options]\n\n"
+        "usage: trueloop train TASK [options]\n"
+        "       trueloop train --config FILE [options]\n\n"
         "tasks:\n" + "\n".join(lines) + "\n"
         "  FILE.py:CLASS your own: a subclass of trueloop.Task\n\n"
-        "  trueloop train TASK --help     the task's options\n\n"
+        "  trueloop train TASK --help           the task's options\n"
+        "  trueloop train TASK --print-config   the same as a file for --config\n\n"
         "example:\n  trueloop train table --data houses.csv --target price"
     )
 

@@ -25,13 +25,11 @@ def main(argv: Sequence[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
         print(usage())
         return OK
-    if argv[0].startswith("-"):
-        raise ConfigError(f"name the task first: trueloop verify-resume TASK {argv[0]} …")
-
     from trueloop.cli._legs import Leg
-    from trueloop.cli.options import VerifyOptions, settings_from
+    from trueloop.cli.options import VerifyOptions, settings_from, task_first
 
-    settings = settings_from(argv[0], argv[1:], run_options=VerifyOptions)
+    task, options = task_first(argv, "verify-resume")
+    settings = settings_from(task, options, run_options=VerifyOptions)
     assert isinstance(settings.run, VerifyOptions)
     updates = settings.run.updates
     if updates is not None and updates < 1:
@@ -39,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
     with TemporaryDirectory(prefix="trueloop-") as folder:
         straight = Leg(
             task=settings.task,
-            argv=list(argv[1:]),
+            argv=options,
             here=Path.cwd(),
             folder=Path(folder) / "straight",
             updates=updates,

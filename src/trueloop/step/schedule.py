@@ -131,13 +131,17 @@ def parse_length(length: Length) -> tuple[float, str]:
             "epochs": "epochs",
             "update": "updates",
             "updates": "updates",
-            "": "ticks",
         }
         try:
             amount = float(number) / (100 if word.strip() == "%" else 1)
         except ValueError:
             amount = math.nan
         unit = units.get(word.strip(), "")
+        if number.isdecimal() and not word.strip():
+            raise ConfigError(
+                f"length {length!r}: {number} of what? write '{number} epochs', "
+                f"'{number} updates' or '{number}%'"
+            )
     whole = unit in ("ticks", "updates")
     fits = math.isfinite(amount) and amount >= 0 and not (whole and amount % 1)
     if not unit or not fits or (unit == "share" and amount > 1):

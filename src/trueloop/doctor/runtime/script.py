@@ -40,7 +40,7 @@ class Script:
     def _look_at_file(self) -> None:
         name = self.name
         if not name or "\0" in name:
-            raise ConfigError(f"{name!r} is no path: write the name of a script")
+            raise ConfigError(f"{name!r} is not a path: write the name of a script")
         if not os.path.exists(name):
             raise ConfigError(f"no such file: {name}: check the path")
         self._spec = PathFinder.find_spec("__main__", [os.path.abspath(name)])
