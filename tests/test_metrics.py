@@ -370,10 +370,14 @@ def test_importing_the_module_does_not_import_torchmetrics():
     [
         ("multiclas", {}, "did you mean 'multiclass'"),
         ("multiclass", {}, "write classes=2 or more"),
-        ("multilabel", {"classes": 0}, "write classes=1 or more"),
+        ("multilabel", {"classes": 0}, "classes must be an integer of at least 1"),
         ("multiclass", {"classes": 3, "top_k": 3}, "write a number from 2 to below that"),
-        ("multiclass", {"classes": 3, "average": "micro"}, "write 'macro' or 'weighted'"),
-        ("multiclass", {"classes": 3, "thresholds": 1}, "write thresholds=1000"),
+        (
+            "multiclass",
+            {"classes": 3, "average": "micro"},
+            "write average='macro' or average='weighted'",
+        ),
+        ("multiclass", {"classes": 3, "thresholds": 1}, "write e.g. thresholds=1000"),
         ("regression", {"top_k": 5}, "take no top_k"),
         ("regression", {"classes": 5}, "has no classes"),
         ("binary", {"average": "macro"}, "take no average: their options: classes, thresholds"),

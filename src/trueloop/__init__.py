@@ -32,18 +32,10 @@ _HOME = {
     "load_weights": "trueloop.checkpoint.weights",
     "save_weights": "trueloop.checkpoint.weights",
     "seed_everything": "trueloop.seed",
-    "supervised": "trueloop.step",
+    "supervised": "trueloop.losses",
     "watch": "trueloop.doctor.runtime.block",
 }
-_MODULES = {
-    "errors": "trueloop.errors",
-    "losses": "trueloop.step.losses",
-    "metrics": "trueloop.metrics",
-    "optimizers": "trueloop.step.optimizers",
-    "records": "trueloop.records",
-    "schedules": "trueloop.step.schedule",
-    "seed": "trueloop.seed",
-}
+_MODULES = ("errors", "losses", "metrics", "optimizers", "records", "schedules", "seed")
 # What `%load_ext trueloop` looks for.
 _EXTENSION = {
     "load_ipython_extension": "trueloop.doctor.runtime.notebook",
@@ -58,7 +50,7 @@ def __getattr__(name: str) -> Any:
     if home is not None:
         value = getattr(importlib.import_module(home), name)
     elif name in _MODULES:
-        value = importlib.import_module(_MODULES[name])
+        value = importlib.import_module(f"trueloop.{name}")
     else:
         raise AttributeError(f"module 'trueloop' has no attribute {name!r}")
     globals()[name] = value
@@ -70,7 +62,15 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from trueloop import errors as errors, metrics as metrics, records as records, seed as seed
+    from trueloop import (
+        errors as errors,
+        losses as losses,
+        metrics as metrics,
+        optimizers as optimizers,
+        records as records,
+        schedules as schedules,
+        seed as seed,
+    )
     from trueloop.checkpoint import Checkpoints as Checkpoints, load_checkpoint as load_checkpoint
     from trueloop.checkpoint.weights import (
         load_weights as load_weights,
@@ -91,6 +91,7 @@ if TYPE_CHECKING:
         evaluate as evaluate,
         fit as fit,
     )
+    from trueloop.losses import supervised as supervised
     from trueloop.records import (
         EvalRecord as EvalRecord,
         LossOutput as LossOutput,
@@ -98,14 +99,6 @@ if TYPE_CHECKING:
     )
     from trueloop.run import Run as Run
     from trueloop.seed import seed_everything as seed_everything
-    from trueloop.step import (
-        Step as Step,
-        losses as losses,
-        optimizers as optimizers,
-        schedule as _schedule,
-        supervised as supervised,
-    )
+    from trueloop.step import Step as Step
     from trueloop.stopping import EarlyStopping as EarlyStopping
     from trueloop.tasks import Task as Task
-
-    schedules = _schedule

@@ -5,6 +5,7 @@ Tensors in a record stay on their device; reading one (`float(record.loss)`) is 
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -226,6 +227,13 @@ def direction(name: str) -> Literal["min", "max"] | None:
         if word in _RISING or stem in _RISING:
             return "max"
     return None
+
+
+def names_like(name: str) -> list[str]:
+    """Names of scores whose direction is known and that `name` may be a typing error of."""
+    stem = name.rpartition("_")[2]
+    close = difflib.get_close_matches(stem.lower(), [*_FALLING, *_RISING], n=3, cutoff=0.6)
+    return [name.removesuffix(stem) + word for word in close]
 
 
 def is_better(value: float, best: float | None, mode: str, min_delta: float = 0.0) -> bool:

@@ -172,7 +172,7 @@ def test_plateau_knows_which_way_a_score_should_go() -> None:
     assert schedules.resolve_mode("val_r2", "auto") == "max"
     assert schedules.resolve_mode("val_rmse", "auto") == "min"
     assert schedules.resolve_mode("train_loss", "auto") == "min"
-    with pytest.raises(ConfigError, match="mode='min' or 'max'"):
+    with pytest.raises(ConfigError, match="mode='min' or mode='max'"):
         schedules.resolve_mode("val_quality", "auto")
 
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 import torch
 
+from trueloop import losses
 from trueloop.errors import DataError
-from trueloop.step import losses
 from trueloop.tasks.table import Table
 from trueloop.tasks.table.network import ScaledSquaredError, TargetScale
 

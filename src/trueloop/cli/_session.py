@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset
 
-from trueloop import device as devices, metrics as metric_sets, ranks
+from trueloop import device as devices, metrics as metric_sets, optimizers, ranks, schedules
 from trueloop.checkpoint import load_checkpoint
 from trueloop.cli.options import Settings, settings_from
 from trueloop.errors import ConfigError, RunError, nearest
@@ -18,7 +18,7 @@ from trueloop.loop import evaluate, evaluating
 from trueloop.records import EvalRecord, LossOutput
 from trueloop.run import Run
 from trueloop.seed import seed_everything
-from trueloop.step import Step, optimizers, schedule as schedules
+from trueloop.step import Step
 from trueloop.tasks import Splits, Task
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
+from trueloop import schedules
 from trueloop.checkpoint import parse_every
 from trueloop.cli.config_file import known_keys, read_config
 from trueloop.cli.parser import Parser, add_dataclass, option_for, path_from
 from trueloop.errors import ConfigError, nearest
-from trueloop.step import schedule as schedules
 from trueloop.tasks import READY_MADE, Recipe, Task, load
 
 OPTIMIZERS = ("adamw", "adam", "sgd")

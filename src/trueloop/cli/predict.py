@@ -77,7 +77,8 @@ def predict(trained: Trained, data: Path, out: Path) -> tuple[int, dict[str, str
     from trueloop.checkpoint import write_atomic
     from trueloop.cli._session import make_feed
     from trueloop.loop import evaluating
-    from trueloop.step import apply_model, precision as precisions
+    from trueloop.losses import apply_model
+    from trueloop.step import precision as precisions
 
     unseen = trained.task.unseen(data)
     feed = make_feed(trained.settings, trained.device, unseen.inputs)

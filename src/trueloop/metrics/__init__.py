@@ -41,7 +41,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trueloop.errors import ConfigError, nearest
+from trueloop import _options
+from trueloop.errors import ConfigError
 from trueloop.metrics import _sets
 from trueloop.metrics._base import MetricSet
 
@@ -76,8 +77,7 @@ def for_task(
     Raises:
         ConfigError: an unknown kind, or an option that is missing, out of range or not for it.
     """
-    if kind not in _OPTIONS:
-        raise ConfigError(f"unknown task {kind!r} for metrics: {nearest(str(kind), _OPTIONS)}")
+    _options.by_name("task of metrics", kind, _OPTIONS)
     options = {
         "top_k": top_k, "average": average, "thresholds": thresholds, "ignore_index": ignore_index,
     }  # fmt: skip
@@ -117,32 +117,38 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 
 def _check_options(kind: str, classes: int | None, given: dict[str, Any]) -> None:
     _check_classes(kind, classes)
+    for name, least, example in (("top_k", 2, 5), ("thresholds", 2, 1000)):
+        if name in given:
+            _options.whole(name, given[name], least, example)
+    if not _options.is_integer(index := given.get("ignore_index", -100)):
+        raise ConfigError(
+            f"ignore_index={_options.shown(index)} is not a class index: write e.g. "
+            "ignore_index=255"
+        )
     top_k = given.get("top_k")
     if top_k is not None and not (classes is not None and 2 <= top_k < classes):
         raise ConfigError(
             f"top_k={top_k} of {classes} classes: write a number from 2 to below that"
         )
     averages = ("macro", "weighted", "micro") if kind == "multilabel" else ("macro", "weighted")
-    if given.get("average", "macro") not in averages:
-        raise ConfigError(
-            f"average={given['average']!r} is unknown for task {kind!r}: write "
-            + " or ".join(repr(name) for name in averages)
-        )
-    if given.get("thresholds", 2) < 2:
-        raise ConfigError(f"thresholds={given['thresholds']} is too few: write thresholds=1000")
+    _options.choice("average", given.get("average", "macro"), averages)
 
 
 def _check_classes(kind: str, classes: int | None) -> None:
     least = {"multiclass": 2, "distillation": 2, "multilabel": 1}.get(kind)
-    if least is not None and (classes is None or classes < least):
+    if classes is None and least is not None:
         raise ConfigError(
             f"the metrics of task {kind!r} need the number of classes: write classes={least} or "
-            f"more, not {classes}"
+            "more"
         )
+    if classes is not None:
+        _options.whole("classes", classes, least or 1, 10)
     if classes is not None and kind in ("regression", "robust", "ranking"):
         raise ConfigError(f"task {kind!r} has no classes: leave classes out")
     if classes is not None and kind == "binary" and classes > 2:
-        raise ConfigError(f"task 'binary' has no {classes} classes: write the task 'multiclass'")
+        raise ConfigError(
+            f"task 'binary' cannot have classes={classes}: write the task 'multiclass'"
+        )
 
 
 def wrap(metrics: Any) -> MetricSet | None:
@@ -167,8 +173,9 @@ def wrap(metrics: Any) -> MetricSet | None:
     ):
         return _Wrapped([(str(name), metric) for name, metric in metrics.items()])
     raise ConfigError(
-        f"metrics={metrics!r} are no metrics: write metrics.for_task(...), a torchmetrics Metric "
-        "or MetricCollection, a dict of names to Metrics, or a subclass of metrics.MetricSet"
+        f"metrics={_options.shown(metrics)} cannot be measured with: write metrics.for_task(...), "
+        "a torchmetrics Metric or MetricCollection, a dict of names to Metrics, or an instance of "
+        "a subclass of metrics.MetricSet"
     )
 
 

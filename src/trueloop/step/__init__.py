@@ -1,6 +1,5 @@
-"""One optimizer update and its organs."""
+"""One optimizer update, whole: its window, precision, clipping and schedule."""
 
-from trueloop.step.losses import apply_model, supervised
 from trueloop.step.step import Step
 
-__all__ = ["Step", "apply_model", "supervised"]
+__all__ = ["Step"]

@@ -1,14 +1,8 @@
-"""Learning-rate schedules, each on its own clock and as long as the run.
+"""How a schedule is described, built and ticked; the schedules themselves are `trueloop.schedules`.
 
 A schedule is described first and built when the optimizer and the length of the run are known
 (`Step.plan`, which `fit` calls): the clocks are `update` (ticks after each real update), `epoch`
-and `metric` (ticks at the end of an epoch). Lengths are written as
-
-- an int: that many ticks of the schedule's own clock,
-- a float in (0, 1] or "5%": a share of the run,
-- "20 epochs" or "300 updates".
-
-All of them are torch's own schedulers underneath, with torch's own arithmetic.
+and `metric` (ticks at the end of an epoch).
 """
 
 from __future__ import annotations
@@ -22,8 +16,9 @@ from typing import Any, Literal
 from torch.optim import Optimizer, lr_scheduler as torch_schedulers
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
-from trueloop.errors import ConfigError, ScheduleError, nearest
-from trueloop.records import EvalRecord, direction as direction_of, monitored
+from trueloop import _options
+from trueloop.errors import ConfigError, ScheduleError
+from trueloop.records import EvalRecord, direction as direction_of, monitored, names_like
 
 Length = int | float | str
 Scores = EvalRecord | Mapping[str, float] | float
@@ -152,227 +147,18 @@ def parse_length(length: Length) -> tuple[float, str]:
     return amount, unit
 
 
-def cosine(length: Length | None = None, *, eta_min: float = 0.0, tick: str = "update") -> Schedule:
-    """Half a cosine from the optimizer's lr to `eta_min` (Loshchilov and Hutter, 2017)."""
-
-    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
-        return torch_schedulers.CosineAnnealingLR(optimizer, ticks(length), eta_min=eta_min)
-
-    return Schedule("cosine", tick, build)
-
-
-def warmup_cosine(
-    warmup: Length = "5%",
-    length: Length | None = None,
-    *,
-    start_factor: float = 0.01,
-    eta_min: float = 0.0,
-    tick: str = "update",
-) -> Schedule:
-    """A linear rise from `start_factor` · lr over `warmup`, then half a cosine to `eta_min`.
-
-    `length` counts both parts; the default is the whole run.
-    """
-
-    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
-        total, rise = ticks(length), ticks(warmup)
-        if rise >= total:
-            raise ScheduleError(
-                f"the warm-up of {rise} {tick}s fills the whole schedule of {total}: shorten it, "
-                "e.g. warmup='5%'"
-            )
-        if rise == 0:
-            return torch_schedulers.CosineAnnealingLR(optimizer, total, eta_min=eta_min)
-        linear = torch_schedulers.LinearLR(optimizer, start_factor, 1.0, total_iters=rise)
-        fall = torch_schedulers.CosineAnnealingLR(optimizer, total - rise, eta_min=eta_min)
-        return torch_schedulers.SequentialLR(optimizer, [linear, fall], milestones=[rise])
-
-    return Schedule("warmup_cosine", tick, build)
-
-
-def one_cycle(
-    length: Length | None = None,
-    *,
-    max_lr: float | None = None,
-    warmup: Length = 0.3,
-    div_factor: float = 25.0,
-    final_div_factor: float = 1e4,
-    cycle_momentum: bool = True,
-) -> Schedule:
-    """Up to `max_lr` (default: the optimizer's lr) over `warmup`, then down (Smith, 2018)."""
-
-    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
-        total = ticks(length)
-        amount, unit = parse_length(warmup)
-        return torch_schedulers.OneCycleLR(
-            optimizer,
-            max_lr=[max_lr or group["lr"] for group in optimizer.param_groups],
-            total_steps=total,
-            # A share is passed on as it is: rounding it to ticks would be another curve.
-            pct_start=amount if unit == "share" else ticks(warmup) / total,
-            div_factor=div_factor,
-            final_div_factor=final_div_factor,
-            # An optimizer with neither momentum nor betas has nothing to cycle.
-            cycle_momentum=cycle_momentum
-            and any(group.get("momentum") or "betas" in group for group in optimizer.param_groups),
-        )
-
-    return Schedule("one_cycle", "update", build)
-
-
-def plateau(
-    monitor: str = "val_loss",
-    *,
-    mode: str = "auto",
-    factor: float = 0.1,
-    patience: int = 10,
-    threshold: float = 1e-4,
-    cooldown: int = 0,
-    min_lr: float = 0.0,
-) -> Schedule:
-    """Multiply the lr by `factor` after `patience` epochs without a better `monitor`.
-
-    `mode` is `min`, `max` or `auto`: by the score's name (losses and errors should fall, accuracy
-    and its kind should rise).
-    """
-    direction = resolve_mode(monitor, mode)
-
-    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
-        return ReduceLROnPlateau(
-            optimizer,
-            mode=direction,
-            factor=factor,
-            patience=patience,
-            threshold=threshold,
-            cooldown=cooldown,
-            min_lr=min_lr,
-        )
-
-    return Schedule("plateau", "metric", build, monitor)
-
-
-def warm_restarts(
-    first: Length | None = None,
-    *,
-    cycles: int = 3,
-    mult: int = 2,
-    eta_min: float = 0.0,
-    tick: str = "update",
-) -> Schedule:
-    """Cosine cycles, each `mult` times as long as the last (Loshchilov and Hutter, 2017).
-
-    Without `first`, `cycles` of them fill the run, each cut to a whole number of ticks: the run
-    ends in a valley, not just after a restart.
-    """
-
-    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
-        kind = torch_schedulers.CosineAnnealingWarmRestarts
-        if first is not None:
-            return kind(optimizer, ticks(first), mult, eta_min)
-        run = ticks.whole()
-        ends = [sum(mult**k for k in range(n)) for n in range(1, cycles + 1)]
-        if run % ends[-1] == 0:
-            return kind(optimizer, run // ends[-1], mult, eta_min)
-        ends = [round(run * end / ends[-1]) for end in ends]
-        lengths = [end - start for start, end in zip([0, *ends], ends, strict=False)]
-        if min(lengths) < 1:
-            raise ScheduleError(
-                f"{cycles} cycles do not fit into a run of {run} {tick}s: write fewer cycles="
-            )
-        parts = [torch_schedulers.CosineAnnealingLR(optimizer, n, eta_min) for n in lengths]
-        return torch_schedulers.SequentialLR(optimizer, list(parts), milestones=ends[:-1])
-
-    return Schedule("warm_restarts", tick, build)
-
-
-def step_decay(
-    every: Length | None = None,
-    *,
-    at: tuple[Length, ...] = ("50%", "75%"),
-    gamma: float = 0.1,
-    tick: str = "epoch",
-) -> Schedule:
-    """Multiply the lr by `gamma` every `every`, or else at each of the milestones `at`."""
-
-    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
-        if every is not None:
-            return torch_schedulers.StepLR(optimizer, max(1, ticks(every)), gamma)
-        return torch_schedulers.MultiStepLR(
-            optimizer, [ticks(milestone) for milestone in at], gamma
-        )
-
-    return Schedule("step_decay", tick, build)
-
-
-def from_torch(
-    scheduler: LRScheduler | Callable[[Optimizer], LRScheduler],
-    tick: str,
-    *,
-    monitor: str | None = None,
-) -> Schedule:
-    """Any scheduler of torch's, built or as a function of the optimizer, on the clock `tick`.
-
-    Its length is checked against the run's where torch says what it is.
-    """
-    watches = isinstance(scheduler, ReduceLROnPlateau)
-    if isinstance(scheduler, LRScheduler) and watches != (tick == "metric"):
-        right = "metric" if watches else "update' or 'epoch"
-        raise ScheduleError(
-            f"{type(scheduler).__name__} cannot tick per {tick}: write tick='{right}'"
-        )
-
-    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
-        if not isinstance(scheduler, LRScheduler):
-            return scheduler(optimizer)
-        if scheduler.optimizer is not optimizer:
-            raise ScheduleError(
-                f"this {type(scheduler).__name__} drives another optimizer than the step's: "
-                "build it with the optimizer that you give to Step"
-            )
-        return scheduler
-
-    name = type(scheduler).__name__ if isinstance(scheduler, LRScheduler) else "from_torch"
-    return Schedule(name, tick, build, (monitor or "val_loss") if tick == "metric" else None)
-
-
-def by_name(
-    name: str, *, warmup: Length | None = None, monitor: str = "val_loss"
-) -> Schedule | None:
-    """A schedule with its defaults by name; None for `none`; `ConfigError` for any other.
-
-    `warmup` is for `warmup_cosine` and `one_cycle`; None is their own default.
-    """
-    rise: dict[str, Any] = {} if warmup is None else {"warmup": warmup}
-    known: dict[str, Callable[[], Schedule | None]] = {
-        "none": lambda: None,
-        "cosine": cosine,
-        "warmup_cosine": lambda: warmup_cosine(**rise),
-        "one_cycle": lambda: one_cycle(**rise),
-        "plateau": lambda: plateau(monitor),
-        "warm_restarts": warm_restarts,
-        "step_decay": step_decay,
-    }
-    if name not in known:
-        raise ConfigError(f"unknown schedule {name!r}: {nearest(name, known)}")
-    if warmup is not None:
-        parse_length(warmup)
-        if name not in ("warmup_cosine", "one_cycle"):
-            raise ConfigError(
-                f"the schedule {name!r} has no warm-up: leave warmup out, or choose warmup_cosine"
-            )
-    return known[name]()
-
-
 def resolve_mode(monitor: str, mode: str) -> Literal["min", "max"]:
     """`min` or `max` for a score's name; `ConfigError` when `auto` cannot tell."""
-    if mode in ("min", "max"):
+    _options.text("monitor", monitor, "val_loss")
+    if _options.choice("mode", mode, ("min", "max", "auto")) != "auto":
         return "min" if mode == "min" else "max"
-    if mode != "auto":
-        raise ConfigError(f"unknown mode {mode!r}: write min, max or auto")
     found = direction_of(monitor)
     if found is None:
+        meant = " or ".join(repr(name) for name in names_like(monitor))
         raise ConfigError(
-            f"whether {monitor!r} should rise or fall is not known: write mode='min' or 'max'"
+            f"whether the score {monitor!r} should rise or fall is not known: "
+            + (f"did you mean {meant}? If not, " if meant else "")
+            + "write mode='min' or mode='max'"
         )
     return found
 

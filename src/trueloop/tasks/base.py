@@ -10,11 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trueloop import metrics
+from trueloop import losses, metrics
 from trueloop.errors import ConfigError
 from trueloop.records import LossOutput
 from trueloop.run import Album
-from trueloop.step import losses
 from trueloop.tasks.findings import DataFinding
 
 LossFn = Callable[[nn.Module, Any], LossOutput | Tensor]

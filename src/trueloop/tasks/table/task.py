@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from trueloop import losses
 from trueloop.errors import ConfigError, DataError, nearest
-from trueloop.step import losses
 from trueloop.tasks.base import LossFn, Recipe, Splits, Task, Unseen
 from trueloop.tasks.splitting import random_split, stratified_split
 from trueloop.tasks.table.checks import Checked

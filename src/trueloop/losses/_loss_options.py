@@ -1,35 +1,15 @@
-"""Options of losses: each function returns the value that it was given, or raises `ConfigError`."""
+"""Options of losses, checked as those of `trueloop._options` are."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from trueloop._options import is_integer, number, positive, shown
 from trueloop.errors import ConfigError
-
-
-def number(option: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ConfigError(f"{option}={value!r} is no number: write e.g. {option}=1.0")
-    return float(value)
-
-
-def positive(option: str, value: Any) -> float:
-    if number(option, value) <= 0:
-        raise ConfigError(f"{option}={value!r} must be above 0: write e.g. {option}=1.0")
-    return float(value)
-
-
-def share(option: str, value: Any, *, below_one: bool = False) -> float:
-    if not 0 <= number(option, value) <= 1 or (below_one and value == 1):
-        limit = "below 1" if below_one else "1"
-        raise ConfigError(f"{option}={value!r} must be from 0 to {limit}: write e.g. {option}=0.1")
-    return float(value)
 
 
 def two_shares(option: str, values: Any) -> tuple[float, float]:
@@ -39,34 +19,33 @@ def two_shares(option: str, values: Any) -> tuple[float, float]:
         if min(first, second) >= 0 and max(first, second) > 0:
             return first, second
     raise ConfigError(
-        f"{option}={values!r} must be two numbers from 0 on: write {option}=(1.0, 1.0)"
+        f"{option}={shown(values)} must be two numbers of at least 0: write {option}=(1.0, 1.0)"
     )
-
-
-def choice(option: str, value: Any, known: Sequence[str]) -> str:
-    if value not in known:
-        listed = " or ".join(repr(name) for name in known)
-        raise ConfigError(f"{option}={value!r} is unknown: write {listed}")
-    return str(value)
 
 
 def class_count(task: str, classes: Any, *, least: int, most: int | None = None) -> int | None:
     if classes is None:
         return None
-    if isinstance(classes, bool) or not isinstance(classes, int) or classes < least:
-        raise ConfigError(f"task {task!r} with classes={classes!r}: write {least} or more")
+    if not is_integer(classes) or classes < least:
+        raise ConfigError(
+            f"task {task!r} cannot have classes={shown(classes)}: write an integer of at least "
+            f"{least}, or leave classes out"
+        )
     if most is not None and classes > most:
         raise ConfigError(
-            f"task {task!r} has no {classes} classes: "
+            f"task {task!r} cannot have classes={classes}: "
             + ("leave classes out" if most == 0 else "write the task 'multiclass'")
         )
-    return classes
+    return int(classes)
 
 
 def class_index(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ConfigError(f"ignore_index={value!r} is no class index: write e.g. ignore_index=255")
-    return value
+    """A class index, or the negative number that stands for a target that is left out."""
+    if not is_integer(value):
+        raise ConfigError(
+            f"ignore_index={shown(value)} is not a class index: write e.g. ignore_index=255"
+        )
+    return int(value)
 
 
 class Weights:
@@ -109,7 +88,9 @@ def class_weights(values: Any, length: int | None) -> Weights | None:
         return None
     weights = Weights("class_weights", values, length=length)
     if weights.single:
-        raise ConfigError(f"class_weights={values!r} is no list: write one weight per class")
+        raise ConfigError(
+            f"class_weights={shown(values)} is not a list: write one weight per class"
+        )
     return weights
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from trueloop.errors import ConfigError, LossError, nearest
-from trueloop.records import LossOutput
-from trueloop.step import _checks, _counts
-from trueloop.step._criteria import (
+from trueloop import _options
+from trueloop.errors import ConfigError, LossError
+from trueloop.losses import _checks, _counts
+from trueloop.losses._criteria import (
     BinaryLoss,
     MulticlassLoss,
     MultilabelLoss,
@@ -25,7 +25,8 @@ from trueloop.step._criteria import (
     RobustLoss,
     TaskLoss,
 )
-from trueloop.step._structured import DistillationLoss, RankingLoss, SegmentationLoss
+from trueloop.losses._structured import DistillationLoss, RankingLoss, SegmentationLoss
+from trueloop.records import LossOutput
 
 __all__ = [
     "TASKS",
@@ -85,9 +86,7 @@ def for_task(task: str, *, classes: int | None = None, **options: Any) -> TaskLo
         ConfigError: an unknown task or option, or an option's value that cannot work.
         LossError: when the loss is called, if outputs and targets do not fit it.
     """
-    if task not in TASKS:
-        raise ConfigError(f"unknown task {task!r} for a loss: {nearest(str(task), TASKS)}")
-    kind = TASKS[task]
+    kind = TASKS[_options.by_name("task of a loss", task, TASKS)]
     known = [name for name in inspect.signature(kind).parameters if name != "classes"]
     for name in options:
         if name not in known:

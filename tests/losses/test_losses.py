@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from hypothesis import given, settings, strategies as st
 from torch import Tensor, nn
 
+from trueloop import losses
 from trueloop.errors import ConfigError, LossError
-from trueloop.step import losses
 
 
 class Identity(nn.Module):
@@ -304,24 +304,24 @@ def test_unknown_tasks_and_options_are_named():
         ("binary", {"classes": 3}, "write the task 'multiclass'"),
         ("binary", {"pos_weight": 0}, "must be above 0"),
         ("binary", {"pos_weight": [1.0, 2.0]}, "2 entries for 1 classes"),
-        ("multiclass", {"classes": 1}, "write 2 or more"),
+        ("multiclass", {"classes": 1}, "at least 2"),
         ("multiclass", {"classes": 3, "class_weights": [1, 2]}, "2 entries for 3 classes"),
         ("multiclass", {"class_weights": [1, 0]}, "class_weights=0 must be above 0"),
-        ("multiclass", {"class_weights": [1, float("nan")]}, "is no number"),
-        ("multiclass", {"class_weights": "balanced"}, "is no number"),
+        ("multiclass", {"class_weights": [1, float("nan")]}, "is not a number"),
+        ("multiclass", {"class_weights": "balanced"}, "is not a number"),
         ("multiclass", {"class_weights": 2.0}, "write one weight per class"),
         ("multiclass", {"label_smoothing": 1}, "from 0 to below 1"),
-        ("multiclass", {"ignore_index": 1.5}, "is no class index"),
+        ("multiclass", {"ignore_index": 1.5}, "is not a class index"),
         ("regression", {"classes": 2}, "leave classes out"),
-        ("regression", {"method": "rmse"}, "write 'mse' or 'mae'"),
+        ("regression", {"method": "rmse"}, "write method='mse' or method='mae'"),
         ("robust", {"delta": -1}, "must be above 0"),
-        ("robust", {"method": "mse"}, "write 'huber' or 'smooth_l1'"),
+        ("robust", {"method": "mse"}, "write method='huber' or method='smooth_l1'"),
         ("ranking", {"method": "logistic", "margin": 1.0}, "leave margin out"),
         ("distillation", {"temperature": 0}, "must be above 0"),
         ("distillation", {"alpha": 1.1}, "from 0 to 1"),
         ("segmentation", {"weights": (1,)}, "write weights="),
         ("segmentation", {"weights": 2.0}, "write weights="),
-        ("segmentation", {"smooth": -1}, "is below 0"),
+        ("segmentation", {"smooth": -1}, "must not be below 0"),
     ],
 )
 def test_options_that_cannot_work_are_refused(task, options, message):

@@ -9,10 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from trueloop import _options
 from trueloop.errors import ConfigError, LossError
-from trueloop.step import _checks, _options
-from trueloop.step._counts import count_of
-from trueloop.step._criteria import TaskLoss, like, wide
+from trueloop.losses import _checks, _loss_options
+from trueloop.losses._counts import count_of
+from trueloop.losses._criteria import TaskLoss, like, wide
 
 
 class RankingLoss(TaskLoss):
@@ -37,7 +38,7 @@ class RankingLoss(TaskLoss):
         self, *, classes: int | None = None, method: str = "margin", margin: float | None = None
     ) -> None:
         super().__init__()
-        _options.class_count(self.task, classes, least=0, most=0)
+        _loss_options.class_count(self.task, classes, least=0, most=0)
         self.method = _options.choice("method", method, ("margin", "logistic"))
         if method == "logistic" and margin is not None:
             raise ConfigError('method="logistic" has no margin: leave margin out')
@@ -103,7 +104,7 @@ class DistillationLoss(TaskLoss):
         self, *, classes: int | None = None, temperature: float = 2.0, alpha: float = 0.5
     ) -> None:
         super().__init__()
-        self.classes = _options.class_count(self.task, classes, least=2)
+        self.classes = _loss_options.class_count(self.task, classes, least=2)
         self.temperature = _options.positive("temperature", temperature)
         self.alpha = _options.share("alpha", alpha)
 
@@ -193,13 +194,11 @@ class SegmentationLoss(TaskLoss):
         ignore_index: int = -100,
     ) -> None:
         super().__init__()
-        self.classes = _options.class_count(self.task, classes, least=1)
-        self.smooth = _options.number("smooth", smooth)
-        self.weights = _options.two_shares("weights", weights)
-        if self.smooth < 0:
-            raise ConfigError(f"smooth={smooth!r} is below 0: write smooth=1.0")
-        self.class_weights = _options.class_weights(class_weights, self.classes)
-        self.ignore_index = _options.class_index(ignore_index)
+        self.classes = _loss_options.class_count(self.task, classes, least=1)
+        self.smooth = _options.not_negative("smooth", smooth, "1.0")
+        self.weights = _loss_options.two_shares("weights", weights)
+        self.class_weights = _loss_options.class_weights(class_weights, self.classes)
+        self.ignore_index = _loss_options.class_index(ignore_index)
 
     def forward(self, outputs: Tensor, targets: Tensor) -> Tensor:
         self._check(outputs, targets)

@@ -14,9 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from trueloop import _options
 from trueloop.errors import LossError
-from trueloop.step import _checks, _options
-from trueloop.step._counts import cross_entropy_count
+from trueloop.losses import _checks, _loss_options
+from trueloop.losses._counts import cross_entropy_count
 
 
 class TaskLoss(nn.Module):
@@ -87,8 +88,8 @@ class BinaryLoss(TaskLoss):
 
     def __init__(self, *, classes: int | None = None, pos_weight: float | None = None) -> None:
         super().__init__()
-        _options.class_count(self.task, classes, least=1, most=2)
-        self.pos_weight = _options.pos_weight(pos_weight, 1)
+        _loss_options.class_count(self.task, classes, least=1, most=2)
+        self.pos_weight = _loss_options.pos_weight(pos_weight, 1)
 
     def forward(self, outputs: Tensor, targets: Tensor) -> Tensor:
         self._check(outputs, targets)
@@ -123,8 +124,8 @@ class MultilabelLoss(TaskLoss):
 
     def __init__(self, *, classes: int | None = None, pos_weight: Any = None) -> None:
         super().__init__()
-        self.classes = _options.class_count(self.task, classes, least=1)
-        self.pos_weight = _options.pos_weight(pos_weight, self.classes)
+        self.classes = _loss_options.class_count(self.task, classes, least=1)
+        self.pos_weight = _loss_options.pos_weight(pos_weight, self.classes)
 
     def forward(self, outputs: Tensor, targets: Tensor) -> Tensor:
         self._check(outputs, targets)
@@ -190,10 +191,10 @@ class MulticlassLoss(TaskLoss):
         ignore_index: int = -100,
     ) -> None:
         super().__init__()
-        self.classes = _options.class_count(self.task, classes, least=2)
-        self.class_weights = _options.class_weights(class_weights, self.classes)
+        self.classes = _loss_options.class_count(self.task, classes, least=2)
+        self.class_weights = _loss_options.class_weights(class_weights, self.classes)
         self.label_smoothing = _options.share("label_smoothing", label_smoothing, below_one=True)
-        self.ignore_index = _options.class_index(ignore_index)
+        self.ignore_index = _loss_options.class_index(ignore_index)
 
     def forward(self, outputs: Tensor, targets: Tensor) -> Tensor:
         self._check(outputs, targets)
@@ -261,7 +262,7 @@ class RegressionLoss(TaskLoss):
 
     def __init__(self, *, classes: int | None = None, method: str = "mse") -> None:
         super().__init__()
-        _options.class_count(self.task, classes, least=0, most=0)
+        _loss_options.class_count(self.task, classes, least=0, most=0)
         self.method = _options.choice("method", method, ("mse", "mae"))
 
     def forward(self, outputs: Tensor, targets: Tensor) -> Tensor:

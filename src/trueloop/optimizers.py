@@ -1,0 +1,256 @@
+"""Optimizers with the right parameter groups, fused where an implementation exists.
+
+Weight decay acts on matrices and kernels only; biases, and the gains of normalisation layers, keep
+their scale. The model's own order of parameters is kept within each group.
+
+Each function takes the model (or an iterable of parameters) and returns torch's own optimizer:
+`torch.optim.AdamW`, `Adam` or `SGD`. Of its two groups the first decays and the second does not;
+with `weight_decay=0` there is one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+from torch.optim import SGD, Adam, AdamW, Optimizer
+
+from trueloop import _options
+from trueloop.errors import ConfigError
+
+__all__ = ["adam", "adamw", "by_name", "parameter_groups", "sgd"]
+
+Parameters = nn.Module | Iterable[nn.Parameter]
+_O = TypeVar("_O", SGD, Adam, AdamW)
+
+_NORMS: tuple[type[nn.Module], ...] = (
+    nn.modules.batchnorm._NormBase,
+    nn.LayerNorm,
+    nn.GroupNorm,
+    nn.LocalResponseNorm,
+    nn.RMSNorm,
+)
+
+
+def adamw(
+    model: Parameters,
+    lr: float = 1e-3,
+    *,
+    weight_decay: float = 0.01,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
+) -> AdamW:
+    """AdamW: Adam with weight decay that is apart from the gradient.
+
+    Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.
+
+    Args:
+        model: the module, or an iterable of parameters (those of fewer than two dimensions then
+            do not decay).
+        lr: learning rate, above 0: the size of an update of one weight, roughly.
+        weight_decay: each update first multiplies the decayed weights by 1 - lr · weight_decay;
+            0 or above.
+        betas: decay of the running means of the gradient and of its square, each from 0 to below
+            1. Means over some 1 / (1 - beta) updates.
+        eps: added to the root of the mean square, so that no update is divided by 0; 0 or above,
+            in the gradient's unit.
+
+    Raises `ConfigError` for a value that cannot work, or a model with nothing to train.
+    """
+    return _build(AdamW, model, lr, weight_decay, **_adam_options(betas, eps))
+
+
+def adam(
+    model: Parameters,
+    lr: float = 1e-3,
+    *,
+    weight_decay: float = 0.0,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
+) -> Adam:
+    """Adam: updates of about the size `lr`, whatever the size of the gradient.
+
+    Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+
+    Args:
+        model: the module, or an iterable of parameters.
+        lr: learning rate, above 0: the size of an update of one weight, roughly.
+        weight_decay: an L2 term: weight_decay · weight is added to the gradient, and so is scaled
+            as the gradient is; 0 or above. `adamw` keeps the decay apart.
+        betas: decay of the running means of the gradient and of its square, each from 0 to below
+            1. Means over some 1 / (1 - beta) updates.
+        eps: added to the root of the mean square, so that no update is divided by 0; 0 or above,
+            in the gradient's unit.
+
+    Raises `ConfigError` for a value that cannot work, or a model with nothing to train.
+    """
+    return _build(Adam, model, lr, weight_decay, **_adam_options(betas, eps))
+
+
+def sgd(
+    model: Parameters,
+    lr: float = 0.1,
+    *,
+    weight_decay: float = 0.0,
+    momentum: float = 0.9,
+    nesterov: bool = True,
+) -> SGD:
+    """Stochastic gradient descent with (Nesterov) momentum.
+
+    Sutskever, Martens, Dahl and Hinton, "On the importance of initialization and momentum in deep
+    learning", ICML 2013, in torch's form: the momentum buffer is multiplied by `momentum` and the
+    gradient added to it, and the update is lr · buffer.
+
+    Args:
+        model: the module, or an iterable of parameters.
+        lr: learning rate, above 0: weights change by lr times the gradient. With momentum m, a
+            constant gradient moves them lr / (1 - m) per update.
+        weight_decay: an L2 term: weight_decay · weight is added to the gradient; 0 or above.
+        momentum: the share of the last update's buffer that is kept, from 0 (none) to below 1.
+        nesterov: take the gradient's part of the buffer one update ahead; without momentum it has
+            no meaning and is left out.
+
+    Raises `ConfigError` for a value that cannot work, or a model with nothing to train.
+    """
+    momentum = _options.share("momentum", momentum, below_one=True, example="0.9")
+    nesterov = _options.flag("nesterov", nesterov) and momentum > 0
+    return _build(SGD, model, lr, weight_decay, momentum=momentum, nesterov=nesterov)
+
+
+_BY_NAME: dict[str, Callable[..., Optimizer]] = {"adamw": adamw, "adam": adam, "sgd": sgd}
+
+
+def by_name(name: str, model: Parameters, lr: float, *, weight_decay: float) -> Optimizer:
+    """`adamw`, `adam` or `sgd` with its defaults; `ConfigError` for any other name.
+
+    Args:
+        name: of the function.
+        model, lr, weight_decay: as the function has them.
+    """
+    return _BY_NAME[_options.by_name("optimizer", name, _BY_NAME)](
+        model, lr, weight_decay=weight_decay
+    )
+
+
+def parameter_groups(model: Parameters, weight_decay: float) -> list[dict[str, Any]]:
+    """Trainable parameters in two groups, decayed and not; in one if nothing decays.
+
+    For an optimizer that is not one of this module's: `Lion(parameter_groups(model, 0.1), lr=...)`.
+
+    Args:
+        model: the module, or an iterable of bare parameters, which has no layers to look at: those
+            of fewer than two dimensions are left undecayed.
+        weight_decay: of the first group; 0 or above.
+
+    Raises `ConfigError` where there is nothing to train, or what is given has no parameters.
+    """
+    weight_decay = _options.not_negative("weight_decay", weight_decay, "0.01")
+    of_norms: set[int] = set()
+    if isinstance(model, nn.Module):
+        of_norms = {
+            id(p) for m in model.modules() if isinstance(m, _NORMS) for p in m.parameters(False)
+        }
+    trainable = [p for p in _parameters(model) if p.requires_grad]
+    if not trainable:
+        raise ConfigError("the model has no trainable parameter: set requires_grad=True on some")
+    if any(is_lazy(p) for p in trainable):
+        raise ConfigError(
+            "the model has lazy layers, whose parameters have no shape yet: run one batch through "
+            "it, model(inputs), before you make the optimizer"
+        )
+    if weight_decay == 0:
+        return [{"params": trainable, "weight_decay": 0.0}]
+    decayed = [p for p in trainable if p.ndim >= 2 and id(p) not in of_norms]
+    kept = [p for p in trainable if p.ndim < 2 or id(p) in of_norms]
+    groups = [
+        {"params": decayed, "weight_decay": weight_decay},
+        {"params": kept, "weight_decay": 0.0},
+    ]
+    return [group for group in groups if group["params"]]
+
+
+def _parameters(model: Any) -> list[Tensor]:
+    """The parameters of a module or of an iterable, each a leaf and each once."""
+    if isinstance(model, nn.Module):
+        return list(model.parameters())
+    _check_iterable(model)
+    found: dict[int, Tensor] = {}
+    for part in model:
+        if not isinstance(part, Tensor):
+            raise ConfigError(_no_parameter(part))
+        if part.requires_grad and not part.is_leaf:
+            raise ConfigError(
+                f"a tensor of shape {tuple(part.shape)} among the parameters is the result of a "
+                "computation, which no update can change: give the nn.Parameter that it was "
+                "computed from"
+            )
+        found[id(part)] = part
+    return list(found.values())
+
+
+def _check_iterable(model: Any) -> None:
+    if isinstance(model, type) and issubclass(model, nn.Module):
+        raise ConfigError(
+            f"the optimizer was given the class {model.__name__}: make a model first, "
+            f"model = {model.__name__}(...), and give that"
+        )
+    if isinstance(model, Tensor):
+        raise ConfigError("the optimizer was given one tensor: write [tensor], a list of it")
+    if isinstance(model, Optimizer):
+        raise ConfigError(
+            f"the optimizer was given {_options.kind_of(model)}, which is an optimizer already: "
+            "give that to Step, or the model here"
+        )
+    if not isinstance(model, Iterable) or isinstance(model, (str, bytes)):
+        raise ConfigError(
+            f"the optimizer was given {_options.shown(model)}: give the model, or a list of its "
+            "parameters"
+        )
+
+
+def _no_parameter(part: Any) -> str:
+    if isinstance(part, dict):
+        return (
+            "the optimizer was given groups of parameters: build it with torch, e.g. "
+            "torch.optim.AdamW(groups), or give the model"
+        )
+    if isinstance(part, nn.Module):
+        return (
+            "the optimizer was given several modules: write nn.ModuleList([...]) around them, and "
+            "give that"
+        )
+    if isinstance(part, tuple):
+        return "the optimizer was given named parameters: write model.parameters(), or the model"
+    return (
+        f"the optimizer was given {_options.shown(part)} as a parameter: write the model, or "
+        "model.parameters()"
+    )
+
+
+def _adam_options(betas: Any, eps: Any) -> dict[str, Any]:
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+        raise ConfigError(
+            f"betas={_options.shown(betas)} must be two numbers: write betas=(0.9, 0.999)"
+        )
+    first, second = (
+        _options.share(f"betas[{k}]", beta, below_one=True, example=example)
+        for k, (beta, example) in enumerate(zip(betas, ("0.9", "0.999"), strict=True))
+    )
+    return {"betas": (first, second), "eps": _options.not_negative("eps", eps, "1e-8")}
+
+
+def _build(kind: type[_O], model: Parameters, lr: float, weight_decay: float, **options: Any) -> _O:
+    lr = _options.positive("lr", lr, "1e-3")
+    groups = parameter_groups(model, weight_decay)
+    # Torch accepts complex parameters and sparse gradients here, and fails at the first step.
+    sparse = isinstance(model, nn.Module) and any(
+        isinstance(m, (nn.Embedding, nn.EmbeddingBag)) and m.sparse for m in model.modules()
+    )
+    if not sparse and all(p.is_floating_point() for group in groups for p in group["params"]):
+        try:
+            return kind(groups, lr=lr, fused=True, **options)
+        except RuntimeError:
+            pass  # no fused implementation for this device: torch's own choice
+    return kind(groups, lr=lr, **options)

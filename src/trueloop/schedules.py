@@ -1,0 +1,457 @@
+"""Learning-rate schedules, each on its own clock and as long as the run.
+
+A schedule is described here and built when the optimizer and the length of the run are known
+(`Step.plan`, which `fit` calls). Its clock (`tick`) is `update`: it ticks after each real update;
+`epoch`: at the end of each epoch; or `metric`: at the end of each epoch, with a score. Lengths are
+written as
+
+- an int: that many ticks of the schedule's own clock,
+- a float in (0, 1] or "5%": a share of the run,
+- "20 epochs" or "300 updates".
+
+All of them are torch's own schedulers underneath, with torch's own arithmetic; every parameter
+group keeps the ratio of its lr to the others'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch.optim import Optimizer, lr_scheduler as torch_schedulers
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+
+from trueloop import _options
+from trueloop.errors import ConfigError, ScheduleError
+from trueloop.step.schedule import (
+    Length,
+    Plan,
+    Resolver,
+    Schedule,
+    parse_length,
+    resolve_mode,
+)
+
+__all__ = [
+    "Length",
+    "Plan",
+    "Schedule",
+    "by_name",
+    "cosine",
+    "from_torch",
+    "one_cycle",
+    "parse_length",
+    "plateau",
+    "resolve_mode",
+    "step_decay",
+    "warm_restarts",
+    "warmup_cosine",
+]
+
+
+def cosine(length: Length | None = None, *, eta_min: float = 0.0, tick: str = "update") -> Schedule:
+    """Half a cosine from the optimizer's lr down to `eta_min`.
+
+    lr(t) = eta_min + (lr - eta_min) (1 + cos(π t / length)) / 2. Loshchilov and Hutter, "SGDR:
+    stochastic gradient descent with warm restarts", ICLR 2017, without the restarts.
+
+    Args:
+        length: ticks from the start to `eta_min`, see the top of this module; None: the whole run.
+        eta_min: the lr at the end, 0 or above.
+        tick: `update` or `epoch`.
+
+    Raises `ConfigError` for a value that cannot work; `Step.plan` raises `ScheduleError` where the
+    length is not the run's.
+    """
+    _check_length("length", length)
+    eta_min = _options.not_negative("eta_min", eta_min)
+
+    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
+        return torch_schedulers.CosineAnnealingLR(optimizer, ticks(length), eta_min=eta_min)
+
+    return Schedule("cosine", _clock(tick), build)
+
+
+def warmup_cosine(
+    warmup: Length = "5%",
+    length: Length | None = None,
+    *,
+    start_factor: float = 0.01,
+    eta_min: float = 0.0,
+    tick: str = "update",
+) -> Schedule:
+    """A linear rise from `start_factor` · lr to lr, then half a cosine down to `eta_min`.
+
+    The warm-up is that of Goyal et al., "Accurate, large minibatch SGD", 2017.
+
+    Args:
+        warmup: ticks of the rise, see the top of this module; 0: none.
+        length: ticks of both parts together; None: the whole run.
+        start_factor: the first lr as a share of the optimizer's, above 0 and at most 1.
+        eta_min: the lr at the end, 0 or above.
+        tick: `update` or `epoch`.
+
+    Raises `ConfigError` for a value that cannot work, `ScheduleError` (here, or from `Step.plan`)
+    for a warm-up that fills the schedule, or a length that is not the run's.
+    """
+    _check_length("warmup", warmup, zero=True)
+    _check_length("length", length)
+    if parse_length(warmup) == (1.0, "share"):
+        raise ScheduleError(
+            f"warmup={warmup!r} is the whole run: shorten it, e.g. warmup='5%', or write warmup=1 "
+            "for one tick"
+        )
+    start_factor = _options.positive("start_factor", start_factor, "0.01")
+    if start_factor > 1:
+        raise ConfigError(f"start_factor={start_factor} would fall: write e.g. start_factor=0.01")
+    eta_min = _options.not_negative("eta_min", eta_min)
+
+    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
+        total, rise = ticks(length), ticks(warmup)
+        if rise >= total:
+            raise ScheduleError(
+                f"the warm-up of {rise} {tick}s fills the whole schedule of {total}: shorten it, "
+                "e.g. warmup='5%'"
+            )
+        if rise == 0:
+            return torch_schedulers.CosineAnnealingLR(optimizer, total, eta_min=eta_min)
+        linear = torch_schedulers.LinearLR(optimizer, start_factor, 1.0, total_iters=rise)
+        fall = torch_schedulers.CosineAnnealingLR(optimizer, total - rise, eta_min=eta_min)
+        return torch_schedulers.SequentialLR(optimizer, [linear, fall], milestones=[rise])
+
+    return Schedule("warmup_cosine", _clock(tick), build)
+
+
+def one_cycle(
+    length: Length | None = None,
+    *,
+    max_lr: float | None = None,
+    warmup: Length = 0.3,
+    div_factor: float = 25.0,
+    final_div_factor: float = 1e4,
+    cycle_momentum: bool = True,
+) -> Schedule:
+    """Up to `max_lr` over `warmup`, then down to almost nothing: half a cosine each.
+
+    Smith and Topin, "Super-convergence", 2018 (torch's `OneCycleLR`). It ticks per update.
+
+    Args:
+        length: updates of the whole cycle, see the top of this module; None: the whole run.
+        max_lr: the highest lr, above 0; None: the optimizer's, of each parameter group.
+        warmup: updates of the rise.
+        div_factor: the first lr is max_lr / div_factor.
+        final_div_factor: the last lr is max_lr / (div_factor · final_div_factor).
+        cycle_momentum: let the momentum (or the first beta) fall from 0.95 to 0.85 while the lr
+            rises, and rise while it falls; an optimizer that has neither is left alone.
+
+    Raises `ConfigError` for a value that cannot work; `Step.plan` raises `ScheduleError` where the
+    length is not the run's.
+    """
+    _check_length("length", length)
+    _check_length("warmup", warmup, zero=True)
+    if max_lr is not None:
+        max_lr = _options.positive("max_lr", max_lr, "0.1")
+    div_factor = _options.positive("div_factor", div_factor, "25.0")
+    final_div_factor = _options.positive("final_div_factor", final_div_factor, "1e4")
+    _options.flag("cycle_momentum", cycle_momentum)
+
+    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
+        total = ticks(length)
+        amount, unit = parse_length(warmup)
+        return torch_schedulers.OneCycleLR(
+            optimizer,
+            max_lr=[max_lr or group["lr"] for group in optimizer.param_groups],
+            total_steps=total,
+            # A share is passed on as it is: rounding it to ticks would be another curve.
+            pct_start=amount if unit == "share" else ticks(warmup) / total,
+            div_factor=div_factor,
+            final_div_factor=final_div_factor,
+            # An optimizer with neither momentum nor betas has nothing to cycle.
+            cycle_momentum=cycle_momentum
+            and any(group.get("momentum") or "betas" in group for group in optimizer.param_groups),
+        )
+
+    return Schedule("one_cycle", "update", build)
+
+
+def plateau(
+    monitor: str = "val_loss",
+    *,
+    mode: str = "auto",
+    factor: float = 0.1,
+    patience: int = 10,
+    threshold: float = 1e-4,
+    cooldown: int = 0,
+    min_lr: float = 0.0,
+) -> Schedule:
+    """Multiply the lr by `factor` after `patience` epochs without a better `monitor`.
+
+    Torch's `ReduceLROnPlateau`. It ticks at the end of an epoch, with that epoch's scores:
+    `step.end_epoch(scores)`.
+
+    Args:
+        monitor: the score to watch: `val_loss`, `train_loss`, `val_accuracy`, …
+        mode: `min`, `max` or `auto`: by the score's name (losses and errors should fall, accuracy
+            and its kind should rise).
+        factor: from 0 to 1, both excluded.
+        patience: epochs without a better score that pass before the lr falls.
+        threshold: how much better counts as better, as a share of the best score.
+        cooldown: epochs after a fall during which none are counted.
+        min_lr: the lr does not fall below it.
+
+    Raises `ConfigError` for a value that cannot work, or a score whose direction is not known.
+    """
+    direction = resolve_mode(monitor, mode)
+    factor = _fraction("factor", factor)
+    patience = _options.whole("patience", patience, 0, 10)
+    threshold = _options.not_negative("threshold", threshold, "1e-4")
+    cooldown = _options.whole("cooldown", cooldown, 0)
+    min_lr = _options.not_negative("min_lr", min_lr)
+
+    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
+        return ReduceLROnPlateau(
+            optimizer,
+            mode=direction,
+            factor=factor,
+            patience=patience,
+            threshold=threshold,
+            cooldown=cooldown,
+            min_lr=min_lr,
+        )
+
+    return Schedule("plateau", "metric", build, monitor)
+
+
+def warm_restarts(
+    first: Length | None = None,
+    *,
+    cycles: int = 3,
+    mult: int = 2,
+    eta_min: float = 0.0,
+    tick: str = "update",
+) -> Schedule:
+    """Cosine cycles from the optimizer's lr to `eta_min`, each `mult` times as long as the last.
+
+    Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017.
+    Without `first`, `cycles` of them fill the run, each cut to a whole number of ticks: the run
+    ends in a valley, not just after a restart.
+
+    Args:
+        first: ticks of the first cycle, see the top of this module; None: as `cycles` says.
+        cycles: how many fill the run; only without `first`.
+        mult: 1 or more; 1 makes all cycles equally long.
+        eta_min: the lr at the end of a cycle, 0 or above.
+        tick: `update` or `epoch`.
+
+    Raises `ConfigError` for a value that cannot work; `Step.plan` raises `ScheduleError` where the
+    run ends inside a cycle.
+    """
+    _check_length("first", first)
+    cycles = _options.whole("cycles", cycles, 1, 3)
+    mult = _options.whole("mult", mult, 1, 2)
+    eta_min = _options.not_negative("eta_min", eta_min)
+
+    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
+        kind = torch_schedulers.CosineAnnealingWarmRestarts
+        if first is not None:
+            return kind(optimizer, ticks(first), mult, eta_min)
+        run = ticks.whole()
+        ends = [sum(mult**k for k in range(n)) for n in range(1, cycles + 1)]
+        if run % ends[-1] == 0:
+            return kind(optimizer, run // ends[-1], mult, eta_min)
+        ends = [round(run * end / ends[-1]) for end in ends]
+        lengths = [end - start for start, end in zip([0, *ends], ends, strict=False)]
+        if min(lengths) < 1:
+            raise ScheduleError(
+                f"{cycles} cycles do not fit into a run of {run} {tick}s: write fewer cycles="
+            )
+        parts = [torch_schedulers.CosineAnnealingLR(optimizer, n, eta_min) for n in lengths]
+        return torch_schedulers.SequentialLR(optimizer, list(parts), milestones=ends[:-1])
+
+    return Schedule("warm_restarts", _clock(tick), build)
+
+
+_MILESTONES: tuple[Length, ...] = ("50%", "75%")
+
+
+def step_decay(
+    every: Length | None = None,
+    *,
+    at: Sequence[Length] | None = None,
+    gamma: float = 0.1,
+    tick: str = "epoch",
+) -> Schedule:
+    """Multiply the lr by `gamma` every `every`, or else at each of the milestones `at`.
+
+    Torch's `StepLR` and `MultiStepLR`.
+
+    Args:
+        every: ticks between two falls, see the top of this module.
+        at: ticks at which the lr falls, without `every`; None: after 50% and 75% of the run.
+        gamma: from 0 to 1, both excluded.
+        tick: `update` or `epoch`.
+
+    Raises `ConfigError` for a value that cannot work, or both `every` and `at`; `Step.plan` raises
+    `ScheduleError` for a milestone beyond the run.
+    """
+    _check_length("every", every)
+    gamma = _fraction("gamma", gamma)
+    if every is not None and at is not None:
+        raise ConfigError("step_decay takes every or at, not both: leave one of them out")
+    if at is not None and (not isinstance(at, (tuple, list)) or not at):
+        raise ConfigError(
+            f"at={_options.shown(at)} is not a tuple of milestones: write e.g. at=('50%', '75%')"
+        )
+    milestones = _MILESTONES if at is None else tuple(at)
+    for milestone in milestones:
+        _check_length("at", milestone)
+
+    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
+        if every is not None:
+            return torch_schedulers.StepLR(optimizer, max(1, ticks(every)), gamma)
+        return torch_schedulers.MultiStepLR(
+            optimizer, [ticks(milestone) for milestone in milestones], gamma
+        )
+
+    return Schedule("step_decay", _clock(tick), build)
+
+
+def from_torch(
+    scheduler: LRScheduler | Callable[[Optimizer], LRScheduler],
+    tick: str,
+    *,
+    monitor: str | None = None,
+) -> Schedule:
+    """Any scheduler of torch's, built or as a function of the optimizer, on the clock `tick`.
+
+    Its length is checked against the run's where torch says what it is.
+
+    Args:
+        scheduler: a `torch.optim.lr_scheduler.LRScheduler` of the step's own optimizer, or a
+            function that makes one: `lambda optimizer: StepLR(optimizer, 30)`.
+        tick: when `scheduler.step()` is called: `update`, `epoch`, or `metric` for
+            `ReduceLROnPlateau`.
+        monitor: the score that a `metric` one watches; None: `val_loss`.
+
+    Raises `ConfigError` for what is not a scheduler, `ScheduleError` for a clock that it does not
+    have, and, when the step builds it, for a scheduler of a different optimizer.
+    """
+    _check_torch_scheduler(scheduler)
+    if isinstance(scheduler, LRScheduler):
+        _check_tick_of(scheduler, tick)
+    if monitor is not None:
+        _options.text("monitor", monitor, "val_loss")
+        if tick != "metric":
+            raise ConfigError(
+                f"monitor={monitor!r} is for tick='metric', and this schedule ticks per {tick}: "
+                "leave monitor out"
+            )
+
+    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
+        built = scheduler if isinstance(scheduler, LRScheduler) else scheduler(optimizer)
+        if not isinstance(built, LRScheduler):
+            raise ScheduleError(
+                f"the function given to from_torch returned {_options.kind_of(built)}: let it "
+                "return a scheduler, e.g. lambda optimizer: StepLR(optimizer, 30)"
+            )
+        _check_tick_of(built, tick)
+        if built.optimizer is not optimizer:
+            raise ScheduleError(
+                f"this {type(built).__name__} drives another optimizer than the step's: "
+                "build it with the optimizer that you give to Step"
+            )
+        return built
+
+    name = type(scheduler).__name__ if isinstance(scheduler, LRScheduler) else "from_torch"
+    return Schedule(name, tick, build, (monitor or "val_loss") if tick == "metric" else None)
+
+
+def by_name(
+    name: str, *, warmup: Length | None = None, monitor: str = "val_loss"
+) -> Schedule | None:
+    """A schedule with its defaults by name; None for `none`; `ConfigError` for any other.
+
+    `warmup` is for `warmup_cosine` and `one_cycle`; None is their own default. `monitor` is the
+    score that `plateau` watches.
+    """
+    rise: dict[str, Any] = {} if warmup is None else {"warmup": warmup}
+    known: dict[str, Callable[[], Schedule | None]] = {
+        "none": lambda: None,
+        "cosine": cosine,
+        "warmup_cosine": lambda: warmup_cosine(**rise),
+        "one_cycle": lambda: one_cycle(**rise),
+        "plateau": lambda: plateau(monitor),
+        "warm_restarts": warm_restarts,
+        "step_decay": step_decay,
+    }
+    _options.by_name("schedule", name, known)
+    if warmup is not None:
+        parse_length(warmup)
+        if name not in ("warmup_cosine", "one_cycle"):
+            raise ConfigError(
+                f"the schedule {name!r} has no warm-up: leave warmup out, or choose warmup_cosine"
+            )
+    return known[name]()
+
+
+def _clock(tick: Any) -> str:
+    return _options.choice("tick", tick, ("update", "epoch"))
+
+
+def _fraction(option: str, value: Any) -> float:
+    """A number between 0 and 1."""
+    if not 0 < _options.number(option, value) < 1:
+        raise ConfigError(f"{option}={value!r} must be between 0 and 1: write e.g. {option}=0.1")
+    return float(value)
+
+
+def _check_length(option: str, length: Any, *, zero: bool = False) -> None:
+    """A length as the top of this module has them, or None; 0 only where `zero` allows it."""
+    if length is None and not zero:
+        return
+    if isinstance(length, Optimizer):
+        raise ConfigError(
+            f"{option} is {_options.kind_of(length)}: a schedule is described without the "
+            "optimizer, write e.g. cosine(), and Step(..., schedule=cosine()) gives it its own"
+        )
+    if not isinstance(length, (int, float, str)):
+        raise ConfigError(
+            f"{option}={_options.shown(length)} is not a length: write an int (ticks), '5%' (a "
+            "share of the run), '20 epochs' or '300 updates'"
+        )
+    amount, _ = parse_length(length)
+    if amount == 0 and not zero:
+        raise ConfigError(
+            f"{option}={length!r} must be above 0: write e.g. {option}='300 updates', or leave it "
+            "out"
+        )
+
+
+def _check_torch_scheduler(scheduler: Any) -> None:
+    if isinstance(scheduler, LRScheduler):
+        return
+    if isinstance(scheduler, Schedule):
+        raise ConfigError(
+            f"the schedule {scheduler.name!r} is trueloop's own: give it to Step as it is, "
+            "schedule=..., without from_torch"
+        )
+    if isinstance(scheduler, type) and issubclass(scheduler, LRScheduler):
+        name = scheduler.__name__
+        if not _options.takes(scheduler, 1):
+            raise ConfigError(
+                f"from_torch was given the class {name}: write {name}(optimizer, ...), or "
+                f"lambda optimizer: {name}(optimizer, ...)"
+            )
+        return
+    _options.function(
+        "scheduler", scheduler, "optimizer", "from_torch(StepLR(optimizer, 30), tick='epoch')"
+    )
+
+
+def _check_tick_of(scheduler: LRScheduler, tick: Any) -> None:
+    watches = isinstance(scheduler, ReduceLROnPlateau)
+    if tick in ("update", "epoch", "metric") and watches != (tick == "metric"):
+        right = "metric" if watches else "update' or 'epoch"
+        raise ScheduleError(
+            f"{type(scheduler).__name__} cannot tick per {tick}: write tick='{right}'"
+        )
