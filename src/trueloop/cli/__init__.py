@@ -1,7 +1,7 @@
 """The command line: `trueloop VERB …`; one file per verb.
 
-Exit status: 0 fine; 1 the training itself failed, a resumed run is another run, or `check` found
-errors or warnings; 2 the user's mistake, in one line; 128 + the signal's number (130, 143)
+Exit status: 0 fine; 1 the training itself failed, a resumed run is a different run, or `check`
+found errors or warnings; 2 the user's mistake, in one line; 128 + the signal's number (130, 143)
 interrupted, with what was reached saved; 141 whoever read the output went away.
 """
 
@@ -9,37 +9,54 @@ from __future__ import annotations
 
 import importlib
 import os
-import signal
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from trueloop.errors import ConfigError, NonFiniteError, UserError, nearest
+from trueloop.cli._signals import Signals
+from trueloop.errors import ConfigError, NonFiniteError, UserError, nearest, shortened
 
 VERBS = {
     "train": "train a ready-made task or your own",
     "resume": "go on with an interrupted run from its last checkpoint",
-    "verify-resume": "prove that a task, stopped and resumed, is the run that never stopped",
-    "evaluate": "score a run's best weights, on its own data or on other",
+    "verify-resume": "check that a stopped and resumed run is bitwise the run that never stopped",
+    "evaluate": "score a run's best weights, on its own data or on different data",
     "predict": "write a run's predictions for new data to a file",
     "runs": "list the runs in a folder",
     "report": "write a run's report again, or compare several runs on one page",
     "check": "find silent training bugs in source, without running it",
     "watch": "run your own program as it is, and find silent training bugs as it trains",
-    "replay": "show again how a loss became NaN, from the folder that watch wrote",
+    "replay": "re-run the recorded operations that produced a NaN",
     "explain": "what a rule finds, why that breaks training, what is right",
-    "lab": "what is said of the training loop, measured: the crib sheet, executed",
+    "lab": "run experiments that test common advice about training loops",
 }
 OK, FAILED, MISTAKE, NO_READER = 0, 1, 2, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb; the exit status."""
+    """Run one verb; the exit status.
+
+    Without `argv` it is the process's own command line that is run: its end is the process's.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
-    if words[:1] == ["watch"]:  # it runs a program that nothing of what follows may come near
-        watched = importlib.import_module("trueloop.cli.watch").main(words[1:])
-        assert isinstance(watched, int)
-        return watched
+    with Signals(to_the_end=argv is None) as signals:
+        if words[:1] != ["watch"]:
+            return signals.outlast(lambda: _status(words))
+        # It runs a program that nothing of what follows may come near.
+        begin = signals.outlast(lambda: _watched(words[1:]))
+        signals.release()
+    return begin if isinstance(begin, int) else begin()
+
+
+def _watched(words: list[str]) -> Callable[[], int] | int:
+    """What runs the program under the watcher, or the exit status where there is none to run."""
+    watch = importlib.import_module("trueloop.cli.watch")
+    prepared: Callable[[], int] | int = watch.prepared(words)
+    return prepared
+
+
+def _status(words: list[str]) -> int:
+    """Run one verb, with every mistake in one line; the exit status."""
     try:
         with warnings.catch_warnings():
             keep_libraries_quiet()
@@ -58,10 +75,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (head, less) went away: nothing to say, and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NO_READER
-    except KeyboardInterrupt as stop:
-        how_to_go_on = f"; {stop}" if stop.args else ""
-        status = interrupted_by(getattr(stop, "signal", signal.SIGINT))
-        return _fail(f"interrupted{how_to_go_on}", status, prefix="trueloop: ")
     except (MemoryError, RuntimeError) as error:
         if not _is_out_of_memory(error):
             raise
@@ -89,11 +102,6 @@ def _dispatch(words: list[str]) -> int:
     status = importlib.import_module(f"trueloop.cli.{verb.replace('-', '_')}").main(rest)
     assert isinstance(status, int)
     return status
-
-
-def interrupted_by(number: int) -> int:
-    """The exit status after a signal, as shells have it: 130 after SIGINT, 143 after SIGTERM."""
-    return 128 + number
 
 
 def usage() -> str:
@@ -125,9 +133,9 @@ def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
     print(f"trueloop: warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
-def _fail(message: str, status: int, *, prefix: str = "trueloop: error: ") -> int:
-    line = " ".join(message.split())
-    print(f"{prefix}{line}", file=sys.stderr)
+def _fail(message: str, status: int) -> int:
+    line = shortened(" ".join(message.split()))
+    print(f"trueloop: error: {line}", file=sys.stderr)
     return status
 
 

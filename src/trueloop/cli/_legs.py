@@ -125,6 +125,7 @@ def in_fresh_process(leg: Leg) -> Trace:
 
 def _answer(leg: Leg, start_method: str, sender: Connection) -> None:
     """What a fresh process does: train, and send the trace, or the error that is the user's."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it reaches the parent, which ends this process
     os.chdir(leg.here)
     # Workers of the data set are to start as in `trueloop train`, not as this process was.
     multiprocessing.set_start_method(start_method, force=True)

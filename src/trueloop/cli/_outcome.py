@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from trueloop.checkpoint import Checkpoints, WriteError, has_checkpoint, load_checkpoint
-from trueloop.cli import OK, interrupted_by
+from trueloop.cli import OK
 from trueloop.cli._session import Session, load_weights
+from trueloop.cli._signals import interrupted_by
 from trueloop.doctor.runtime.script import on_stage
 from trueloop.errors import Interrupted, TrueloopError, UserError
 from trueloop.loop import History, evaluating, fit

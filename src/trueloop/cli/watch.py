@@ -40,14 +40,19 @@ _SWITCHES = ("--exit-code", "--fail-fast", "--speed", "--help")
 
 def main(argv: Sequence[str]) -> int:
     """Run the program and tell; never more than a line of its own about a mistake."""
+    run = prepared(argv)
+    return run if isinstance(run, int) else run()
+
+
+def prepared(argv: Sequence[str]) -> Run | int:
+    """What runs the program, and tells; or the exit status after a mistake or --help."""
     try:
         given, script = _parse(argv)
-        run = Run(given, script)
+        return Run(given, script)
     except UserError as error:
         return _fail(str(error))
     except SystemExit:  # argparse leaves this way after --help
         return OK
-    return run()
 
 
 class Run:
