@@ -370,7 +370,7 @@ def test_importing_the_module_does_not_import_torchmetrics():
     [
         ("multiclas", {}, "did you mean 'multiclass'"),
         ("multiclass", {}, "write classes=2 or more"),
-        ("multilabel", {"classes": 0}, "classes must be an integer of at least 1"),
+        ("multilabel", {"classes": 0}, "not an integer of at least 1"),
         ("multiclass", {"classes": 3, "top_k": 3}, "write a number from 2 to below that"),
         (
             "multiclass",

@@ -87,8 +87,8 @@ def whole(option: str, value: Any, least: int = 1, example: int | None = None) -
     if not is_integer(value) or not least <= value < 2**63:
         example = least if example is None else example
         raise ConfigError(
-            f"{option} must be an integer of at least {least}, not {shown(value)}: "
-            f"write e.g. {option}={example}"
+            f"{option}={shown(value)} is not an integer of at least {least}: write e.g. "
+            f"{option}={example}"
         )
     return int(value)
 

@@ -16,6 +16,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
+from trueloop import _options
 from trueloop.errors import ConfigError
 
 _MASK = (1 << 64) - 1
@@ -53,8 +54,10 @@ def mix_array(words: np.ndarray, *prefix: int) -> np.ndarray:
 
 def check_seed(seed: int) -> int:
     """`seed` itself if it is an integer from 0 to 2**63 - 1; `ConfigError` otherwise."""
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63:
-        raise ConfigError(f"seed={seed!r} is no integer from 0 to 2**63 - 1: write e.g. seed=0")
+    if not _options.is_integer(seed) or not 0 <= seed < 2**63:
+        raise ConfigError(
+            f"seed={_options.shown(seed)} is not an integer from 0 to 2**63 - 1: write e.g. seed=0"
+        )
     return int(seed)
 
 
@@ -65,6 +68,7 @@ def seed_everything(seed: int, deterministic: bool = True) -> None:
     implementations, with a warning (not an error) where an operation has none. The first use of
     cuBLAS must come after this call, since it reads `CUBLAS_WORKSPACE_CONFIG` once.
     """
+    _options.flag("deterministic", deterministic)
     os.environ[_BASE_SEED] = str(check_seed(seed))
     torch.manual_seed(seed)
     np.random.seed(mix(seed, 1) & 0xFFFFFFFF)
@@ -82,6 +86,8 @@ def for_sample(epoch: int, index: int, seed: int | None = None) -> torch.Generat
     worker makes them, after any resume, and differ from epoch to epoch. `seed=None` takes the
     seed of the last `seed_everything` in this process or its parent (0 before the first).
     """
+    _options.whole("epoch", epoch, 0)
+    _options.whole("index", index, 0)
     base = int(os.environ.get(_BASE_SEED, "0")) if seed is None else check_seed(seed)
     return torch.Generator().manual_seed(mix(base, epoch, index) >> 1)
 

@@ -246,8 +246,8 @@ X = torch.arange(10)
         (lambda: Feed(Squares, 2), DataError, r"write Squares\(\.\.\.\)"),
         (lambda: Feed("data.csv", 2), DataError, "read it first"),
         (lambda: Feed(Path("data.csv"), 2), DataError, "read it first"),
-        (lambda: Feed(7, 2), DataError, "of type int"),
-        (lambda: Feed(None, 2), DataError, "of type NoneType"),
+        (lambda: Feed(7, 2), DataError, "the data is an int"),
+        (lambda: Feed(None, 2), DataError, "the data is None"),
         (lambda: Feed(loader(Squares()), 4), ConfigError, "without batch_size"),
         (
             lambda: Feed(loader(Squares()), shuffle=True, workers=2, seed=1, transform=print),

@@ -181,8 +181,11 @@ def test_batches_carry_no_gradient() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ((torch.ones(3), np.ones(4)), r"\[0\] has 3 samples, \[1\] has 4"),
-        ({"x": torch.ones(3), "y": [torch.ones(2)]}, r"\['x'\] has 3 samples, \['y'\]\[0\] has 2"),
+        ((torch.ones(3), np.ones(4)), r"data\[0\] has 3 samples, data\[1\] has 4"),
+        (
+            {"x": torch.ones(3), "y": [torch.ones(2)]},
+            r"data\['x'\] has 3 samples, data\['y'\]\[0\] has 2",
+        ),
         (torch.ones(0, 3), "no samples"),
         (torch.tensor(1.0), "single number"),
         ((), "empty tuple"),

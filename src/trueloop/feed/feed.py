@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader
 
-from trueloop import device as devices, records, seed as seeds
-from trueloop.errors import ConfigError, DataError, RunError
+from trueloop import _options, device as devices, records, seed as seeds
+from trueloop.errors import ConfigError, DataError, RunError, UserError
 from trueloop.feed import transfer
+from trueloop.feed.collate import Collate, reason_of
 from trueloop.feed.draws import Draws
 from trueloop.feed.foreign import Foreign, is_loader
-from trueloop.feed.loader import Collate, Fetching, Mapped, Streamed, has_len
+from trueloop.feed.kinds import check_data_set, check_kind, is_iterable
+from trueloop.feed.loader import Fetching, Mapped, Streamed
 from trueloop.feed.order import Order
 from trueloop.feed.place import Place
 from trueloop.feed.tensors import Arrays, holds_arrays
 
 Transform = Callable[[Any, Draws], Any]
 Source = Arrays | Mapped | Streamed | Foreign
+
+_TRANSFORM = "transform=lambda batch, draws: batch"
+_COLLATE = "collate_fn=lambda samples: torch.stack(samples)"
 
 
 class Feed:
@@ -32,7 +35,8 @@ class Feed:
 
     - a tensor, a numpy array or memory map, or a tuple, list or dict of these (nested or not) with
       one first dimension; a torch `TensorDataset`, or a `Subset` of one. Whole batches are taken
-      by index, and have the structure of the data.
+      by index, and have the structure of the data. No gradient flows back into the data: a tensor
+      that requires one is detached.
     - a map-style data set (`__getitem__` and `__len__`), a list of samples included. What its
       `__getitem__` draws from torch, numpy or `random` depends on (seed, epoch, sample index)
       alone: it is the same for any number of workers and differs from epoch to epoch.
@@ -90,28 +94,29 @@ class Feed:
         prefetch_factor: int = 2,
         persistent_workers: bool = True,
     ) -> None:
-        self.shuffle = shuffle
+        if isinstance(data, Feed):
+            raise DataError("the data is a Feed already: use it as it is, or Feed(its data, ...)")
+        check_kind(data)
+        self.shuffle = _options.flag("shuffle", shuffle)
         self.seed = seeds.check_seed(seed)
-        self.drop_last = drop_last
+        self.drop_last = _options.flag("drop_last", drop_last)
         self.device = None if device is None else devices.pick(device)
+        if transform is not None:
+            _options.function("transform", transform, "batch, draws", _TRANSFORM)
         self._transform = transform
-        _check_flags(shuffle=shuffle, drop_last=drop_last, persistent_workers=persistent_workers)
-        _check_at_least(0, workers=workers)
-        _check_at_least(1, prefetch_factor=prefetch_factor)
+        if collate_fn is not None:
+            _options.function("collate_fn", collate_fn, "samples", _COLLATE)
         fetching = Fetching(
-            workers=workers,
+            workers=_options.whole("workers", workers, 0),
             collate_fn=collate_fn,
-            prefetch_factor=prefetch_factor,
-            persistent_workers=persistent_workers,
+            prefetch_factor=_options.whole("prefetch_factor", prefetch_factor, 1, 2),
+            persistent_workers=_options.flag("persistent_workers", persistent_workers),
             pin_memory=self.device is not None and self.device.type == "cuda",
         )
-        for name, function in (("collate_fn", collate_fn), ("transform", transform)):
-            if function is not None and not callable(function):
-                raise ConfigError(f"{name}={function!r} is no function: give one, or None")
         if isinstance(data, DataLoader) or (batch_size is None and is_loader(data)):
             self._check_foreign(data, batch_size, fetching)
         else:
-            _check_at_least(1, batch_size=batch_size)
+            _options.whole("batch_size", batch_size, 1, 32)
         self.batch_size = None if batch_size is None else int(batch_size)
         self._source = self._open(data, fetching)
         self.samples = self._source.samples
@@ -130,8 +135,8 @@ class Feed:
                     "are taken as whole batches: use transform=..."
                 )
             return Arrays(data)
-        _check_data_set(data)
-        if not _is_iterable(data):
+        check_data_set(data)
+        if not is_iterable(data):
             return Mapped(data, self.seed, fetching)
         self._check_streamed(fetching)
         assert self.batch_size is not None
@@ -223,7 +228,8 @@ class Feed:
 
         Raises `RunError` if a data set or loader does not take up its own state.
         """
-        _check_at_least(0, epoch=epoch, start=start)
+        _options.whole("epoch", epoch, 0)
+        _options.whole("start", start, 0)
         if self._length is not None and start > self._length:
             raise ConfigError(
                 f"start={start} lies beyond the {self._length} batches of an epoch: write a start "
@@ -388,58 +394,18 @@ class NoLengthError(DataError, TypeError):
 
 def _checked(transform: Transform) -> Transform:
     def checked(batch: Any, draws: Draws) -> Any:
-        changed = transform(batch, draws)
+        try:
+            changed = transform(batch, draws)
+        except UserError:
+            raise
+        except Exception as error:
+            raise DataError(
+                f"transform cannot change the batch of sample {draws.indices[0]} to "
+                f"sample {draws.indices[-1]}, {reason_of(error)}: mend it; it is called with "
+                "(batch, draws)"
+            ) from error
         if changed is None:
             raise ConfigError("transform returned None: end it with `return batch`")
         return changed
 
     return checked
-
-
-def _is_iterable(data: Any) -> bool:
-    return isinstance(data, IterableDataset) or (
-        hasattr(data, "__iter__") and not hasattr(data, "__getitem__")
-    )
-
-
-def _check_data_set(data: Any) -> None:
-    """`DataError` unless `data` has the methods of a map-style or an iterable data set."""
-    kind = type(data).__name__
-    if isinstance(data, (str, bytes, Path)):
-        raise DataError(f"the data is a {kind}, {data!r}: read it first, and give the samples")
-    if isinstance(data, type):
-        raise DataError(f"the data is the class {data.__name__} itself: write {data.__name__}(...)")
-    if isinstance(data, IterableDataset):
-        return
-    if hasattr(data, "__next__"):
-        raise DataError(
-            f"the data is a one-shot {kind}, used up after one epoch: give a list of its samples, "
-            "or an object whose __iter__ starts afresh each time"
-        )
-    if hasattr(data, "__getitem__"):
-        if not has_len(data):
-            raise DataError(
-                f"the data set {kind} has __getitem__ and no __len__: define __len__ (or __iter__ "
-                "alone, for samples that can only be read in sequence)"
-            )
-    elif not hasattr(data, "__iter__"):
-        raise DataError(
-            f"the data is of type {kind}: give tensors, arrays, a data set with __getitem__ and "
-            "__len__, one with __iter__, or a DataLoader"
-        )
-
-
-def _check_at_least(least: int, **values: Any) -> None:
-    for name, value in values.items():
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if not whole or value < least:
-            raise ConfigError(
-                f"{name}={value!r} is no integer of at least {least}: write e.g. "
-                f"{name}={max(least, 32) if name == 'batch_size' else least}"
-            )
-
-
-def _check_flags(**values: Any) -> None:
-    for name, value in values.items():
-        if not isinstance(value, bool):
-            raise ConfigError(f"{name}={value!r} is neither True nor False: write {name}=True")

@@ -11,7 +11,8 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset
 
 from trueloop import seed as seeds
-from trueloop.errors import RunError
+from trueloop.errors import DataError, RunError, UserError
+from trueloop.feed.collate import reason_of
 from trueloop.feed.loader import has_len, set_epoch
 from trueloop.feed.place import Generators, OwnState, Place, set_generators, timed
 
@@ -207,12 +208,30 @@ class Foreign:
         while True:
             with _generators_at(ahead.popleft()) if ahead else nullcontext():
                 before = Generators()
-                batch = next(batches, _END)
+                batch = self._next(batches, place)
             if batch is _END:
                 place.ended(self.own.take())
                 return
             place.fetched(self.own.take(), before)
             yield batch
+
+    def _next(self, batches: Iterator[Any], place: Place) -> Any:
+        name = type(self._loader).__name__
+        try:
+            batch = next(batches, _END)
+        except UserError:
+            raise
+        except Exception as error:
+            raise DataError(
+                f"the {name} cannot make its next batch in epoch {place.epoch}, "
+                f"{reason_of(error)}: mend the data set, or what the loader was given"
+            ) from error
+        if batch is None:
+            raise DataError(
+                f"the {name} gave None as a batch in epoch {place.epoch}: end its collate_fn with "
+                "`return batch`"
+            )
+        return batch
 
     def _set_epoch(self, epoch: int) -> None:
         names = ("dataset", "sampler", "batch_sampler")

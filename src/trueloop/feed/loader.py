@@ -9,7 +9,6 @@ import os
 import pickle
 import signal
 import threading
-import traceback
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,16 +19,15 @@ from torch.utils.data import (
     DataLoader,
     Dataset,
     IterableDataset,
-    default_collate,
-    get_worker_info,
 )
 
 from trueloop import seed as seeds
-from trueloop.errors import DataError, UserError
+from trueloop.errors import DataError
+from trueloop.feed.collate import Collate, Collator, Failure, Fetched, failure, reason_of
+from trueloop.feed.kinds import length_of
 from trueloop.feed.order import Order
 from trueloop.feed.place import OwnState, Place, timed, tracked
 
-Collate = Callable[[list[Any]], Any]
 _END = object()
 
 
@@ -49,7 +47,6 @@ class Fetching:
         What it draws reaches no sample: each is fetched with generators seeded for it.
         """
         generator = torch.Generator().manual_seed(0)
-        collate = _Collate(self.collate_fn or default_collate)
         if self.workers:
             batching |= {
                 "prefetch_factor": self.prefetch_factor,
@@ -58,7 +55,7 @@ class Fetching:
         return DataLoader(
             dataset,
             num_workers=self.workers,
-            collate_fn=collate,
+            collate_fn=Collator(self.collate_fn),
             worker_init_fn=_leave_signals_to_the_parent,
             pin_memory=self.pin_memory,
             generator=generator,
@@ -85,47 +82,12 @@ def _end_when_the_parent_says() -> None:
     os._exit(0)
 
 
-@dataclass
-class _Failure:
-    """What a fetch returns in place of samples when the data set raised."""
-
-    sample: int
-    epoch: int
-    reason: str
-    cause: BaseException
-
-    def error(self) -> DataError:
-        """The error to raise, in the process that trains."""
-        error = DataError(
-            f"sample {self.sample} of epoch {self.epoch} cannot be fetched, {self.reason}: mend "
-            "the sample or the data set's code, or leave the sample out"
-        )
-        error.__cause__ = self.cause
-        return error
-
-
-def _failure(sample: int, epoch: int, error: Exception) -> _Failure:
-    text = " ".join(str(error).split())
-    reason = text if isinstance(error, UserError) else f"{type(error).__name__}: {text}"
-    if get_worker_info() is None:
-        return _Failure(sample, epoch, reason, error)
-    # Not every exception survives the way between processes; its traceback as text does.
-    trace = "".join(traceback.format_exception(error))
-    return _Failure(sample, epoch, reason, RuntimeError(f"in a worker process:\n{trace}"))
-
-
-@dataclass
-class _Collate:
-    """The user's collate function, past which a failure travels untouched."""
-
-    collate_fn: Collate
-
-    def __call__(self, samples: list[Any]) -> Any:
-        if isinstance(samples, _Failure):
-            return samples
-        if samples and isinstance(samples[-1], _Failure):
-            return samples[-1]
-        return self.collate_fn(samples)
+def _not_fetched(sample: int, epoch: int, error: Exception) -> Failure:
+    return failure(
+        f"sample {sample} of epoch {epoch} cannot be fetched, {reason_of(error)}: mend the sample "
+        "or the data set's code, or leave the sample out",
+        error,
+    )
 
 
 class _Samples(Dataset[Any]):
@@ -136,7 +98,7 @@ class _Samples(Dataset[Any]):
         self.seed = seed
         self._epoch: int | None = None
 
-    def __getitems__(self, key: tuple[int, list[int]]) -> list[Any] | _Failure:
+    def __getitems__(self, key: tuple[int, list[int]]) -> list[Any] | Failure:
         """The samples of one batch, which the sampler names by epoch and indices."""
         epoch, indices = key
         # Here, and not where the epoch begins, because the copy that matters is the worker's.
@@ -149,8 +111,8 @@ class _Samples(Dataset[Any]):
             try:
                 samples.append(self.dataset[index])
             except Exception as error:
-                return _failure(index, epoch, error)
-        return samples
+                return _not_fetched(index, epoch, error)
+        return Fetched(samples, indices)
 
 
 class _Keys:
@@ -167,7 +129,7 @@ class Mapped:
     """A source of batches: a map-style data set (`__getitem__` and `__len__`)."""
 
     def __init__(self, dataset: Any, seed: int, fetching: Fetching) -> None:
-        self.samples = len(dataset)
+        self.samples = length_of(dataset)
         self.is_stream = False
         self.device: torch.device | None = None
         self._dataset = _Samples(dataset, seed)
@@ -227,10 +189,10 @@ class _Stream(IterableDataset[Any]):
                 sample = next(samples, _END)
             return
         except Exception as error:
-            failure = _failure(position, epoch, error)
+            failed = _not_fetched(position, epoch, error)
         # Not once but for good, so that the batch it is in is full and never dropped.
         while True:
-            yield failure
+            yield failed
 
     def _opened(self, epoch: int) -> Iterator[Any]:
         # For what the stream draws before its first sample: the order of its files, say.
@@ -244,7 +206,7 @@ class Streamed:
     def __init__(
         self, dataset: Any, batch_size: int, drop_last: bool, seed: int, fetching: Fetching
     ) -> None:
-        self.samples = len(dataset) if has_len(dataset) else None
+        self.samples = length_of(dataset) if has_len(dataset) else None
         self.is_stream = True
         self._dataset = dataset
         self._seed = seed
@@ -345,7 +307,7 @@ def _fetch(batches: Iterator[Any], preserve: bool) -> Iterator[Any]:
             batch = _next_of_workers(batches)
         if batch is _END:
             return
-        if isinstance(batch, _Failure):
+        if isinstance(batch, Failure):
             raise batch.error()
         yield batch
 
@@ -363,4 +325,6 @@ def has_len(sized: Any) -> bool:
         len(sized)
     except (TypeError, NotImplementedError):
         return False
+    except Exception:
+        return True  # it is there, and fails: `length_of` says how
     return True

@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset, Subset, TensorDataset
 
+from trueloop import _options
 from trueloop.errors import DataError
 from trueloop.feed import transfer
+from trueloop.feed.kinds import check_not_table, check_tensor, subset_rows
 from trueloop.feed.order import Indices, Order
 
 _CHUNK_BYTES = 1 << 20
@@ -31,6 +33,7 @@ class Arrays:
 
     def __init__(self, data: Any) -> None:
         self._rows, data = _unwrap(data)
+        _check_not_samples(data)
         named: list[tuple[str, Leaf]] = []
         self._assemble = _assembler(data, named, "")
         sizes = {name: int(leaf.shape[0]) for name, leaf in named}
@@ -123,11 +126,31 @@ def _unwrap(data: Any) -> tuple[Indices | None, Any]:
     """Torch's wrappers taken off: which rows are meant (None: all), and the arrays themselves."""
     if isinstance(data, Subset):
         inner, data_of = _unwrap(data.dataset)
-        rows = np.asarray(data.indices, dtype=np.int64)
+        rows = subset_rows(data)
         return (rows if inner is None else inner[rows]), data_of
     if isinstance(data, TensorDataset):
         return None, data.tensors
     return None, data
+
+
+def _check_not_samples(data: Any) -> None:
+    """A list of samples is not to be taken for a list of parts, each with its own rows."""
+    if type(data) is not list or len(data) <= 3:
+        return
+    first = data[0]
+    is_leaf = isinstance(first, (Tensor, np.ndarray))
+    if is_leaf and all(
+        isinstance(part, type(first)) and (part.shape, part.dtype) == (first.shape, first.dtype)
+        for part in data
+    ):
+        rows = first.shape[0]
+        if len(data) > rows:
+            stack = "torch.stack" if isinstance(first, Tensor) else "numpy.stack"
+            raise DataError(
+                f"the data is a list of {len(data)} arrays of {rows} rows each: write "
+                f"{stack}(data) for {len(data)} samples, or tuple(data) for {rows} samples of "
+                f"{len(data)} parts"
+            )
 
 
 def _assembler(data: Any, found: list[tuple[str, Leaf]], name: str) -> Assemble:
@@ -135,11 +158,17 @@ def _assembler(data: Any, found: list[tuple[str, Leaf]], name: str) -> Assemble:
 
     `tuple` itself is returned for a flat tuple, the structure that needs no rebuilding.
     """
-    called = name or "the data"
+    called = f"data{name}" if name else "the data"
     if not isinstance(data, (Tensor, np.ndarray, Mapping, tuple, list)):
+        check_not_table(data, called)
         raise DataError(
-            f"{called} is of type {type(data).__name__}, not a tensor or an array: convert it, or "
+            f"{called} is {_options.kind_of(data)}, not a tensor or an array: convert it, or "
             "write a Dataset that returns one sample at a time"
+        )
+    if isinstance(data, (tuple, list)) and data and isinstance(data[0], (int, float)):
+        raise DataError(
+            f"{called} is a {type(data).__name__} of numbers, not a tensor or an array: write "
+            "torch.tensor(...) around it"
         )
     if isinstance(data, (Tensor, np.ndarray)):
         place = len(found)
@@ -165,11 +194,11 @@ def _assembler(data: Any, found: list[tuple[str, Leaf]], name: str) -> Assemble:
 
 def _leaf(data: Leaf, name: str) -> Leaf:
     """`data` in the form it is gathered from fastest, without a copy."""
+    if isinstance(data, Tensor):
+        check_tensor(data, name)
     if data.ndim == 0:
         raise DataError(f"{name} is a single number: its first dimension must count the samples")
     if isinstance(data, Tensor):
-        if data.layout is not torch.strided:
-            raise DataError(f"{name} is a {data.layout} tensor: write {name}.to_dense()")
         return data.detach()
     if data.dtype.kind not in "biufc" or data.dtype.itemsize > (
         16 if data.dtype.kind == "c" else 8
