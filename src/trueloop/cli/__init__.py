@@ -8,6 +8,7 @@ interrupted, with what was reached saved; 141 whoever read the output went away.
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 import warnings
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 from trueloop.cli._signals import Signals
 from trueloop.errors import ConfigError, NonFiniteError, UserError, nearest, shortened
+from trueloop.names import printable_line
 
 VERBS = {
     "train": "train a ready-made task or your own",
@@ -57,6 +59,9 @@ def _watched(words: list[str]) -> Callable[[], int] | int:
 
 def _status(words: list[str]) -> int:
     """Run one verb, with every mistake in one line; the exit status."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A file name that is not UTF-8 must not end a run where it is printed.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with warnings.catch_warnings():
             keep_libraries_quiet()
@@ -130,12 +135,11 @@ def keep_libraries_quiet() -> None:
 
 def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
     """A warning as one line, without the place in our code that nobody asked for."""
-    print(f"trueloop: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    print(f"trueloop: warning: {printable_line(str(message))}", file=sys.stderr)
 
 
 def _fail(message: str, status: int) -> int:
-    line = shortened(" ".join(message.split()))
-    print(f"trueloop: error: {line}", file=sys.stderr)
+    print(f"trueloop: error: {shortened(printable_line(message))}", file=sys.stderr)
     return status
 
 
