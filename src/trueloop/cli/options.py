@@ -8,7 +8,6 @@ before a directory is made or a file is read.
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 import shlex
 from collections.abc import Iterable, Sequence
@@ -22,7 +21,8 @@ from trueloop.checkpoint import parse_every
 from trueloop.cli.config_file import known_keys, read_config
 from trueloop.cli.parser import Parser, add_dataclass, option_for, path_from
 from trueloop.errors import ConfigError, nearest
-from trueloop.tasks import READY_MADE, Recipe, Task, load
+from trueloop.tasks import READY_MADE, Recipe, Task, limits, load
+from trueloop.tasks.limits import check_range
 
 OPTIMIZERS = ("adamw", "adam", "sgd")
 PRECISIONS = ("fp32", "bf16", "fp16")
@@ -289,30 +289,27 @@ def train_parser(
 def check(settings: Settings) -> None:
     """Refuse values that cannot work, before any file is read or made. Raises `ConfigError`."""
     recipe, run = settings.recipe, settings.run
-    _at_least_one("--epochs", recipe.epochs, "passes over the data")
-    _at_least_one("--batch-size", recipe.batch_size, "samples")
-    _at_least_one("--accumulate", recipe.accumulate, "micro-batches per update")
-    _positive("--lr", recipe.lr, "0.001")
-    _positive("--clip-norm", recipe.clip_norm, "1.0, or null for no clipping")
-    _positive("--clip-value", recipe.clip_value, "0.5, or null for no clipping")
-    _positive("--max-minutes", run.max_minutes, "30, or null for no limit")
-    _zero_or_more("--weight-decay", recipe.weight_decay)
-    _zero_or_more("--min-delta", recipe.min_delta)
+    epochs, most = "passes over the data", limits.MOST_EPOCHS
+    check_range("--epochs", recipe.epochs, 1, most, unit=epochs, example=20)
+    check_range("--batch-size", recipe.batch_size, 1, limits.MOST_BATCH, unit="samples", example=64)
+    check_range("--accumulate", recipe.accumulate, 1, most, unit="micro-batches", example=4)
+    _above_0("--lr", recipe.lr, limits.MOST_RATE, "0.001")
+    _above_0("--clip-norm", recipe.clip_norm, limits.MOST_NORM, "1.0, or null for no clipping")
+    _above_0("--clip-value", recipe.clip_value, limits.MOST_NORM, "0.5, or null for no clipping")
+    _above_0("--max-minutes", run.max_minutes, limits.MOST_MINUTES, "30, or null for no limit")
+    check_range("--weight-decay", recipe.weight_decay, 0, limits.MOST_RATE, example=0.01)
+    check_range("--min-delta", recipe.min_delta, 0, limits.MOST_NORM, example=0)
     if recipe.min_delta and recipe.patience is None:
         raise ConfigError("--min-delta is for early stopping: write --patience N with it")
-    _zero_or_more("--workers", run.workers)
-    _at_most("--workers", run.workers, MOST_WORKERS)
+    check_range("--workers", run.workers, 0, MOST_WORKERS, unit="processes", example=2)
     _one_of("--resume", run.resume, ("never", "auto"))
     if run.resume == "auto" and run.run is None:
         raise ConfigError("--resume auto has to know which run: write --run DIR with it")
-    _at_least_one("--keep-last", run.keep_last, "checkpoints")
+    check_range("--keep-last", run.keep_last, 1, most, unit="checkpoints", example=3)
     _one_of("--on-save-error", run.on_save_error, ("stop", "continue"))
     _check_every("--save-every", run.save_every)
-    if run.threads is not None:
-        _at_least_one("--threads", run.threads, "CPU threads")
-        _at_most("--threads", run.threads, MOST_THREADS)
-    if recipe.patience is not None:
-        _at_least_one("--patience", recipe.patience, "epochs without a better score")
+    check_range("--threads", run.threads, 1, MOST_THREADS, unit="CPU threads", example=1)
+    check_range("--patience", recipe.patience, 1, most, unit="epochs", example=10)
     if not 0 <= run.seed < 2**63:
         raise ConfigError(f"--seed must be from 0 to 2^63 - 1, not {run.seed}: write --seed 0")
     _one_of("--optimizer", recipe.optimizer, OPTIMIZERS)
@@ -345,31 +342,8 @@ def _refuse_length(option: str, length: str, unit: str, others: str) -> NoReturn
     raise ConfigError(f"{option} {length!r} is not understood: write '5 {unit}', {others}")
 
 
-def _at_least_one(option: str, value: int, unit: str) -> None:
-    if value < 1:
-        raise ConfigError(
-            f"{option} must be 1 or more {unit}, not {value}: write {option} 1 or more"
-        )
-
-
-def _at_most(option: str, value: int, most: int) -> None:
-    if value > most:
-        raise ConfigError(
-            f"{option} must be {most:,} or less, not {value:,}: write {option} 2, or as many as "
-            "there are CPU cores"
-        )
-
-
-def _zero_or_more(option: str, value: float) -> None:
-    if not (math.isfinite(value) and value >= 0):
-        raise ConfigError(f"{option} must be 0 or more, not {value:g}: write {option} 0")
-
-
-def _positive(option: str, value: float | None, example: str) -> None:
-    if value is not None and not (math.isfinite(value) and value > 0):
-        raise ConfigError(
-            f"{option} must be a finite number above 0, not {value:g}: write {option} {example}"
-        )
+def _above_0(option: str, value: float | None, most: float, example: str) -> None:
+    check_range(option, value, 0, most, open_below=True, example=example)
 
 
 def _one_of(option: str, value: str, known: Iterable[str]) -> None:
