@@ -37,7 +37,8 @@ def test_predictions_are_the_models(
     assert done.status == 0
     assert done.out.startswith("10 predictions in ")
     frame = read(name)
-    assert frame.columns == ["row", "prediction"]
+    assert frame.columns == ["row", "prediction", "error"]
+    assert frame["error"].null_count() == 10
     assert frame["row"].to_list() == list(range(1, 11))
     weights = load_checkpoint(line_run / "checkpoints", which="best")["model"]
     x = torch.rand(10, 1, generator=torch.Generator().manual_seed(4))

@@ -14,6 +14,7 @@ import torch
 from trueloop.checkpoint import load_checkpoint
 from trueloop.cli import _outcome
 from trueloop.run import Run
+from trueloop.tasks import limits
 
 Command = Callable[..., Any]
 
@@ -148,11 +149,30 @@ def test_a_task_that_returns_something_else(command: Command, tmp_path: Path) ->
     assert not Path("new").exists()
 
 
-def test_a_model_larger_than_the_memory(command: Command, tmp_path: Path) -> None:
-    Path("t.csv").write_text("x,y\n" + "".join(f"{k},{k % 7}\n" for k in range(40)))
-    said = command("train", "table", "--data=t.csv", "--target=y", f"--width={10**12}", "--run=new")
+def test_a_model_larger_than_the_memory(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task of one's own is built to find out; of a ready-made one it is known before."""
+    Path("odd.py").write_text(
+        "import torch, trueloop\n"
+        "from trueloop.tasks import Splits\n"
+        "class Odd(trueloop.Task):\n"
+        "    kind = 'regression'\n"
+        "    def splits(self):\n"
+        "        return Splits(train=(torch.zeros(99, 1),) * 2, val=(torch.zeros(9, 1),) * 2)\n"
+        "    def model(self): return torch.nn.Linear(10**9, 10**9)\n"
+    )
+    said = command("train", "odd.py:Odd", "--run=new")
     assert said.status == 2
     assert "out of memory: lower --batch-size" in said.complaint
+    Path("t.csv").write_text("x,y\n" + "".join(f"{k},{k % 7}\n" for k in range(40)))
+    monkeypatch.setattr(limits, "machine_memory", lambda: 4 * 2**30)
+    words = ("train", "table", "--data=t.csv", "--target=y", "--width=16384", "--run=new")
+    said = command(*words)
+    assert said.status == 2
+    assert "training with --batch-size 28 would take about 8.0 GiB of memory" in said.complaint
+    assert said.complaint.endswith(
+        "this machine has 4.0 GiB: write a smaller --batch-size, --width or --layers, or leave "
+        "columns out with --drop"
+    )
     assert not Path("new").exists()
 
 

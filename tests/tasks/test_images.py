@@ -64,7 +64,8 @@ def test_what_is_held_out_does_not_normalise(image_folder, tmp_path, as_arrays):
     for path in (tmp_path / "data" / "val").rglob("*.png"):
         Image.new("L", (16, 16), 255).save(path)
     second.splits()
-    assert first.state() == second.state()
+    fitted = [{**each.state(), "digest": None} for each in (first, second)]
+    assert fitted[0] == fitted[1]
     pixels = as_arrays(first.splits().train)[0] / 255
     assert first.mean == [pytest.approx(pixels.mean())]
     assert first.std == [pytest.approx(pixels.std())]
@@ -146,11 +147,12 @@ def test_broken_images_are_skipped_and_named(image_folder, memory):
     (root / "dark" / "3.png").write_bytes(b"")
     (root / "bright" / "notes.txt").write_text("not an image")
     (root / "README.md").write_text("nor this")
-    facts = task(root, broken="skip", memory_gb=memory).splits().facts
+    skipping = task(root, broken="skip", memory_gb=memory)
+    facts = skipping.splits().facts
     assert sum(facts["images"].values()) == 39
     assert facts["broken images, skipped"] == 1
-    assert facts["skipped"] == {str(root / "dark" / "3.png"): "an empty file"}
-    assert facts["files that are no images, ignored"] == 2
+    assert skipping.skipped == {str(root / "dark" / "3.png"): "an empty file"}
+    assert facts["files that are not images, ignored"] == 2
 
 
 def test_a_broken_image_stops_the_run(image_folder, refusal):
@@ -162,19 +164,34 @@ def test_a_broken_image_stops_the_run(image_folder, refusal):
     assert message.endswith("train with --broken skip")
 
 
-def test_unseen_broken_images_are_left_out_as_asked(image_folder, one_line):
+def test_broken_images_are_marked_in_what_is_predicted_and_left_out_of_scores(image_folder):
     root = image_folder()
-    stop, skip = task(root), task(root, broken="skip")
-    stop.splits()
-    skip.splits()
+    trained = task(root, size=16)
+    trained.splits()
     (root / "dark" / "3.png").write_bytes(b"")
-    with pytest.raises(DataError, match="an empty file") as error:
-        stop.unseen(root)
+    for memory_gb in (2.0, 0.0):  # kept in memory, and decoded when asked for
+        trained.options.memory_gb = memory_gb
+        unseen = trained.unseen(root)
+        assert len(unseen.names["file"]) == 24
+        assert len(unseen.inputs) == 23
+        row = unseen.names["file"].index("dark/3.png")
+        assert unseen.errors == {row: "an empty file"}
+        columns = unseen.table({"prediction": list(range(23))})
+        assert columns["prediction"][row - 1 : row + 2] == [row - 1, None, row]
+        assert columns["error"][row - 1 : row + 2] == [None, "an empty file", None]
+        assert len(trained.read(root)) == 23
+        assert trained.skipped == {str(root / "dark" / "3.png"): "an empty file"}
+
+
+def test_only_broken_images_cannot_be_predicted(image_folder, one_line):
+    root = image_folder()
+    trained = task(root)
+    trained.splits()
+    for path in root.rglob("*.png"):
+        path.write_bytes(b"")
+    with pytest.raises(DataError, match="none of the 24 images can be decoded") as error:
+        trained.unseen(root)
     one_line(error)
-    unseen = skip.unseen(root)
-    assert len(unseen.names["file"]) == len(unseen.inputs) == 23
-    assert "dark/3.png" not in unseen.names["file"]
-    assert unseen.left_out == {str(root / "dark" / "3.png"): "an empty file"}
 
 
 def test_folders_that_cannot_be_learnt_from(image_folder, tmp_path, refusal):
@@ -201,18 +218,18 @@ def test_folders_that_cannot_be_learnt_from(image_folder, tmp_path, refusal):
 def test_a_test_class_must_be_known(image_folder, tmp_path, refusal):
     image_folder("data/train")
     image_folder("data/test", classes=("dark", "brihgt"))
-    refusal(task(tmp_path / "data"), "brihgt is no class of the training images.*'bright'")
+    refusal(task(tmp_path / "data"), "brihgt is not a class of the training images.*'bright'")
 
 
 @pytest.mark.parametrize(
     ("options", "match"),
     [
         ({"broken": "skp"}, "did you mean 'skip'"),
-        ({"size": 4}, "--size must be 8 to 1024"),
-        ({"width": 0}, "--width must be 2 or more"),
+        ({"size": 4}, "--size must be 8 to 1,024 pixels, not 4: write --size 64"),
+        ({"width": 0}, "--width must be 2 to 1,024 channels"),
         ({"val_share": 0.9}, "--val-share must lie between"),
         ({"test_share": 0.0}, "--test-share must lie between"),
-        ({"memory_gb": -1.0}, "--memory-gb must be 0 or more"),
+        ({"memory_gb": -1.0}, "--memory-gb must be 0 to 1,000,000 GB"),
     ],
 )
 def test_options_that_cannot_work(image_folder, options, match, refusal):

@@ -126,7 +126,7 @@ def noise(ending: str) -> bytes:
 
 BROKEN = [
     (b"", "an empty file"),
-    (b"words, no image", "no image in a format"),
+    (b"words, no image", "not an image in a format"),
     (noise("PNG")[:2000], "truncated"),
     (noise("JPEG")[:900], "truncated"),
     (noise("PNG")[:30], "."),

@@ -12,9 +12,10 @@ from trueloop.cli.options import Settings
 from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.runtime.script import on_stage, open_stage
 from trueloop.doctor.runtime.sink import Doctor, one_line
+from trueloop.names import printable_line
 from trueloop.run import Run
 from trueloop.tasks import READY_MADE
-from trueloop.tasks.findings import DataFinding
+from trueloop.tasks.findings import DataFinding, skipped_samples
 
 _OURS = ("TL3", "TL4", "TH103")
 """Rules about the model, the loss and the learning rate, which in the ready-made tasks are not the
@@ -44,6 +45,9 @@ def keep_findings(session: Session, run: Run) -> None:
         run.add_findings(told)
     if session.doctor is not None:
         session.doctor.run = run
+    if session.task.skipped:
+        line = f"trueloop: {skipped_samples(session.task.skipped)}; data.json names all"
+        print(printable_line(line), file=sys.stderr)
     for each in told:
         if each["severity"] != "advice" or not session.settings.run.quiet:
             print(one_line(each), file=sys.stderr)

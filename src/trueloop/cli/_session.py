@@ -17,9 +17,9 @@ from trueloop.feed import Feed
 from trueloop.loop import evaluate, evaluating
 from trueloop.records import EvalRecord, LossOutput
 from trueloop.run import Run
-from trueloop.seed import seed_everything
+from trueloop.seed import rng_preserved, seed_everything
 from trueloop.step import Step
-from trueloop.tasks import Splits, Task
+from trueloop.tasks import Splits, Task, limits
 
 if TYPE_CHECKING:
     from trueloop.doctor.runtime.sink import Doctor
@@ -73,12 +73,16 @@ def open_session(settings: Settings) -> Session:
     if threads is not None:
         torch.set_num_threads(threads)
     splits = returned(task, "splits", task.splits(), Splits)
+    if task.skipped:
+        splits.facts["skipped"] = task.skipped
     settings = settings.suited(task.recipe)
     recipe = settings.recipe
     train = make_feed(settings, device, splits.train, transform=splits.augment, train=True)
     _check_batch_size(recipe.batch_size, train.samples)
     if train.has_length:
         _check_accumulate(recipe.accumulate, len(train))
+    if device.type == "cpu":
+        _check_memory(task, recipe.batch_size)
     model = returned(task, "model", task.model(), nn.Module).to(device)
     optimizer = optimizers.by_name(
         recipe.optimizer, model, recipe.lr, weight_decay=recipe.weight_decay
@@ -153,6 +157,20 @@ def make_feed(
         device=device,
         transform=transform,
     )
+
+
+def _check_memory(task: Task, batch_size: int) -> None:
+    """Refuse a model and batch that the machine's memory cannot hold, before they are made."""
+    if task.example_inputs(1) is not None:
+        with rng_preserved():
+            needed = limits.training_memory(
+                task.model, lambda: task.example_inputs(batch_size) or ()
+            )
+        limits.check_memory(
+            needed,
+            what=f"training with --batch-size {batch_size}",
+            remedy=f"write a smaller {task.smaller}",
+        )
 
 
 def _check_batch_size(batch_size: int, samples: int | None) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from trueloop.cli import OK
+from trueloop.cli import FAILED, OK
+from trueloop.names import printable_line
 
 if TYPE_CHECKING:
     from trueloop.cli._session import Trained
@@ -34,28 +36,39 @@ def main(argv: Sequence[str]) -> int:
 
     from trueloop.cli._session import load_trained
     from trueloop.run import Run
+    from trueloop.tasks.findings import skipped_samples
 
     trained = load_trained(Run(given.run), given.device)
     scores = _scores(trained, given.data)
+    skipped = trained.task.skipped
     if given.json:
         from trueloop.run.files import plain
 
         found = {"run": str(trained.run.path), "epoch": trained.epoch, "scores": scores}
+        if skipped:
+            found["skipped"] = skipped
         print(json.dumps(plain(found, "scores"), ensure_ascii=False))
     else:
         _print_table(trained, scores)
-    return OK
+    if not skipped:
+        return OK
+    line = f"trueloop: {skipped_samples(skipped)}; the scores are of the others"
+    print(printable_line(line), file=sys.stderr)
+    return OK if given.data is None else FAILED
 
 
 def _scores(trained: Trained, data: Any) -> dict[str, dict[str, float]]:
     """Scores by split; those of other data are called `data`."""
     from trueloop.cli._session import make_feed
     from trueloop.loop import evaluate
+    from trueloop.tasks.base import refuse_changed_data
 
     if data is not None:
         parts = {"data": trained.task.read(data)}
     else:
+        kept = trained.task.digest
         splits = trained.task.splits()
+        refuse_changed_data(trained.task, kept, "to score these data, write --data PATH")
         parts = {"val": splits.val, "test": splits.test}
     return {
         name: evaluate(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from trueloop.cli import OK
+from trueloop.cli import FAILED, OK
 from trueloop.errors import ConfigError, nearest
+from trueloop.names import printable_line
 
 if TYPE_CHECKING:
     from polars import DataFrame
@@ -45,12 +47,20 @@ def main(argv: Sequence[str]) -> int:
 
     from trueloop.cli._session import load_trained
     from trueloop.run import Run
+    from trueloop.tasks.findings import skipped_samples
 
-    rows, left_out = predict(load_trained(Run(given.run), given.device), given.data, given.out)
-    print(f"{rows:,} predictions in {given.out}")
-    for name, reason in left_out.items():
-        print(f"left out {name}: {reason}")
-    return OK
+    rows, errors = predict(load_trained(Run(given.run), given.device), given.data, given.out)
+    print(f"{rows - len(errors):,} predictions in {given.out}")
+    if not errors:
+        return OK
+    print(
+        printable_line(
+            f"trueloop: {skipped_samples(errors)}; their rows have an empty prediction and the "
+            "reason in the column 'error'"
+        ),
+        file=sys.stderr,
+    )
+    return FAILED
 
 
 def check_out(out: Path | None, *, force: bool) -> None:
@@ -69,7 +79,7 @@ def check_out(out: Path | None, *, force: bool) -> None:
 def predict(trained: Trained, data: Path, out: Path) -> tuple[int, dict[str, str]]:
     """Write one row per sample of `data`, whole or not at all.
 
-    Returns how many, and the samples that could not be read, with the reasons.
+    Returns how many, and those that could not be read, with the reasons.
     """
     import polars
     import torch
@@ -79,15 +89,18 @@ def predict(trained: Trained, data: Path, out: Path) -> tuple[int, dict[str, str
     from trueloop.loop import evaluating
     from trueloop.losses import apply_model
     from trueloop.step import precision as precisions
+    from trueloop.tasks.base import ERROR
 
     unseen = trained.task.unseen(data)
     feed = make_feed(trained.settings, trained.device, unseen.inputs)
     precision = precisions.by_name(trained.settings.recipe.precision, trained.device)
     with evaluating(trained.model), precision.autocast():
         outputs = [apply_model(trained.model, batch).float().cpu() for batch in feed.epoch(0)]
-    columns: dict[str, Any] = {**unseen.names, **trained.task.predictions(torch.cat(outputs))}
-    frame = polars.DataFrame(columns)
+    columns = unseen.table(trained.task.predictions(torch.cat(outputs)))
+    frame = polars.DataFrame(columns, schema_overrides={ERROR: polars.String})
     buffer = io.BytesIO()
     _WRITERS[out.suffix.lower()](frame, buffer)
     write_atomic(out, buffer.getvalue())
-    return frame.height, unseen.left_out
+    what, names = next(iter(unseen.names.items()))
+    label = "" if what == "file" else f"{what} "
+    return frame.height, {f"{label}{names[k]}": why for k, why in sorted(unseen.errors.items())}

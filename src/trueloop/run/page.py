@@ -15,6 +15,8 @@ from trueloop.run.wording import number
 
 SCRIPT = "plotly.min.js"
 """The one file that a page needs beside it."""
+_MOST_ROWS = 24
+"""Rows that a nested fact takes of a table."""
 
 
 @dataclass
@@ -47,9 +49,12 @@ def when(started: str) -> str:
 
 
 def flatten(facts: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Nested facts as rows of a table, with dotted names."""
+    """Nested facts as rows of a table, with dotted names; of long ones, the first rows."""
     rows: list[tuple[str, str]] = []
-    for key, value in facts.items():
+    for count, (key, value) in enumerate(facts.items()):
+        if prefix and count == _MOST_ROWS:
+            rows.append((f"{prefix}…", f"{len(facts) - count:,} more, in the run's JSON file"))
+            break
         if isinstance(value, Mapping) and value:
             rows.extend(flatten(value, f"{prefix}{key}."))
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from trueloop import losses, metrics
-from trueloop.errors import ConfigError
+from trueloop.errors import ConfigError, DataError
 from trueloop.records import LossOutput
 from trueloop.run import Album
 from trueloop.tasks.findings import DataFinding
 
 LossFn = Callable[[nn.Module, Any], LossOutput | Tensor]
+ERROR = "error"
+"""The column of a prediction file that says why a row could not be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,14 +76,48 @@ class Splits:
 
 @dataclass(kw_only=True)
 class Unseen:
-    """Rows to predict: `inputs` for `Feed`, and what names each row in the output."""
+    """Data without targets, to predict: `inputs` for `Feed`, and what names each row in the output.
+
+    Inputs and names are in the same order.
+    """
 
     inputs: Any
     """Anything that `Feed` takes and yields a batch of model inputs."""
     names: dict[str, list[Any]]
     """Columns that identify the rows, in order: {"row": [1, 2, …]} or {"file": […]}."""
-    left_out: dict[str, str] = field(default_factory=dict)
-    """What was skipped, as asked, and why."""
+    errors: dict[int, str] = field(default_factory=dict)
+    """Rows of `names`, by their indices from 0, that could not be read and that `inputs` leaves
+    out, and why. Their predictions are empty, and the column `error` gives the reason."""
+
+    def table(self, predictions: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        """The columns of the prediction file: the names, the predictions for `inputs` (None where
+        a row could not be read), and `error` (None where it could).
+
+        Raises `ConfigError` where the task's own predictions have a column called `error`.
+        """
+        if ERROR in predictions:
+            raise ConfigError(
+                f"predictions() returns a column {ERROR!r}, which says why a row could not be "
+                "read: give it a different name"
+            )
+        count = len(next(iter(self.names.values())))
+        rows = [row for row in range(count) if row not in self.errors]
+        columns = {name: list(values) for name, values in self.names.items()}
+        for name, values in predictions.items():
+            columns[name] = [None] * count
+            for row, value in zip(rows, values, strict=True):
+                columns[name][row] = value
+        columns[ERROR] = [self.errors.get(row) for row in range(count)]
+        return columns
+
+
+def refuse_changed_data(task: Task, kept: str | None, remedy: str) -> None:
+    """Raise `DataError` where the data that `task` has read are not those of the digest `kept`."""
+    if kept is not None and task.digest is not None and task.digest != kept:
+        raise DataError(
+            f"{task.data} has changed since the run began, so its rows can no longer be divided "
+            f"as they were: put the data back, or {remedy}"
+        )
 
 
 class Task:
@@ -101,6 +137,8 @@ class Task:
     """CPU threads to compute on; None leaves that to torch. A network of a few thousand weights is
     best served by one: several spend their time waiting for each other, the more so on a machine
     that has other things to do."""
+    smaller: str = "--batch-size"
+    """The options that make a training take less memory, in words."""
     classes: list[str] | None = None
     """Names of the classes in the order of the model's outputs; None for regression."""
 
@@ -112,6 +150,11 @@ class Task:
         self.options = self.Options() if options is None else options
         self.data = data
         self.seed = seed
+        self.skipped: dict[str, str] = {}
+        """What `splits` or `read` left out because it could not be read, by name, and why."""
+        self.digest: str | None = None
+        """Of the data and how `splits` divided them; None where nobody says. A run goes on with
+        data of the same digest alone."""
         self.quiet = False
         """Whether the user asked for no progress while the data are read."""
 
@@ -122,6 +165,11 @@ class Task:
     def model(self) -> nn.Module:
         """A freshly initialised model for the data that `splits` or `restore` described."""
         raise NotImplementedError(f"{type(self).__name__} must define model()")
+
+    def example_inputs(self, samples: int) -> tuple[Tensor, ...] | None:
+        """Inputs of `model()` for so many samples, of the right shapes and dtypes and of any
+        values, from which its memory and work are estimated; None where that is not known."""
+        return None
 
     def loss_fn(self) -> LossFn:
         """The loss as a function of (model, batch)."""
@@ -145,7 +193,10 @@ class Task:
         self.classes = state["classes"]
 
     def read(self, path: Path) -> Any:
-        """Labelled data at `path`, prepared as in training, for `trueloop evaluate --data`."""
+        """Labelled data at `path`, prepared as in training, for `trueloop evaluate --data`.
+
+        What cannot be read is left out and put into `skipped`.
+        """
         raise ConfigError(
             f"task {type(self).__name__} cannot read other data: leave out --data, or "
             "define read() in a task of your own"

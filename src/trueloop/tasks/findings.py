@@ -6,6 +6,7 @@ are merely small, skewed or repetitive are ordinary data.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +15,8 @@ Severity = Literal["error", "warning", "advice"]
 _RARE = 0.1
 _FEWEST_SHARED = 5
 _SHARE_SHARED = 0.02
+_NAMED = 3
+"""Samples that a line names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +51,20 @@ def rare_class(counts: dict[str, int]) -> list[DataFinding]:
         severity="advice",
         subject=f"class {rare!r}",
         message=f"The class {rare!r} has {present[rare]:,} of the {total:,} training samples "
-        f"({present[rare] / total:.2%}); to say {usual!r} always is right in "
-        f"{present[usual] / total:.1%} of them.",
+        f"({present[rare] / total:.2%}); always predicting {usual!r} scores "
+        f"{present[usual] / total:.1%}.",
         fix="Judge by val_f1 or val_auroc rather than by accuracy (--monitor val_f1), and gather "
         "more samples of the rare class.",
     )
     return [finding]
+
+
+def skipped_samples(skipped: Mapping[str, str]) -> str:
+    """A line about samples that could not be read, with the first few of them."""
+    first = "; ".join(f"{name} ({why})" for name, why in list(skipped.items())[:_NAMED])
+    more = f"; and {len(skipped) - _NAMED:,} more" if len(skipped) > _NAMED else ""
+    noun = "sample that cannot" if len(skipped) == 1 else "samples that cannot"
+    return f"skipped {len(skipped):,} {noun} be read: {first}{more}"
 
 
 def is_much(shared: int, of: int) -> bool:
@@ -86,9 +97,8 @@ def shared_samples(
         code="TL705",
         severity=severity,
         subject=f"{' and '.join(parts[part] for part in shared if shared[part])} {noun}",
-        message=f"{' and '.join(told)} are equal, input by input, to ones that are trained on."
-        + note,
-        fix="Where they are copies, keep one of each: of a sample that it was trained on, a model "
-        "knows the answer, and the score is too good.",
+        message=f"{' and '.join(told)} are exact duplicates of training {noun}." + note,
+        fix="Where they are copies, keep one of each: the model has seen them, so the score is "
+        "inflated.",
     )
     return [finding]

@@ -20,6 +20,7 @@ from torch.utils.data import Dataset
 
 from trueloop.errors import DataError
 from trueloop.files import read_bytes
+from trueloop.names import printable_line
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -51,7 +52,7 @@ class Form:
 
 
 class BrokenImageError(Exception):
-    """The file is no image that can be decoded; the message says why in a few words."""
+    """The file is not an image that can be decoded; the message says why in a few words."""
 
 
 def decode(path: Path, form: Form) -> Pixels:
@@ -92,10 +93,10 @@ def _opened(path: Path) -> Iterator[Image]:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise BrokenImageError("an image bomb, far too many pixels") from None
     except UnidentifiedImageError:
-        raise BrokenImageError("no image in a format that Pillow knows") from None
+        raise BrokenImageError("not an image in a format that Pillow knows") from None
     except Exception as error:
         # On damaged bytes Pillow's decoders raise anything: OSError, SyntaxError, struct.error, …
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = printable_line(str(error)) or type(error).__name__
         raise BrokenImageError(reason) from None
 
 

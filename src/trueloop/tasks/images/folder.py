@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from trueloop.errors import DataError, nearest
 from trueloop.files import special_kind
+from trueloop.names import printable, same_name
 
 EXTENSIONS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif"})
 _PARTS = {
@@ -20,7 +21,7 @@ _PARTS = {
     "test": ("test", "testing"),
 }
 _ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
-_NUMBER = re.compile(r"(\d+)")
+_NUMBER = re.compile(r"([0-9]+)")
 
 
 @dataclass
@@ -30,7 +31,7 @@ class Listing:
     paths: list[Path] = field(default_factory=list)
     labels: list[int] = field(default_factory=list)
     ignored: int = 0
-    """Files that are no images by their name's ending."""
+    """Files that are not images by their name's ending."""
 
     def rows(self, rows: npt.NDArray[np.int64]) -> Listing:
         """The listing of some of the images."""
@@ -39,8 +40,8 @@ class Listing:
 
 def natural(name: str) -> list[tuple[int, int, str]]:
     """A sorting key by which `10` comes after `9`."""
-    parts = _NUMBER.split(name)
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part.lower()) for part in parts]
+    parts = _NUMBER.split(name)  # text and numbers by turns
+    return [(0, int(part), "") if k % 2 else (1, 0, part.lower()) for k, part in enumerate(parts)]
 
 
 def check_folder(path: Path) -> None:
@@ -75,8 +76,18 @@ def find_parts(root: Path) -> dict[str, Path]:
 
 
 def find_classes(folder: Path) -> list[str]:
-    """The names of the class folders. Raises `DataError` unless there are two or more."""
-    classes = [entry.name for entry in _folders(folder)]
+    """The names of the class folders, as `printable` writes them. Raises `DataError` unless there
+    are two or more, and for two of one name."""
+    found: dict[str, str] = {}
+    for entry in _folders(folder):
+        name = _class_name(entry)
+        if name in found:
+            raise DataError(
+                f"{folder} has two folders for the class {name!r}, whose names differ only in how "
+                "Unicode writes them: put their images into one"
+            )
+        found[name] = entry.name
+    classes = list(found)
     if len(classes) >= 2:
         return classes
     if classes:
@@ -99,21 +110,21 @@ def list_images(folder: Path, classes: list[str], *, every_class: bool) -> Listi
     and, if `every_class`, for a class without a folder.
     """
     listing = Listing()
-    index = {name: k for k, name in enumerate(classes)}
-    for entry in _folders(folder):
-        if entry.name not in index:
+    below = {_class_name(entry): entry for entry in _folders(folder)}
+    for name, entry in below.items():
+        if name not in classes:
             raise DataError(
-                f"{entry} is no class of the training images: {nearest(entry.name, classes)}"
+                f"{entry} is not a class of the training images: {nearest(name, classes)}"
             )
-    for name, label in index.items():
-        if not (folder / name).is_dir():
+    for label, name in enumerate(classes):
+        if name not in below:
             if every_class:
                 raise DataError(f"{folder} has no folder for the class {name!r}: add its images")
             continue
-        paths, ignored = images_below(folder / name)
+        paths, ignored = images_below(below[name])
         if not paths:
             raise DataError(
-                f"the class folder {folder / name} holds no image ({_endings()}): add images or "
+                f"the class folder {below[name]} holds no image ({_endings()}): add images or "
                 "remove it"
             )
         listing.paths += paths
@@ -136,6 +147,10 @@ def images_below(folder: Path) -> tuple[list[Path], int]:
             elif not _is_hidden(name):
                 others += 1
     return paths, others
+
+
+def _class_name(folder: Path) -> str:
+    return printable(same_name(folder.name))
 
 
 def _folders(folder: Path) -> list[Path]:

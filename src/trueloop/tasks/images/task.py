@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset, Subset, TensorDataset
 
 from trueloop.errors import ConfigError, DataError, nearest
+from trueloop.names import printable
 from trueloop.run import Album
 from trueloop.tasks.base import Recipe, Splits, Task, Unseen
 from trueloop.tasks.findings import DataFinding, rare_class
@@ -35,11 +38,11 @@ from trueloop.tasks.images.folder import (
     list_images,
 )
 from trueloop.tasks.images.resnet import ResNet
+from trueloop.tasks.limits import MOST_CHANNELS, MOST_GIGABYTES, MOST_SIDE, check_range
 from trueloop.tasks.mistakes import show_mistakes
 from trueloop.tasks.splitting import stratified_split
 
 BROKEN = ("stop", "skip")
-_NAMED = 20
 _MEASURED = 2000
 
 
@@ -58,6 +61,8 @@ class Images(Task):
         monitor="val_accuracy",
     )
 
+    smaller = "--batch-size, --size or --width"
+
     @dataclass(kw_only=True)
     class Options:
         """Options of the images task."""
@@ -65,7 +70,8 @@ class Images(Task):
         size: int | None = None
         """Pixels a side that every image is scaled and cut to; null chooses by the images."""
         broken: str = "stop"
-        """What to do about a broken image: stop, or skip (named in the report)."""
+        """What to do about an image that cannot be decoded: stop, or skip it (named on the
+        console, in the report and in data.json)."""
         augment: bool = True
         """Shift, mirror or turn the training images at random."""
         mirror: bool | None = None
@@ -73,11 +79,13 @@ class Images(Task):
         width: int | None = None
         """Channels of the network's first stage; null takes 32 for grey, 48 for colour."""
         val_share: float = 0.1
-        """Share of the training images that choose the best epoch, where no val folder is."""
+        """Share of the training images for validation, which chooses the best epoch, where there
+        is no val folder."""
         test_share: float = 0.1
-        """Share of the images held out for the final score, where no train and test folders are."""
+        """Share of the images held out as a test set, where there are no train and test folders."""
         memory_gb: float = 2.0
-        """Decode once and keep in memory up to this much; more is decoded anew each time."""
+        """Decode once and keep up to so many GB of images in memory; more are decoded again in
+        each epoch."""
 
     options: Options
 
@@ -93,16 +101,18 @@ class Images(Task):
             for name, folder in folders.items()
         }
         self.form = choose_form(next(iter(listings.values())).paths, self.options.size)
-        loader = _Loader(self.form, self.options, quiet=self.quiet)
+        skip = self.options.broken == "skip"
+        loader = _Loader(self.form, self.options, skip=skip, quiet=self.quiet)
         parts = self._divide({name: loader.load(one, name) for name, one in listings.items()})
+        self.skipped = loader.skipped
+        self.digest = _digest(self.data, parts)
         self.mean, self.std = parts["train"].statistics()
         self.recipe = suited_to(len(parts["train"]), self.form)
         facts = self._facts(parts)
         if loader.skipped:
             facts["broken images, skipped"] = len(loader.skipped)
-            facts["skipped"] = dict(list(loader.skipped.items())[:_NAMED])
         if ignored := sum(listing.ignored for listing in listings.values()):
-            facts["files that are no images, ignored"] = ignored
+            facts["files that are not images, ignored"] = ignored
         return Splits(
             train=parts["train"].for_feed(),
             val=parts["val"].for_feed(),
@@ -127,6 +137,10 @@ class Images(Task):
             "std": self.std,
         }
 
+    def example_inputs(self, samples: int) -> tuple[Tensor, ...]:
+        form = self.form
+        return (torch.empty(samples, form.channels, form.height, form.width, dtype=torch.uint8),)
+
     def state(self) -> dict[str, Any]:
         return {
             **super().state(),
@@ -135,6 +149,7 @@ class Images(Task):
             "std": self.std,
             "options": asdict(self.options),
             "network": self.network(),
+            "digest": self.digest,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -142,10 +157,14 @@ class Images(Task):
         self.form = Form(**state["form"])
         self.mean = list(state["mean"])
         self.std = list(state["std"])
+        self.digest = state.get("digest")
         self.options = self.Options(**state["options"])
 
     def read(self, path: Path) -> Subset[Any]:
-        """Labelled images: a folder of class folders, or one that holds test/ (or else val/)."""
+        """Labelled images: a folder of class folders, or one that holds test/ (or else val/).
+
+        Images that cannot be decoded are left out; `skipped` names them.
+        """
         folders = find_parts(path)
         folder = folders.get("test") or folders.get("val") or folders.get("all")
         if folder is None:
@@ -154,26 +173,28 @@ class Images(Task):
                 f"class, e.g. {path / 'test'}"
             )
         listing = list_images(folder, self.classes or [], every_class=False)
-        return (
-            _Loader(self.form, self.options, quiet=self.quiet).load(listing, folder.name).for_feed()
-        )
+        loader = _Loader(self.form, self.options, skip=True, quiet=self.quiet)
+        part = loader.load(listing, printable(folder.name))
+        self.skipped = loader.skipped
+        return part.for_feed()
 
     def unseen(self, path: Path) -> Unseen:
-        """One image, or all images below a folder, named by their place in it."""
+        """One image, or all images below a folder, named by their place in it (as `printable`
+        writes it)."""
         if path.is_file():
             paths, names = [path], [path.name]
         else:
             check_folder(path)
             paths, _ = images_below(path)
-            names = [str(one.relative_to(path)) for one in paths]
+            names = [one.relative_to(path).as_posix() for one in paths]
         if not paths:
             raise DataError(f"{path} holds no image: give an image or a folder with images")
-        loader = _Loader(self.form, self.options, quiet=self.quiet)
+        loader = _Loader(self.form, self.options, skip=True, quiet=self.quiet)
         part = loader.load(Listing(paths, [0] * len(paths)), "images")
         return Unseen(
             inputs=part.without_labels(),
-            names={"file": [names[row] for row in part.rows]},
-            left_out=loader.skipped,
+            names={"file": [printable(name) for name in names]},
+            errors=loader.broken,
         )
 
     def pictures(
@@ -191,14 +212,9 @@ class Images(Task):
             raise ConfigError(
                 f"--broken {options.broken!r} is unknown: {nearest(options.broken, BROKEN)}"
             )
-        if options.size is not None and not 8 <= options.size <= 1024:
-            raise ConfigError(
-                f"--size must be 8 to 1024 pixels, not {options.size}: write --size 64"
-            )
-        if options.width is not None and options.width < 2:
-            raise ConfigError(f"--width must be 2 or more, not {options.width}: write --width 32")
-        if not options.memory_gb >= 0:
-            raise ConfigError(f"--memory-gb must be 0 or more, not {options.memory_gb:g}: write 2")
+        check_range("--size", options.size, 8, MOST_SIDE, unit="pixels", example=64)
+        check_range("--width", options.width, 2, MOST_CHANNELS, unit="channels", example=32)
+        check_range("--memory-gb", options.memory_gb, 0, MOST_GIGABYTES, unit="GB", example=2)
         for name in ("val_share", "test_share"):
             share = getattr(options, name)
             if not 0 < share < 0.5:
@@ -255,7 +271,7 @@ class Images(Task):
         counts = np.bincount(parts["train"].labels, minlength=len(self.classes or []))
         colour = "grey" if self.form.channels == 1 else "colour"
         return {
-            "folder": str(self.data),
+            "folder": printable(str(self.data)),
             "images": {n: len(parts[n]) for n in ("train", "val", "test") if n in parts},
             "size": f"{self.form.width}×{self.form.height}, {colour}",
             "training images of each class": dict(
@@ -271,6 +287,8 @@ class Part:
 
     data: Dataset[Any]
     """`TensorDataset` of uint8 images and labels, or `ImageFiles`."""
+    paths: list[Path]
+    """Where all of the data set's images are."""
     rows: npt.NDArray[np.int64]
     """Which of them."""
     labels: npt.NDArray[np.int64]
@@ -292,7 +310,7 @@ class Part:
     def divide(self, shares: list[float], seed: int) -> list[Part]:
         """What is left over, then a part for each share."""
         chosen = stratified_split(self.labels, shares, seed)
-        return [Part(self.data, self.rows[rows], self.labels[rows]) for rows in chosen]
+        return [Part(self.data, self.paths, self.rows[rows], self.labels[rows]) for rows in chosen]
 
     def statistics(self) -> tuple[list[float], list[float]]:
         """Mean and standard deviation of each channel, of pixels from 0 to 1.
@@ -311,11 +329,18 @@ class Part:
 class _Loader:
     """Decodes listings, all in the same way, and remembers what it skipped."""
 
-    def __init__(self, form: Form, options: Images.Options, *, quiet: bool = False) -> None:
+    def __init__(
+        self, form: Form, options: Images.Options, *, skip: bool, quiet: bool = False
+    ) -> None:
         self.form = form
         self.quiet = quiet
         self.options = options
+        self.skip = skip
+        """Whether to leave out broken images; otherwise one raises `DataError`."""
         self.skipped: dict[str, str] = {}
+        """The reason of each broken image, by its path as `printable` writes it."""
+        self.broken: dict[int, str] = {}
+        """The same by the image's position in the last listing."""
 
     def load(self, listing: Listing, name: str) -> Part:
         """The images of a listing that can be decoded. Raises `DataError`."""
@@ -328,14 +353,33 @@ class _Loader:
             data = TensorDataset(images, torch.from_numpy(labels))
         else:
             data = ImageFiles(listing.paths, listing.labels, self.form)
-            if self.options.broken == "skip":
+            if self.skip:
                 broken = find_broken(listing.paths, self.form, what=what, quiet=self.quiet)
-        if broken and (self.options.broken == "stop" or len(broken) == count):
+        if broken and not self.skip:
             first = next(iter(broken))
             raise broken_image(listing.paths[first], broken[first], len(broken) - 1)
-        self.skipped |= {str(listing.paths[row]): reason for row, reason in broken.items()}
+        if len(broken) == count:
+            raise DataError(
+                f"none of the {count:,} images can be decoded ({listing.paths[0]}: {broken[0]}): "
+                "check --data"
+            )
+        self.broken = broken
+        self.skipped |= {
+            printable(str(listing.paths[row])): reason for row, reason in broken.items()
+        }
         rows = np.setdiff1d(np.arange(count), np.fromiter(broken, np.int64, len(broken)))
-        return Part(data, rows, labels[rows])
+        return Part(data, listing.paths, rows, labels[rows])
+
+
+def _digest(root: Path, parts: dict[str, Part]) -> str:
+    """Of the names and sizes of the images, and of the parts that they are in."""
+    digest = hashlib.sha256()
+    for name, part in parts.items():
+        for row in part.rows:
+            path = part.paths[row]
+            place = os.fsencode(path.relative_to(root))
+            digest.update(b"%s %s %d\0" % (name.encode(), place, path.stat().st_size))
+    return digest.hexdigest()
 
 
 def suited_to(images: int, form: Form) -> Recipe:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueloop.tasks.findings import DataFinding, is_much, rare_class, shared_samples
-from trueloop.tasks.table.columns import Encoder, Raw
+from trueloop.tasks.table.columns import DATE_PARTS, Encoder, Raw
 from trueloop.tasks.table.deciding import Column, columns_that_decide
 from trueloop.tasks.table.same import groups_of_equals
 
@@ -34,7 +34,7 @@ _MANY_VALUES = 50
 _COMMON = 0.1
 _SPECIFIC = 3
 """Columns of many values, none of them common, in which rows are not all equal by chance."""
-_CONSTANT = "the same value in every row"
+_CONSTANT = ("the same value in every row", "empty in every row")
 _NAME_OF_ID = re.compile(
     r"(?:^|[_\W])(?:id|ids|idx|index|uuid|guid|key|row|number|nr|no)$|[a-z](?:Id|ID)$", re.I
 )
@@ -47,7 +47,7 @@ class Checked:
 
     target: str
     kinds: dict[str, str]
-    """`number`, `date` or `category` of each column of the file that is an input."""
+    """`number`, `date`, `category` or `empty` of each column of the file that is to be an input."""
     raw: Raw
     encoder: Encoder
     parts: dict[str, Ints]
@@ -117,7 +117,7 @@ class Checked:
     def _shared_rows(self, identifiers: set[str]) -> list[DataFinding]:
         import polars as pl
 
-        used = [name for name in self._used() if name not in identifiers]
+        used = {name: None for name in self._used() if name not in identifiers}
         if not used:
             return []
         columns = [
@@ -163,9 +163,8 @@ class Checked:
         dropped = self.encoder.dropped
         constant = []
         for name, kind in self.kinds.items():
-            parts = [each for each in dropped if kind == "date" and each.startswith(f"{name}: ")]
-            used = any(each == name or each.startswith(f"{name}: ") for each in self._used())
-            if not used and all(dropped.get(each) == _CONSTANT for each in parts or [name]):
+            parts = [f"{name}: {part}" for part in DATE_PARTS] if kind == "date" else [name]
+            if all(dropped.get(part) in _CONSTANT for part in parts):
                 constant.append(name)
         if not constant:
             return []
@@ -175,9 +174,9 @@ class Checked:
             severity="advice",
             subject=f"column{'' if one else 's'} {_listed(constant)}",
             message=f"Column{'' if one else 's'} {_listed(constant)} "
-            f"{'has' if one else 'have'} the same value in every training row, and "
+            f"{'has' if one else 'have'} the same value (or none) in every training row, and "
             f"{'is' if one else 'are'} left out.",
-            fix="See whether the file is complete; --drop keeps it quiet.",
+            fix="Check that the file is complete; --drop leaves a column out without this line.",
         )
         return [finding]
 

@@ -12,6 +12,7 @@ the "robust scale + smooth clip" of RealMLP (Holzmüller, Grinsztajn and Steinwa
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +33,8 @@ MOSTLY = 0.9
 _MOST_VALUES = 1000
 _REPEATED = 0.1
 _BOUND = 3.0
-_DATE = r"^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::\d{2}(?:\.\d+)?)?)?(?:Z|[+-]\d{2}:?\d{2})?$"
-_DATE_PARTS = ("days", "month", "weekday", "hour")
+_DATE = r"^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?))?(?:Z|[+-]\d{2}:?\d{2})?$"
+DATE_PARTS = ("days", "month", "weekday", "hour")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,29 +49,65 @@ class Reading:
     """Columns that hold categories although they look like numbers or dates."""
 
 
-def kind_of(column: pl.Series, reading: Reading) -> str:
-    """`number`, `date` or `category`, by all of the column's cells. Raises `DataError`."""
+class RowErrors(dict[int, str]):
+    """Cells that do not fit: the first reason of each row, by its index from 0.
+
+    A strict one raises `DataError` at the first of them instead; `name` is what a row is called.
+    """
+
+    def __init__(
+        self, *, strict: bool = False, name: Callable[[int], str] = lambda row: f"row {row + 1}"
+    ) -> None:
+        super().__init__()
+        self.strict = strict
+        self.name = name
+
+    def add(self, rows: Iterable[int], reason: Callable[[int], str], remedy: str) -> None:
+        """Note rows, each with its reason, or raise the first with the remedy."""
+        for row in rows:
+            if self.strict:
+                raise DataError(f"{reason(row)}: {remedy}")
+            if row not in self:
+                self[row] = reason(row)
+
+
+def kind_of(column: pl.Series, reading: Reading, *, role: str = "input") -> str:
+    """`number`, `date`, `category`, or `empty` where no row has a value, by all of the column's
+    cells. Raises `DataError` for what is none of these."""
     import polars as pl
 
+    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object, pl.Time):
+        other = "choose another --target" if role == "target" else f"write --drop {column.name}"
+        raise DataError(
+            f"column {column.name!r} holds {column.dtype}, which cannot be read: save it as "
+            f"numbers or text, or {other}"
+        )
+    if column.null_count() == len(column):
+        return "empty"
     if column.name in reading.categorical:
         return "category"
-    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object, pl.Time):
-        raise DataError(
-            f"column {column.name!r} holds {column.dtype}: write --drop {column.name}, or save it "
-            "as numbers or text"
-        )
     if column.dtype.is_numeric() or column.dtype == pl.Duration:
-        return "number"
+        return _number_or_empty(column, reading)
     if column.dtype.is_temporal():
         return "date"
     if column.dtype != pl.String:
         return "category"
     cells = _not_missing(column, reading)
     if len(cells) == 0:
-        raise DataError(f"column {column.name!r} is empty in every row: write --drop {column.name}")
+        return "empty"
     if cells.cast(pl.Float64, strict=False).is_not_null().mean() >= MOSTLY:  # type: ignore[operator]
-        return "number"
+        return _number_or_empty(cells, reading)
     return "date" if cells.str.contains(_DATE).all() else "category"
+
+
+def _number_or_empty(column: pl.Series, reading: Reading) -> str:
+    """`empty` where NaN and infinity count as missing, and there is nothing else."""
+    import polars as pl
+
+    if not reading.nan_is_missing or column.dtype == pl.Duration:
+        return "number"
+    finite = column.cast(pl.Float64, strict=False).is_finite()
+    return "number" if finite.any() else "empty"
 
 
 def _not_missing(column: pl.Series, reading: Reading) -> pl.Series:
@@ -78,74 +115,98 @@ def _not_missing(column: pl.Series, reading: Reading) -> pl.Series:
     return cells.filter(~cells.str.to_lowercase().is_in(reading.missing))
 
 
-def numbers(column: pl.Series, reading: Reading) -> Floats:
+def numbers(column: pl.Series, reading: Reading, errors: RowErrors | None = None) -> Floats:
     """The column as float64, NaN where a number is missing.
 
-    Raises `DataError` that names row (from 1, the header not counted) and column: for text among
-    the numbers, and for NaN and infinity unless they count as missing.
+    Text among the numbers, and NaN and infinity unless they count as missing, go to `errors` (by
+    default they raise `DataError`), and NaN is returned in their place.
     """
     import polars as pl
 
+    errors = RowErrors(strict=True) if errors is None else errors
+    name = column.name
     if column.dtype == pl.String:
         missing = column.str.to_lowercase().is_in(reading.missing).fill_null(True)
         values = column.cast(pl.Float64, strict=False)
         bad = values.is_null() & ~missing
         if bad.any():
-            _refuse_text(column, int(bad.arg_max() or 0))
+            cell = column[int(bad.arg_max() or 0)][:40]
+            errors.add(
+                bad.arg_true(),
+                lambda k: (
+                    f"column {name!r} holds numbers, but {errors.name(k)} holds {column[k][:40]!r}"
+                ),
+                f"correct the cell, or train with --drop {name}, --categorical {name} or (if it "
+                f"means missing) --missing {cell!r}",
+            )
         values = pl.select(pl.when(~missing).then(values)).to_series()
     elif column.dtype == pl.Duration:
         values = column.dt.total_milliseconds() / 1000
-    elif column.dtype.is_numeric() or column.dtype == pl.Boolean:
+    elif column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
         values = column.cast(pl.Float64)
     else:
-        raise DataError(f"column {column.name!r} holds {column.dtype} where numbers were expected")
-    infinite = ~values.is_finite().fill_null(True)
-    if infinite.any() and not reading.nan_is_missing:
-        row = int(infinite.arg_max() or 0)
         raise DataError(
-            f"row {row + 1} of column {column.name!r} is {values[row]}: leave the cell empty if "
-            "the value is missing, or train with --nan missing"
+            f"column {name!r} holds {column.dtype} where numbers were expected: save it as numbers"
+        )
+    infinite = ~values.is_finite().fill_null(True)
+    if not reading.nan_is_missing and infinite.any():
+        errors.add(
+            infinite.arg_true(),
+            lambda k: f"{errors.name(k)} of column {name!r} is {values[k]}",
+            "leave the cell empty if the value is missing, or train with --nan missing",
         )
     array = values.to_numpy().astype(np.float64, copy=True)
     array[~np.isfinite(array)] = np.nan
     return array
 
 
-def _refuse_text(column: pl.Series, row: int) -> None:
-    name, cell = column.name, column[row][:40]
-    raise DataError(
-        f"column {name!r} holds numbers, but row {row + 1} holds {cell!r}: correct the cell, or "
-        f"train with --drop {name}, --categorical {name} or (if it means missing) "
-        f"--missing {cell!r}"
-    )
+def moments(column: pl.Series, reading: Reading, errors: RowErrors | None = None) -> pl.Series:
+    """A column of dates as `Datetime`, null where missing.
 
-
-def date_parts(column: pl.Series) -> dict[str, Floats]:
-    """Days since 1970 (with the time as a fraction), month 1–12, weekday 1–7 and hour 0–23.
-
-    A time zone is left aside: the numbers are those of the clock that was written down.
+    A time zone is left aside: the moment is that of the clock that was written down. A cell that
+    is not a date goes to `errors` (by default it raises `DataError`), and becomes null.
     """
     import polars as pl
 
-    if column.dtype == pl.String:
-        day, time = column.str.extract(_DATE, 1), column.str.extract(_DATE, 2).fill_null("00:00")
-        moment = (day + " " + time).str.to_datetime("%Y-%m-%d %H:%M", strict=False)
-        bad = moment.is_null() & column.is_not_null()
-        if bad.any():
-            row = int(bad.arg_max() or 0)
-            raise DataError(
-                f"column {column.name!r} holds dates (YYYY-MM-DD), but row {row + 1} holds "
-                f"{column[row][:40]!r}: correct the cell, or train with --drop {column.name}"
-            )
-    elif column.dtype.is_temporal():
-        moment = column.cast(pl.Datetime("us"))
-    else:
-        raise DataError(f"column {column.name!r} holds {column.dtype} where dates were expected")
-    minutes = moment.dt.epoch("s") / 60
-    parts = (minutes / 1440, moment.dt.month(), moment.dt.weekday(), moment.dt.hour())
+    if column.dtype.is_temporal() or column.dtype == pl.Null:
+        return column.cast(pl.Datetime("us"))
+    if column.dtype != pl.String:
+        raise DataError(
+            f"column {column.name!r} holds {column.dtype} where dates were expected: save it as "
+            "dates (YYYY-MM-DD)"
+        )
+    errors = RowErrors(strict=True) if errors is None else errors
+    name = column.name
+    day, time = column.str.extract(_DATE, 1), column.str.extract(_DATE, 2).fill_null("00:00")
+    full = pl.select(pl.when(time.str.len_bytes() == 5).then(time + ":00").otherwise(time))
+    text = day + " " + full.to_series()
+    found = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
+    missing = column.str.to_lowercase().is_in(reading.missing).fill_null(True)
+    bad = found.is_null() & ~missing
+    if bad.any():
+        errors.add(
+            bad.arg_true(),
+            lambda k: (
+                f"column {name!r} holds dates (YYYY-MM-DD), but {errors.name(k)} holds "
+                f"{column[k][:40]!r}"
+            ),
+            f"correct the cell, or train with --drop {name}",
+        )
+    return found
+
+
+def date_parts(
+    column: pl.Series, reading: Reading, errors: RowErrors | None = None
+) -> dict[str, Floats]:
+    """Days since 1970 (with the time as a fraction), month 1–12, weekday 1–7 and hour 0–23."""
+    import polars as pl
+
+    moment = moments(column, reading, errors)
+    days = moment.dt.epoch("us") / 86_400_000_000
+    parts = (days, moment.dt.month(), moment.dt.weekday(), moment.dt.hour())
     return {
         f"{column.name}: {part}": values.cast(pl.Float64).to_numpy().astype(np.float64, copy=True)
-        for part, values in zip(_DATE_PARTS, parts, strict=True)
+        for part, values in zip(DATE_PARTS, parts, strict=True)
     }
 
 
@@ -174,9 +235,19 @@ class Raw:
     """Text, null where missing."""
 
 
-def read_columns(frame: pl.DataFrame, kinds: dict[str, str], reading: Reading) -> Raw:
-    """The columns of `kinds` read as what they are. Raises `DataError`, also for absent columns."""
-    absent = [name for name in kinds if name not in frame.columns]
+def read_columns(
+    frame: pl.DataFrame,
+    kinds: dict[str, str],
+    reading: Reading,
+    errors: RowErrors | None = None,
+) -> Raw:
+    """The columns of `kinds` read as what they are.
+
+    Raises `DataError` for absent columns; cells that do not fit go to `errors` (by default they
+    raise too).
+    """
+    there = set(frame.columns)
+    absent = [name for name in kinds if name not in there]
     if absent:
         raise DataError(
             f"there is no column {absent[0]!r}, which the model needs: add it (empty cells count "
@@ -186,9 +257,9 @@ def read_columns(frame: pl.DataFrame, kinds: dict[str, str], reading: Reading) -
     for name, kind in kinds.items():
         column = frame.get_column(name)
         if kind == "number":
-            raw.numbers[name] = numbers(column, reading)
+            raw.numbers[name] = numbers(column, reading, errors)
         elif kind == "date":
-            raw.numbers |= date_parts(column)
+            raw.numbers |= date_parts(column, reading, errors)
         else:
             raw.categories[name] = categories(column)
     return raw

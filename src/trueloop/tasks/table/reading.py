@@ -14,8 +14,11 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from trueloop.errors import DataError
 from trueloop.files import cannot_read, read_bytes
+from trueloop.tasks.table.columns import RowErrors
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,18 +39,19 @@ _NOT_A_TABLE = {
 }
 
 
-def read_frame(path: Path) -> pl.DataFrame:
+def read_frame(path: Path, errors: RowErrors | None = None) -> pl.DataFrame:
     """The table at `path` with at least one row: text columns from CSV, typed ones from Parquet.
 
     CSV may be gzipped and separated by comma, semicolon, tab or bar (the header decides); cells
     are stripped of spaces, empty ones are null, and blank lines are passed over. An unnamed first
-    column, which is how pandas saves its index, is left out. Raises `DataError`.
+    column, which is how pandas saves its index, is left out. Raises `DataError`; with `errors`, a
+    line with too many or too few cells becomes an empty row that is noted there.
     """
     content = _bytes(path)
     if content.startswith(b"PAR1"):
         frame = _read_parquet(path, content)
     else:
-        frame = _read_csv(path, content)
+        frame = _read_csv(path, content, errors)
     if frame.height == 0:
         raise DataError(f"{path} has a header but no rows: give a file with data")
     return frame
@@ -84,7 +88,7 @@ def _read_parquet(path: Path, content: bytes) -> pl.DataFrame:
     return frame
 
 
-def _read_csv(path: Path, content: bytes) -> pl.DataFrame:
+def _read_csv(path: Path, content: bytes, errors: RowErrors | None) -> pl.DataFrame:
     import polars as pl
 
     text = _text(path, content)
@@ -92,6 +96,28 @@ def _read_csv(path: Path, content: bytes) -> pl.DataFrame:
     separator = max(_SEPARATORS, key=lambda mark: _outside_quotes(header, mark))
     names = [name.strip() for name in _header(path, text, separator)]
     _check_names(path, names)
+    frame, ragged = _cells(path, text, separator, len(names), lenient=errors is not None)
+    stripped = pl.all().str.strip_chars()
+    frame = frame.select(pl.when(stripped.str.len_bytes() > 0).then(stripped))
+    if frame.width > 1:
+        blank = frame.select(pl.all_horizontal(pl.all().is_null())).to_series().to_numpy()
+        blank[list(ragged)] = False
+        if errors is not None:
+            place = np.cumsum(~blank) - 1  # of each row, once blank lines are out
+            found = {int(place[row]): reason for row, reason in ragged.items()}
+            errors.add(found, found.__getitem__, "mend the line")
+        frame = frame.filter(~blank)
+    frame.columns = names
+    return frame.drop("") if names[0] == "" else frame
+
+
+def _cells(
+    path: Path, text: str, separator: str, width: int, *, lenient: bool
+) -> tuple[pl.DataFrame, dict[int, str]]:
+    """The cells under the header as text, and of each ragged line, which is left empty, what is
+    wrong with it; unless `lenient`, the first such line raises `DataError`."""
+    import polars as pl
+
     try:
         frame = pl.read_csv(
             io.BytesIO(text.encode()),
@@ -100,18 +126,42 @@ def _read_csv(path: Path, content: bytes) -> pl.DataFrame:
             has_header=True,
         )
     except pl.exceptions.PolarsError as error:
-        _check_widths(path, text, separator, len(names))
-        raise DataError(f"{path} is no CSV that can be read: {_first_line(error)}") from None
+        if lenient:
+            return _cells_line_by_line(path, text, separator, width)
+        _check_widths(path, text, separator, width)
+        raise DataError(f"{path} cannot be read as CSV: {_first_line(error)}") from None
     frame.columns = [f"_{k}" for k in range(frame.width)]  # polars renames some; these are unique
     if frame.get_column(frame.columns[-1]).null_count():
         # A short line reads as empty cells, and is most often the sign of a file cut off.
-        _check_widths(path, text, separator, len(names))
-    stripped = pl.all().str.strip_chars()
-    frame = frame.select(pl.when(stripped.str.len_bytes() > 0).then(stripped))
-    if frame.width > 1:
-        frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))
-    frame.columns = names
-    return frame.drop("") if names[0] == "" else frame
+        if lenient:
+            return _cells_line_by_line(path, text, separator, width)
+        _check_widths(path, text, separator, width)
+    return frame, {}
+
+
+def _cells_line_by_line(
+    path: Path, text: str, separator: str, width: int
+) -> tuple[pl.DataFrame, dict[int, str]]:
+    """`_cells` for a file with ragged lines, which polars does not read."""
+    import polars as pl
+
+    rows: list[list[str | None]] = []
+    ragged: dict[int, str] = {}
+    reader = csv.reader(io.StringIO(text), delimiter=separator)
+    line = 1
+    try:
+        next(reader)
+        for cells in reader:
+            line = reader.line_num
+            if cells and len(cells) != width:
+                ragged[len(rows)] = f"line {line} has {len(cells)} cells, the header has {width}"
+                rows.append([None] * width)
+            elif cells:
+                rows.append(list(cells))
+    except csv.Error as error:
+        raise DataError(f"{path}: line {line} is not CSV ({error}): mend the line") from None
+    schema = {f"_{k}": pl.String for k in range(width)}
+    return pl.DataFrame(rows, schema=schema, orient="row"), ragged
 
 
 def _text(path: Path, content: bytes) -> str:
@@ -121,7 +171,7 @@ def _text(path: Path, content: bytes) -> str:
         if start.startswith(magic):
             raise DataError(f"{path} is {what}")
     if b"\x00" in content[:4096]:
-        raise DataError(f"{path} is a binary file, no CSV: export the table as CSV or Parquet")
+        raise DataError(f"{path} is a binary file, not CSV: export the table as CSV or Parquet")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -132,9 +182,9 @@ def _text(path: Path, content: bytes) -> str:
         ) from None
     first = text.lstrip()[:1]
     if first == "<":
-        raise DataError(f"{path} is HTML or XML, no CSV: download the table itself")
+        raise DataError(f"{path} is HTML or XML, not CSV: download the table itself")
     if first in ("{", "["):
-        raise DataError(f"{path} is JSON, no CSV: convert it to CSV or Parquet")
+        raise DataError(f"{path} is JSON, not CSV: convert it to CSV or Parquet")
     if "\n" not in text:
         text = text.replace("\r", "\n")  # as spreadsheets once wrote them on a Mac
     return text.lstrip("\r\n")
@@ -153,9 +203,10 @@ def _header(path: Path, text: str, separator: str) -> list[str]:
 
 def _check_names(path: Path, names: list[str]) -> None:
     if len(names) < 2:
+        found = f"one column only ({names[0][:40]!r})" if names else "no column"
         raise DataError(
-            f"{path} has one column only ({names[0][:40]!r}): it takes a target and something to "
-            "predict it from, separated by comma, semicolon, tab or bar"
+            f"{path} has {found}: give a target and something to predict it from, separated by "
+            "comma, semicolon, tab or bar"
         )
     twice = [name for name, count in Counter(names).items() if count > 1 and name]
     if twice:
@@ -182,7 +233,7 @@ def _check_widths(path: Path, text: str, separator: str, width: int) -> None:
                 )
             line = reader.line_num + 1
     except csv.Error as error:
-        raise DataError(f"{path}: line {line} is no CSV ({error}): mend the line") from None
+        raise DataError(f"{path}: line {line} is not CSV ({error}): mend the line") from None
 
 
 def _first_line(error: Exception) -> str:

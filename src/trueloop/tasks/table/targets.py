@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueloop.errors import DataError, nearest
-from trueloop.tasks.table.columns import Reading, categories, kind_of, numbers
+from trueloop.tasks.table.columns import Reading, RowErrors, categories, kind_of, numbers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,14 +30,17 @@ class ClassTarget:
     """Whether the classes are numbers, so that 1, 1.0 and 01 are the same."""
 
     @classmethod
-    def of(cls, column: pl.Series, reading: Reading) -> ClassTarget:
+    def of(
+        cls, column: pl.Series, reading: Reading, errors: RowErrors | None = None
+    ) -> ClassTarget:
         """The classes of the whole column. Raises `DataError` unless there are two or more."""
         name, numeric = column.name, kind_of(column, reading) == "number"
-        texts = _class_texts(column, reading, numeric)
+        texts = _class_texts(column, reading, numeric, errors)
         found = texts.drop_nulls().unique().to_list()
+        assert found, "a target without a value is refused before"
         if len(found) < 2:
             raise DataError(
-                f"the target {name!r} has one class only ({found[0]!r}): there is nothing to learn "
+                f"the target {name!r} has one class only ({found[0]!r:.42}): nothing to learn "
                 "from it, choose another --target"
             )
         known = len(texts) - texts.null_count()
@@ -48,21 +51,33 @@ class ClassTarget:
             )
         return cls(name, sorted(found, key=_order), numeric)
 
-    def texts(self, column: pl.Series, reading: Reading) -> pl.Series:
-        """The names of the classes in a column, null where missing."""
-        return _class_texts(column, reading, self.numeric)
+    def texts(
+        self, column: pl.Series, reading: Reading, errors: RowErrors | None = None
+    ) -> pl.Series:
+        """The names of the classes in a column, null where missing. A cell that is not a number
+        among classes that are, or a class that training did not have, goes to `errors` and becomes
+        null."""
+        import polars as pl
+
+        errors = RowErrors(strict=True) if errors is None else errors
+        texts = _class_texts(column, reading, self.numeric, errors)
+        unknown = ~texts.is_in(self.classes) & texts.is_not_null()
+        if unknown.any():
+            value = texts[int(unknown.arg_max() or 0)]
+            errors.add(
+                unknown.arg_true(),
+                lambda k: (
+                    f"{errors.name(k)} has the target {texts[k]!r:.42}, a class that "
+                    "training did not have"
+                ),
+                nearest(value, self.classes),
+            )
+        return pl.select(pl.when(~unknown).then(texts)).to_series()
 
     def encode(self, texts: pl.Series) -> npt.NDArray[np.int64]:
-        """Class indices, int64 (rows,). Raises `DataError` for a class that is not known."""
+        """Class indices, int64 (rows,), of the names of known classes."""
         index = {name: k for k, name in enumerate(self.classes)}
-        values = texts.to_list()
-        for row, value in enumerate(values, start=1):
-            if value not in index:
-                raise DataError(
-                    f"row {row} has the target {value!r}, a class that training did not have: "
-                    f"{nearest(str(value), index)}"
-                )
-        return np.array([index[value] for value in values], dtype=np.int64)
+        return np.array([index[value] for value in texts.to_list()], dtype=np.int64)
 
     def state(self) -> dict[str, Any]:
         return asdict(self)
@@ -85,7 +100,7 @@ class NumberTarget:
         deviation = float(values.std())
         if not deviation > 0:
             raise DataError(
-                f"the target {name!r} is {values[0]:g} in every row: there is nothing to learn "
+                f"the target {name!r} is {values[0]:g} in every training row: nothing to learn "
                 "from it, choose another --target"
             )
         return cls(name, float(values.mean()), deviation, log)
@@ -94,14 +109,17 @@ class NumberTarget:
         return asdict(self)
 
 
-def is_number(column: pl.Series, kind: str, reading: Reading) -> bool:
+def is_number(
+    column: pl.Series, kind: str, reading: Reading, errors: RowErrors | None = None
+) -> bool:
     """Whether the target calls for regression; `kind` is auto, classification or regression."""
     found = kind_of(column, reading)
+    assert found != "empty", "a target without a value is refused before"
     if kind == "regression":
         if found != "number":
             raise DataError(
-                f"the target {column.name!r} holds text such as {_example(column)!r}, no numbers "
-                "for regression: write --kind classification, or choose another --target"
+                f"the target {column.name!r} holds text such as {_example(column)!r}, not numbers "
+                "for a regression: write --kind classification, or choose another --target"
             )
         return True
     if kind == "classification" or found == "category":
@@ -111,16 +129,19 @@ def is_number(column: pl.Series, kind: str, reading: Reading) -> bool:
             f"the target {column.name!r} holds dates: save it as a number, or choose another "
             "--target"
         )
-    values = np.unique(numbers(column, reading))
+    values = np.unique(numbers(column, reading, errors))
     values = values[~np.isnan(values)]
     return len(values) > 2 and (len(values) > FEW or bool((values != np.round(values)).any()))
 
 
-def _class_texts(column: pl.Series, reading: Reading, numeric: bool) -> pl.Series:
+def _class_texts(
+    column: pl.Series, reading: Reading, numeric: bool, errors: RowErrors | None = None
+) -> pl.Series:
     import polars as pl
 
     if numeric:
-        return categories(pl.Series(column.name, numbers(column, reading), nan_to_null=True))
+        values = numbers(column, reading, errors)
+        return categories(pl.Series(column.name, values, nan_to_null=True))
     return categories(column)
 
 

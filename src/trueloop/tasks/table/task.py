@@ -13,11 +13,22 @@ from torch import Tensor, nn
 from trueloop import losses
 from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.tasks.base import LossFn, Recipe, Splits, Task, Unseen
+from trueloop.tasks.limits import MOST_LAYERS, MOST_UNITS, check_range
 from trueloop.tasks.splitting import random_split, stratified_split
 from trueloop.tasks.table.checks import Checked
-from trueloop.tasks.table.columns import Encoder, Raw, Reading, kind_of, numbers, read_columns
+from trueloop.tasks.table.columns import (
+    Encoder,
+    Raw,
+    Reading,
+    RowErrors,
+    kind_of,
+    numbers,
+    read_columns,
+)
+from trueloop.tasks.table.dividing import Split
 from trueloop.tasks.table.network import ScaledSquaredError, TableNet
 from trueloop.tasks.table.reading import read_frame
+from trueloop.tasks.table.sources import Sources, read_sources
 from trueloop.tasks.table.targets import ClassTarget, NumberTarget, is_number
 
 if TYPE_CHECKING:
@@ -25,7 +36,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 FEWEST_ROWS = 20
+MOST_COLUMNS = 20_000
+"""Input columns; 10,000 of numbers are 37 million weights, and minutes for a thousand rows."""
 KINDS = ("auto", "classification", "regression")
+_PARTS = {"train": "training", "val": "validation", "test": "test"}
+_ALL = ("data", "val", "test")
 Inputs = tuple[Tensor, Tensor]
 """Numbers, float32 (rows, inputs), and category indices, int64 (rows, columns)."""
 
@@ -43,6 +58,8 @@ class Table(Task):
         clip_norm=1.0,
     )
 
+    smaller = "--batch-size, --width or --layers, or leave columns out with --drop"
+
     @dataclass(kw_only=True)
     class Options:
         """Options of the table task."""
@@ -55,60 +72,66 @@ class Table(Task):
         """classification, regression, or auto: classification for text, booleans, whole numbers
         with at most 20 different values, and any column with two."""
         categorical: list[str] = field(default_factory=list)
-        """Columns of numbers or dates that are names in truth, such as codes."""
+        """Numeric or date columns to treat as categories, such as codes."""
         missing: list[str] = field(default_factory=lambda: ["NA", "N/A", "null", "None"])
         """Text that stands for a missing number; an empty cell always does."""
         nan: str = "stop"
-        """What NaN and infinity among the numbers are: stop (an error) or missing."""
+        """How to treat NaN and infinity in numeric columns: stop (an error), or missing."""
+        split: str = "random"
+        """How to divide the rows: random (stratified by class), time:COLUMN (the latest rows are
+        held out) or group:COLUMN (no group is in two parts, and the column is not an input)."""
         val_share: float = 0.15
-        """Share of the rows that choose the best epoch."""
+        """Share of the rows for validation, which chooses the best epoch."""
         test_share: float = 0.15
-        """Share of the rows that are held out from every choice; 0 for none."""
+        """Share of the rows held out as a test set, scored once at the end; 0 for none."""
+        val_data: Path | None = None
+        """File with the validation rows, in place of a share of --data."""
+        test_data: Path | None = None
+        """File with the test rows, in place of a share of --data."""
         log_target: bool = False
-        """Train a regression on the target's logarithm, for targets of many magnitudes."""
+        """Train a regression on the logarithm of the target, for targets of many magnitudes."""
         width: int = 256
         """Units of a hidden layer."""
         layers: int = 3
         """Hidden layers."""
         dropout: float | None = None
-        """Share of the hidden units left out at random in training; null chooses by the rows."""
+        """Dropout probability of the hidden units; null chooses by the number of rows."""
 
     options: Options
 
     def splits(self) -> Splits:
-        frame = self._open()
-        self._check_columns(frame)
+        sources = self._open()
+        self._check_columns(sources.frame)
         self.reading = self._reading()
-        frame, without = self._rows_with_target(frame)
-        self.kinds = {
-            name: kind_of(frame.get_column(name), self.reading)
-            for name in frame.columns
-            if name != self.options.target and name not in self.options.drop
-        }
-        raw = read_columns(frame, self.kinds, self.reading)
-        parts, targets = self._divide(frame.get_column(self.options.target))
-        self.encoder = Encoder.fit(raw, parts[0])
+        known = self._settle_target(sources)
+        frame, rows = sources.frame.filter(known), np.flatnonzero(known)
+        errors = RowErrors(strict=True, name=lambda k: sources.name(int(rows[k])))
+        empty = self._settle_kinds(frame)
+        raw = read_columns(frame, self.kinds, self.reading, errors)
+        parts, targets = self._divide(frame, sources, rows, errors)
+        self.encoder = Encoder.fit(raw, parts["train"])
+        self.encoder.dropped |= dict.fromkeys(empty, "empty in every row")
         if not self.encoder.numbers and not self.encoder.categories:
             reasons = "; ".join(f"{name}: {why}" for name, why in self.encoder.dropped.items())
             raise DataError(f"{self.data} has no column to learn from ({reasons}): add columns")
         inputs = self._encode(raw)
-        self.recipe, dropout = suited_to(len(parts[0]))
+        self.recipe, dropout = suited_to(len(parts["train"]))
         self.dropout = dropout if self.options.dropout is None else self.options.dropout
-        pieces = [((inputs[0][p], inputs[1][p]), targets[p]) for p in parts]
+        pieces = {name: ((inputs[0][p], inputs[1][p]), targets[p]) for name, p in parts.items()}
         checked = Checked(
             target=self.options.target,
-            kinds=self.kinds,
+            kinds=self.kinds | dict.fromkeys(empty, "empty"),
             raw=raw,
             encoder=self.encoder,
-            parts=dict(zip(("train", "val", "test"), parts, strict=False)),
+            parts=parts,
             targets=targets.numpy(),
             classes=self.classes,
         )
         return Splits(
-            train=pieces[0],
-            val=pieces[1],
-            test=pieces[2] if len(pieces) > 2 else None,
-            facts=self._facts(raw, parts, targets, without),
+            train=pieces["train"],
+            val=pieces["val"],
+            test=pieces.get("test"),
+            facts=self._facts(raw, parts, targets, int((~known).sum())),
             findings=checked.findings(),
         )
 
@@ -131,6 +154,13 @@ class Table(Task):
             arguments |= {"mean": target.mean, "deviation": target.deviation, "log": target.log}
         return arguments
 
+    def example_inputs(self, samples: int) -> tuple[Tensor, ...]:
+        columns = len(self.encoder.categories)
+        return (
+            torch.empty(samples, self.encoder.inputs),
+            torch.zeros(samples, columns, dtype=torch.int64),
+        )
+
     def loss_fn(self) -> LossFn:
         if isinstance(self.target, NumberTarget):
             return losses.supervised(ScaledSquaredError(self.target.deviation, self.target.log))
@@ -146,6 +176,7 @@ class Table(Task):
             "dropout": self.dropout,
             "options": asdict(self.options),
             "network": self.network(),
+            "digest": self.digest,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -156,36 +187,57 @@ class Table(Task):
         self.reading = Reading(**state["reading"])
         self.encoder = Encoder.from_state(state["encoder"])
         self.dropout = state["dropout"]
-        self.options = self.Options(**state["options"])
+        self.digest = state.get("digest")
+        options: dict[str, Any] = dict(state["options"])
+        for name in ("val_data", "test_data"):
+            options[name] = Path(options[name]) if options.get(name) else None
+        self.options = self.Options(**options)
 
     def read(self, path: Path) -> tuple[Inputs, Tensor]:
-        """Rows with their targets, (inputs, targets); rows without a target are left out."""
-        frame = read_frame(path)
+        """Rows with their targets, (inputs, targets); rows without a target are left out, and rows
+        that cannot be read too, which `skipped` names."""
+        errors = RowErrors()
+        frame = read_frame(path, errors)
         if self.target.name not in frame.columns:
             raise DataError(
                 f"{path} has no column {self.target.name!r}, the target: "
                 f"{nearest(self.target.name, frame.columns)}"
             )
-        column = frame.get_column(self.target.name)
-        values, known = self._target_values(column)
-        if not known.any():
+        values, known = self._target_values(frame.get_column(self.target.name), errors)
+        raw = read_columns(frame, self.kinds, self.reading, errors)
+        if not known.any() and not errors:
             raise DataError(f"{path} has no target in any row: use `trueloop predict` instead")
+        known[list(errors)] = False
+        if not known.any():
+            raise _nothing_left(path, errors)
+        self.skipped = {errors.name(row): errors[row] for row in sorted(errors)}
         rows = np.flatnonzero(known)
-        inputs = self._encode(read_columns(frame, self.kinds, self.reading))
-        targets = self._encode_target(values, rows)
+        inputs, targets = self._encode(raw), self._encode_target(values, rows)
         return (inputs[0][rows], inputs[1][rows]), targets
 
     def unseen(self, path: Path) -> Unseen:
         """All rows, named by their numbers from 1; the target may be there or not."""
-        frame = read_frame(path)
-        inputs = self._encode(read_columns(frame, self.kinds, self.reading))
-        return Unseen(inputs=inputs, names={"row": list(range(1, frame.height + 1))})
+        errors = RowErrors()
+        frame = read_frame(path, errors)
+        raw = read_columns(frame, self.kinds, self.reading, errors)
+        if len(errors) == frame.height:
+            raise _nothing_left(path, errors)
+        rows = np.setdiff1d(np.arange(frame.height), np.fromiter(errors, np.int64, len(errors)))
+        numbers, indices = self._encode(raw)
+        return Unseen(
+            inputs=(numbers[rows], indices[rows]),
+            names={"row": list(range(1, frame.height + 1))},
+            errors=dict(errors),
+        )
 
-    def _open(self) -> pl.DataFrame:
+    def _open(self) -> Sources:
         self._check_options()
+        options = self.options
         if self.data is None:
             raise ConfigError("the table task needs a file: write --data FILE.csv --target COLUMN")
-        return read_frame(self.data)
+        sources = read_sources(self.data, options.val_data, options.test_data)
+        self.digest = sources.digest()
+        return sources
 
     def _check_options(self) -> None:
         options = self.options
@@ -196,16 +248,17 @@ class Table(Task):
         if not 0 < options.val_share < 1 or not 0 <= options.test_share < 1 - options.val_share:
             raise ConfigError(
                 f"--val-share {options.val_share:g} and --test-share {options.test_share:g} leave "
-                "nothing to train on or to choose by: write e.g. --val-share 0.15 --test-share 0.15"
+                "no rows to train on or to choose the best epoch by: write e.g. --val-share 0.15 "
+                "--test-share 0.15"
             )
         if options.dropout is not None and not 0 <= options.dropout < 1:
             raise ConfigError(f"--dropout must be 0 to below 1, not {options.dropout:g}: write 0.1")
-        for name in ("width", "layers"):
-            if getattr(options, name) < 1:
-                raise ConfigError(f"--{name} must be 1 or more, not {getattr(options, name)}")
+        check_range("--width", options.width, 1, MOST_UNITS, example=256)
+        check_range("--layers", options.layers, 1, MOST_LAYERS, example=3)
+        Split.parse(options.split)
 
     def _check_columns(self, frame: pl.DataFrame) -> None:
-        options, columns = self.options, frame.columns
+        options, columns, split = self.options, frame.columns, Split.parse(self.options.split)
         if not options.target:
             listed = ", ".join(columns[:20]) + (", …" if len(columns) > 20 else "")
             raise ConfigError(f"which column is to be predicted? write --target NAME, of: {listed}")
@@ -216,14 +269,26 @@ class Table(Task):
             )
         if options.target in options.drop:
             raise ConfigError(f"{options.target!r} is the target: take it out of --drop")
-        for option in ("drop", "categorical"):
-            for name in getattr(options, option):
-                if name not in columns:
+        if options.target == split.column:
+            raise ConfigError(
+                f"{options.target!r} is the target: write --split with a different column"
+            )
+        there = set(columns)
+        listed_columns = {"drop": options.drop, "categorical": options.categorical}
+        for option, names in (listed_columns | {"split": [split.column]}).items():
+            for name in names:
+                if name and name not in there:
                     raise ConfigError(
                         f"--{option}: {self.data} has no column {name!r}: {nearest(name, columns)}"
                     )
-        if len(set(columns) - {options.target, *options.drop}) == 0:
+        count = len(there - {options.target, *options.drop})
+        if count == 0:
             raise ConfigError("--drop leaves no column to predict the target from: drop fewer")
+        if count > MOST_COLUMNS:
+            raise DataError(
+                f"{self.data} has {count:,} input columns, and {MOST_COLUMNS:,} are the most that "
+                "this network trains on: leave some out with --drop, or save fewer"
+            )
 
     def _reading(self) -> Reading:
         return Reading(
@@ -232,48 +297,71 @@ class Table(Task):
             categorical=list(self.options.categorical),
         )
 
-    def _rows_with_target(self, frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-        """The rows that have a target, and how many have not. Settles what kind of target it is."""
+    def _settle_target(self, sources: Sources) -> npt.NDArray[np.bool_]:
+        """What kind of target it is, and which rows have one."""
         name = self.options.target
-        column = frame.get_column(name)
-        if column.null_count() == len(column):
+        column = sources.frame.get_column(name)
+        if kind_of(column, self.reading, role="target") == "empty":
             raise DataError(f"the target {name!r} is empty in every row: choose another --target")
-        if is_number(column, self.options.kind, self.reading):
+        errors = RowErrors(strict=True, name=sources.name)
+        if is_number(column, self.options.kind, self.reading, errors):
             self.kind = "regression"
             self.classes = None
             # Known only once the rows are divided; until then it says how to read the column.
             self.target = NumberTarget(name, 0.0, 1.0, self.options.log_target)
+            _, known = self._target_values(column, errors)
+            self._check_rows(known)
         else:
-            self.target = ClassTarget.of(column, self.reading)
+            self._check_rows(column.is_not_null().to_numpy())
+            self.target = ClassTarget.of(column, self.reading, errors)
             self.classes = self.target.classes
             self.kind = "binary" if len(self.classes) == 2 else "multiclass"
-        _, known = self._target_values(column)
+            _, known = self._target_values(column, errors)
+            self._check_rows(known)
+        return known
+
+    def _check_rows(self, known: npt.NDArray[np.bool_]) -> None:
         if known.sum() < FEWEST_ROWS:
             raise DataError(
                 f"{self.data} has {known.sum()} rows with a target, too few to learn from and to "
                 f"judge by: give {FEWEST_ROWS} or more"
             )
-        return frame.filter(known), int((~known).sum())
 
-    def _target_values(self, column: pl.Series) -> tuple[Any, npt.NDArray[np.bool_]]:
+    def _settle_kinds(self, frame: pl.DataFrame) -> list[str]:
+        """What each input column is; the names of those that have no value in any row."""
+        split = Split.parse(self.options.split)
+        out = {self.options.target, *self.options.drop}
+        if split.by == "group":
+            out.add(split.column)
+        kinds = {
+            name: kind_of(frame.get_column(name), self.reading)
+            for name in frame.columns
+            if name not in out
+        }
+        self.kinds = {name: kind for name, kind in kinds.items() if kind != "empty"}
+        return [name for name, kind in kinds.items() if kind == "empty"]
+
+    def _target_values(
+        self, column: pl.Series, errors: RowErrors
+    ) -> tuple[Any, npt.NDArray[np.bool_]]:
         """The target column as numbers or class names, and which rows have one."""
-        if isinstance(self.target, NumberTarget):
-            values = numbers(column, self.reading)
-            if self.target.log and np.nanmin(values) <= 0:
-                raise DataError(
-                    f"row {np.nanargmin(values) + 1} has the target {np.nanmin(values):g}, which "
-                    "has no logarithm: leave out --log-target"
-                )
-            too_large = np.abs(values) > np.finfo(np.float32).max
-            if too_large.any():
-                row = int(np.argmax(too_large))
-                raise DataError(
-                    f"row {row + 1} has the target {values[row]:g}, which float32 cannot hold: "
-                    "correct it, or save the target in a larger unit"
-                )
-            return values, ~np.isnan(values)
-        texts = self.target.texts(column, self.reading)
-        return texts, texts.is_not_null().to_numpy()
+        if not isinstance(self.target, NumberTarget):
+            texts = self.target.texts(column, self.reading, errors)
+            return texts, texts.is_not_null().to_numpy()
+        values = numbers(column, self.reading, errors)
+        wrong = values <= 0 if self.target.log else np.zeros(len(values), dtype=bool)
+        errors.add(
+            np.flatnonzero(wrong).tolist(),
+            lambda k: f"{errors.name(k)} has the target {values[k]:g}, which has no logarithm",
+            "leave out --log-target",
+        )
+        too_large = np.abs(values) > np.finfo(np.float32).max
+        errors.add(
+            np.flatnonzero(too_large).tolist(),
+            lambda k: f"{errors.name(k)} has the target {values[k]:g}, which float32 cannot hold",
+            "correct it, or save the target in a larger unit",
+        )
+        return values, ~(np.isnan(values) | wrong | too_large)
 
     def _encode_target(self, values: Any, rows: npt.NDArray[np.int64]) -> Tensor:
         """Float32 in the target's own unit, or int64 class indices, (rows,)."""
@@ -281,36 +369,86 @@ class Table(Task):
             return torch.from_numpy(values[rows].astype(np.float32))
         return torch.from_numpy(self.target.encode(values.gather(rows)))
 
-    def _divide(self, column: pl.Series) -> tuple[list[npt.NDArray[np.int64]], Tensor]:
-        """The rows of each part, and the target of every row."""
+    def _divide(
+        self,
+        frame: pl.DataFrame,
+        sources: Sources,
+        rows: npt.NDArray[np.int64],
+        errors: RowErrors,
+    ) -> tuple[dict[str, npt.NDArray[np.int64]], Tensor]:
+        """The rows of `train`, `val` and maybe `test`, and the target of every row.
+
+        `rows` are those of the sources that `frame` holds.
+        """
         options = self.options
-        values, _ = self._target_values(column)
+        column = frame.get_column(options.target)
+        values, _ = self._target_values(column, errors)
         targets = self._encode_target(values, np.arange(len(column)))
-        # The test part is taken first: it stays the same when the others' shares change.
-        shares = [share for share in (options.test_share, options.val_share) if share]
-        if self.kind == "regression":
-            train, *held_out = random_split(len(column), shares, self.seed)
-            self.target = NumberTarget.fit(column.name, values[train], log=options.log_target)
+        own = {name: np.flatnonzero(np.isin(rows, sources.rows_of(name))) for name in _ALL}
+        # The test part is taken first: it stays the same when the share of the other changes.
+        shares = {
+            name: share
+            for name, share in (("test", options.test_share), ("val", options.val_share))
+            if share and name not in sources.parts
+        }
+        main, split = own["data"], Split.parse(options.split)
+        taken = list(shares.values())
+        if split.by != "random":
+            ranks = split.ranks(frame.get_column(split.column), self.reading, errors)[main]
+            divided = split.divide(np.unique(ranks, return_inverse=True)[1], taken, self.seed)
+        elif self.kind == "regression":
+            divided = random_split(len(main), taken, self.seed)
         else:
-            train, *held_out = stratified_split(targets.numpy(), shares, self.seed)
-        return [train, *reversed(held_out)], targets
+            divided = stratified_split(targets[main].numpy(), taken, self.seed)
+        parts = dict(zip(("train", *shares), (main[part] for part in divided), strict=True))
+        parts |= {name: own[name] for name in sources.parts if name != "data"}
+        parts = {name: parts[name] for name in ("train", "val", "test") if name in parts}
+        self._check_parts(parts, targets)
+        if self.kind == "regression":
+            self.target = NumberTarget.fit(
+                column.name, values[parts["train"]], log=options.log_target
+            )
+        return parts, targets
+
+    def _check_parts(self, parts: dict[str, npt.NDArray[np.int64]], targets: Tensor) -> None:
+        """Raise `DataError` for a part without a row, or training rows of one class alone."""
+        for name, part in parts.items():
+            if len(part) == 0:
+                raise DataError(
+                    f"no row with a target is left for {_PARTS[name]}: give more rows, or a larger "
+                    "share"
+                )
+        if self.classes is not None and len(torch.unique(targets[parts["train"]])) < 2:
+            raise DataError(
+                f"the training rows have one class of the target {self.options.target!r} only: "
+                "choose another --split, or give more rows"
+            )
 
     def _encode(self, raw: Raw) -> Inputs:
         floats, indices = self.encoder.encode(raw)
         return torch.from_numpy(floats), torch.from_numpy(indices)
 
     def _facts(
-        self, raw: Raw, parts: list[npt.NDArray[np.int64]], targets: Tensor, without: int
+        self,
+        raw: Raw,
+        parts: dict[str, npt.NDArray[np.int64]],
+        targets: Tensor,
+        without: int,
     ) -> dict[str, Any]:
+        options = self.options
         facts: dict[str, Any] = {
             "file": str(self.data),
-            "target": self.options.target,
-            "rows": {n: len(p) for n, p in zip(("train", "val", "test"), parts, strict=False)},
+            "target": options.target,
+            "rows": {name: len(part) for name, part in parts.items()},
+            "split": options.split,
             "number columns": [column.name for column in self.encoder.numbers],
             "category columns": {c.name: len(c.values) for c in self.encoder.categories},
         }
-        if self.options.drop:
-            facts["left out as asked"] = list(self.options.drop)
+        for name, path in (("val", options.val_data), ("test", options.test_data)):
+            if path is not None:
+                facts[f"{_PARTS[name]} file"] = str(path)
+        if options.drop:
+            facts["left out as asked"] = list(options.drop)
         if self.encoder.dropped:
             facts["left out"] = self.encoder.dropped
         if without:
@@ -325,10 +463,17 @@ class Table(Task):
         return facts
 
 
+def _nothing_left(path: Path, errors: RowErrors) -> DataError:
+    row = min(errors)
+    return DataError(
+        f"{path} has no row that can be read: {errors.name(row)}: {errors[row]}: correct the file"
+    )
+
+
 def suited_to(rows: int) -> tuple[Recipe, float]:
     """Recipe and dropout for so many training rows: the fewer rows, the more regularisation.
 
-    Chosen on few data sets (titanic, diamonds): a good start, no optimum.
+    Chosen on few data sets (titanic, diamonds): a good start, not an optimum.
     """
     base = Table.recipe
     if rows < 2_000:
