@@ -1,37 +1,38 @@
-"""`trueloop replay BUNDLE`: carry out again how a loss became NaN."""
+"""`trueloop replay BUNDLE`: re-run the recorded operations that produced a NaN."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trueloop.cli import FAILED, OK
 
 if TYPE_CHECKING:
     from trueloop.doctor.runtime.bundle import Replayed
+    from trueloop.doctor.runtime.bundle_format import SavedOperation
 
 _EPILOG = """\
-The folder is written by trueloop watch when it finds TH101. What is carried out are operations of
-torch; neither the program's source is needed nor any code of it run, and nothing is unpickled.
+trueloop watch writes the folder when it finds TH101. A bundle holds tensors and a list of torch's
+own operations, which are run on the CPU. It holds no code, and the program's source is not needed.
+A bundle from somebody else is checked before anything is run.
 
-exit status: 0 it is as it was; 1 what is finite and what is not is different here; 2 no bundle, or
-one that cannot be carried out here
+exit status: 0 reproduced; 1 not reproduced here; 2 not a bundle, or it cannot run on this machine
 
 example:
   trueloop replay trueloop-nan-20240131-235959"""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Carry it out and tell; the exit status."""
+    """Re-run the operations and print what they give; the exit status."""
     from trueloop.cli.parser import Parser
 
     parser = Parser(
         "trueloop replay",
-        description="Carry out again, operation by operation, how a loss or its gradient became "
-        "NaN or infinite.",
+        description="Re-run the recorded operations that produced a NaN or an infinite loss or "
+        "gradient.",
         epilog=_EPILOG,
     )
-    parser.add_argument("bundle", metavar="BUNDLE", help="the folder that watch wrote")
+    parser.add_argument("bundle", metavar="BUNDLE", help="the folder that trueloop watch wrote")
     given = parser.parse(argv)
 
     from trueloop.doctor.runtime.bundle import replay
@@ -42,28 +43,33 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _lines(replayed: Replayed) -> list[str]:
-    content = replayed.content
-    place = content["place"]
-    found = content["found"]
-    what = "loss" if found.get("what") == "loss" else "gradient"
-    lines = [f"{place[0]}:{place[1]}: update {content['update']}, whose {what} is {found['kind']}"]
-    lines += [f"  {kind} {name} holds {bad}".rstrip() for kind, name, bad in replayed.outside]
+    from trueloop.doctor.runtime.allowed_ops import shown
+
+    bundle = replayed.bundle
+    path, line = bundle.place
+    what = "loss" if bundle.what == "loss" else "gradient"
+    lines = [f"{shown(path, 400)}:{line}: update {bundle.update}, whose {what} is {bundle.kind}"]
+    lines += [
+        f"  {kind} {shown(name)} holds {bad}".rstrip() for kind, name, bad in replayed.outside
+    ]
     if replayed.first is not None:
-        lines.append(f"  first: {_operation(replayed.first)}")
-    if found.get("rows"):
-        samples = f", samples {found['samples']}" if found.get("samples") else ""
-        lines.append(f"  rows of the batch: {found['rows']}{samples}")
+        lines.append(f"  first: {_operation(*replayed.first)}")
+    if bundle.rows:
+        samples = f", samples {shown(bundle.samples, 400)}" if bundle.samples else ""
+        lines.append(f"  rows of the batch: {shown(bundle.rows, 400)}{samples}")
     same = "as when it was watched" if replayed.same else "NOT as when it was watched"
-    lines.append(f"carried out {replayed.count:,} operations again: {same}")
+    lines.append(f"re-ran {replayed.count:,} operations: {same}")
     return lines
 
 
-def _operation(operation: dict[str, Any]) -> str:
-    where = f" in {operation['module']} ({operation['kind']})" if operation["module"] else ""
-    node = f" for {operation['node']}" if operation["node"] else ""
-    line = ""
-    if operation["line"]:
-        path, number = operation["line"]
-        line = f", at {path}:{number}"
-    name = operation["name"].removesuffix(".default")
-    return f"{name}{where}{node} gives {operation['bad']}{line}"
+def _operation(operation: SavedOperation, bad: str) -> str:
+    from trueloop.doctor.runtime.allowed_ops import shown
+
+    where = node = line = ""
+    if operation.module:
+        where = f" in {shown(operation.module)} ({shown(operation.kind)})"
+    if operation.node:
+        node = f" for {shown(operation.node)}"
+    if operation.line:
+        line = f", at {shown(operation.line[0], 400)}:{operation.line[1]}"
+    return f"{operation.name.removesuffix('.default')}{where}{node} gives {bad}{line}"

@@ -233,7 +233,7 @@ def test_operations_that_are_not_torchs_own_are_refused(watcher: Watcher, tmp_pa
 
 
 def test_what_is_no_bundle(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is no bundle"):
+    with pytest.raises(ConfigError, match="is not a bundle"):
         bundle.replay(str(tmp_path))
 
 

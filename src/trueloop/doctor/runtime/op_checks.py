@@ -1,0 +1,328 @@
+"""What an operation out of a bundle needs to be true of its tensors, beyond what torch asks itself.
+
+Torch trusts its own autograd: kernels of backward operations take indices, saved statistics and
+sizes as the forward has made them, and read or write beyond a tensor's memory when they are others.
+In a bundle they may be others. Each check gives the reason for which the operation is not run, or
+an empty text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import torch
+
+from trueloop.doctor.runtime import op_indices as indices, op_shapes as shapes
+from trueloop.doctor.runtime.op_indices import Check, Named, broadcast, length
+from trueloop.doctor.runtime.op_shapes import LONGEST
+
+
+def problem(packet: str, named: Named) -> str:
+    """Why an operation is not run with these arguments; empty where nothing speaks against it."""
+    for check in _CHECKS.get(packet, ()):
+        reason = check(named)
+        if reason:
+            return reason
+    return ""
+
+
+def _finite(*names: str) -> Check:
+    """LAPACK and some samplers do not come back from NaN."""
+
+    def check(named: Named) -> str:
+        for name in names:
+            value = named.get(name)
+            if isinstance(value, torch.Tensor) and not bool(value.isfinite().all()):
+                return "its input is not finite"
+            if isinstance(value, float) and not math.isfinite(value):
+                return f"its {name} is not finite"
+        return ""
+
+    return check
+
+
+def _half_spectrum(named: Named) -> str:
+    inputs, dims = named["self"], named["dim"]
+    last = length(inputs, dims[-1]) if dims else None
+    if last is None or last != named["last_dim_size"] // 2 + 1:
+        return "its input does not have half the frequencies of its result"
+    return _dims(named)
+
+
+def _dims(named: Named) -> str:
+    """Dimensions that are there, each of them once."""
+    count = max(named["self"].dim(), 1)
+    dims = named["dim"]
+    if not dims or any(not -count <= each < count for each in dims):
+        return "it has no such dimension"
+    return "" if len({each % count for each in dims}) == len(dims) else "a dimension is named twice"
+
+
+def _within_memory(named: Named) -> str:
+    """as_strided and its like: every element lies in the tensor's memory."""
+    size, stride = named["size"], named["stride"]
+    first = named.get("storage_offset")
+    inputs = named["self"]
+    first = inputs.storage_offset() if first is None else first
+    if len(size) != len(stride) or first < 0 or any(each < 0 for each in (*size, *stride)):
+        return "its sizes and strides do not fit"
+    if 0 in size:
+        return ""
+    last = first + sum((each - 1) * step for each, step in zip(size, stride, strict=True))
+    whole = inputs.untyped_storage().nbytes() // max(inputs.element_size(), 1)
+    return "" if last < whole else "it reaches beyond its tensor's memory"
+
+
+def _unfolded(named: Named) -> str:
+    grad, sizes, dim = named["grad_in"], named["input_sizes"], named["dim"]
+    size, step = named["size"], named["step"]
+    if not sizes and size <= 1 == grad.numel():  # of a number
+        return ""
+    if not sizes or not -len(sizes) <= dim < len(sizes) or size < 0 or step <= 0:
+        return "its sizes do not fit"
+    if size > sizes[dim]:
+        return "its sizes do not fit"
+    shape = list(sizes)
+    shape[dim] = (sizes[dim] - size) // step + 1
+    return "" if list(grad.shape) == [*shape, size] else "its gradient does not fit its sizes"
+
+
+def _not_to_bool(named: Named) -> str:
+    """A truth value has one byte of two that it may be."""
+    if named.get("dtype") == torch.bool and named["self"].dtype != torch.bool:
+        return "the bytes of other numbers are not truth values"
+    return ""
+
+
+def _into(named: Named) -> str:
+    """An `out=` of the shape and dtype that the result has: it is neither resized nor cast."""
+    if "out" not in named:
+        return ""
+    out, tensors = named["out"], (named["self"], named["other"])
+    try:
+        fits = tuple(out.shape) == broadcast(*tensors)
+    except RuntimeError:
+        fits = False
+    return (
+        "" if fits and all(each.dtype == out.dtype for each in tensors) else "its out= does not fit"
+    )
+
+
+def _pivots(named: Named) -> str:
+    """A row to swap with, counted from 1; and factors of the shape that goes with them."""
+    plain = "LU" in named
+    factors, pivots = (named[key] for key in (("LU", "pivots") if plain else _UNPACKED))
+    if factors.dim() < 2 or pivots.dim() < 1 or pivots.shape[-1] != min(factors.shape[-2:]):
+        return "its pivots do not fit its factors"
+    return indices.outside(pivots, 1, factors.shape[-2] + 1)
+
+
+_UNPACKED = ("LU_data", "LU_pivots")
+
+
+def _fractions(dims: int) -> Check:
+    """Where the windows of a fractional max pooling begin: of each picture, between 0 and 1."""
+
+    def check(named: Named) -> str:
+        inputs, samples = named["self"], named["random_samples"]
+        if inputs.dim() not in (dims + 1, dims + 2) or not inputs.numel():
+            return "its input has a wrong number of dimensions"
+        rows = (1, inputs.shape[0])[inputs.dim() - dims - 1]
+        if tuple(samples.shape) != (rows, inputs.shape[-dims - 1], dims):
+            return "its samples do not fit its input"
+        return "" if bool(((samples >= 0) & (samples < 1)).all()) else "a sample is not in [0, 1)"
+
+    return check
+
+
+def _channel_scales(named: Named) -> str:
+    inputs, axis = named["self"], named["axis"]
+    if not 0 <= axis < inputs.dim():
+        return "it has no such dimension"
+    wanted = (inputs.shape[axis],)
+    if tuple(named["scale"].shape) != wanted or tuple(named["zero_point"].shape) != wanted:
+        return "its scales are not one per channel"
+    return ""
+
+
+def _counted(named: Named) -> str:
+    """bincount: as many bins as the largest number says."""
+    inputs = named["self"]
+    largest = int(inputs.max()) if inputs.numel() and not inputs.is_floating_point() else 0
+    return "" if max(largest, named["minlength"]) < 2**24 else "it has too many bins"
+
+
+def _repeats(named: Named) -> str:
+    repeats = named.get("repeats")
+    if not isinstance(repeats, torch.Tensor):
+        return ""
+    if repeats.is_floating_point() or repeats.is_complex() or repeats.dtype == torch.bool:
+        return "its repeats are not whole numbers"
+    if repeats.numel() and (int(repeats.min()) < 0 or int(repeats.max()) > 2**31):
+        return "its repeats are negative or too large"
+    return ""
+
+
+def _pairwise(named: Named) -> str:
+    """The backward of cdist and pdist: distances as the forward has made them."""
+    grad, made = named["grad"], named["cdist" if "cdist" in named else "pdist"]
+    first, second = named["x1" if "x1" in named else "self"], named.get("x2")
+    if first.dim() < 2 or not named["p"] >= 0:
+        return "its inputs have a wrong number of dimensions"
+    if second is None:
+        rows = first.shape[0]
+        wanted: tuple[int, ...] = (rows * (rows - 1) // 2,)
+    elif second.dim() != first.dim() or second.shape[-1] != first.shape[-1] or (
+        second.shape[:-2] != first.shape[:-2]
+    ):  # fmt: skip
+        return "its inputs differ in shape"
+    else:
+        wanted = (*first.shape[:-1], second.shape[-2])
+    if tuple(grad.shape) != wanted or tuple(made.shape) != wanted:
+        return "its gradient does not have its result's shape"
+    return ""
+
+
+def _columns(named: Named) -> str:
+    """A convolution's windows side by side, as a kernel may lay them out, for all of a batch."""
+    inputs, weight = named["input"], named["weight"]
+    numbers: Iterable[Sequence[int]] = (
+        named["stride"], named["padding"], named["dilation"], named["output_padding"]
+    )  # fmt: skip
+    if any(abs(each) >= LONGEST for given in numbers for each in given):
+        return "its stride, padding or dilation is too large"
+    if inputs.dim() < 3 or weight.dim() != inputs.dim():
+        return ""
+    sizes = []
+    spatial = zip(inputs.shape[2:], weight.shape[2:], strict=True)
+    for place, (before, kernel) in enumerate(spatial):
+        stride, padding, dilation = (
+            given[place if len(given) > 1 else 0] if given else 1
+            for given in (named["stride"], named["padding"], named["dilation"])
+        )
+        if stride <= 0:
+            return "its stride is not positive"
+        if named["transposed"]:
+            sizes.append(int(before))
+        else:
+            sizes.append(max((before + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1, 0))
+    whole = inputs.shape[0] * math.prod(sizes) * math.prod(weight.shape[1:])
+    return "" if whole * inputs.element_size() < 2**36 else "it needs too much memory"
+
+
+_INDEX = (indices.along(),)
+_CHECKS: dict[str, tuple[Check, ...]] = {
+    **dict.fromkeys(
+        "gather index_add index_add_ index_copy index_copy_ index_reduce index_reduce_ index_select"
+        " scatter scatter_ scatter_add scatter_add_ scatter_reduce scatter_reduce_".split(),
+        _INDEX,
+    ),
+    **dict.fromkeys(("index_fill", "index_fill_"), (indices.along(from_end=True),)),
+    **dict.fromkeys(
+        "index index_put index_put_ _unsafe_index _unsafe_index_put _index_put_impl_".split(),
+        (indices.places,),
+    ),
+    **dict.fromkeys(
+        ("_unsafe_masked_index", "_unsafe_masked_index_put_accumulate"), (indices.masked_places,)
+    ),
+    **dict.fromkeys(("take", "put", "put_"), (indices.flat_index,)),
+    "embedding": (indices.of_weight,),
+    "embedding_dense_backward": (indices.of_embedding,),
+    "embedding_renorm_": (indices.renormed,),
+    "searchsorted": (indices.sorter,),
+    **dict.fromkeys(
+        "nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward".split(),
+        (indices.classes,),
+    ),
+    "multi_margin_loss": (indices.margin_classes(0),),
+    "multi_margin_loss_backward": (indices.margin_classes(0),),
+    "multilabel_margin_loss_forward": (indices.margin_classes(-1),),
+    "multilabel_margin_loss_backward": (indices.margin_classes(-1),),
+    "_ctc_loss": (indices.ctc,),
+    "_ctc_loss_backward": (indices.ctc,),
+    "_softmax_backward_data": (shapes.same_shape("grad_output", "output"),),
+    "_log_softmax_backward_data": (shapes.same_shape("grad_output", "output"),),
+    "rrelu_with_noise": (shapes.same_shape("self", "noise"),),
+    "rrelu_with_noise_": (shapes.same_shape("self", "noise"),),
+    "max_pool2d_with_indices_backward": (shapes.pooled(2),),
+    "max_pool3d_with_indices_backward": (shapes.pooled(3),),
+    "adaptive_max_pool2d_backward": (shapes.pooled(2),),
+    "adaptive_max_pool3d_backward": (shapes.pooled(3),),
+    "max_unpool2d": (shapes.unpooled(2),),
+    "max_unpool3d": (shapes.unpooled(3),),
+    "_adaptive_avg_pool2d_backward": (shapes.leading(2),),
+    "_adaptive_avg_pool3d_backward": (shapes.leading(3),),
+    **dict.fromkeys(
+        "grid_sampler_2d grid_sampler_2d_backward grid_sampler_3d grid_sampler_3d_backward".split(),
+        (shapes.sampled,),
+    ),
+    **{
+        f"{name}{backward}": (shapes.scaled,)
+        for name in (
+            "_upsample_bicubic2d_aa _upsample_bilinear2d_aa _upsample_nearest_exact1d"
+            " _upsample_nearest_exact2d _upsample_nearest_exact3d upsample_bicubic2d"
+            " upsample_bilinear2d upsample_linear1d upsample_nearest1d upsample_nearest2d"
+            " upsample_nearest3d upsample_trilinear3d"
+        ).split()
+        for backward in ("", "_backward")
+    },
+    **dict.fromkeys(
+        "_batch_norm_with_update _native_batch_norm_legit _native_batch_norm_legit_no_training"
+        " batch_norm_backward native_batch_norm native_batch_norm_backward".split(),
+        (shapes.batch_norm,),
+    ),
+    "native_layer_norm": (shapes.layer_norm,),
+    "native_layer_norm_backward": (shapes.layer_norm,),
+    "native_group_norm": (shapes.group_norm,),
+    "native_group_norm_backward": (shapes.group_norm,),
+    "_weight_norm_interface": (shapes.weight_norm,),
+    "_weight_norm_interface_backward": (shapes.weight_norm,),
+    "_scaled_dot_product_flash_attention_for_cpu": (shapes.attention,),
+    "_scaled_dot_product_flash_attention_for_cpu_backward": (shapes.attention,),
+    "_pack_padded_sequence": (shapes.packed,),
+    "mkldnn_rnn_layer": (shapes.recurrent,),
+    "mkldnn_rnn_layer_backward": (shapes.recurrent,),
+    **dict.fromkeys(
+        "_linalg_eigh _linalg_svd linalg_eig linalg_matrix_exp linalg_qr multinomial".split(),
+        (_finite("self", "A"),),
+    ),
+    "div": (_into,),
+    "view": (_not_to_bool,),
+    "linalg_lu_solve": (_pivots,),
+    "lu_unpack": (_pivots,),
+    "fractional_max_pool2d": (_fractions(2),),
+    "fractional_max_pool3d": (_fractions(3),),
+    "fractional_max_pool2d_backward": (shapes.pooled(2),),
+    "fractional_max_pool3d_backward": (shapes.pooled(3),),
+    "fake_quantize_per_channel_affine_cachemask": (_channel_scales,),
+    "_embedding_bag": (indices.bags,),
+    "_embedding_bag_backward": (indices.bags,),
+    "_embedding_bag_per_sample_weights_backward": (indices.bags,),
+    "_fft_c2r": (_half_spectrum,),
+    "_fft_c2c": (_dims,),
+    "_fft_r2c": (_dims,),
+    "as_strided": (_within_memory,),
+    "as_strided_copy": (_within_memory,),
+    "as_strided_scatter": (_within_memory,),
+    "_reshape_alias": (_within_memory,),
+    "unfold_backward": (_unfolded,),
+    "bincount": (_counted,),
+    "repeat_interleave": (_repeats,),
+    "_cdist_backward": (_pairwise,),
+    "_pdist_backward": (_pairwise,),
+    "convolution": (_columns,),
+    "convolution_backward": (_columns,),
+    **dict.fromkeys(
+        "avg_pool2d avg_pool2d_backward avg_pool3d avg_pool3d_backward col2im im2col"
+        " max_pool2d_with_indices max_pool3d_with_indices".split(),
+        (shapes.short("kernel_size", "stride", "padding", "dilation", "output_size"),),
+    ),
+    **dict.fromkeys(
+        "reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d"
+        " replication_pad3d constant_pad_nd reflection_pad1d_backward reflection_pad2d_backward"
+        " reflection_pad3d_backward replication_pad1d_backward replication_pad2d_backward"
+        " replication_pad3d_backward".split(),
+        (shapes.short("padding", "pad"),),
+    ),
+}
