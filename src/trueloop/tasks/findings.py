@@ -1,4 +1,4 @@
-"""What is to be said about a run's data before it trains, and what tables and images share of it.
+"""Findings about a run's data before it trains, and the checks that tables and images share.
 
 Every check measures on what it is given and stays silent unless the figures are clear: data that
 are merely small, skewed or repetitive are ordinary data.
@@ -35,8 +35,30 @@ class DataFinding:
 
 
 def rare_class(counts: dict[str, int]) -> list[DataFinding]:
-    """A word on the smallest class, given the training samples of each: where it has less than a
-    tenth of an even share, or, of two classes, less than a tenth of all."""
+    """A finding on classes without a training sample, given the training samples of each, and one
+    on the smallest other class: where it has less than a tenth of an even share, or, of two
+    classes, less than a tenth of all."""
+    return [*_absent_classes(counts), *_smallest_class(counts)]
+
+
+def _absent_classes(counts: Mapping[str, int]) -> list[DataFinding]:
+    absent = [name for name, count in counts.items() if not count]
+    if not absent:
+        return []
+    more = f" and {len(absent) - _NAMED} more" if len(absent) > _NAMED else ""
+    listed = ", ".join(map(repr, absent[:_NAMED])) + more
+    finding = DataFinding(
+        code="TL716",
+        severity="warning",
+        subject=f"class {listed}",
+        message=f"There is no training sample of the class {listed}, only held-out ones: the model "
+        "cannot learn it, and predicts each of them wrongly.",
+        fix="Add training samples of it, or leave its samples out.",
+    )
+    return [finding]
+
+
+def _smallest_class(counts: Mapping[str, int]) -> list[DataFinding]:
     present = {name: count for name, count in counts.items() if count}
     if len(present) < 2:
         return []
@@ -80,7 +102,7 @@ def shared_samples(
     severity: Severity,
     note: str = "",
 ) -> list[DataFinding]:
-    """A word on held-out samples whose equals are trained on.
+    """A finding on held-out samples that are duplicates of training samples.
 
     `shared` and `sizes` count them by part (`val`, `test`); `noun` is what they are called, in the
     plural.

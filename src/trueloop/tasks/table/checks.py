@@ -1,13 +1,13 @@
-"""What a table's rows and columns say of themselves before anything is trained on them.
+"""What is checked in a table's rows and columns before anything is trained on them.
 
-The thresholds are strict on purpose: a word about ordinary data would cost more trust than a word
-left unsaid.
+The thresholds are strict on purpose: a finding about ordinary data would cost more trust than one
+that is missed.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -55,9 +55,11 @@ class Checked:
     targets: npt.NDArray[np.generic]
     """Of every row: class indices, or numbers."""
     classes: list[str] | None
+    dependent: list[DataFinding] = field(default_factory=list)
+    """On rows that should not be divided at random."""
 
     def findings(self) -> list[DataFinding]:
-        """All that there is to say, the worst first."""
+        """All findings, the worst first."""
         identifiers = [name for name in self._used() if _is_identifier(self.raw, name)]
         found = [
             *self._leaks(),
@@ -66,6 +68,7 @@ class Checked:
             *self._duplicates(),
             *self._constants(),
             *self._rare_class(),
+            *self.dependent,
         ]
         order = ("error", "warning", "advice")
         return sorted(found, key=lambda each: order.index(each.severity))
@@ -96,7 +99,7 @@ class Checked:
 
     def _leaks(self) -> list[DataFinding]:
         if len(self.kinds) < 2:
-            return []  # with one column, that it tells the target is the task
+            return []  # with one column, to predict the target from it is the task
         found = []
         for verdict in columns_that_decide(
             self._columns, self.targets[self._rows], is_class=self.classes is not None
@@ -106,7 +109,7 @@ class Checked:
                 code="TL710",
                 severity="error" if verdict.is_sure else "advice",
                 subject=f"column {verdict.name!r}",
-                message=f"Column {verdict.name!r} alone tells the target {self.target!r}: "
+                message=f"Column {verdict.name!r} alone predicts the target {self.target!r}: "
                 f"{verdict.how}.",
                 fix=f"Write --drop {name}, unless the column is known wherever the model is to be "
                 "used.",
@@ -154,7 +157,7 @@ class Checked:
             code="TL715",
             severity="advice",
             subject=f"columns {_listed(later)}",
-            message=f"Columns hold the same under other names or in other units: {told}{more}.",
+            message=f"Columns hold the same values, up to names or units: {told}{more}.",
             fix=f"Write --drop {','.join(later[:_LISTED])}: one of each is enough.",
         )
         return [finding]
@@ -197,8 +200,8 @@ def _numbered(texts: pl.Series) -> npt.NDArray[np.float64]:
 
 
 def _is_identifier(raw: Raw, name: str) -> bool:
-    """A number that names the row: whole, another one in (almost) each row, and either called so
-    or the row's number in the file."""
+    """Whether it is a row ID: a whole number, unique in almost every row, and either called so or
+    the row's number in the file."""
     values = raw.numbers.get(name)
     if values is None or len(values) < _FEWEST_ROWS or np.isnan(values).any():
         return False
@@ -214,8 +217,8 @@ def _of_identifier(name: str) -> DataFinding:
         code="TL717",
         severity="warning",
         subject=f"column {name!r}",
-        message=f"Column {name!r} is an input and names the row: (almost) each has a whole number "
-        "of its own there. What a model learns from it is true of these rows alone.",
+        message=f"Column {name!r} is an input and looks like a row ID (almost every value is "
+        "unique). What a model learns from it does not hold for other rows.",
         fix=f"Write --drop {name}.",
     )
 

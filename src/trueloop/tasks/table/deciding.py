@@ -1,4 +1,4 @@
-"""Which columns of a table tell the target alone.
+"""Which columns of a table predict the target alone.
 
 A column is given every chance: what is learned from it on one half of the rows is its nearest
 neighbour's answer (a column of numbers) or its value's usual answer (categories), which no
@@ -58,13 +58,13 @@ class Verdict:
     how: str
     """The figures, as a clause."""
     is_sure: bool
-    """It is no strong measurement that errs now and then, but the target in other words."""
+    """It is the target in other words, not a strong measurement that errs now and then."""
 
 
 def columns_that_decide(
     columns: list[Column], targets: npt.NDArray[np.generic], *, is_class: bool
 ) -> Iterator[Verdict]:
-    """Those that tell the target alone, of rows in random order."""
+    """Those that predict the target alone, of rows in random order."""
     if len(targets) < _FEWEST_ROWS:
         return
     judge = _Classes(targets.astype(np.int64)) if is_class else _Numbers(targets.astype(np.float64))
@@ -94,8 +94,8 @@ class _Classes:
         if wrong > self.limit:
             return None
         how = (
-            f"by its values, {_percent(1 - wrong)} of rows held out for this are told rightly, and "
-            f"the most frequent class is {_percent(self.usual)}"
+            f"it is right in {_percent(1 - wrong)} of held-out rows (majority class: "
+            f"{_percent(self.usual)})"
         )
         is_code = len(np.unique(column.values)) <= _FEW_VALUES
         return Verdict(column.name, how, is_sure=is_code or wrong <= 1 - _SURELY_RIGHT)
@@ -125,10 +125,7 @@ class _Numbers:
         r2, error = self._fit(column, len(self.targets))
         if r2 < _R2 or error > _CLOSE * self.range:
             return None
-        how = (
-            f"by its values, R² is {r2:.5f} on rows held out for this, and half of them are told "
-            f"to within {error:.3g}"
-        )
+        how = f"R² is {r2:.5f} on held-out rows, with a median absolute error of {error:.3g}"
         return Verdict(column.name, how, is_sure=True)
 
     def _fit(self, column: Column, rows: int) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from trueloop import losses
 from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.tasks.base import LossFn, Recipe, Splits, Task, Unseen
+from trueloop.tasks.findings import DataFinding
 from trueloop.tasks.limits import MOST_LAYERS, MOST_UNITS, check_range
 from trueloop.tasks.splitting import random_split, stratified_split
 from trueloop.tasks.table.checks import Checked
@@ -25,6 +26,7 @@ from trueloop.tasks.table.columns import (
     numbers,
     read_columns,
 )
+from trueloop.tasks.table.dependent import dependent_rows
 from trueloop.tasks.table.dividing import Split
 from trueloop.tasks.table.network import ScaledSquaredError, TableNet
 from trueloop.tasks.table.reading import read_frame
@@ -109,6 +111,7 @@ class Table(Task):
         empty = self._settle_kinds(frame)
         raw = read_columns(frame, self.kinds, self.reading, errors)
         parts, targets = self._divide(frame, sources, rows, errors)
+        self.parts = parts
         self.encoder = Encoder.fit(raw, parts["train"])
         self.encoder.dropped |= dict.fromkeys(empty, "empty in every row")
         if not self.encoder.numbers and not self.encoder.categories:
@@ -126,6 +129,7 @@ class Table(Task):
             parts=parts,
             targets=targets.numpy(),
             classes=self.classes,
+            dependent=self._dependent(frame),
         )
         return Splits(
             train=pieces["train"],
@@ -423,6 +427,12 @@ class Table(Task):
                 f"the training rows have one class of the target {self.options.target!r} only: "
                 "choose another --split, or give more rows"
             )
+
+    def _dependent(self, frame: pl.DataFrame) -> list[DataFinding]:
+        """Findings on rows that should not be divided at random, where they are."""
+        if self.options.split != "random" or self.options.val_data is not None:
+            return []
+        return dependent_rows(frame, self.options.target, self.reading)
 
     def _encode(self, raw: Raw) -> Inputs:
         floats, indices = self.encoder.encode(raw)

@@ -1,0 +1,104 @@
+"""Whether rows that are to be divided at random depend on each other: by time, or by a group."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from trueloop.errors import DataError
+from trueloop.tasks.findings import DataFinding
+from trueloop.tasks.table.columns import Reading, RowErrors, kind_of, moments, numbers
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_FEWEST_VALUES = 10
+"""Different times or groups: with fewer, a column is one of the few categories of a survey."""
+_LARGEST_GROUP = 0.5
+"""Share of the rows above which a value is not one group among many."""
+_WHO = "patient|subject|participant|customer|client|user|session|household|family|author|speaker"
+_NAME_OF_GROUP = re.compile(
+    rf"^(?:{_WHO})s?$|(?:^|[_\W])(?:id|uuid|guid|key|number|nr|no)$|[a-z](?:Id|ID)$", re.I
+)
+_NAME_OF_TIME = re.compile(r"(?:^|[_\W])(?:year|date|datetime|time|timestamp|month|day)$", re.I)
+_OF_A_PERSON = re.compile(r"birth|born|dob", re.I)
+
+
+def dependent_rows(frame: pl.DataFrame, target: str, reading: Reading) -> list[DataFinding]:
+    """A word for the first column that orders the rows in time, and the first that groups them.
+
+    `frame` holds the rows in the order of the file, dropped columns included.
+    """
+    columns = [frame.get_column(name) for name in frame.columns if name != target]
+    found = (next(_ordered(columns, reading), None), next(_grouped(columns, reading), None))
+    return [finding for finding in found if finding is not None]
+
+
+def _ordered(columns: list[pl.Series], reading: Reading) -> Iterator[DataFinding]:
+    for column in columns:
+        span = _span(column, reading)
+        if span is not None:
+            name = column.name
+            yield DataFinding(
+                code="TL718",
+                severity="advice",
+                subject=f"column {name!r}",
+                message=f"Column {name!r} puts the rows in time ({span}), and they are divided at "
+                "random: validation rows lie between training rows, and rows that come later may "
+                "score lower.",
+                fix=f"Write --split time:{name}, unless later rows are never to be predicted.",
+            )
+
+
+def _span(column: pl.Series, reading: Reading) -> str | None:
+    """The first and the last time of a column of times, in words; None for any other column."""
+    import polars as pl
+
+    kind = _kind(column, reading)
+    if kind == "date" and not _OF_A_PERSON.search(column.name):
+        times = moments(column, reading, RowErrors()).drop_nulls()
+        shown = times.sort().dt.strftime("%Y-%m-%d")
+    elif kind == "number" and _NAME_OF_TIME.search(column.name):
+        values = numbers(column, reading, RowErrors())
+        times = pl.Series(column.name, values, nan_to_null=True).drop_nulls()
+        if not times.is_sorted():
+            return None  # a year of construction: only the order of the file says that it is time
+        shown = times.map_elements(lambda value: f"{value:.15g}", return_dtype=pl.String)
+    else:
+        return None
+    return f"{shown[0]} to {shown[-1]}" if times.n_unique() >= _FEWEST_VALUES else None
+
+
+def _grouped(columns: list[pl.Series], reading: Reading) -> Iterator[DataFinding]:
+    for column in columns:
+        name = column.name
+        kind = _kind(column, reading)
+        if kind not in ("number", "category") or not _NAME_OF_GROUP.search(name):
+            continue
+        counts = column.drop_nulls().value_counts().get_column("count")
+        several = int((counts >= 2).sum())
+        largest = counts.max()
+        assert largest is None or isinstance(largest, int)
+        if several < _FEWEST_VALUES or 2 * several < len(counts):
+            continue
+        if (largest or 0) > _LARGEST_GROUP * len(column):
+            continue
+        yield DataFinding(
+            code="TL718",
+            severity="advice",
+            subject=f"column {name!r}",
+            message=f"Column {name!r} groups the rows ({len(counts):,} groups, "
+            f"{counts.sum() / len(counts):.3g} rows each on average), and they are divided at "
+            "random: the model is scored on groups that it was trained on, and may score lower on "
+            "new ones.",
+            fix=f"Write --split group:{name}, unless new groups are never to be predicted.",
+        )
+
+
+def _kind(column: pl.Series, reading: Reading) -> str | None:
+    """The column's kind, also of one that is dropped because it cannot be read: None."""
+    try:
+        return kind_of(column, Reading(missing=reading.missing))
+    except DataError:
+        return None
