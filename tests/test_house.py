@@ -26,6 +26,7 @@ FLOORS = {
     "_options": 0,
     "records": 0,
     "files": 0,
+    "shapes": 0,
     "ranks": 1,
     "device": 1,
     "seed": 1,

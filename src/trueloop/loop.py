@@ -382,11 +382,11 @@ class _Book:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        restore(state, self.step, self.train)
-        if "records" not in state:
+        if "step" in state and "records" not in state:
             raise RunError(
                 "this state was saved by a loop of your own: go on with Checkpoints.resume there"
             )
+        restore(state, self.step, self.train)
         if self.early_stop is not None and state["early_stop"] is not None:
             self.early_stop.load_state_dict(state["early_stop"])
         self._train_loss.load_state_dict(state["train_loss"], self.step.device)

@@ -18,9 +18,43 @@ import torch
 
 from trueloop import _options
 from trueloop.errors import ConfigError
+from trueloop.shapes import Each, Either, Maybe, Row, Where
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
+
+_WORDS = 624  # of a Mersenne twister
+
+
+def _is_torch_state(state: torch.Tensor) -> bool:
+    torch.Generator().set_state(state.cpu())
+    return True
+
+
+def _is_numpy_state(state: Any) -> bool:
+    name, keys, position, has_gauss, cached = state
+    # numpy reads where it is told to, inside its words or not.
+    if len(keys) != _WORDS or not 0 <= position <= _WORDS:
+        return False
+    words = np.asarray(keys, dtype=np.uint32)
+    np.random.RandomState().set_state((name, words, position, has_gauss, cached))
+    return True
+
+
+def _is_python_state(state: Any) -> bool:
+    version, words, gauss = state
+    random.Random().setstate((version, tuple(words), gauss))
+    return True
+
+
+CPU_STATE = {
+    "torch": Where(torch.Tensor, _is_torch_state, "a state of torch's generator"),
+    "numpy": Where(Row(str, Each(int), int, int, float), _is_numpy_state, "a state of numpy's"),
+    "random": Where(Row(int, Each(int), Either(None, float)), _is_python_state, "one of random's"),
+}
+"""What `set_rng_state` takes, apart from accelerators."""
+STATE = {**CPU_STATE, "cuda": Maybe(Each(torch.Tensor))}
+"""What `set_rng_state` takes."""
 
 # In the environment, because spawned worker processes inherit that and nothing else.
 _BASE_SEED = "TRUELOOP_SEED"

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from whole_state import whole
 
 import trueloop
 from trueloop.checkpoint import Checkpoints, load_checkpoint, store, write_atomic
@@ -20,7 +21,7 @@ from trueloop.errors import ConfigError, RunError
 
 
 def state(k: int) -> dict[str, Any]:
-    return {"model": {"w": torch.full((10,), float(k))}, "k": k}
+    return whole(model={"w": torch.full((10,), float(k))}, k=k)
 
 
 def save(saved: Checkpoints, k: int, best: bool = False) -> None:
@@ -48,7 +49,7 @@ def test_the_state_is_that_of_the_moment_it_was_saved(tmp_path: Path) -> None:
     saved, tensor = Checkpoints(tmp_path, keep_last=9), torch.zeros(100_000)
     for k in range(5):
         tensor.fill_(k)
-        saved.save({"model": {"w": tensor}, "nested": [{"t": tensor[:3]}]}, (0, k, k))
+        saved.save(whole(model={"w": tensor}, nested=[{"t": tensor[:3]}]), (0, k, k))
         tensor.fill_(-1)
     saved.wait()
     for k in range(5):
@@ -65,7 +66,7 @@ def test_shapes_may_change_from_save_to_save(tmp_path: Path) -> None:
         {"a": torch.ones(4, dtype=torch.float64), "b": [torch.ones(1), 5, None]},
     ]
     for k, one in enumerate(states):
-        saved.save(one, (0, k, k))
+        saved.save(whole(**one), (0, k, k))
     saved.wait()
     for k, one in enumerate(states):
         found = load_checkpoint(tmp_path / store.name_of(0, k, k))

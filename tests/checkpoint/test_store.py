@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from whole_state import whole
 
 from trueloop.checkpoint import load_checkpoint, store
 from trueloop.errors import RunError
@@ -21,13 +22,13 @@ NAME = store.name_of(3, 0, 320)
 
 def state(seed: int = 0) -> dict[str, Any]:
     generator = torch.Generator().manual_seed(seed)
-    return {"model": {"w": torch.randn(1000, generator=generator)}, "records": [[{"x": 0.5}, seed]]}
+    return whole(model={"w": torch.randn(1000, generator=generator)}, note=[[{"x": 0.5}, seed]])
 
 
 def same(found: dict[str, Any], seed: int = 0) -> bool:
     wanted = state(seed)
     return torch.equal(found["model"]["w"], wanted["model"]["w"]) and (
-        found["records"] == wanted["records"]
+        found["note"] == wanted["note"]
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from trueloop import device as devices
-from trueloop.checkpoint import best as bests, store
+from trueloop.checkpoint import best as bests, contents, store
 from trueloop.checkpoint.atomic import WriteError
 from trueloop.checkpoint.spare import Spare
 from trueloop.checkpoint.state import capture, place_of, relocated, restore
@@ -298,7 +298,7 @@ def load_checkpoint(
     if found is None:
         found, state = _newest_good(path)
     else:
-        state = store.read(found)
+        state = _read(found)
     if note := store.other_torch(found):
         warnings.warn(note, UserWarning, stacklevel=2)
     return relocated(state, device, dtype) | more
@@ -318,11 +318,20 @@ def _place(path: Path, which: str) -> tuple[Path | None, dict[str, Any]]:
     return path / mark["name"], {"epoch": mark["epoch"], "scores": mark["scores"]}
 
 
+def _read(path: Path) -> dict[str, Any]:
+    """The state in the checkpoint `path`, every byte and every part of it as it should be."""
+    state = store.read(path)
+    contents.check(state, path)
+    return state
+
+
 def _newest_good(folder: Path) -> tuple[Path, dict[str, Any]]:
     problem: RunError | None = None
     for name in reversed(store.names_in(folder)):
         try:
-            state = store.read(folder / name)
+            state = _read(folder / name)
+        except store.NewerError:
+            raise  # what is good must not be taken for damaged, and given up
         except RunError as error:
             problem = problem or error
         else:

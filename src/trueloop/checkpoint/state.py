@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from trueloop import seed
-from trueloop.errors import RunError, UserError
+from trueloop.checkpoint import contents
 from trueloop.feed import Feed
 from trueloop.step import Step
 
@@ -38,34 +38,14 @@ def restore(state: dict[str, Any], step: Step, feed: Feed) -> None:
     """Take up what `capture` returned; call `step.plan` before, if the schedule needs it.
 
     Raises `RunError` when the state is none to go on from, or belongs to a step or a feed with
-    other options.
+    other options, `ScheduleError` when the schedule does not end where the planned run ends. The
+    step, its model and optimizer, the feed and the generators are then as they were.
     """
-    if "step" not in state:
-        raise RunError("this file holds no state to go on from: give one of load_checkpoint")
-    _check_dtypes(state["model"], step.model.state_dict())
-    try:
-        step.load_state_dict({"model": state["model"], **state["step"]})
-    except UserError:
-        raise
-    except (RuntimeError, ValueError, KeyError) as error:  # as torch says it
-        why = " ".join(str(error).split())
-        raise RunError(
-            f"the checkpoint does not fit this model and optimizer ({why[:200]}): build them as "
-            "they were"
-        ) from None
+    contents.check(state)
+    feed.check_state(state["feed"])
+    step.load_state_dict({"model": state["model"], **state["step"]})
     feed.load_state_dict(state["feed"])
     seed.set_rng_state(state["rng"])
-
-
-def _check_dtypes(saved: dict[str, Any], here: dict[str, Any]) -> None:
-    """Refuse what torch would convert without a word."""
-    for name, mine in here.items():
-        there = saved.get(name)
-        if isinstance(mine, Tensor) and isinstance(there, Tensor) and mine.dtype != there.dtype:
-            raise RunError(
-                f"the checkpoint holds {name!r} in {there.dtype}, and the model in {mine.dtype}: "
-                f"build the model as it was, or convert: load_checkpoint(..., dtype={mine.dtype})"
-            )
 
 
 def relocated(

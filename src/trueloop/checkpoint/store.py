@@ -28,12 +28,17 @@ from trueloop.checkpoint.atomic import cannot_write, flush_folder, write_atomic
 from trueloop.errors import RunError
 from trueloop.files import open_regular, read_bytes
 
-FORMAT = 1
+FORMAT = 2
+"""Of what is written here: 2 has room for the user's own named state. Both are read."""
 STATE = "state.pt"
 MANIFEST = "manifest.json"
 _NAME = re.compile(r"e\d{5,}-b\d{5,}-u\d{9,}")
 _CHUNK = 1 << 22
 _MOST_BYTES = 1 << 24
+
+
+class NewerError(RunError):
+    """A checkpoint was written by a later version of trueloop than this one: it is not damaged."""
 
 
 def name_of(epoch: int, batch: int, update: int) -> str:
@@ -101,7 +106,9 @@ def read(path: Path) -> dict[str, Any]:
     """
     verify(path)
     try:
-        with open_regular(path / STATE) as file:
+        # Indices of a sparse tensor that lead out of it would be followed.
+        check = torch.sparse.check_sparse_tensor_invariants(enable=True)  # type: ignore[no-untyped-call]
+        with open_regular(path / STATE) as file, check:
             state = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # what is no state makes the readers raise anything
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -137,8 +144,8 @@ def manifest(path: Path) -> dict[str, Any]:
     file = path / MANIFEST
     try:
         facts = json.loads(read_bytes(file, _MOST_BYTES))
-        said = facts["files"][STATE]
-        known = (facts["format"], type(said["size"]), type(said["sha256"])) == (FORMAT, int, str)
+        said, form = facts["files"][STATE], facts["format"]
+        known = [type(one) for one in (form, said["size"], said["sha256"])] == [int, int, str]
         known = known and (facts.get("best") is None or is_best(facts["best"]))
     except OSError as error:
         raise RunError(
@@ -146,8 +153,10 @@ def manifest(path: Path) -> dict[str, Any]:
         ) from None
     except Exception:  # any bytes may stand there
         known = False
-    if not known:
-        raise RunError(f"{file} is damaged or of another version: use another checkpoint")
+    if not known or form < 1:
+        raise RunError(f"{file} is damaged: use another checkpoint")
+    if form > FORMAT:
+        raise NewerError(f"{path} was written by a newer trueloop: update it, and go on from there")
     return facts  # type: ignore[no-any-return]
 
 

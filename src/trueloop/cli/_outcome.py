@@ -14,7 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trueloop.checkpoint import Checkpoints, WriteError, has_checkpoint, load_checkpoint
+from trueloop.checkpoint import (
+    Checkpoints,
+    WriteError,
+    has_checkpoint,
+    load_checkpoint,
+    place_of,
+)
 from trueloop.cli import OK
 from trueloop.cli._session import Session, load_weights
 from trueloop.cli._signals import interrupted_by
@@ -66,7 +72,7 @@ def _carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None) -
         status, failure = "failed", error
         if session.doctor is not None:
             session.doctor.end(cut=True)
-        if isinstance(error, UserError) and resume_from is None and not run.metrics():
+        if isinstance(error, UserError) and not _has_moved(session, run, resume_from):
             raise
     try:
         conclude(session, run, album, status, failure)
@@ -76,6 +82,14 @@ def _carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None) -
     if failure is not None:
         raise _with_remedy(failure, run)
     return OK if interruption is None else interrupted_by(interruption)
+
+
+def _has_moved(session: Session, run: Run, resume_from: dict[str, Any] | None) -> bool:
+    """Whether there is anything to conclude: what is refused at once leaves the run as it was."""
+    if resume_from is None:
+        return bool(run.metrics())
+    epoch, batch, updates, _ = resume_from["step"]["counters"]
+    return place_of(session.step) not in ((0, 0, 0), (epoch, batch, updates))
 
 
 def _with_remedy(failure: TrueloopError, run: Run) -> TrueloopError:

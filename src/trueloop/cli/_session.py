@@ -18,7 +18,7 @@ from trueloop.loop import evaluate, evaluating
 from trueloop.records import EvalRecord, LossOutput
 from trueloop.run import Run
 from trueloop.seed import rng_preserved, seed_everything
-from trueloop.step import Step
+from trueloop.step import Step, loading
 from trueloop.tasks import Splits, Task, limits
 
 if TYPE_CHECKING:
@@ -264,10 +264,11 @@ def load_trained(run: Run, device: str) -> Trained:
 def load_weights(model: nn.Module, weights: dict[str, Any], run: Run) -> None:
     """Put a checkpoint's weights into the model; `RunError` when they do not fit it."""
     try:
-        model.load_state_dict(weights)
-    except RuntimeError as error:
-        why = " ".join(str(error).split())
+        loading.check_model(model, weights)
+        loading.load_model(model, weights)
+    except RunError as error:
+        why = str(error).rpartition(": ")[0]
         raise RunError(
-            f"the weights of {run.path} do not fit the model that its task makes now "
-            f"({why[:160]}): bring the task's code back to what it was"
+            f"the weights of {run.path} do not fit the model that its task makes now ({why}): "
+            "bring the task's code back to what it was"
         ) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch.utils.data import DataLoader
@@ -20,6 +20,7 @@ from trueloop.feed.loader import Fetching, Mapped, Streamed
 from trueloop.feed.order import Order
 from trueloop.feed.place import Place
 from trueloop.feed.tensors import Arrays, holds_arrays
+from trueloop.shapes import COUNT, Either, Maybe, Shape, problem
 
 Transform = Callable[[Any, Draws], Any]
 Source = Arrays | Mapped | Streamed | Foreign
@@ -78,6 +79,19 @@ class Feed:
             during an epoch, a sample cannot be fetched.
         DeviceError: there is no such device.
     """
+
+    STATE: ClassVar[Shape] = {
+        "seed": COUNT,
+        "batch_size": Either(None, COUNT),
+        "samples": Either(None, COUNT),
+        "shuffle": bool,
+        "drop_last": bool,
+        "epoch": COUNT,
+        "batch": COUNT,
+        "place": Maybe(Place.STATE),
+        **{name: Maybe(shape) for name, shape in Foreign.STATE.items()},
+    }
+    """What `load_state_dict` takes."""
 
     def __init__(
         self,
@@ -303,6 +317,16 @@ class Feed:
 
         Raises `RunError` if the state belongs to another order: other seed, sizes or options.
         """
+        self.check_state(state)
+        if isinstance(self._source, Foreign):
+            self._source.load(dict(state))
+        self._place = Place.loaded(state["epoch"], state["batch"], state.get("place", {}))
+
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raise what `load_state_dict` raises for `state`, and change nothing."""
+        shape = self.STATE | (Foreign.STATE if isinstance(self._source, Foreign) else {})
+        if found := problem(dict(state), shape, "feed"):
+            raise RunError(f"{found}: load a state that state_dict of a feed like this one gave")
         for name, here in self._identity().items():
             if state[name] != here:
                 raise RunError(
@@ -310,8 +334,7 @@ class Feed:
                     f"its batches would be others: go on with {name}={state[name]!r}"
                 )
         if isinstance(self._source, Foreign):
-            self._source.load(dict(state))
-        self._place = Place.loaded(state["epoch"], state["batch"], state.get("place", {}))
+            self._source.check(state)
 
     def _identity(self) -> dict[str, Any]:
         return {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset
@@ -15,8 +15,10 @@ from trueloop.errors import DataError, RunError, UserError
 from trueloop.feed.collate import reason_of
 from trueloop.feed.loader import has_len, set_epoch
 from trueloop.feed.place import Generators, OwnState, Place, set_generators, timed
+from trueloop.shapes import COUNT, Each, Either, Shape
 
 _END = object()
+_GENERATORS = Each(seeds.CPU_STATE["torch"])
 
 
 def is_loader(data: Any) -> bool:
@@ -36,6 +38,15 @@ class Foreign:
     is begun again at a later batch by the loader's state there, if it has one, or else by replay
     from the generators' state at the epoch's beginning.
     """
+
+    STATE: ClassVar[Shape] = {
+        "beginning": Either(
+            None,
+            {"epoch": COUNT, "rng": seeds.CPU_STATE, "own": _GENERATORS, "draws_seed": bool},
+        ),
+        "generators": _GENERATORS,
+    }
+    """What `load` takes."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
@@ -85,6 +96,16 @@ class Foreign:
         """What a feed's state holds beside its place: plain data and tensors."""
         generators = self._states() if self._there is None else self._there
         return {"beginning": self._beginning, "generators": generators}
+
+    def check(self, state: Mapping[str, Any]) -> None:
+        """Raise `RunError` for a state of a loader with other generators."""
+        beginning = state["beginning"]
+        for states in (state["generators"], *([] if beginning is None else [beginning["own"]])):
+            if len(states) != len(self._generators):
+                raise RunError(
+                    f"the saved loader had {len(states)} generators of its own and this one has "
+                    f"{len(self._generators)}: build it as it was"
+                )
 
     def load(self, state: dict[str, Any]) -> None:
         """Take up what `state` gave; `batches` then begins there."""
@@ -253,13 +274,7 @@ class Foreign:
     def _set_states(self, states: list[torch.Tensor] | None) -> None:
         if states is None:
             return
-        here = self._generators
-        if len(here) != len(states):
-            raise RunError(
-                f"the saved loader had {len(states)} generators of its own and this one has "
-                f"{len(here)}: build it as it was"
-            )
-        for generator, state in zip(here, states, strict=True):
+        for generator, state in zip(self._generators, states, strict=True):
             generator.set_state(state)
 
 

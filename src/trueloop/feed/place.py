@@ -7,7 +7,7 @@ import time
 import warnings
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from trueloop import seed as seeds
 from trueloop.errors import RunError
+from trueloop.shapes import Anything, Each, Either, Shape
 
 _LEAVES = (str, bytes, int, float, complex, bool, type(None))
 _END = object()
@@ -118,6 +119,14 @@ class Place:
     The source reports what it fetches, the iterator what it hands out; between the two, batches
     wait, each with the source's own state just after it was fetched.
     """
+
+    STATE: ClassVar[Shape] = {
+        "over": bool,
+        "own": Anything,
+        "ahead": Each(seeds.CPU_STATE),
+        "why": Either(None, str),
+    }
+    """What `loaded` takes, beside the place's numbers."""
 
     def __init__(self, epoch: int, batch: int) -> None:
         self.epoch = epoch

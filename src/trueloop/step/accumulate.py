@@ -16,12 +16,33 @@ from torch import Tensor
 
 from trueloop.errors import ConfigError
 from trueloop.records import Count
+from trueloop.shapes import COUNT, FINITE, SCALAR, Each, Either, Where
 
 Number = int | float | Tensor
 
 
+_NUMBER = Either(FINITE, SCALAR)
+
+
 class Window:
     """The micro-batches of one update, from its first `weigh` to `close`."""
+
+    STATE = Where(
+        {
+            "micro_batches": COUNT,
+            "samples": COUNT,
+            "losses": Each(SCALAR),
+            "first": _NUMBER,
+            "total": _NUMBER,
+            "weighted": _NUMBER,
+        },
+        lambda state: (
+            len(state["losses"]) == state["micro_batches"]
+            and (state["micro_batches"] < 2 or isinstance(state["weighted"], Tensor))
+        ),
+        "a window with a loss for each micro-batch",
+    )
+    """What `load_state_dict` takes."""
 
     def __init__(self, size: int) -> None:
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:

@@ -5,20 +5,24 @@ The parameters stay float32 in every mode; only the forward pass runs in the low
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
 from trueloop.errors import ConfigError, nearest
+from trueloop.shapes import COUNT, EMPTY, Shape, Where
 
 
 class Precision:
     """float32 throughout, and the base of the other modes."""
 
     name = "fp32"
+    STATE: ClassVar[Shape] = EMPTY
+    """What `load_state_dict` takes."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -58,6 +62,9 @@ class BFloat16(Precision):
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
 
 
+_SCALE = Where(float, lambda n: 0 < n < math.inf, "a finite number above 0")
+
+
 class Float16(Precision):
     """float16 autocast with dynamic loss scaling (`torch.amp.GradScaler`, on the CPU too).
 
@@ -66,6 +73,13 @@ class Float16(Precision):
     """
 
     name = "fp16"
+    STATE: ClassVar[Shape] = {
+        "scale": _SCALE,
+        "growth_factor": Where(float, lambda n: 1 < n < math.inf, "a number above 1"),
+        "backoff_factor": Where(float, lambda n: 0 < n < 1, "a number between 0 and 1"),
+        "growth_interval": Where(int, lambda n: 0 < n < 2**31, "an int above 0"),
+        "_growth_tracker": COUNT,
+    }
 
     def __init__(self, device: torch.device) -> None:
         super().__init__(device)

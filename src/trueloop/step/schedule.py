@@ -19,6 +19,7 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from trueloop import _options
 from trueloop.errors import ConfigError, ScheduleError
 from trueloop.records import EvalRecord, direction as direction_of, monitored, names_like
+from trueloop.step.loading import load_scheduler
 
 Length = int | float | str
 Scores = EvalRecord | Mapping[str, float] | float
@@ -223,7 +224,7 @@ class Clock:
         return dict(self.scheduler.state_dict())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.scheduler.load_state_dict(state)
+        load_scheduler(self.scheduler, state)
 
 
 def score(scores: Scores | None, monitor: str) -> float:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, NoReturn
+from contextlib import ExitStack
+from typing import Any, ClassVar, NoReturn
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +15,8 @@ from torch.optim import Optimizer
 from trueloop import device as devices
 from trueloop.errors import ConfigError, LossError, NonFiniteError, RunError
 from trueloop.records import LossOutput, StepRecord, batch_samples, position_of
-from trueloop.step import clip, precision as precisions
+from trueloop.shapes import COUNT, Anything, Either, Row, Shape, Table, problem
+from trueloop.step import clip, loading, precision as precisions
 from trueloop.step.accumulate import Window
 from trueloop.step.capture import compiled
 from trueloop.step.schedule import Clock, Plan, Schedule, Scores
@@ -57,6 +59,17 @@ class Step:
     Raises `ConfigError` for options that cannot work, `LossError` when `loss_fn` returns no scalar
     with a graph, `NonFiniteError` as above.
     """
+
+    STATE: ClassVar[Shape] = {
+        "optimizer": loading.OPTIMIZER,
+        "precision": Table(str, float),
+        "schedule": Either(None, Table(str, Anything)),
+        "window": Window.STATE,
+        "gradients": loading.GRADIENTS,
+        "counters": Row(COUNT, COUNT, COUNT, COUNT),
+        "options": {"precision": str, "accumulate": int, "schedule": Either(None, str)},
+    }
+    """What `load_state_dict` takes, beside the `model`."""
 
     def __init__(
         self,
@@ -236,20 +249,26 @@ class Step:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take up what `state_dict` returned; with a planned schedule, call `plan` before.
 
-        Raises `RunError` for the state of a step with other options, `ScheduleError` if its
-        schedule does not end where the planned run ends.
+        Raises `RunError` for the state of a step with other options, model or optimizer,
+        `ScheduleError` if its schedule does not end where the planned run ends. The step, its
+        model and its optimizer are then as they were.
         """
         self._check_same(state)
-        self.model.load_state_dict(state["model"])
-        if state["schedule"] is not None:
-            # Before the optimizer's state: a scheduler that is built sets the lr to its first one.
-            self._wind_clock(None)
-            assert self._clock is not None
-            self._clock.load_state_dict(state["schedule"])
-            if self._plan is not None:
-                self._clock.check(self._plan, saved=True)
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.precision.load_state_dict(state["precision"])
+        loading.check_model(self.model, state["model"])
+        loading.check_gradients(self._names, self._parameters, state["gradients"])
+        with ExitStack() as undo:
+            undo.callback(self._keep())
+            if state["schedule"] is not None:
+                # Before the optimizer's state: a scheduler that is built sets the lr to its first.
+                self._wind_clock(None)
+                assert self._clock is not None
+                self._clock.load_state_dict(state["schedule"])
+                if self._plan is not None:
+                    self._clock.check(self._plan, saved=True)
+            loading.load_optimizer(self.optimizer, state["optimizer"])
+            self.precision.load_state_dict(state["precision"])
+            loading.load_model(self.model, state["model"])
+            undo.pop_all()
         self._window.load_state_dict(state["window"], self.device)
         self._clear_gradients()
         found = [state["gradients"].get(name) for name in self._names]
@@ -261,6 +280,9 @@ class Step:
 
     def _check_same(self, state: dict[str, Any]) -> None:
         """Refuse a state of another configuration: it would be another run."""
+        shape = {**self.STATE, "precision": self.precision.STATE, "model": loading.MODEL}
+        if found := problem(state, shape, "step"):
+            raise RunError(f"{found}: load a state that state_dict of a step like this one gave")
         saved = state["options"]
         for name, value in self._options().items():
             if saved[name] != value:
@@ -268,6 +290,26 @@ class Step:
                     f"the checkpoint was written with {name}={saved[name]!r}, this step has "
                     f"{name}={value!r}: build the step as it was"
                 )
+
+        if state["window"]["micro_batches"] >= self._window.size:
+            raise RunError("step.window holds a whole window: use another checkpoint")
+        if state["schedule"] is not None and self._schedule is None:
+            raise RunError("step.schedule is there, and this step has none: build it as it was")
+
+    def _keep(self) -> Callable[[], None]:
+        """Remember what a load that is refused half-way has changed; returns what puts it back."""
+        clock, scaler = self._clock, self.precision.state_dict()
+        parts = [loading.keep_optimizer(self.optimizer), loading.keep_model(self.model)]
+        if clock is not None:
+            parts.append(loading.keep_scheduler(clock.scheduler))
+
+        def put_back() -> None:
+            self._clock = clock
+            self.precision.load_state_dict(scaler)
+            for part in parts:
+                part()
+
+        return put_back
 
     def _options(self) -> dict[str, Any]:
         return {
