@@ -30,7 +30,8 @@ class AtImport:
                     send()
                 finally:  # a clean-up that takes its time
                     threading.Timer(0.6, send).start()
-                    time.sleep(20)
+                    for _ in range(200):  # a signal need not wake the thread that sleeps
+                        time.sleep(0.1)
             send()
 
 sys.meta_path.insert(0, AtImport())
