@@ -92,5 +92,5 @@ def test_what_cannot_be_sent_to_a_worker_is_said(task: Any, how: str) -> None:
 
 
 def test_a_worker_that_is_killed_is_said(task: Any) -> None:
-    with pytest.raises(DataError, match=r"has ended by itself .*: take fewer workers"):
+    with pytest.raises(DataError, match=r"a DataLoader worker died .*: use fewer workers"):
         list(Feed(task.fatal(), 4, workers=1).epoch(0))

@@ -81,11 +81,7 @@ def _status(words: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NO_READER
     except (MemoryError, RuntimeError) as error:
-        if not _is_out_of_memory(error):
-            raise
-        return _fail(
-            "out of memory: lower --batch-size, or make the model or the data smaller", MISTAKE
-        )
+        return _fail(_of_the_machine(error), MISTAKE)
     except OSError as error:
         return _fail(_about_files(error), MISTAKE)
     return status
@@ -141,6 +137,20 @@ def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
 def _fail(message: str, status: int) -> int:
     print(f"trueloop: error: {shortened(printable_line(message))}", file=sys.stderr)
     return status
+
+
+def _of_the_machine(error: Exception) -> str:
+    """What to say of an error that is the machine's rather than the program's; else it is raised
+    on."""
+    if _is_out_of_memory(error):
+        return "out of memory: lower --batch-size, or make the model or the data smaller"
+    if "DataLoader worker" in str(error):  # of a loader that the user's own task reads by itself
+        from trueloop.feed.workers import worker_death
+
+        death = worker_death(error)
+        if death is not None:
+            return str(death)
+    raise error
 
 
 def _is_out_of_memory(error: Exception) -> bool:

@@ -15,6 +15,7 @@ from trueloop.errors import DataError, RunError, UserError
 from trueloop.feed.collate import reason_of
 from trueloop.feed.loader import has_len, set_epoch
 from trueloop.feed.place import Generators, OwnState, Place, set_generators, timed
+from trueloop.feed.workers import iterate
 from trueloop.shapes import COUNT, Each, Either, Shape
 
 _END = object()
@@ -144,7 +145,7 @@ class Foreign:
             self.own.give(own)
         with self._seeded_apart():
             with seeds.rng_preserved():  # it may fetch its way forward
-                batches = iter(self._loader)
+                batches = iterate(self._loader)
             self._set_states(there)  # after: a loader that shuffles draws its order again
             first = next(batches, _END)
         yield from _joined(first, batches)
@@ -158,7 +159,7 @@ class Foreign:
             if isinstance(self._loader, DataLoader) and hasattr(self._loader, "load_state_dict"):
                 # It may draw the last epoch's order again before it begins this one: let it, and
                 # begin with the generators as they were.
-                iter(self._loader)
+                iterate(self._loader)
         self._set_states(there)
         self._begin(epoch)  # only now, since `own` may hold the number of the last epoch
         batches = self._pass()
@@ -201,7 +202,7 @@ class Foreign:
         """The batches from the beginning of the epoch that was begun last."""
         assert self._beginning is not None
         with nullcontext() if self._beginning["draws_seed"] else self._seeded_apart():
-            batches = iter(self._loader)
+            batches = iterate(self._loader)
             first = next(batches, _END)
         yield from _joined(first, batches)
 

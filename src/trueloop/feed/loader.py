@@ -27,6 +27,7 @@ from trueloop.feed.collate import Collate, Collator, Failure, Fetched, failure, 
 from trueloop.feed.kinds import length_of
 from trueloop.feed.order import Order
 from trueloop.feed.place import OwnState, Place, timed, tracked
+from trueloop.feed.workers import iterate
 
 _END = object()
 
@@ -274,25 +275,13 @@ class _Reused:
 def _started(loader: DataLoader[Any]) -> Iterator[Any]:
     """The loader's iterator, its workers started."""
     try:
-        return iter(loader)
+        return iterate(loader)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         if not loader.num_workers or multiprocessing.get_start_method() == "fork":
             raise  # nothing was pickled
         raise DataError(
             f"the data set cannot be sent to worker processes ({error}): define its classes and "
             "functions at the top of a file, without lambdas, or write workers=0"
-        ) from error
-
-
-def _next_of_workers(batches: Iterator[Any]) -> Any:
-    try:
-        return next(batches, _END)
-    except RuntimeError as error:
-        if "DataLoader worker" not in str(error):
-            raise
-        raise DataError(
-            f"a process that loads samples has ended by itself ({error}): see what it said above; "
-            "if nothing, memory may have run out: take fewer workers"
         ) from error
 
 
@@ -304,7 +293,7 @@ def _fetch(batches: Iterator[Any], preserve: bool) -> Iterator[Any]:
             with seeds.rng_preserved():
                 batch = next(batches, _END)
         else:
-            batch = _next_of_workers(batches)
+            batch = next(batches, _END)
         if batch is _END:
             return
         if isinstance(batch, Failure):
