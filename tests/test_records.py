@@ -1,8 +1,7 @@
-"""Positions of batches, sizes of batches, and which way a score should go."""
+"""What a loss_fn returns, sizes of batches, and which way a score should go."""
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 import pytest
@@ -10,35 +9,6 @@ import torch
 
 from trueloop import records
 from trueloop.errors import nearest
-from trueloop.records import Position
-
-
-class Source:
-    pass
-
-
-def test_a_batch_in_hand_has_a_position_and_no_other_has() -> None:
-    source, batch = Source(), [torch.ones(2)]
-    records.hand_over(source, batch, Position(1, 2, False))
-    assert records.position_of(batch) == Position(1, 2, False)
-    assert records.position_of([torch.ones(2)]) is None
-    following = [torch.ones(2)]
-    records.hand_over(source, following, Position(1, 3, True))
-    assert records.position_of(batch) is None
-    assert records.position_of(following) == Position(1, 3, True)
-    records.take_back(source)
-    assert records.position_of(following) is None
-
-
-def test_two_sources_do_not_meet_and_a_dead_one_holds_nothing() -> None:
-    a, b, batch_a, batch_b = Source(), Source(), object(), object()
-    records.hand_over(a, batch_a, Position(0, 0, False))
-    records.hand_over(b, batch_b, Position(0, 7, True))
-    assert records.position_of(batch_a) == Position(0, 0, False)
-    assert records.position_of(batch_b) == Position(0, 7, True)
-    del a
-    gc.collect()
-    assert records.position_of(batch_a) is None
 
 
 @pytest.mark.parametrize(
@@ -82,14 +52,3 @@ def test_the_end_of_a_message_about_an_unknown_name() -> None:
     assert nearest("pric", ["price", "carat"]) == "did you mean 'price'?"
     assert nearest("zzz", ["b", "a"]) == "known: 'a', 'b'"
     assert nearest("zzz", []) == ""
-
-
-def test_of_two_sources_of_one_buffer_the_latest_counts() -> None:
-    """An iterator that somebody still holds must not speak for the one in use."""
-    abandoned, current, buffer = Source(), Source(), [torch.ones(2)]
-    records.hand_over(current, [torch.ones(1)], Position(0, 0, False))
-    records.hand_over(abandoned, buffer, Position(0, 9, True))
-    records.hand_over(current, buffer, Position(1, 0, False))
-    assert records.position_of(buffer) == Position(1, 0, False)
-    records.hand_over(abandoned, buffer, Position(0, 10, True))
-    assert records.position_of(buffer) == Position(0, 10, True)

@@ -26,10 +26,11 @@ _HOME = {
     "Task": "trueloop.tasks",
     "TrueloopError": "trueloop.errors",
     "UserError": "trueloop.errors",
-    "evaluate": "trueloop.loop",
+    "evaluate": "trueloop.evaluation",
     "fit": "trueloop.loop",
     "load_checkpoint": "trueloop.checkpoint",
     "load_weights": "trueloop.checkpoint.weights",
+    "predict": "trueloop.evaluation",
     "save_weights": "trueloop.checkpoint.weights",
     "seed_everything": "trueloop.seed",
     "supervised": "trueloop.losses",
@@ -85,12 +86,9 @@ if TYPE_CHECKING:
         TrueloopError as TrueloopError,
         UserError as UserError,
     )
+    from trueloop.evaluation import evaluate as evaluate, predict as predict
     from trueloop.feed import Feed as Feed
-    from trueloop.loop import (
-        History as History,
-        evaluate as evaluate,
-        fit as fit,
-    )
+    from trueloop.loop import History as History, fit as fit
     from trueloop.losses import supervised as supervised
     from trueloop.records import (
         EvalRecord as EvalRecord,

@@ -1,8 +1,11 @@
-"""evaluate: exact scores over a feed, and a model left as it was found."""
+"""evaluate and predict: exact scores and outputs over a feed, and a model left as it was found; and
+the scores of a training epoch."""
 
 from __future__ import annotations
 
+import re
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -11,22 +14,33 @@ import torch
 from torch import Tensor, nn
 
 from trueloop import metrics as metric_sets
-from trueloop.errors import ConfigError, DataError
+from trueloop.errors import ConfigError, DataError, LossError, RunError
 from trueloop.feed import Feed
-from trueloop.records import EvalRecord, LossOutput, batch_samples
-from trueloop.step import precision as precisions
+from trueloop.losses import apply_model
+from trueloop.records import EvalRecord, LossOutput, StepRecord, batch_samples, resolve_count
+from trueloop.step import Step, precision as precisions
+from trueloop.step.step import detached, warn_if_accumulating
+
+# What torch raises where a loss differentiates and no graph is recorded.
+_NO_GRADIENTS = re.compile(
+    r"does not require grad|requires_grad|inference tensor|InferenceMode", re.IGNORECASE
+)
+
+
+class NeedsGradientsError(LossError):
+    """The loss differentiates, and `evaluate` was called without `gradients=True`."""
 
 
 @contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Eval mode and inference mode; afterwards each module's own mode again.
+def evaluating(model: nn.Module, *, gradients: bool = False) -> Iterator[None]:
+    """Eval mode, and inference mode unless `gradients`; afterwards each module's own mode again.
 
     A batch norm that was held in eval during training stays there.
     """
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
-        with torch.inference_mode():
+        with torch.enable_grad() if gradients else torch.inference_mode():
             yield
     finally:
         for module, training in modes:
@@ -41,50 +55,295 @@ def evaluate(
     *,
     precision: str = "fp32",
     collect: bool = False,
+    gradients: bool = False,
 ) -> EvalRecord:
-    """Mean loss and metrics over every sample of `feed`, each counted once.
+    """Mean loss, its named parts and metrics over every sample of `feed`, each counted once.
 
-    The loss is weighted by what each batch's mean is over, so it does not depend on how the data
-    is cut into batches. `metrics` is a set of `trueloop.metrics`, a torchmetrics metric or
-    collection, or a dict of them; they need a `loss_fn` that returns a `LossOutput` with outputs
-    and targets (as `supervised` does). With `collect`, the record's details hold all `outputs` and
-    `targets` as CPU tensors in the feed's order (in the tuples and dicts that they come in), those
-    of half precision as float32.
+    Each batch's loss and parts are weighted by the number of elements that they average, so they
+    do not depend on how the data is cut into batches.
 
-    Raises `DataError` for a feed without a batch, `ConfigError` for metrics without outputs.
+    Args:
+        model: any module; its modules' modes and its weights are afterwards what they were.
+        feed: a `Feed` or a `DataLoader`.
+        loss_fn: `loss_fn(model, batch)`, as for `Step`.
+        metrics: a set of `trueloop.metrics`, a torchmetrics metric or collection, or a dict of
+            them; they need a `loss_fn` that returns a `LossOutput` with outputs and targets (as
+            `supervised` does).
+        precision: `fp32`, `bf16` or `fp16`: autocast around the forward and the loss.
+        collect: put all `outputs` and `targets` into the record's details as CPU tensors in the
+            feed's order (in the tuples and dicts that they come in), those of half precision as
+            float32.
+        gradients: record graphs, for a loss that differentiates (input gradients, forces of an
+            energy model). Otherwise the pass runs in inference mode.
+
+    Raises:
+        DataError: the feed yields no batch.
+        ConfigError: metrics without outputs, or a metric and a part of the loss of one name.
+        LossError: `loss_fn` differentiates, and `gradients` is False.
     """
     started = time.perf_counter()
+    warn_if_accumulating(model)
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     meter = metric_sets.wrap(metrics)
     if meter is not None:
         meter.reset()
         meter.to(device)
-    mean, samples, collected = Mean(), 0, Collected() if collect else None
+    means: dict[str, Mean] = {"loss": Mean()}
+    samples, collected = 0, Collected() if collect else None
     mode = precisions.by_name(precision, device)
-    with evaluating(model):
+    with evaluating(model, gradients=gradients):
         for batch in as_feed(feed):
             with mode.autocast():  # not around the metrics, nor around what makes the batches
-                output = LossOutput.of(loss_fn(model, batch))
+                output = _output(loss_fn, model, batch, gradients)
             found = batch_samples(batch)
             here = 1 if found is None else found
-            mean.add(output.loss, output.count, here)
+            weight = resolve_count(output.count, here)
+            for name, value in {"loss": output.loss, **output.parts}.items():
+                means.setdefault(name, Mean()).add(value, weight)
             samples += here
-            if (meter or collect) and output.outputs is None:
-                raise ConfigError(
-                    "metrics need the model's outputs: let loss_fn return "
-                    "LossOutput(loss, outputs=…, targets=…), or use trueloop.supervised(criterion)"
-                )
+            if meter is not None or collect:
+                check_outputs(output.outputs)
             if meter is not None:
                 meter.update(output.outputs, output.targets)
             if collected is not None:
                 collected.add(output)
         if samples == 0:
             raise DataError("there is nothing to evaluate on: the feed yields no batch")
-        scores = {"loss": mean.value(), **(meter.compute() if meter is not None else {})}
+        scores = {name: mean.value() for name, mean in means.items()}
+        scores = joined(scores, meter.compute() if meter is not None else {})
         details = meter.details() if meter is not None else {}
     if collected is not None:
         details.update(collected.tensors())
     return EvalRecord(scores, samples, seconds=time.perf_counter() - started, details=details)
+
+
+def _output(loss_fn: Any, model: nn.Module, batch: Any, gradients: bool) -> LossOutput:
+    try:
+        output = LossOutput.of(loss_fn(model, batch))
+    except RuntimeError as error:
+        if gradients or not _NO_GRADIENTS.search(str(error)):
+            raise
+        reason = " ".join(str(error).split())
+        raise NeedsGradientsError(
+            f"the loss differentiates, and an evaluation records no graph ({reason[:100]}): write "
+            "evaluate(..., gradients=True)"
+        ) from error
+    if gradients:
+        output.outputs, output.targets = detached(output.outputs), detached(output.targets)
+    return output
+
+
+def joined(means: Mapping[str, float], metrics: Mapping[str, float]) -> dict[str, float]:
+    """The means of the loss and of its parts beside the metrics; `ConfigError` for a name that
+    both have."""
+    if twice := sorted(means.keys() & metrics.keys()):
+        raise ConfigError(
+            f"{twice[0]!r} is a metric and a part of the loss: give the part of loss_fn a name of "
+            "its own"
+        )
+    return {**means, **metrics}
+
+
+def check_outputs(outputs: Any) -> None:
+    """Raise `ConfigError` if `loss_fn` gave no outputs, which metrics are computed from."""
+    if outputs is None:
+        raise ConfigError(
+            "metrics need the model's outputs: let loss_fn return "
+            "LossOutput(loss, outputs=…, targets=…), or use trueloop.supervised(criterion)"
+        )
+
+
+def predict(
+    model: nn.Module,
+    feed: Any,
+    forward: Callable[[nn.Module, Any], Any] = apply_model,
+    *,
+    precision: str = "fp32",
+) -> Any:
+    """The model's outputs over `feed`, data without targets: in eval mode, without gradients.
+
+    Args:
+        model: any module; its modules' modes are afterwards what they were.
+        feed: a `Feed` or a `DataLoader`; its batches are the inputs.
+        forward: `forward(model, batch)` returns the outputs for a batch. By default the batch is
+            the input: a tensor, a tuple or list of positional arguments, or a dict of keyword
+            arguments. For batches of (inputs, targets) write `lambda model, batch:
+            model(batch[0])`.
+        precision: `fp32`, `bf16` or `fp16`: autocast around the forward.
+
+    Returns:
+        The outputs as one CPU tensor of shape (N, ...) in the feed's order, in the tuples and
+        dicts that they come in; those of half precision as float32.
+
+    Raises:
+        DataError: the feed yields no batch.
+    """
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    mode = precisions.by_name(precision, device)
+    parts = []
+    with evaluating(model):
+        for batch in as_feed(feed):
+            with mode.autocast():
+                outputs = forward(model, batch)
+            parts.append(_to_host(outputs))
+    if not parts:
+        raise DataError("there is nothing to predict: the feed yields no batch")
+    return _joined(parts)
+
+
+class EpochScores:
+    """An epoch's scores: the mean training loss, its parts, the metrics of both data sets."""
+
+    def __init__(
+        self, step: Step, val: Feed | None, metrics: Any, train_metrics: Any, gradients: bool
+    ) -> None:
+        self.step = step
+        self.val = val
+        self.metrics = metrics
+        self._gradients = gradients
+        self._train_metrics = metric_sets.wrap(train_metrics)
+        self._means: dict[str, TrainMean] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin an epoch."""
+        self._means = {"loss": TrainMean()}
+        if self._train_metrics is not None:
+            self._train_metrics.reset()
+
+    @contextmanager
+    def observed(self) -> Iterator[None]:
+        """Within it, the training metrics see the outputs of each micro-batch."""
+        meter, step = self._train_metrics, self.step
+        if meter is None:
+            yield
+            return
+
+        def update(outputs: Any, targets: Any) -> None:
+            check_outputs(outputs)
+            meter.update(outputs, targets)
+
+        before, step.on_outputs = step.on_outputs, update
+        meter.to(step.device)
+        try:
+            yield
+        finally:
+            step.on_outputs = before
+
+    def add(self, record: StepRecord) -> None:
+        """Take in an update, without reading its tensors."""
+        for name, value in {"loss": record.loss, **record.parts}.items():
+            self._means.setdefault(name, TrainMean()).add(value, record.samples)
+
+    def evaluate(self, epoch: int) -> EvalRecord:
+        """The scores at the end of `epoch`, or where it was cut short."""
+        step = self.step
+        means = {name: mean.value() for name, mean in self._means.items()}
+        measured = self._train_metrics.compute() if self._train_metrics is not None else {}
+        scores = {f"train_{name}": value for name, value in joined(means, measured).items()}
+        if self.val is None:
+            return EvalRecord(scores, 0, epoch, step.updates)
+        found = self._on_val(self.val)
+        scores |= {f"val_{name}": value for name, value in found.scores.items()}
+        return EvalRecord(scores, found.samples, epoch, step.updates, found.seconds, found.details)
+
+    def _on_val(self, val: Feed) -> EvalRecord:
+        step = self.step
+        options: dict[str, Any] = {"precision": step.precision.name}
+        if not self._gradients:
+            try:
+                return evaluate(step.model, val, step.loss_fn, self.metrics, **options)
+            except NeedsGradientsError:
+                self._gradients = True
+                warnings.warn(
+                    "the loss differentiates, so val is evaluated with gradients from here on: "
+                    "write fit(..., gradients=True)",
+                    UserWarning,
+                    stacklevel=5,
+                )
+        return evaluate(step.model, val, step.loss_fn, self.metrics, gradients=True, **options)
+
+    def check_resumable(self) -> None:
+        """Raise `ConfigError` if a run that is saved could not go on with its training metrics."""
+        meter = self._train_metrics
+        if meter is not None and not meter.is_resumable:
+            raise ConfigError(
+                f"train_metrics={type(meter).__name__} cannot be saved in the midst of an epoch: "
+                "define its state_dict() and load_state_dict(state)"
+            )
+
+    def state_dict(self) -> dict[str, Any]:
+        meter = self._train_metrics
+        return {
+            "means": {name: mean.state_dict() for name, mean in self._means.items()},
+            "metrics": None if meter is None else meter.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.reset()
+        for name, mean in state["means"].items():
+            self._means[name] = TrainMean()
+            self._means[name].load_state_dict(mean, self.step.device)
+        meter = self._train_metrics
+        if meter is not None and state["metrics"] is not None:
+            try:
+                meter.load_state_dict(state["metrics"])
+            except Exception as error:  # a set of the user's own, or of other metrics
+                reason = " ".join(f"{type(error).__name__}: {error}".split())
+                raise RunError(
+                    f"train_metrics do not take the state in the checkpoint ({reason[:120]}): "
+                    "write the same train_metrics as before"
+                ) from error
+
+
+class TrainMean:
+    """The mean over an epoch's updates, weighted by samples, added up without a wait.
+
+    Values are kept apart until there are `_FOLD` of them, then added up on their device: a state
+    taken in a long epoch does not grow with it, and the sum does not depend on when it is taken.
+    """
+
+    _FOLD = 256
+
+    def __init__(self) -> None:
+        self._values: list[Tensor] = []
+        self._samples: list[int] = []
+        self._total: Tensor | float = 0.0
+        self._weight = 0
+
+    def add(self, value: Tensor, samples: int) -> None:
+        self._values.append(value)
+        self._samples.append(samples)
+        if len(self._values) == self._FOLD:
+            self._fold()
+
+    def value(self) -> float:
+        """The mean so far; NaN before the first update."""
+        self._fold()
+        return float(self._total) / self._weight if self._weight else float("nan")
+
+    def _fold(self) -> None:
+        if self._values:
+            values = torch.stack(self._values)
+            wide = values if values.device.type == "mps" else values.double()
+            weights = torch.tensor(self._samples).to(wide, non_blocking=True)
+            self._total = self._total + (wide * weights).sum()
+            self._weight += sum(self._samples)
+        self._values, self._samples = [], []
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "losses": list(self._values),
+            "samples": list(self._samples),
+            "total": self._total,
+            "weight": self._weight,
+        }
+
+    def load_state_dict(self, state: dict[str, Any], device: torch.device) -> None:
+        self._values = [value.to(device) for value in state["losses"]]
+        self._samples = list(state["samples"])
+        total, self._weight = state["total"], state["weight"]
+        self._total = total.to(device) if isinstance(total, Tensor) else total
 
 
 class Mean:
@@ -94,8 +353,8 @@ class Mean:
         self.total: Tensor | float = 0.0
         self.weight: Tensor | float = 0.0
 
-    def add(self, value: Tensor, count: Any, samples: int) -> None:
-        weight = samples if count is None else count() if callable(count) else count
+    def add(self, value: Tensor, weight: float | Tensor) -> None:
+        """Take in the mean `value` of a batch over `weight` samples, tokens or class weights."""
         wide = value.detach() if value.device.type == "mps" else value.detach().double()
         # A mean over nothing (every target ignored) may be NaN, and weighs nothing.
         if isinstance(weight, Tensor):

@@ -1,4 +1,4 @@
-"""fit: the loop around the step, to be read from top to bottom; and evaluate beside it."""
+"""fit: the loop around the step, to be read from top to bottom."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from trueloop.checkpoint import Checkpoints, WriteError, capture, place_of, restore
 from trueloop.errors import ConfigError, DataError, RunError
-from trueloop.evaluation import as_feed, evaluate, evaluating
+from trueloop.evaluation import EpochScores, as_feed
 from trueloop.feed import Feed
 from trueloop.records import EvalRecord, StepRecord, is_better, monitored
 from trueloop.step import Step
 from trueloop.step.schedule import resolve_mode
 from trueloop.stopping import EarlyStopping, Stop
 
-__all__ = ["EarlyStopping", "History", "evaluate", "evaluating", "fit"]
+__all__ = ["History", "fit"]
 
 Sink = Callable[[Any], object]
 
@@ -59,6 +56,8 @@ def fit(
     checkpoints: Checkpoints | None = None,
     max_seconds: float | None = None,
     resume_from: dict[str, Any] | None = None,
+    train_metrics: Any = None,
+    gradients: bool = False,
 ) -> History:
     """Train until `epochs` epochs are done: the loop of the README, with its records handed out.
 
@@ -74,6 +73,13 @@ def fit(
     that time, evaluated and saved; the scores of an epoch cut short count as the best only if
     there are no others.
 
+    `metrics` are measured on `val`, `train_metrics` (of the same kinds) on the training batches,
+    from the outputs of the training's own forward: weights and dropout are those of that moment.
+    `gradients` lets the evaluation record graphs, for a loss that differentiates.
+
+    The first epoch begins at its first batch, whatever the step has been called with before,
+    unless the step has loaded a state, or comes from a `fit` that was interrupted.
+
     Raises `ConfigError` and `ScheduleError` before the first batch when something cannot fit,
     `NonFiniteError` during the run.
     """
@@ -81,14 +87,22 @@ def fit(
         raise ConfigError(f"epochs={epochs!r} trains nothing: write 1 or more")
     train, val = as_feed(train), None if val is None else as_feed(val)
     step.plan(epochs=epochs, batches=len(train) if train.has_length else None)
-    book = _Book(step, train, val, metrics, early_stop, checkpoints)
-    with Stop(max_seconds) as stop, _opened(run, book, epochs, resume_from) as opened:
+    if not step.resumed:
+        step.restart_epoch()
+    scoring = EpochScores(step, val, metrics, train_metrics, gradients)
+    book = _Book(step, train, scoring, early_stop, checkpoints)
+    with (
+        Stop(max_seconds) as stop,
+        scoring.observed(),
+        _opened(run, book, epochs, resume_from) as opened,
+    ):
         book.sinks = [*opened, *sinks]
         if not step.model.training:
             step.model.train()
         for epoch in range(step.epoch, step.epoch if book.is_over(stop) else epochs):
-            for batch in train.epoch(epoch, start=step.batch):
-                book.tell(step(batch))
+            batches = train.epoch(epoch, start=step.batch)
+            for batch in batches:
+                book.tell(step(batch, last=batches.last))
                 if stop.is_due():
                     break
             if stop.reason:
@@ -140,10 +154,12 @@ def _opened(run: Any, book: _Book, epochs: int, resumed: Any) -> Iterator[list[A
 
 def _check_monitors(book: _Book, step: Step) -> None:
     """Raise before the first batch, not after the first epoch, if only `val` could give a score."""
-    if book.val is not None:
+    if book.scoring.val is not None:
         return
-    if book.metrics is not None:
-        raise ConfigError("metrics are measured on val, and there is none: give val=…")
+    if book.scoring.metrics is not None:
+        raise ConfigError(
+            "metrics are measured on val, and there is none: give val=…, or train_metrics=…"
+        )
     watched = {"the monitored score": book.history.monitor}
     if book.early_stop is not None:
         watched["early_stop's"] = book.early_stop.monitor
@@ -157,56 +173,6 @@ def _check_monitors(book: _Book, step: Step) -> None:
             )
 
 
-class _TrainLoss:
-    """The mean loss of an epoch's updates, weighted by samples, added up without a wait.
-
-    Losses are kept apart until there are `_FOLD` of them, then added up on their device: a state
-    taken in a long epoch does not grow with it, and the sum does not depend on when it is taken.
-    """
-
-    _FOLD = 256
-
-    def __init__(self) -> None:
-        self._losses: list[Tensor] = []
-        self._samples: list[int] = []
-        self._total: Tensor | float = 0.0
-        self._weight = 0
-
-    def add(self, record: StepRecord) -> None:
-        self._losses.append(record.loss)
-        self._samples.append(record.samples)
-        if len(self._losses) == self._FOLD:
-            self._fold()
-
-    def value(self) -> float:
-        """The mean so far; NaN before the first update."""
-        self._fold()
-        return float(self._total) / self._weight if self._weight else float("nan")
-
-    def _fold(self) -> None:
-        if self._losses:
-            losses = torch.stack(self._losses)
-            wide = losses if losses.device.type == "mps" else losses.double()
-            weights = torch.tensor(self._samples).to(wide, non_blocking=True)
-            self._total = self._total + (wide * weights).sum()
-            self._weight += sum(self._samples)
-        self._losses, self._samples = [], []
-
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            "losses": list(self._losses),
-            "samples": list(self._samples),
-            "total": self._total,
-            "weight": self._weight,
-        }
-
-    def load_state_dict(self, state: dict[str, Any], device: torch.device) -> None:
-        self._losses = [loss.to(device) for loss in state["losses"]]
-        self._samples = list(state["samples"])
-        total, self._weight = state["total"], state["weight"]
-        self._total = total.to(device) if isinstance(total, Tensor) else total
-
-
 class _Book:
     """What `fit` keeps about the run: who is told, the mean loss, the best epoch, what is saved."""
 
@@ -214,19 +180,19 @@ class _Book:
         self,
         step: Step,
         train: Feed,
-        val: Feed | None,
-        metrics: Any,
+        scoring: EpochScores,
         early_stop: EarlyStopping | None,
         checkpoints: Checkpoints | None,
     ) -> None:
         self.step = step
         self.train = train
-        self.val = val
-        self.metrics = metrics
+        self.scoring = scoring
         self.early_stop = early_stop
         self.checkpoints = checkpoints
         self.sinks: Sequence[Sink] = ()
-        self.history = History(monitor="train_loss" if val is None else "val_loss")
+        self.history = History(monitor="train_loss" if scoring.val is None else "val_loss")
+        if checkpoints is not None:
+            scoring.check_resumable()
         if checkpoints is not None and checkpoints.keep_best:
             self.history.monitor = checkpoints.keep_best
         elif early_stop is not None:
@@ -238,7 +204,6 @@ class _Book:
             self.mode = early_stop.mode
         else:
             self.mode = resolve_mode(self.history.monitor, "auto")
-        self._train_loss = _TrainLoss()
         self._started = time.perf_counter()
         self._earlier_seconds = 0.0
         self._saved: tuple[int, int, int] | None = None
@@ -264,7 +229,7 @@ class _Book:
     def tell(self, record: StepRecord) -> None:
         """Hand a record to the sinks; remember an update's loss without reading it."""
         if record.updated:
-            self._train_loss.add(record)
+            self.scoring.add(record)
         for sink in self.sinks:
             sink(record)
         saved = self.checkpoints
@@ -278,19 +243,9 @@ class _Book:
 
     def evaluate(self, epoch: int, *, cut_short: bool) -> EvalRecord:
         """Score the epoch, tell the sinks, and keep the weights if it is the best."""
-        step = self.step
-        if not step.batch:
+        if not self.step.batch:
             raise DataError("there is nothing to train on: the feed yields no batch")
-        if not cut_short:
-            step.flush()
-        scores, samples, seconds, details = {"train_loss": self._train_loss.value()}, 0, 0.0, {}
-        if self.val is not None:
-            found = evaluate(
-                step.model, self.val, step.loss_fn, self.metrics, precision=step.precision.name
-            )
-            scores |= {f"val_{name}": value for name, value in found.scores.items()}
-            samples, seconds, details = found.samples, found.seconds, found.details
-        record = EvalRecord(scores, samples, epoch, step.updates, seconds, details)
+        record = self.scoring.evaluate(epoch)
         for sink in self.sinks:
             sink(record)
         self._note(record, cut_short)
@@ -311,7 +266,7 @@ class _Book:
 
     def end_epoch(self, record: EvalRecord) -> None:
         """After the schedules ticked: early stopping looks, and the state is saved now and then."""
-        self._train_loss = _TrainLoss()
+        self.scoring.reset()
         if self.early_stop is not None:
             self.early_stop(record, self.step.model)
         saved, step = self.checkpoints, self.step
@@ -360,6 +315,7 @@ class _Book:
         if self.early_stop is not None and status != "interrupted":
             self.early_stop.bring_back(self.step.model)
         history, step = self.history, self.step
+        step.resumed = step.batch > 0  # another `fit` goes on there
         history.status, history.updates, history.skipped = status, step.updates, step.skipped
         history.seconds = self._seconds()
         return history
@@ -372,7 +328,7 @@ class _Book:
         return {
             **capture(self.step, self.train),
             "early_stop": None if self.early_stop is None else self.early_stop.state_dict(),
-            "train_loss": self._train_loss.state_dict(),
+            "train": self.scoring.state_dict(),
             "seconds": self._seconds(),
             "best": [history.monitor, history.best, history.best_epoch],
             "records": [
@@ -389,7 +345,7 @@ class _Book:
         restore(state, self.step, self.train)
         if self.early_stop is not None and state["early_stop"] is not None:
             self.early_stop.load_state_dict(state["early_stop"])
-        self._train_loss.load_state_dict(state["train_loss"], self.step.device)
+        self.scoring.load_state_dict(state["train"])
         self._earlier_seconds = state["seconds"]
         _, self.history.best, self.history.best_epoch = state["best"]
         self.history.records = [EvalRecord(*fields) for fields in state["records"]]

@@ -165,8 +165,8 @@ def parameter_groups(model: Parameters, weight_decay: float) -> list[dict[str, A
     decayed = [p for p in trainable if p.ndim >= 2 and id(p) not in of_norms]
     kept = [p for p in trainable if p.ndim < 2 or id(p) in of_norms]
     groups = [
-        {"params": decayed, "weight_decay": weight_decay},
-        {"params": kept, "weight_decay": 0.0},
+        {"params": decayed, "weight_decay": weight_decay, "name": "decay"},
+        {"params": kept, "weight_decay": 0.0, "name": "no_decay"},
     ]
     return [group for group in groups if group["params"]]
 

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -34,21 +34,24 @@ class LossOutput:
     """The model's output, for metrics."""
     targets: Any = None
     """What the output is compared with, for metrics."""
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    """Named parts of the loss to log beside it (`{"reconstruction": …, "kl": …}`): scalars, means
+    over the same count as the loss. They train nothing by themselves."""
 
     @classmethod
     def of(cls, returned: Any) -> LossOutput:
-        """What a `loss_fn` returned, made whole; `LossError` unless its loss is one number."""
-        if isinstance(returned, cls):
-            output = returned
-        elif isinstance(returned, tuple) and len(returned) == 2:
-            output = cls(*returned)
-        else:
-            output = cls(returned)
+        """What a `loss_fn` returned (the loss, (loss, count), (loss, parts), (loss, count, parts)
+        or a `LossOutput`), checked, its parts detached scalars on the loss's device.
+
+        Raises `LossError` unless the loss is one number, the count a number from 0 on, and every
+        part a number with a name of its own.
+        """
+        output = returned if isinstance(returned, cls) else cls._of_tuple(returned)
         loss = output.loss
         if not isinstance(loss, torch.Tensor):
             raise LossError(
-                f"loss_fn returned {type(loss).__name__}: return the mean loss as a tensor, "
-                "(loss, count) or a LossOutput"
+                f"loss_fn returned {_kind_of(loss)}: return the mean loss as a tensor, "
+                "(loss, count), (loss, parts) or a LossOutput"
             )
         if loss.ndim:
             if loss.numel() != 1:
@@ -57,18 +60,95 @@ class LossOutput:
                     "e.g. loss.mean()"
                 )
             output = replace(output, loss=loss.reshape(()))
-        if output.count is not None:
+        if output.count is not None and not callable(output.count):
             _check_count(output.count)
+        if output.parts:
+            output = replace(output, parts=_scalars(output.parts, loss))
         return output
+
+    @classmethod
+    def _of_tuple(cls, returned: Any) -> LossOutput:
+        if not isinstance(returned, tuple) or len(returned) not in (2, 3):
+            return cls(returned)
+        loss, *rest = returned
+        parts = rest.pop() if isinstance(rest[-1], Mapping) else {}
+        if len(rest) > 1:
+            raise LossError(
+                f"loss_fn returned a tuple of {len(returned)} whose last part is "
+                f"{_kind_of(rest[-1])}: return (loss, count, {{'name': part}}), or "
+                "LossOutput(loss, outputs=..., targets=...) for metrics"
+            )
+        return cls(loss, rest[0] if rest else None, parts=parts)
+
+
+def resolve_count(count: Count | None, samples: int) -> int | float | Tensor:
+    """What a mean is over, as a number: `samples` for None, what a callable returns for it.
+
+    Raises `LossError` unless it is a number from 0 on; a tensor on an accelerator is not read.
+    """
+    if count is None:
+        return samples
+    number = count() if callable(count) else count
+    _check_count(number)
+    return number
 
 
 def _check_count(count: Any) -> None:
-    number = count.numel() == 1 if isinstance(count, torch.Tensor) else isinstance(count, Real)
-    if not number and not callable(count):
+    single = (
+        count.numel() == 1
+        if isinstance(count, torch.Tensor)
+        else isinstance(count, Real) and not isinstance(count, bool)
+    )
+    if not single:
         raise LossError(
-            f"loss_fn returned a loss and, as its count, a {type(count).__name__} that is no number"
-            ": return (loss, count), or LossOutput(loss, outputs=..., targets=...) for metrics"
+            f"loss_fn returned a loss and, as its count, {_kind_of(count)}, which is not a number: "
+            "return (loss, count), (loss, {'name': part}), or LossOutput(loss, outputs=..., "
+            "targets=...) for metrics"
         )
+    if isinstance(count, torch.Tensor) and count.device.type != "cpu":
+        return  # reading it would wait
+    value = float(count)
+    if not (math.isfinite(value) and value >= 0):
+        raise LossError(
+            f"loss_fn returned the count {value:g} beside the loss: return how many samples or "
+            "tokens the loss is the mean of, a number from 0 on"
+        )
+
+
+_RESERVED = frozenset(
+    {"loss", "kind", "epoch", "batch", "update", "grad_norm", "lr", "samples", "skipped", "time"}
+    | {"seconds"}
+)
+"""What a line of the log and the scores of an epoch already have."""
+
+
+def _scalars(parts: Mapping[str, Any], loss: Tensor) -> dict[str, Tensor]:
+    """The named parts of a loss as detached scalars; `LossError` for what is not one."""
+    found: dict[str, Tensor] = {}
+    for name, part in parts.items():
+        if not isinstance(name, str) or not name or name in _RESERVED:
+            raise LossError(
+                f"loss_fn returned a part named {name!r}: name it in words of its own, such as "
+                "'kl' (not one of " + ", ".join(sorted(_RESERVED)) + ")"
+            )
+        if isinstance(part, torch.Tensor) and part.numel() == 1:
+            found[name] = part.detach().reshape(()).to(loss.device)
+        elif isinstance(part, Real):
+            # A fill, which an accelerator does without a wait.
+            found[name] = torch.full((), float(part), device=loss.device)
+        else:
+            raise LossError(
+                f"loss_fn returned {_kind_of(part)} as the part {name!r}: return one number, "
+                "e.g. part.mean()"
+            )
+    return found
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    name = "None" if value is None else type(value).__name__
+    return name if value is None else f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 class StepRecord(NamedTuple):
@@ -92,6 +172,10 @@ class StepRecord(NamedTuple):
     """The optimizer stepped."""
     skipped: bool = False
     """The window ended, but its gradient was not finite and the update was left out."""
+    lrs: Mapping[str, float] = MappingProxyType({})
+    """Learning rate of each parameter group, by the group's `name` or else its number ("0", …)."""
+    parts: Mapping[str, Tensor] = MappingProxyType({})
+    """Mean over the window so far of each named part of the loss: detached scalars."""
 
 
 @dataclass(frozen=True)
@@ -115,47 +199,6 @@ class EvalRecord:
         return self.scores[name]
 
 
-class Position(NamedTuple):
-    """Where in its epoch a batch stands."""
-
-    epoch: int
-    batch: int
-    """Position of the batch in the epoch, from 0."""
-    last: bool
-    """No batch follows it in this epoch."""
-
-
-_in_hand: WeakKeyDictionary[object, tuple[object, Position]] = WeakKeyDictionary()
-
-
-def hand_over(source: object, batch: object, position: Position) -> None:
-    """Remember where `batch` stands for as long as `source`, the iterator, has it in hand.
-
-    This is how a step learns that a batch is its epoch's last (so that a short accumulation window
-    is closed, not dropped) without wrapping the user's batch in a class of ours.
-    """
-    # Taken out first, so that the latest stands last.
-    _in_hand.pop(source, None)
-    _in_hand[source] = (batch, position)
-
-
-def take_back(source: object) -> None:
-    """Forget the batch that `source` handed over; its epoch is over."""
-    _in_hand.pop(source, None)
-
-
-def position_of(batch: object) -> Position | None:
-    """Where `batch` stands, if a live feed handed over this very object; None otherwise.
-
-    Of several that did (a data set that fills one buffer again and again), the latest counts.
-    """
-    found = None
-    for held, position in _in_hand.values():
-        if held is batch:
-            found = position
-    return found
-
-
 def batch_samples(batch: Any) -> int | None:
     """How many samples a batch holds: the first dimension of its first tensor, searched depth-first
     in tuples, lists and mappings; None if it holds no tensor of one dimension or more."""
@@ -172,6 +215,15 @@ def batch_samples(batch: Any) -> int | None:
         if found is not None:
             return found
     return None
+
+
+def is_empty(batch: Any) -> bool:
+    """Whether every tensor of one dimension or more in the batch has no rows."""
+    if isinstance(batch, torch.Tensor):
+        return batch.ndim > 0 and batch.shape[0] == 0
+    parts = batch.values() if hasattr(batch, "values") else batch
+    tensors = [part for part in parts if batch_samples(part) is not None]
+    return bool(tensors) and all(is_empty(part) for part in tensors)
 
 
 _RISING = (

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import copy
+import itertools
+import math
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +15,18 @@ from hypothesis import given, settings, strategies as st
 from torch import Tensor, nn
 
 import trueloop
+from trueloop import errors
 from trueloop.records import LossOutput
+
+
+class Stream(torch.utils.data.IterableDataset[Tensor]):
+    """Ones, without a length."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (torch.ones(1) for _ in range(self.size))
 
 
 class Recorder(torch.optim.SGD):
@@ -90,6 +105,7 @@ def test_each_update_has_the_large_batchs_gradient(
     optimizer = Recorder(model.parameters())
     step = trueloop.Step(model, optimizer, trueloop.supervised(criterion), accumulate=window)
     feed = trueloop.Feed((inputs, targets), batch)
+    step.plan(epochs=1, batches=len(feed))
     closed = [step(b).updated for b in feed.epoch(0)]
     assert closed[-1], "the short last window is closed by the last batch itself"
     assert len(optimizer.gradients) == len(expected) == sum(closed)
@@ -116,25 +132,179 @@ def test_ten_micro_batches_in_windows_of_four_give_1_1_1(precision: str) -> None
     if precision == "fp16":
         # The scaler's first scale, 65536, is itself beyond float16's largest number.
         step.precision.scaler = torch.amp.GradScaler("cpu", init_scale=256.0)  # type: ignore[attr-defined]
-    for batch in trueloop.Feed(torch.ones(20, 1), 2).epoch(0):
-        step(batch)
+    batches = trueloop.Feed(torch.ones(20, 1), 2).epoch(0)
+    for batch in batches:
+        step(batch, last=batches.last)
     step.end_epoch()
     assert [float(g) for g in optimizer.gradients] == [1.0, 1.0, 1.0]
 
 
-def test_a_source_without_positions_is_closed_by_flush_or_by_the_epochs_end() -> None:
+def batches_of(kind: str) -> tuple[Any, int]:
+    """Ten micro-batches of ones as a user may hand them on, and how many of them arrive."""
+    feed = trueloop.Feed((torch.ones(20, 1),), 2)
+    ways: dict[str, Any] = {
+        "as it is": lambda: (x for (x,) in feed.epoch(0)),
+        "moved": lambda: (x.to("cpu").clone() for (x,) in feed.epoch(0)),
+        "repacked": lambda: [x + 0 for (x,) in feed.epoch(0)],
+        "zipped": lambda: (x for (x,), _ in zip(feed.epoch(0), range(10), strict=True)),
+        "limited": lambda: (x for (x,) in itertools.islice(feed.epoch(0), 6)),
+        "filtered": lambda: (x for k, (x,) in enumerate(feed.epoch(0)) if k % 5),
+    }
+    return ways[kind](), {"limited": 6, "filtered": 8}.get(kind, 10)
+
+
+KINDS = ["as it is", "moved", "repacked", "zipped", "limited", "filtered"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_planned_step_knows_its_epochs_end_however_the_batches_come(kind: str) -> None:
+    """No batch is an object that anybody recognises: the step counts."""
+    batches, count = batches_of(kind)
+    step, optimizer = ones_step(4)
+    step.plan(epochs=2, batches=count)
+    closed = [step(batch).updated for batch in batches]
+    assert [float(g) for g in optimizer.gradients] == [1.0] * -(-count // 4)
+    assert closed == [k % 4 == 3 or k == count - 1 for k in range(count)]
+    assert not step.is_accumulating
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step.end_epoch()
+
+
+@pytest.mark.parametrize("kind", ["limited", "filtered", "as it is"])
+def test_last_closes_the_window_where_no_plan_does(kind: str) -> None:
+    batches, count = batches_of(kind)
+    step, optimizer = ones_step(4)
+    closed = [step(b, last=k == count - 1).updated for k, b in enumerate(batches)]
+    assert closed[-1]
+    assert len(optimizer.gradients) == -(-count // 4)
+
+
+def test_a_step_goes_by_what_the_epoch_of_a_feed_says() -> None:
+    step, optimizer = ones_step(4)
+    batches = trueloop.Feed(Stream(10), 1).epoch(0)  # of unknown length
+    closed = [step(batch, last=batches.last).updated for batch in batches]
+    assert closed == [False, False, False, True] * 2 + [False, True]
+    assert len(optimizer.gradients) == 3
+
+
+def test_an_open_window_is_reported_once_where_the_end_cannot_be_known() -> None:
+    batches, _ = batches_of("limited")
+    step, optimizer = ones_step(4)
+    step.plan(epochs=3, batches=10)
+    for batch in batches:
+        step(batch)
+    assert step.is_accumulating
+    val = trueloop.Feed(torch.ones(4, 1), 2)
+    with pytest.warns(UserWarning, match=r"2 of 4 micro-batches.*evaluated without.*plan") as found:
+        trueloop.evaluate(step.model, val, step.loss_fn)
+    assert found[0].filename == __file__
+    other = nn.Linear(1, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trueloop.evaluate(step.model, val, step.loss_fn)  # once is enough
+        step.end_epoch()
+        trueloop.evaluate(other, val, step.loss_fn)
+    assert len(optimizer.gradients) == 2
+
+
+def test_ending_an_epoch_with_an_open_window_applies_it_and_says_so_once() -> None:
+    step, optimizer = ones_step(4)
+    for _ in range(5):
+        step(torch.ones(2, 1))
+    with pytest.warns(UserWarning, match="1 of 4 micro-batches.*only now.*flush") as found:
+        step.end_epoch()
+    assert found[0].filename == __file__
+    assert len(optimizer.gradients) == 2
+    step(torch.ones(2, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step.end_epoch()
+    assert len(optimizer.gradients) == 3
+
+
+def test_flush_closes_the_window_without_a_word() -> None:
     step, optimizer = ones_step(4)
     for _ in range(10):
         step(torch.ones(2, 1))
     record = step.flush()
     assert record is not None
-    assert record.updated
-    assert record.samples == 4
+    assert (record.updated, record.samples) == (True, 4)
     assert step.flush() is None
-    for _ in range(5):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step.end_epoch()
+    assert [float(g) for g in optimizer.gradients] == [1.0] * 3
+
+
+def test_a_loop_without_end_epoch_is_told_so_and_its_windows_end_with_each_epoch() -> None:
+    step, optimizer = ones_step(4)
+    step.plan(epochs=2, batches=5)
+    with pytest.warns(UserWarning, match=r"batch 6 of an epoch .* has 5.*end_epoch"):
+        closed = [step(torch.ones(2, 1)).updated for _ in range(10)]
+    assert closed == [False, False, False, True, True] * 2
+    assert len(optimizer.gradients) == 4
+
+
+def test_the_second_window_of_a_gan_is_not_the_models_that_is_evaluated() -> None:
+    generator, critic = nn.Linear(1, 1), nn.Linear(1, 1)
+    step = trueloop.Step(
+        critic, torch.optim.SGD(critic.parameters()), lambda m, x: m(x).mean(), accumulate=2
+    )
+    step(torch.ones(2, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trueloop.evaluate(generator, trueloop.Feed(torch.ones(4, 1), 2), lambda m, x: m(x).mean())
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+@pytest.mark.parametrize("nonfinite", ["stop", "skip"])
+def test_a_mean_over_nothing_is_not_applied(accumulate: int, nonfinite: str) -> None:
+    model = nn.Linear(1, 1)
+    loss_fn = lambda m, x: (m(x).mean(), torch.tensor(0))  # noqa: E731
+    step = trueloop.Step(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        loss_fn,
+        accumulate=accumulate,
+        nonfinite=nonfinite,
+    )
+    before = model.weight.detach().clone()
+    for _ in range(accumulate - 1):
         step(torch.ones(2, 1))
-    step.end_epoch()
-    assert [float(g) for g in optimizer.gradients] == [1.0] * 5
+    if nonfinite == "stop":
+        with pytest.raises(trueloop.NonFiniteError, match="count beside the loss is 0"):
+            step(torch.ones(2, 1))
+    else:
+        assert step(torch.ones(2, 1)).skipped
+    assert torch.equal(model.weight, before)
+
+
+@pytest.mark.parametrize("count", [-1, -0.5, math.nan, math.inf, True, torch.tensor(-3), "4", [1]])
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("asked", [False, True])
+def test_counts_that_cannot_be(count: Any, accumulate: int, asked: bool) -> None:
+    step, _ = ones_step(accumulate)
+    given = (lambda: count) if asked else count
+    step.loss_fn = lambda m, x: (m(x).mean(), given)
+    if asked and accumulate == 1:  # nobody needs it
+        assert step(torch.ones(2, 1)).updated
+        return
+    with pytest.raises(errors.LossError, match="count") as e:
+        step(torch.ones(2, 1))
+    assert "\n" not in str(e.value)
+
+
+def test_a_batch_without_samples_is_refused() -> None:
+    step, _ = ones_step(1)
+    step(torch.ones(2, 1))
+    with pytest.raises(trueloop.DataError, match="batch 1 of epoch 0 holds no samples"):
+        step(torch.ones(0, 1))
+    step.loss_fn = lambda m, b: m(b["x"]).mean()
+    # A graph without edges has samples all the same.
+    assert step({"edges": torch.ones(0, 2), "x": torch.ones(3, 1)}).updated
+    with pytest.raises(trueloop.DataError, match="holds no samples"):
+        step({"edges": torch.ones(0, 2), "x": torch.ones(0, 1)})
 
 
 def test_records_describe_the_window() -> None:
@@ -147,6 +317,7 @@ def test_records_describe_the_window() -> None:
         trueloop.supervised(nn.CrossEntropyLoss()),
         accumulate=3,
     )
+    step.plan(epochs=1, batches=3)
     records = [step(batch) for batch in trueloop.Feed(data, 4).epoch(0)]
     assert [r.updated for r in records] == [False, False, True]
     assert [r.samples for r in records] == [4, 8, 10]
@@ -180,9 +351,9 @@ def test_tokens_count_when_the_loss_says_so() -> None:
         twin = copy.deepcopy(model)
         optimizer = Recorder(twin.parameters())
         step = trueloop.Step(twin, optimizer, loss_fn, accumulate=2)
+        step.plan(epochs=1, batches=len(batches))
         for x, y in batches:
             step((x[None], y[None]))  # each sample a sequence of its own length
-        step.end_epoch()
         for ours, theirs in zip(optimizer.gradients, expected, strict=True):
             assert relative_error(ours, theirs) < 1e-12
 
@@ -252,6 +423,7 @@ def test_the_gradients_of_a_window_are_safe_from_another_steps_backward() -> Non
             accumulate=2,
         )
         data = torch.Generator().manual_seed(1)
+        judge.plan(epochs=1, batches=7)
         for _ in range(7):
             judge(torch.randn(4, 2, generator=data))
             if together:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -382,3 +382,72 @@ def test_a_warm_up_goes_to_the_schedules_that_have_one() -> None:
     assert ours.index(max(ours)) == 19
     with pytest.raises(ConfigError, match="'plateau' has no warm-up"):
         schedules.by_name("plateau", warmup="5%")
+
+
+class Stream(torch.utils.data.IterableDataset[torch.Tensor]):
+    """Samples without a length."""
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return (torch.ones(1) for _ in range(50))
+
+
+ENDING: dict[str, Callable[[], schedules.Schedule]] = {
+    "cosine": lambda: schedules.cosine("60 updates"),
+    "warmup_cosine": lambda: schedules.warmup_cosine(6, 60),
+    "one_cycle": lambda: schedules.one_cycle(60),
+    "from_torch": lambda: schedules.from_torch(lambda o: ts.CosineAnnealingLR(o, 60), "update"),
+}
+
+
+@pytest.mark.parametrize("name", ENDING)
+def test_past_its_end_a_schedule_holds_its_last_value_and_says_so_once(name: str) -> None:
+    """A stream whose length nobody knows, under a schedule that has one."""
+    optimizer = make_optimizer()
+    model = nn.Linear(1, 1)
+    optimizer.param_groups[0]["params"] = [model.weight]
+    optimizer.param_groups[1]["params"] = [model.bias]
+    step = trueloop.Step(model, optimizer, lambda m, b: m(b).mean(), schedule=ENDING[name]())
+    seen: list[float] = []
+    sink = lambda r: seen.append(getattr(r, "lr", math.nan))  # noqa: E731
+    with pytest.warns(UserWarning, match="ended after 60 updates") as found:
+        trueloop.fit(step, trueloop.Feed(Stream(), 1), epochs=3, sinks=[sink])
+    lrs = [lr for lr in seen if not math.isnan(lr)]
+    assert len(lrs) == 150
+    assert len(found) == 1
+    last = optimizer.param_groups[0]["lr"]
+    assert lrs[60:] == [last] * 90
+    assert last == min(lrs)
+
+
+def test_a_planned_step_that_trains_on_holds_the_last_value() -> None:
+    """Planned for 2 epochs and stepped for 4: there is no second cosine."""
+    for schedule in (schedules.cosine(), schedules.warm_restarts(), schedules.warm_restarts(5)):
+        model = nn.Linear(1, 1)
+        step = trueloop.Step(
+            model, torch.optim.SGD(model.parameters(), lr=0.1), lambda m, b: m(b).mean(),
+            schedule=schedule,
+        )  # fmt: skip
+        step.plan(epochs=2, batches=10 if schedule.name == "cosine" else 35)
+        batches = step._plan.batches or 0  # type: ignore[union-attr]
+        lrs: list[float] = []
+
+        def train(step: trueloop.Step = step, n: int = batches, lrs: list[float] = lrs) -> None:
+            for _ in range(4):
+                lrs.extend(step(torch.ones(2, 1)).lr for _ in range(n))
+                step.end_epoch()
+
+        with pytest.warns(UserWarning, match="the training goes on: the learning rate stays") as w:
+            train()
+        assert len(w) == 1
+        assert w[0].filename == __file__
+        assert len(set(lrs[2 * batches :])) == 1
+        assert lrs[-1] <= min(lrs[: 2 * batches])
+
+
+def test_a_run_that_ends_with_its_schedule_says_nothing() -> None:
+    for name in ("cosine", "warmup_cosine", "one_cycle", "warm_restarts", "step_decay"):
+        schedule = schedules.by_name(name)
+        assert schedule is not None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            lrs_by_step(schedule, epochs=7, batches=3)

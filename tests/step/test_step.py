@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import trueloop
 from trueloop import errors, schedules
 from trueloop.records import LossOutput
-from trueloop.step import clip
+from trueloop.step import clip, nonfinite
 
 
 def make_step(model: nn.Module | None = None, **options: Any) -> trueloop.Step:
@@ -171,7 +171,7 @@ def test_the_step_draws_no_random_numbers() -> None:
         (lambda m, b: m(b).square(), "shape"),
         (lambda m, b: m(b).square().mean().item(), "float"),
         (lambda m, b: m(b).square().mean().detach(), "does not depend"),
-        (lambda m, b: None, "NoneType"),
+        (lambda m, b: None, "returned None"),
         (lambda m, b: torch.ones(1, requires_grad=True).sum(), "does not depend"),
     ],
 )
@@ -214,7 +214,9 @@ def test_parameters_added_to_the_optimizer_later_are_clipped_too() -> None:
     model = nn.Sequential(nn.Linear(2, 4), nn.Linear(4, 1))
     optimizer = torch.optim.SGD(model[1].parameters(), lr=0.1)
     step = trueloop.Step(model, optimizer, mean_square, clip_norm=1e-3)
+    model[0].requires_grad_(False)
     step(good())
+    model[0].requires_grad_(True)
     optimizer.add_param_group({"params": list(model[0].parameters())})
     expected = copy.deepcopy(model)
     mean_square(expected, good()).backward()
@@ -339,15 +341,39 @@ def test_an_error_leaves_nothing_behind(where: str) -> None:
     assert all(torch.equal(a, b) for a, b in zip(snapshot(step), snapshot(straight), strict=True))
 
 
-def test_an_error_in_the_forward_pass_leaves_an_open_window_alone() -> None:
+@pytest.mark.parametrize("where", ["forward", "loss", "backward", "outputs"])
+def test_after_any_error_the_window_is_given_up(where: str) -> None:
+    """Wherever it was raised: its micro-batches train nothing, and the next call starts afresh."""
+
+    class Failing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Tensor) -> Tensor:  # type: ignore[override]
+            raise MemoryError("planted")
+
+    def fail(*_: Any) -> None:
+        raise MemoryError("planted")
+
+    failing = {
+        "forward": lambda m, b: fail(),
+        "loss": lambda m, b: (mean_square(m, b), -1),
+        "backward": lambda m, b: Failing.apply(mean_square(m, b)),  # type: ignore[no-untyped-call]
+        "outputs": mean_square,
+    }
     step, straight = make_step(accumulate=2), make_step(accumulate=2)
+    step(good() + 1)
+    step.loss_fn, step.on_outputs = failing[where], fail if where == "outputs" else None
+    with pytest.raises((MemoryError, errors.LossError)):
+        step(good())
+    assert not step.is_accumulating
+    step.loss_fn, step.on_outputs = mean_square, None
     for each in (step, straight):
-        each(good())
-    with pytest.raises(RuntimeError):
-        step(torch.ones(3, 5))
-    mean_square(step.model, good() + 1).backward()  # somebody else's
-    for each in (step, straight):
-        assert each(good()).updated
+        assert not each(good()).updated
+        record = each(good())
+        assert (record.updated, record.samples, record.update) == (True, 6, 1)
     assert all(torch.equal(a, b) for a, b in zip(snapshot(step), snapshot(straight), strict=True))
 
 
@@ -418,14 +444,16 @@ def test_a_late_verdict_knows_its_own_windows_losses() -> None:
             pass
 
     step = make_step()
-    evidence = clip.Evidence(
+    evidence = nonfinite.Evidence(
         (4, 1, 7),
         torch.tensor([math.nan, 1.0]),
         ["0.weight", "0.bias"],
         [torch.tensor(1.0), torch.tensor(math.nan), torch.tensor(1.0)],
     )
     arrived: Any = Passed()
-    step._verdicts._pending.append(clip._Pending(torch.tensor(False), arrived, evidence))
+    step._nonfinite._verdicts._pending.append(
+        nonfinite._Pending(torch.tensor(False), arrived, evidence)
+    )
     with pytest.raises(trueloop.NonFiniteError, match="loss was not finite already") as e:
         step(good())
     assert (e.value.update, e.value.batch, e.value.parameter) == (4, 6, "0.weight")

@@ -25,6 +25,7 @@ from trueloop.shapes import (
     Maybe,
     Row,
     Table,
+    Where,
     problem,
 )
 from trueloop.step import Step
@@ -42,6 +43,16 @@ STATE = {
 # Levels of nesting; what holds itself has no end of them.
 _DEEPEST = 60
 _SCORES = Table(str, float)
+_MEAN = Where(
+    {
+        "losses": Each(SCALAR),
+        "samples": Each(COUNT),
+        "total": Either(FINITE, SCALAR),
+        "weight": COUNT,
+    },
+    lambda mean: len(mean["losses"]) == len(mean["samples"]),
+    "as many losses as samples",
+)
 OF_FIT = {
     "early_stop": Either(
         None,
@@ -52,12 +63,7 @@ OF_FIT = {
             "weights": Either(None, MODEL),
         },
     ),
-    "train_loss": {
-        "losses": Each(SCALAR),
-        "samples": Each(COUNT),
-        "total": Either(FINITE, SCALAR),
-        "weight": COUNT,
-    },
+    "train": {"means": Table(str, _MEAN), "metrics": Either(None, Table(str, Anything))},
     "seconds": FINITE,
     "best": Row(str, Either(None, float), Either(None, COUNT)),
     "records": Each(Row(_SCORES, COUNT, Either(None, COUNT), Either(None, COUNT), FINITE)),
@@ -89,8 +95,6 @@ def _contradiction(state: dict[str, Any]) -> str | None:
         return "step.gradients holds some, and step.window is closed"
     if not _is_of_fit(state):
         return None
-    if len(state["train_loss"]["losses"]) != len(state["train_loss"]["samples"]):
-        return "train_loss.samples is not as long as train_loss.losses"
     early = state["early_stop"]
     if early is not None and early["weights"] is not None:
         return _unlike(early["weights"], model)

@@ -26,7 +26,8 @@ from trueloop.cli._session import Session, load_weights
 from trueloop.cli._signals import interrupted_by
 from trueloop.doctor.runtime.script import on_stage
 from trueloop.errors import Interrupted, TrueloopError, UserError
-from trueloop.loop import History, evaluating, fit
+from trueloop.evaluation import evaluating
+from trueloop.loop import History, fit
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run import Album, Progress, Run, write_report
 from trueloop.run.wording import duration, number, score_name

@@ -13,8 +13,8 @@ from trueloop import device as devices, metrics as metric_sets, optimizers, rank
 from trueloop.checkpoint import load_checkpoint
 from trueloop.cli.options import Settings, settings_from
 from trueloop.errors import ConfigError, RunError, nearest
+from trueloop.evaluation import evaluate, evaluating
 from trueloop.feed import Feed
-from trueloop.loop import evaluate, evaluating
 from trueloop.records import EvalRecord, LossOutput
 from trueloop.run import Run
 from trueloop.seed import rng_preserved, seed_everything

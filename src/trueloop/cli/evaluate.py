@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
 def _scores(trained: Trained, data: Any) -> dict[str, dict[str, float]]:
     """Scores by split; those of other data are called `data`."""
     from trueloop.cli._session import make_feed
-    from trueloop.loop import evaluate
+    from trueloop.evaluation import evaluate
     from trueloop.tasks.base import refuse_changed_data
 
     if data is not None:

@@ -86,7 +86,7 @@ def predict(trained: Trained, data: Path, out: Path) -> tuple[int, dict[str, str
 
     from trueloop.checkpoint import write_atomic
     from trueloop.cli._session import make_feed
-    from trueloop.loop import evaluating
+    from trueloop.evaluation import evaluating
     from trueloop.losses import apply_model
     from trueloop.step import precision as precisions
     from trueloop.tasks.base import ERROR

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch.utils.data import DataLoader
 
-from trueloop import _options, device as devices, records, seed as seeds
+from trueloop import _options, device as devices, seed as seeds
 from trueloop.errors import ConfigError, DataError, RunError, UserError
 from trueloop.feed import transfer
 from trueloop.feed.collate import Collate, reason_of
@@ -232,7 +232,7 @@ class Feed:
     def __iter__(self) -> Iterator[Any]:
         return self.epoch(0)
 
-    def epoch(self, epoch: int, start: int = 0) -> Iterator[Any]:
+    def epoch(self, epoch: int, start: int = 0) -> Epoch:
         """The batches of one epoch from position `start` on, as a full pass has them there.
 
         Arrays and map-style data sets do not read what is skipped. An iterable data set and a
@@ -347,12 +347,14 @@ class Feed:
 
 
 class Epoch(Iterator[Any]):
-    """One pass: each batch is announced with its position (`records.hand_over`), then yielded."""
+    """One pass over a feed: its batches in order, and whether the one handed out last is the last.
+
+    A loop that knows no `plan` passes that on: `step(batch, last=batches.last)`.
+    """
 
     def __init__(self, batches: Iterator[Any], place: Place, length: int | None) -> None:
         self._batches = batches
         self._place = place
-        self._number = place.epoch
         self._next = place.batch
         self._final = None if length is None else length - 1
         # Without a length one batch is kept back: whether another follows it says which is last.
@@ -360,18 +362,21 @@ class Epoch(Iterator[Any]):
         self._looks = length is None
         self._over = False
 
+    @property
+    def last(self) -> bool:
+        """Whether the batch handed out last is the last of the epoch."""
+        return self._next - 1 == self._final
+
     def __next__(self) -> Any:
         try:
             batch = next(self._batches) if self._final is not None else self._next_of_unknown()
         except StopIteration:
             self._finish()
             raise
-        position = records.Position(self._number, self._next, self._next == self._final)
         if self._final is not None and self._next > self._final:
             raise self._wrong_length("goes on after")
         self._next += 1
-        self._place.handed_out(last=position.last, looked=self._looks)
-        records.hand_over(self, batch, position)
+        self._place.handed_out(last=self.last, looked=self._looks)
         return batch
 
     def close(self) -> None:
@@ -379,7 +384,6 @@ class Epoch(Iterator[Any]):
         self._over = True
         self._batches = iter(())
         self._kept.clear()
-        records.take_back(self)
 
     def _next_of_unknown(self) -> Any:
         batch = self._kept.pop() if self._kept else next(self._batches)

@@ -44,7 +44,7 @@ from torch import Tensor
 from trueloop import _options
 from trueloop.errors import ConfigError
 from trueloop.metrics import _sets
-from trueloop.metrics._base import MetricSet
+from trueloop.metrics._base import MetricSet, load_metric_state, metric_state
 
 __all__ = ["MetricSet", "for_task", "wrap"]
 
@@ -219,6 +219,26 @@ class _Wrapped(MetricSet):
         for _, metric in self._parts:
             metric.to(device)
         return self
+
+    def _metrics(self) -> list[Any]:
+        """Every single metric, those of a collection in its own order."""
+        from torchmetrics import MetricCollection
+
+        found = []
+        for _, metric in self._parts:
+            if isinstance(metric, MetricCollection):
+                # Asked so, each has its state for itself, and none shares that of its group.
+                found += [one for _, one in metric.items(keep_base=True, copy_state=True)]
+            else:
+                found.append(metric)
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        return {str(k): metric_state(metric) for k, metric in enumerate(self._metrics())}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for k, metric in enumerate(self._metrics()):
+            load_metric_state(metric, state[str(k)])
 
     def _values(self) -> dict[str, Tensor]:
         found: dict[str, Any] = {}

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trueloop.metrics._base import Sums, double
+from trueloop.metrics._base import Sums, double, load_metric_state, metric_state
 
 
 class Auroc:
@@ -35,6 +35,13 @@ class Auroc:
     def to(self, device: torch.device | str) -> None:
         self._broken.to(device)
         self._curve.to(device)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"broken": self._broken.state_dict(), "curve": self._curve.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._broken.load_state_dict(state["broken"])
+        self._curve.load_state_dict(state["curve"])
 
     def update(self, logits: Tensor, targets: Tensor) -> None:
         self._broken.add("scores", logits.isnan().any())
@@ -74,6 +81,12 @@ class _Exact:
     def to(self, device: torch.device | str) -> None:
         self._metric.to(device)
 
+    def state_dict(self) -> dict[str, Any]:
+        return metric_state(self._metric)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        load_metric_state(self._metric, state)
+
     def update(self, logits: Tensor, targets: Tensor) -> None:
         # Only the order matters for a lone logit: unlike the sigmoid, the arc tangent keeps large
         # ones apart. Within 0 to 1, because torchmetrics takes a batch outside that for logits.
@@ -108,6 +121,12 @@ class _Binned:
 
     def to(self, device: torch.device | str) -> None:
         self._sums.to(device)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._sums.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._sums.load_state_dict(state)
 
     def update(self, logits: Tensor, targets: Tensor) -> None:
         column = torch.arange(self._columns, device=logits.device)

@@ -34,6 +34,27 @@ class MetricSet(ABC):
         """Keep the sums on `device`; `update` also follows the device of what it is given."""
         return self
 
+    def state_dict(self) -> dict[str, Any]:
+        """What the batches since `reset` have left, as plain data and tensors, some of them live.
+
+        `fit` saves it when the set is one of `train_metrics`, which are measured over an epoch in
+        the midst of which a run may stop. Define it with `load_state_dict`, or leave out both.
+        """
+        raise NotImplementedError
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Load what `state_dict` returned."""
+        raise NotImplementedError
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the set defines `state_dict` and `load_state_dict`."""
+        kind = type(self)
+        return (
+            kind.state_dict is not MetricSet.state_dict
+            and kind.load_state_dict is not MetricSet.load_state_dict
+        )
+
 
 class Sums:
     """Named int64 sums of fixed shapes, on one device."""
@@ -68,9 +89,35 @@ class Sums:
         one = torch.ones_like(indices) if kept is None else kept.long()
         self._sums[name].view(-1).index_add_(0, indices, one)
 
+    def state_dict(self) -> dict[str, Any]:
+        return dict(self._sums)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        with torch.inference_mode(False):
+            self._sums = {name: value.to(self.device, copy=True) for name, value in state.items()}
+
     def total(self, name: str) -> Tensor:
         """The sum over all ranks, float64, on the CPU."""
         return sum_over_ranks(self._sums[name]).cpu().double()
+
+
+def metric_state(metric: Any) -> dict[str, Any]:
+    """The states of a torchmetrics `Metric` by name: tensors, or lists of tensors."""
+    states = {name: getattr(metric, name) for name in metric._defaults}
+    listed = {name: list(part) if isinstance(part, list) else part for name, part in states.items()}
+    return {"updates": metric.update_count, "states": listed}
+
+
+def load_metric_state(metric: Any, state: dict[str, Any]) -> None:
+    """Load what `metric_state` returned, on the metric's device."""
+
+    def here(part: Any) -> Any:
+        return [here(one) for one in part] if isinstance(part, list) else part.to(metric.device)
+
+    metric.reset()
+    for name, part in state["states"].items():
+        setattr(metric, name, here(part))
+    metric._update_count = state["updates"]  # else `compute` warns that there was no update
 
 
 def double(values: Tensor) -> Tensor:

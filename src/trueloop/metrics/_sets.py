@@ -32,6 +32,17 @@ class _Counting(MetricSet):
             self._auroc.to(device)
         return self
 
+    def state_dict(self) -> dict[str, Any]:
+        state: dict[str, Any] = {"sums": self._sums.state_dict()}
+        if self._auroc is not None:
+            state["auroc"] = self._auroc.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._sums.load_state_dict(state["sums"])
+        if self._auroc is not None:
+            self._auroc.load_state_dict(state["auroc"])
+
     def _follow(self, outputs: Tensor) -> None:
         if outputs.device != self._sums.device:
             self.to(outputs.device)
@@ -266,6 +277,13 @@ class Regression(MetricSet):
     def to(self, device: torch.device | str) -> MetricSet:
         self._sums = None if self._sums is None else self._sums.to(device)
         return self
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"n": self._n, "sums": self._sums}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._n = state["n"]
+        self._sums = None if state["sums"] is None else state["sums"].clone()
 
     @torch.no_grad()
     def update(self, outputs: Tensor, targets: Tensor) -> None:

@@ -234,11 +234,20 @@ def _score_chart(curves: Curves, names: list[str], bares: list[str], family: str
 
 
 def learning_rate(curves: Curves) -> Figure | None:
-    """The learning rate of each update."""
+    """The learning rate of each update; of each parameter group that has one of its own."""
     if not curves.applied:
         return None
-    trace = series(curves.at(curves.applied), column(curves.applied, "lr"), "learning rate", "@c0")
-    chart = figure([trace])
+    x, first = curves.at(curves.applied), column(curves.applied, "lr")
+    groups = dict.fromkeys(
+        name for line in curves.applied for name in line if name.startswith("lr/")
+    )
+    traces = [series(x, first, "learning rate", "@c0")]
+    for k, name in enumerate(groups, start=1):
+        # A line without it: there the group's rate is that of the first.
+        own = column(curves.applied, name)
+        own = np.where(np.isnan(own), first, own)
+        traces.append(series(x, own, name.removeprefix("lr/"), SERIES[k % len(SERIES)]))
+    chart = figure(traces)
     chart["layout"]["yaxis"].update(rangemode="tozero", exponentformat="power")
     return chart
 

@@ -200,7 +200,9 @@ class Progress:
         facts["speed"] = f"{rate:,.0f} samples/s" if rate is not None else ""
         if record.grad_norm is not None:
             facts["norm"] = f"norm {number(float(record.grad_norm))}"
-        facts["lr"] = f"lr {record.lr:.3g}"
+        facts["lr"] = f"lr {_rates(record)}"
+        for name, part in record.parts.items():
+            facts[f"part {name}"] = f"{name} {number(float(part))}"
         facts["update"] = f"update {record.update:,}"
         return {name: text for name, text in facts.items() if text}
 
@@ -306,6 +308,13 @@ class _Skips:
             return None
         what = "1 more update" if count == 1 else f"{count:,} more updates"
         return f"{what} skipped: the gradients were not finite"
+
+
+def _rates(record: StepRecord) -> str:
+    """The learning rate; of groups that differ, each with its name."""
+    if all(lr == record.lr for lr in record.lrs.values()):
+        return f"{record.lr:.3g}"
+    return ", ".join(f"{name} {lr:.3g}" for name, lr in record.lrs.items())
 
 
 def _short(name: str) -> str:

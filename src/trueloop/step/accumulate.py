@@ -9,14 +9,16 @@ once to the gradient at the end.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from trueloop.device import is_immediate
 from trueloop.errors import ConfigError
-from trueloop.records import Count
-from trueloop.shapes import COUNT, FINITE, SCALAR, Each, Either, Where
+from trueloop.records import LossOutput, resolve_count
+from trueloop.shapes import COUNT, FINITE, SCALAR, Each, Either, Row, Table, Where
 
 Number = int | float | Tensor
 
@@ -25,7 +27,7 @@ _NUMBER = Either(FINITE, SCALAR)
 
 
 class Window:
-    """The micro-batches of one update, from its first `weigh` to `close`."""
+    """The micro-batches of one update, from its first `add` to `close`."""
 
     STATE = Where(
         {
@@ -35,6 +37,7 @@ class Window:
             "first": _NUMBER,
             "total": _NUMBER,
             "weighted": _NUMBER,
+            "parts": Table(str, Row(SCALAR, Either(None, _NUMBER))),
         },
         lambda state: (
             len(state["losses"]) == state["micro_batches"]
@@ -47,7 +50,7 @@ class Window:
     def __init__(self, size: int) -> None:
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise ConfigError(
-                f"accumulate={size!r} is no whole number of micro-batches: write 1 or more"
+                f"accumulate={size!r} is not a number of micro-batches: write 1 or more"
             )
         self.size = size
         self.close()
@@ -60,6 +63,8 @@ class Window:
         self._first: Number = 0
         self._total: Number = 0
         self._weighted: Number = 0.0
+        self._parts: dict[str, tuple[Tensor, Number | None]] = {}
+        """Per name, the sum of part times count, and the sum of counts (None: the part itself)."""
 
     @property
     def is_open(self) -> bool:
@@ -69,14 +74,21 @@ class Window:
     def is_full(self) -> bool:
         return self.micro_batches >= self.size
 
-    def weigh(self, loss: Tensor, count: Count | None, samples: int) -> Tensor:
-        """Take in one micro-batch's mean loss; returns the loss to call backward on."""
+    def add(self, output: LossOutput, samples: int) -> Tensor:
+        """Take in one micro-batch's mean loss and its parts; returns the loss to call backward on.
+
+        Raises `LossError` for a count that is not a number from 0 on.
+        """
+        loss, count = output.loss, output.count
         self.micro_batches += 1
         self.samples += samples
         self.losses.append(loss.detach())
         if self.size == 1:
+            # The only micro-batch has the whole weight: a callable need not be asked for it.
+            self._total = resolve_count(None if callable(count) else count, samples)
+            self._parts = {name: (part, None) for name, part in output.parts.items()}
             return loss
-        n = samples if count is None else count() if callable(count) else count
+        n = resolve_count(count, samples)
         if isinstance(n, Tensor):
             # A quotient of integers would be float32 whatever the loss is.
             wide = torch.promote_types(loss.dtype, torch.float32)
@@ -85,6 +97,9 @@ class Window:
             self._first = n
         self._total = self._total + n
         self._weighted = self._weighted + _times(loss.detach(), n)
+        for name, part in output.parts.items():
+            total, weight = self._parts.get(name, (0.0, 0))
+            self._parts[name] = (total + _times(part, n), (weight or 0) + n)
         reference = self._reference()
         if isinstance(n, Tensor) or isinstance(reference, Tensor):
             return loss * (n / (self.size * reference))
@@ -97,14 +112,24 @@ class Window:
             return torch.where(first > 0, first, torch.ones_like(first))
         return first if first > 0 else 1
 
+    @property
+    def total(self) -> Number:
+        """The samples, tokens or weights that the window's mean loss is over."""
+        return self._total
+
     def correction(self) -> float | Tensor:
-        """What the summed gradient still has to be multiplied by: 1.0 for a full, even window."""
-        if self.size == 1:
-            return 1.0
-        total, reference = self._total, self._reference()
-        if isinstance(total, Tensor):
-            return self.size * reference / torch.where(total > 0, total, torch.ones_like(total))
-        return self.size * reference / total if total > 0 else 1.0
+        """What the summed gradient still has to be multiplied by: 1.0 for a full, even window.
+
+        NaN where the counts add up to 0: a mean over nothing is not a number, and neither is its
+        gradient.
+        """
+        total = self._total
+        if isinstance(total, Tensor) and not is_immediate(total.device):
+            factor = 1.0 if self.size == 1 else self.size * self._reference() / total
+            return torch.where(total > 0, factor, math.nan)
+        if not total > 0:
+            return math.nan
+        return 1.0 if self.size == 1 else self.size * self._reference() / total
 
     def mean_loss(self) -> Tensor:
         """The mean loss over the window so far: a detached scalar."""
@@ -112,6 +137,14 @@ class Window:
             return self.losses[0]
         assert isinstance(self._weighted, Tensor)
         return self._weighted / self._total
+
+    def mean_parts(self) -> dict[str, Tensor]:
+        """The named parts of the loss, as means over the window so far: detached scalars. A part
+        that some micro-batches do not have is the mean over those that have it."""
+        return {
+            name: total if weight is None else total / weight
+            for name, (total, weight) in self._parts.items()
+        }
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -121,12 +154,13 @@ class Window:
             "first": self._first,
             "total": self._total,
             "weighted": self._weighted,
+            "parts": {name: list(part) for name, part in self._parts.items()},
         }
 
     def load_state_dict(self, state: dict[str, Any], device: torch.device) -> None:
-        """Take up what `state_dict` returned, its tensors on `device`, where the losses are."""
+        """Load what `state_dict` returned, its tensors on `device`, where the losses are."""
 
-        def here(number: Number) -> Number:
+        def here(number: Any) -> Any:
             return number.to(device) if isinstance(number, Tensor) else number
 
         self.micro_batches = state["micro_batches"]
@@ -134,6 +168,10 @@ class Window:
         self.losses = [loss.to(device) for loss in state["losses"]]
         self._first, self._total = here(state["first"]), here(state["total"])
         self._weighted = here(state["weighted"])
+        self._parts = {
+            name: (total.to(device), here(weight))
+            for name, (total, weight) in state["parts"].items()
+        }
 
 
 def _times(loss: Tensor, n: Number) -> Tensor:

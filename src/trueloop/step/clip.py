@@ -1,10 +1,6 @@
-"""The gradient measured, divided and clipped in one pass, and what to do when it is not finite."""
+"""The gradient measured, divided and clipped in one pass."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -87,61 +83,3 @@ def _multiply(gradients: list[Tensor], factor: float | Tensor) -> None:
         return
     for gradient in gradients:
         gradient.mul_(factor.to(gradient.device, non_blocking=True))
-
-
-class Evidence(NamedTuple):
-    """What says where a gradient that is not finite comes from."""
-
-    where: tuple[int, int, int]
-    """Updates applied before this one, epoch, and batch position of the window's last batch."""
-    norms: Tensor
-    """The norm of each gradient."""
-    names: list[str]
-    """The parameters whose gradients these are."""
-    losses: list[Tensor]
-    """The losses of the window's micro-batches."""
-
-
-@dataclass
-class _Pending:
-    """A verdict on its way from the accelerator to the host."""
-
-    finite: Tensor
-    arrived: torch.cuda.Event
-    evidence: Evidence
-
-
-class Verdicts:
-    """Whether each update's gradient was finite, learnt without making the device wait.
-
-    On the CPU the answer is there at once; on MPS it is waited for. On CUDA it travels by an
-    asynchronous copy and is read by a later update, so the error arrives one or a few updates
-    late; the update, the parameter and the batch that it names are those where it happened.
-    """
-
-    def __init__(self) -> None:
-        self._pending: list[_Pending] = []
-
-    def send(self, norm: Tensor, evidence: Evidence) -> None:
-        """Start the verdict on an update's norm on its way to the host."""
-        # Such a copy goes to pinned memory, and may be read once the event has passed.
-        finite = torch.isfinite(norm).to("cpu", non_blocking=True)
-        arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        arrived.record(torch.cuda.current_stream(norm.device))
-        self._pending.append(_Pending(finite, arrived, evidence))
-
-    def first_bad(self, *, wait: bool = False) -> Evidence | None:
-        """What belongs to the earliest arrived verdict that is bad."""
-        while self._pending and (wait or self._pending[0].arrived.query()):  # type: ignore[no-untyped-call]
-            verdict = self._pending.pop(0)
-            verdict.arrived.synchronize()
-            if not verdict.finite.item():
-                self._pending.clear()
-                return verdict.evidence
-        return None
-
-
-def first_nonfinite(norms: Tensor, names: Sequence[str]) -> str | None:
-    """Name of the first gradient whose norm is not finite; None if only their sum overflowed."""
-    bad = (~torch.isfinite(norms)).nonzero().flatten().tolist()
-    return names[bad[0]] if bad else None

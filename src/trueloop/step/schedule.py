@@ -8,18 +8,16 @@ and `metric` (ticks at the end of an epoch).
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from torch.optim import Optimizer, lr_scheduler as torch_schedulers
-from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 
 from trueloop import _options
 from trueloop.errors import ConfigError, ScheduleError
-from trueloop.records import EvalRecord, direction as direction_of, monitored, names_like
-from trueloop.step.loading import load_scheduler
+from trueloop.records import EvalRecord, direction as direction_of, names_like
 
 Length = int | float | str
 Scores = EvalRecord | Mapping[str, float] | float
@@ -35,6 +33,8 @@ class Plan:
     """Passes over the training data."""
     updates_per_epoch: int | None
     """Optimizer updates in each; None when the data has no length."""
+    batches: int | None = None
+    """Micro-batches in each; None when the data has no length."""
 
     def ticks(self, clock: str) -> int | None:
         """How often a clock ticks in the whole run."""
@@ -104,7 +104,7 @@ class Resolver:
 def _unplanned(length: Length | None) -> ScheduleError:
     what = "the whole run" if length is None else repr(length)
     return ScheduleError(
-        f"the schedule's length is {what}, and nobody said how long the run is: call "
+        f"the schedule's length is {what}, but the length of the run is not known: call "
         "step.plan(epochs=…, batches=len(train)) before the first batch, or give it in updates"
     )
 
@@ -162,123 +162,3 @@ def resolve_mode(monitor: str, mode: str) -> Literal["min", "max"]:
             + "write mode='min' or mode='max'"
         )
     return found
-
-
-class Clock:
-    """A built schedule that ticks on its own clock and on no other."""
-
-    def __init__(self, schedule: Schedule, optimizer: Optimizer, plan: Plan | None) -> None:
-        self.schedule = schedule
-        self.scheduler = schedule.build(optimizer, Resolver(schedule.tick, plan))
-
-    def check(self, plan: Plan, *, saved: bool = False) -> None:
-        """Raise `ScheduleError` unless the schedule ends where the run ends (to one tick).
-
-        `saved`: its length comes from a checkpoint, which changes the remedy.
-        """
-        run, own = plan.ticks(self.schedule.tick), _length(self.scheduler)
-        if run is None or own is None:
-            return
-        unit = f"{self.schedule.tick}s"
-        if isinstance(self.scheduler, torch_schedulers.CosineAnnealingWarmRestarts):
-            _check_restarts(self.scheduler, run, unit)
-        elif isinstance(self.scheduler, torch_schedulers.MultiStepLR):
-            if own >= run:
-                raise ScheduleError(
-                    f"the schedule's step at {unit[:-1]} {own} lies beyond the run of {run} "
-                    f"{unit}: move it forward, or give it as a share such as '75%'"
-                )
-        elif abs(own - run) > 1 or (own < run and _ends_for_good(self.scheduler)):
-            remedy = "leave the length out (it is then the run's), or make the two agree"
-            if saved:
-                remedy = "go on with the epochs, batches and accumulation of the run that was saved"
-            raise ScheduleError(
-                f"the schedule is {own} {unit} long, but the run makes {run}: {remedy}"
-                + _micro_batch_hint(own, run)
-            )
-
-    def tick_update(self) -> None:
-        if self.schedule.tick == "update":
-            self._tick()
-
-    def tick_epoch(self, scores: Scores | None) -> None:
-        if self.schedule.tick == "epoch":
-            self._tick()
-        elif self.schedule.tick == "metric":
-            assert isinstance(self.scheduler, ReduceLROnPlateau)
-            assert self.schedule.monitor is not None
-            self.scheduler.step(score(scores, self.schedule.monitor))
-
-    def _tick(self) -> None:
-        scheduler = self.scheduler
-        is_sequence = isinstance(scheduler, torch_schedulers.SequentialLR)
-        if not (is_sequence and scheduler.last_epoch + 1 in vars(scheduler)["_milestones"]):
-            scheduler.step()
-            return
-        # Older torch warns here of a call of its own, which nobody else can change.
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The epoch parameter", UserWarning)
-            scheduler.step()
-
-    def state_dict(self) -> dict[str, Any]:
-        return dict(self.scheduler.state_dict())
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        load_scheduler(self.scheduler, state)
-
-
-def score(scores: Scores | None, monitor: str) -> float:
-    """The monitored number among an epoch's scores; `ConfigError` if it is not there."""
-    if isinstance(scores, (int, float)):
-        return float(scores)
-    named = scores.scores if isinstance(scores, EvalRecord) else dict(scores or {})
-    plain = monitor.removeprefix("val_")
-    return monitored(named, plain if plain in named and monitor not in named else monitor)
-
-
-def _ends_for_good(scheduler: LRScheduler) -> bool:
-    """Whether one tick beyond its length is an error of torch's."""
-    return isinstance(scheduler, torch_schedulers.OneCycleLR)
-
-
-def _micro_batch_hint(own: int, run: int) -> str:
-    ratio = own / run if run else 0.0
-    if ratio >= 2 and abs(ratio - round(ratio)) < 0.05:
-        return f" (it is {round(ratio)} times the run: was it counted in micro-batches?)"
-    return ""
-
-
-def _check_restarts(
-    scheduler: torch_schedulers.CosineAnnealingWarmRestarts, run: int, unit: str
-) -> None:
-    cycle = end = scheduler.T_0
-    ends = [end]
-    while end < run:
-        cycle *= scheduler.T_mult
-        end += cycle
-        ends.append(end)
-    if min(abs(end - run) for end in ends) > max(1, run // 50):
-        near = " or ".join(str(end) for end in ends[-2:])
-        raise ScheduleError(
-            f"the cycles of warm restarts end at {near} {unit}, but the run at {run}, inside one: "
-            "give cycles= instead of first=, or change the run's length"
-        )
-
-
-def _length(scheduler: LRScheduler) -> int | None:
-    """How many ticks a scheduler is made for; None where torch does not say or there is no end."""
-    s = torch_schedulers
-    if isinstance(scheduler, s.OneCycleLR):
-        return int(scheduler.total_steps)
-    if isinstance(scheduler, s.CosineAnnealingLR):
-        return int(scheduler.T_max)
-    if isinstance(scheduler, s.PolynomialLR):
-        return int(scheduler.total_iters)
-    if isinstance(scheduler, s.CosineAnnealingWarmRestarts):
-        return int(scheduler.T_0)
-    if isinstance(scheduler, s.MultiStepLR):
-        return max(scheduler.milestones, default=0)
-    if isinstance(scheduler, s.SequentialLR):
-        last = _length(scheduler._schedulers[-1])
-        return None if last is None else int(scheduler._milestones[-1]) + last
-    return None

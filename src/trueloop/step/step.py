@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import math
-import operator
+import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from torch.utils._pytree import tree_map
 
-from trueloop import device as devices
-from trueloop.errors import ConfigError, LossError, NonFiniteError, RunError
-from trueloop.records import LossOutput, StepRecord, batch_samples, position_of
+from trueloop import _options, device as devices
+from trueloop.errors import ConfigError, DataError, LossError, RunError
+from trueloop.records import LossOutput, StepRecord, batch_samples, is_empty
 from trueloop.shapes import COUNT, Anything, Either, Row, Shape, Table, problem
 from trueloop.step import clip, loading, precision as precisions
 from trueloop.step.accumulate import Window
+from trueloop.step.bound_schedule import BoundSchedule
 from trueloop.step.capture import compiled
-from trueloop.step.schedule import Clock, Plan, Schedule, Scores
+from trueloop.step.gradients import Gradients
+from trueloop.step.nonfinite import Evidence, NonFinite
+from trueloop.step.ownership import Ownership
+from trueloop.step.schedule import Plan, Schedule, Scores
 
 LossFn = Callable[[nn.Module, Any], Any]
+OnOutputs = Callable[[Any, Any], object]
 
 # Layers that behave differently in eval mode, so that training there is surely a mistake.
 _MODAL = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
@@ -33,31 +39,42 @@ _NO_GRAPH = (
 )
 
 
+_accumulating: WeakSet[Step] = WeakSet()
+"""Steps that may have an open window: what `warn_if_accumulating` looks through."""
+
+
 class Step:
     """One optimizer update per call, or one micro-batch of it.
 
-    `loss_fn(model, batch)` returns the batch's mean loss, `(loss, count)` where the mean is over
-    something else than samples (tokens), or a `LossOutput`. `optimizer` is any torch optimizer.
+    `loss_fn(model, batch)` returns the batch's mean loss, `(loss, count)` if the loss is averaged
+    over something other than samples (tokens), `(loss, parts)` or `(loss, count, parts)` with a
+    dict of named parts to log, or a `LossOutput`. `optimizer` is any torch optimizer whose `step`
+    needs no closure.
 
     - `schedule`: one of `trueloop.schedules`; it ticks only when the optimizer really stepped.
     - `precision`: `fp32`, `bf16` (autocast) or `fp16` (autocast and loss scaling).
-    - `accumulate`: micro-batches per update. The gradient is that of their union, ragged and short
-      windows included. A window ends early with the epoch: at the last batch of a `Feed`; for
-      other sources at `flush()` or `end_epoch()`.
+    - `accumulate`: micro-batches per update. For a loss that is a mean over samples or tokens, the
+      gradient is that of the union of the micro-batches, ragged and short windows included. A loss
+      that compares the samples of a batch (contrastive losses such as InfoNCE, batch-hard
+      triplets) only compares those of one micro-batch: it is a different loss. A window ends early
+      with the epoch: after as many batches as `plan` says, at `step(batch, last=True)`, at
+      `flush()` or at `end_epoch()`.
     - `clip_norm`: largest global L2 norm of the gradient; `clip_value`: largest absolute entry.
     - `nonfinite`: `stop` raises `NonFiniteError` at a NaN or infinite gradient; `skip` leaves that
-      update out and counts it in `skipped`. Under fp16 the scaler's own skips are no error. On
+      update out and counts it in `skipped`. Under fp16 the scaler's own skips are not errors. On
       CUDA, `stop` learns of it without a wait, one or a few updates late; `skip` waits for it.
     - `compile`: None, True, a mode or a dict of options of `torch.compile`.
 
     `Step` draws no random numbers and never changes a module's mode. With the same batches and
     seeds the weights are bitwise those of the loop written by hand. Two optimizers (a GAN) are two
-    steps: neither takes in what the other's backward leaves on its parameters, also between the
+    steps: neither uses what the other's backward leaves on its parameters, also between the
     micro-batches of a window (whose gradients it keeps, so that `.grad` is None there). After an
-    error the window at hand is given up, and the next call starts a new one.
+    error, in the forward or anywhere else, the window is given up with all of its micro-batches,
+    and the next call starts a new one.
 
-    Raises `ConfigError` for options that cannot work, `LossError` when `loss_fn` returns no scalar
-    with a graph, `NonFiniteError` as above.
+    Raises `ConfigError` for options that cannot work, and at the first update for a parameter that
+    gets a gradient and that no optimizer holds; `LossError` when `loss_fn` returns no scalar with
+    a graph; `DataError` for a batch without samples; `NonFiniteError` as above.
     """
 
     STATE: ClassVar[Shape] = {
@@ -94,7 +111,6 @@ class Step:
         self.loss_fn = loss_fn
         self.clip_norm = clip_norm
         self.clip_value = clip_value
-        self.nonfinite = nonfinite
         self.epoch = 0
         """Epochs ended."""
         self.batch = 0
@@ -103,108 +119,166 @@ class Step:
         """Updates applied."""
         self.skipped = 0
         """Updates left out because their gradient was not finite."""
-        self._collect_parameters()
-        self.device = self._parameters[0].device
+        self.resumed = False
+        """The position comes from a loaded state or a `fit` that was interrupted: the next `fit`
+        goes on there, and not at the first batch of the epoch."""
+        self.on_outputs: OnOutputs | None = None
+        """Called as `on_outputs(outputs, targets)`, both detached, after each backward, with what
+        `loss_fn` returned in its `LossOutput`: for example the `update` of a metric."""
+        self._gradients = Gradients(model, optimizer)
+        self._ownership = Ownership(model, self._gradients)
+        self.device = self._gradients.parameters[0].device
         self.precision = precisions.by_name(precision, self.device)
+        self._nonfinite = NonFinite(nonfinite, self.precision)
         self._window = Window(accumulate)
-        self._laid_aside: list[Tensor | None] = []
         self._forward = compiled(model, compile)
         self._schedule = schedule
-        self._clock: Clock | None = None
+        self._bound_schedule: BoundSchedule | None = None
         self._plan: Plan | None = None
-        self._verdicts = clip.Verdicts()
+        self._warned: set[str] = set()
 
-    def __call__(self, batch: Any) -> StepRecord:
-        """Take one batch; returns its `StepRecord`, whose tensors stay on the device."""
+    def __call__(self, batch: Any, *, last: bool | None = None) -> StepRecord:
+        """Take one batch; returns its `StepRecord`, whose tensors stay on the device.
+
+        `last` says whether the batch is its epoch's last, so that a short accumulation window is
+        applied and not left open; None goes by `plan`.
+        """
         # 1. Window: which micro-batch of which update; a new window starts from no gradient.
-        window, position = self._window, position_of(batch)
+        window, here = self._window, self.batch
         if not window.is_open:
-            self._open()
-        if position is not None:
-            self.epoch, self.batch = position.epoch, position.batch
-        here = self.batch
+            self._open_window()
         self.batch += 1
-
-        # 2. Forward and loss, under autocast.
-        with self.precision.autocast():
-            output = LossOutput.of(self.loss_fn(self._forward, batch))
-        if not output.loss.requires_grad:
-            raise LossError(_NO_GRAPH)
-
-        # 3. Backward: gradients add up over the window.
         try:
-            loss = window.weigh(output.loss, output.count, self._samples(batch))
-            self._take_up_gradients()
+            # 2. Forward and loss, under autocast.
+            samples = self._samples(batch)
+            with self.precision.autocast():
+                output = LossOutput.of(self.loss_fn(self._forward, batch))
+            if not output.loss.requires_grad:
+                raise LossError(_NO_GRAPH)
+
+            # 3. Backward: gradients add up over the window.
+            loss = window.add(output, samples)
+            self._gradients.restore()
             self.precision.backward(loss)
+            if self.on_outputs is not None:
+                self.on_outputs(detached(output.outputs), detached(output.targets))
+            if window.is_full or (self._ends_epoch() if last is None else last):
+                return self._update(here)
+            self._gradients.stash()
+            _accumulating.add(self)
         except BaseException:
             self._end_window()  # half a gradient must not reach an update
             raise
-        if window.is_full or (position is not None and position.last):
-            return self._update(here)
-        self._lay_gradients_aside()
-        return StepRecord(
-            self.epoch,
-            here,
-            self.updates,
-            window.mean_loss(),
-            None,
-            self._lr(),
-            window.samples,
-            False,
-        )
+        return self._record(here, grad_norm=None, updated=False)
 
     def _update(self, batch: int) -> StepRecord:
         """Close the window: everything between the last backward and the next batch."""
-        try:
-            # 4. Unscale (fp16): the gradients get their true size.
-            self.precision.unscale(self.optimizer)
+        # 4. Unscale (fp16): the gradients get their true size.
+        self.precision.unscale(self.optimizer)
 
-            # 5. Divide, norm, clip: the window's gradient becomes the union's, touched once.
-            names, gradients = self._gradients()
-            correction = self._window.correction()
-            norms = clip.norms(gradients)
-            norm = torch.linalg.vector_norm(norms)
-            if not (isinstance(correction, float) and correction == 1.0):
-                norm = norm * correction
-            clip.divide_and_clip(gradients, norm, correction, self.clip_norm, self.clip_value)
+        # 5. Divide, norm, clip: the window's gradient becomes the union's, touched once.
+        names, gradients = self._gradients.dense()
+        if not self._ownership.is_checked:
+            self._ownership.check()
+        if not gradients:
+            raise LossError(_NO_GRAPH)
+        correction = self._window.correction()
+        norms = clip.norms(gradients)
+        norm = torch.linalg.vector_norm(norms)
+        if not (isinstance(correction, float) and correction == 1.0):
+            norm = norm * correction
+        clip.divide_and_clip(gradients, norm, correction, self.clip_norm, self.clip_value)
 
-            # 6. Optimizer: unless the gradient is not finite.
-            lr = self._lr()
-            stepped = self._admit(norm, norms, names, batch) and self.precision.step(self.optimizer)
-            loss, samples = self._window.mean_loss(), self._window.samples
-        finally:
-            # 7. Clear (set to None, so that the next backward writes instead of adding).
-            self._end_window()
+        # 6. Optimizer: unless the gradient is not finite.
+        where = (self.updates, self.epoch, batch)
+        evidence = Evidence(where, norms, names, self._window.losses, self._window.total)
+        admitted = self._nonfinite.admits(norm, evidence)
+        lrs = self._lrs()
+        stepped = admitted and self.precision.step(self.optimizer)
+        self.updates += stepped
+        self.skipped += not stepped
+        record = self._record(batch, grad_norm=norm, updated=stepped, skipped=not stepped, lrs=lrs)
+
+        # 7. Clear (set to None, so that the next backward writes instead of adding).
+        self._end_window()
 
         # 8. Schedule: ticks only after a real update.
-        if stepped:
-            self.updates += 1
-            if self._clock is not None:
-                self._clock.tick_update()
-        else:
-            self.skipped += 1
+        if stepped and self._bound_schedule is not None:
+            self._bound_schedule.tick_update()
+        return record
+
+    def _record(
+        self, batch: int, *, lrs: dict[str, Any] | None = None, **outcome: Any
+    ) -> StepRecord:
+        """What this call did: the window so far, with `outcome` as `StepRecord` has it."""
+        window, lrs = self._window, self._lrs() if lrs is None else lrs
         return StepRecord(
-            self.epoch, batch, self.updates, loss, norm, lr, samples, stepped, not stepped
+            epoch=self.epoch,
+            batch=batch,
+            update=self.updates,
+            loss=window.mean_loss(),
+            lr=next(iter(lrs.values())),
+            samples=window.samples,
+            lrs=lrs,
+            parts=window.mean_parts(),
+            **outcome,
         )
+
+    def _ends_epoch(self) -> bool:
+        """Whether the batch just taken is the last of an epoch, as far as `plan` says."""
+        batches = None if self._plan is None else self._plan.batches
+        if batches is None:
+            return False
+        if self.batch == batches + 1:
+            self._warn_once(
+                "epoch",
+                f"batch {self.batch} of an epoch that step.plan(...) says has {batches}: call "
+                "step.end_epoch() after each epoch (epoch and metric schedules tick there), or "
+                "plan the number of batches that the epoch has",
+            )
+        return self.batch % batches == 0
 
     def flush(self) -> StepRecord | None:
         """Apply the update of a window that is still open, short as it is; None if none is."""
         if not self._window.is_open:
             return None
-        self._take_up_gradients()
-        return self._update(self.batch - 1)
+        try:
+            self._gradients.restore()
+            return self._update(self.batch - 1)
+        except BaseException:
+            self._end_window()
+            raise
 
     def end_epoch(self, scores: Scores | None = None) -> None:
-        """End the epoch: close an open window, tick the epoch and metric schedules.
+        """End the epoch: tick the epoch and metric schedules. A window that is still open is
+        applied, with a warning: what was evaluated before was not the epoch's result.
 
         `scores` is what a metric schedule watches: an `EvalRecord`, a dict or one number.
         """
-        self.flush()
-        self._raise_late_verdict(wait=True)
-        if self._clock is not None:
-            self._clock.tick_epoch(scores)
+        if self._window.is_open:
+            self._warn_open_window("end_epoch() applied its update only now")
+            self.flush()
+        self._nonfinite.raise_late(wait=True)
+        if self._bound_schedule is not None:
+            self._bound_schedule.tick_epoch(scores)
         self.epoch += 1
-        self.batch = 0
+        self.batch, self.resumed = 0, False
+
+    def restart_epoch(self) -> None:
+        """Go back to the first batch of the current epoch: `batch` becomes 0, an open window is
+        given up. Updates that were applied stay applied."""
+        self._end_window()
+        self.batch, self.resumed = 0, False
+
+    @property
+    def is_accumulating(self) -> bool:
+        """Whether a window is open: there are gradients that no update has applied yet."""
+        return self._window.is_open
+
+    @property
+    def nonfinite(self) -> str:
+        """What a gradient that is not finite leads to: `stop` or `skip`."""
+        return self._nonfinite.policy
 
     @property
     def monitor(self) -> str | None:
@@ -212,16 +286,21 @@ class Step:
         return None if self._schedule is None else self._schedule.monitor
 
     def plan(self, *, epochs: int, batches: int | None) -> Plan:
-        """Say how long the run is: `epochs` of `batches` micro-batches each (None: unknown).
+        """Set the length of the run: `epochs` of `batches` micro-batches each (None: unknown).
 
-        Needed once, before the first batch, by schedules whose length is the run's (`fit` does
-        it). Raises `ScheduleError` when the schedule does not end where the run ends.
+        Call it once, before the first batch (`fit` does it). From then on the step knows the last
+        batch of each epoch, where it closes a short accumulation window, and schedules know the
+        length of the run. Raises `ScheduleError` when the schedule does not end where the run ends,
+        `ConfigError` for numbers below 1.
         """
+        _options.whole("epochs", epochs)
+        if batches is not None:
+            _options.whole("batches", batches)
         per_epoch = None if batches is None else -(-batches // self._window.size)
-        self._plan = plan = Plan(epochs, per_epoch)
-        self._wind_clock(plan)
-        if self._clock is not None:
-            self._clock.check(plan)
+        self._plan = plan = Plan(epochs, per_epoch, batches)
+        self._bind_schedule(plan)
+        if self._bound_schedule is not None:
+            self._bound_schedule.check(plan)
         return plan
 
     def state_dict(self) -> dict[str, Any]:
@@ -230,18 +309,14 @@ class Step:
         Plain data and tensors; the tensors are the live ones: copy or save before going on. The
         position within the epoch is in `epoch` and `batch`.
         """
-        self._raise_late_verdict(wait=True)
-        gradients = {}
-        if self._window.is_open:
-            held = zip(self._names, self._laid_aside, strict=True)
-            gradients = {name: gradient for name, gradient in held if gradient is not None}
+        self._nonfinite.raise_late(wait=True)
         return {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "precision": self.precision.state_dict(),
-            "schedule": None if self._clock is None else self._clock.state_dict(),
+            "schedule": None if self._bound_schedule is None else self._bound_schedule.state_dict(),
             "window": self._window.state_dict(),
-            "gradients": gradients,
+            "gradients": self._gradients.state_dict(),
             "counters": [self.epoch, self.batch, self.updates, self.skipped],
             "options": self._options(),
         }
@@ -255,28 +330,25 @@ class Step:
         """
         self._check_same(state)
         loading.check_model(self.model, state["model"])
-        loading.check_gradients(self._names, self._parameters, state["gradients"])
+        gradients = self._gradients
+        loading.check_gradients(gradients.names, gradients.parameters, state["gradients"])
         with ExitStack() as undo:
             undo.callback(self._keep())
             if state["schedule"] is not None:
                 # Before the optimizer's state: a scheduler that is built sets the lr to its first.
-                self._wind_clock(None)
-                assert self._clock is not None
-                self._clock.load_state_dict(state["schedule"])
+                self._bind_schedule(None)
+                assert self._bound_schedule is not None
+                self._bound_schedule.load_state_dict(state["schedule"])
                 if self._plan is not None:
-                    self._clock.check(self._plan, saved=True)
+                    self._bound_schedule.check(self._plan, saved=True)
             loading.load_optimizer(self.optimizer, state["optimizer"])
             self.precision.load_state_dict(state["precision"])
             loading.load_model(self.model, state["model"])
             undo.pop_all()
         self._window.load_state_dict(state["window"], self.device)
-        self._clear_gradients()
-        found = [state["gradients"].get(name) for name in self._names]
-        self._laid_aside = [
-            None if gradient is None else gradient.detach().clone().to(p.device)
-            for gradient, p in zip(found, self._parameters, strict=True)
-        ]
+        self._gradients.load_state_dict(state["gradients"])
         self.epoch, self.batch, self.updates, self.skipped = state["counters"]
+        self.resumed = True
 
     def _check_same(self, state: dict[str, Any]) -> None:
         """Refuse a state of another configuration: it would be another run."""
@@ -290,7 +362,6 @@ class Step:
                     f"the checkpoint was written with {name}={saved[name]!r}, this step has "
                     f"{name}={value!r}: build the step as it was"
                 )
-
         if state["window"]["micro_batches"] >= self._window.size:
             raise RunError("step.window holds a whole window: use another checkpoint")
         if state["schedule"] is not None and self._schedule is None:
@@ -298,13 +369,13 @@ class Step:
 
     def _keep(self) -> Callable[[], None]:
         """Remember what a load that is refused half-way has changed; returns what puts it back."""
-        clock, scaler = self._clock, self.precision.state_dict()
+        schedule, scaler = self._bound_schedule, self.precision.state_dict()
         parts = [loading.keep_optimizer(self.optimizer), loading.keep_model(self.model)]
-        if clock is not None:
-            parts.append(loading.keep_scheduler(clock.scheduler))
+        if schedule is not None:
+            parts.append(loading.keep_scheduler(schedule.scheduler))
 
         def put_back() -> None:
-            self._clock = clock
+            self._bound_schedule = schedule
             self.precision.load_state_dict(scaler)
             for part in parts:
                 part()
@@ -318,37 +389,22 @@ class Step:
             "schedule": None if self._schedule is None else self._schedule.name,
         }
 
-    def _open(self) -> None:
+    def _open_window(self) -> None:
         """What must hold before a window's first forward."""
-        self._raise_late_verdict()
+        self._nonfinite.raise_late()
         if not self.model.training:
             self._refuse_eval_mode()
-        if self._clock is None:
-            self._wind_clock(None)
-        held = [p for group in self.optimizer.param_groups for p in group["params"]]
-        if len(held) != len(self._held) or not all(map(operator.is_, held, self._held)):
-            self._collect_parameters()
+        if self._bound_schedule is None:
+            self._bind_schedule(None)
+        self._gradients.refresh()
         # Another step's backward (a GAN's other half) may have left gradients here.
-        self._clear_gradients()
-
-    def _lay_gradients_aside(self) -> None:
-        """Between micro-batches, out of the reach of another step's backward."""
-        self._laid_aside = [parameter.grad for parameter in self._parameters]
-        self._clear_gradients()
-
-    def _take_up_gradients(self) -> None:
-        if self._laid_aside:
-            for parameter, gradient in zip(self._parameters, self._laid_aside, strict=True):
-                parameter.grad = gradient
+        self._gradients.clear()
+        if not self._ownership.is_checked:
+            self._ownership.begin()
 
     def _end_window(self) -> None:
         self._window.close()
-        self._laid_aside = []
-        self._clear_gradients()
-
-    def _clear_gradients(self) -> None:
-        for parameter in self._parameters:
-            parameter.grad = None
+        self._gradients.clear()
 
     def _refuse_eval_mode(self) -> None:
         modules = list(self.model.modules())
@@ -359,95 +415,64 @@ class Step:
             "call model.train() before training"
         )
 
-    def _wind_clock(self, plan: Plan | None) -> None:
-        if self._schedule is not None and self._clock is None:
-            self._clock = Clock(self._schedule, self.optimizer, plan)
-
-    def _collect_parameters(self) -> None:
-        """The optimizer's parameters in the model's order, as `clip_grad_norm_` would see them."""
-        self._held = [p for group in self.optimizer.param_groups for p in group["params"]]
-        held = {id(p) for p in self._held}
-        named = [(name, p) for name, p in self.model.named_parameters() if id(p) in held]
-        inside = {id(p) for _, p in named}
-        others = [p for p in self._held if id(p) not in inside]
-        named += [(f"parameter {k} outside the model", p) for k, p in enumerate(others)]
-        self._names = [name for name, _ in named]
-        self._parameters = [p for _, p in named]
-
-    def _gradients(self) -> tuple[list[str], list[Tensor]]:
-        """Names and dense gradients of the parameters that have one."""
-        names, gradients = [], []
-        for name, parameter in zip(self._names, self._parameters, strict=True):
-            gradient = parameter.grad
-            if gradient is None:
-                continue
-            if gradient.is_sparse:
-                # Rows that several samples touched are summed first; the values then are a view.
-                parameter.grad = gradient.coalesce()
-                gradient = parameter.grad.values()
-            names.append(name)
-            gradients.append(gradient)
-        if not gradients:
-            raise LossError(_NO_GRAPH)
-        return names, gradients
+    def _bind_schedule(self, plan: Plan | None) -> None:
+        if self._schedule is not None and self._bound_schedule is None:
+            self._bound_schedule = BoundSchedule(self._schedule, self.optimizer, plan)
 
     def _samples(self, batch: Any) -> int:
         samples = batch_samples(batch)
-        return 1 if samples is None else samples
+        if samples == 0 and is_empty(batch):
+            raise DataError(
+                f"batch {self.batch - 1} of epoch {self.epoch} holds no samples, so its mean loss "
+                "is a mean over nothing: leave empty batches out before step(batch)"
+            )
+        return samples or 1
 
-    def _lr(self) -> Any:
-        lr = self.optimizer.param_groups[0]["lr"]
-        if not isinstance(lr, Tensor):
-            return lr
-        # The schedule writes into it: the record is of now.
-        return lr.item() if devices.is_immediate(lr.device) else lr.detach().clone()
+    def _lrs(self) -> dict[str, Any]:
+        """The learning rate of each parameter group, by name."""
+        return {
+            str(group.get("name", number)): _current(group["lr"])
+            for number, group in enumerate(self.optimizer.param_groups)
+        }
 
-    def _admit(self, norm: Tensor, norms: Tensor, names: list[str], batch: int) -> bool:
-        """Whether the gradient may be applied; raises under `stop`, False under `skip`.
-
-        Under fp16 the scaler decides: overflow is how it finds its scale.
-        """
-        where = (self.updates, self.epoch, batch)
-        evidence = clip.Evidence(where, norms, names, self._window.losses)
-        if isinstance(self.precision, precisions.Float16):
-            if self.nonfinite == "stop" and not bool(torch.isfinite(norm)):
-                loss_is_finite = bool(torch.isfinite(self._window.mean_loss()))
-                if not loss_is_finite or self.precision.exhausted():
-                    self._stop(evidence)
-            return True
-        if self.nonfinite == "stop" and norm.is_cuda:
-            self._verdicts.send(norm, evidence)
-            return True
-        if math.isfinite(norm.item()):
-            return True
-        if self.nonfinite == "stop":
-            self._stop(evidence)
-        return False
-
-    def _raise_late_verdict(self, *, wait: bool = False) -> None:
-        bad = self._verdicts.first_bad(wait=wait)
-        if bad is not None:
-            self._stop(bad)
-
-    def _stop(self, evidence: clip.Evidence) -> NoReturn:
-        update, epoch, batch = evidence.where
-        parameter = clip.first_nonfinite(evidence.norms, evidence.names)
-        losses = [bool(torch.isfinite(loss)) for loss in evidence.losses]
-        if not all(losses):
-            batch = batch - len(losses) + 1 + losses.index(False)
-            cause = "the loss was not finite already"
-        else:
-            cause = "the loss was finite"
-        what = f"of {parameter!r}" if parameter else "norm"
-        raise NonFiniteError(
-            f"update {update + 1}: the gradient {what} is not finite (epoch {epoch}, batch "
-            f"{batch}; {cause}): lower the lr, clip the gradient, check this batch for NaN, or "
-            "write nonfinite='skip' to leave such updates out",
-            update=update,
-            epoch=epoch,
-            batch=batch,
-            parameter=parameter,
+    def _warn_open_window(self, what: str, stacklevel: int = 4) -> None:
+        """Warn once that a window is still open where it should have been closed."""
+        window = self._window
+        self._warn_once(
+            "window",
+            f"an accumulation window is open, {window.micro_batches} of {window.size} micro-batches"
+            f": {what}. Call step.plan(epochs=…, batches=…) before the first batch, or "
+            "step(batch, last=True) at an epoch's last batch, or step.flush() after it",
+            stacklevel,
         )
+
+    def _warn_once(self, kind: str, what: str, stacklevel: int = 4) -> None:
+        if kind not in self._warned:
+            self._warned.add(kind)
+            warnings.warn(what, UserWarning, stacklevel=stacklevel)
+
+
+def warn_if_accumulating(model: nn.Module) -> None:
+    """Warn once if a step has gradients for this model that no update has applied yet."""
+    for step in tuple(_accumulating):
+        if not step.is_accumulating:
+            _accumulating.discard(step)
+        elif not {id(p) for p in model.parameters()}.isdisjoint(
+            id(p) for p in step._gradients.parameters
+        ):
+            step._warn_open_window("the model is evaluated without its update", stacklevel=5)
+
+
+def detached(outputs: Any) -> Any:
+    """`outputs` with every tensor in it detached from its graph."""
+    return tree_map(lambda part: part.detach() if isinstance(part, Tensor) else part, outputs)
+
+
+def _current(lr: Any) -> Any:
+    if not isinstance(lr, Tensor):
+        return lr
+    # The schedule writes into it: the record is of now.
+    return lr.item() if devices.is_immediate(lr.device) else lr.detach().clone()
 
 
 def _check_pair(model: nn.Module, optimizer: Optimizer) -> None:

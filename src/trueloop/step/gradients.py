@@ -1,0 +1,96 @@
+"""The gradients that one optimizer's update is made of, kept apart from everybody else's."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+
+class Gradients:
+    """The gradients of an optimizer's parameters, in the model's order, as `clip_grad_norm_` would
+    see them.
+
+    Between the micro-batches of a window they are stashed: another step's backward (a GAN's other
+    half) may write to the same parameters meanwhile.
+    """
+
+    def __init__(self, model: nn.Module, optimizer: Optimizer) -> None:
+        self._model = model
+        self._optimizer = optimizer
+        self._stashed: list[Tensor | None] = []
+        self._collect()
+
+    def _collect(self) -> None:
+        self.held = self._in_optimizer()
+        """The optimizer's parameters, in its own order."""
+        held = {id(p) for p in self.held}
+        named = [(name, p) for name, p in self._model.named_parameters() if id(p) in held]
+        inside = {id(p) for _, p in named}
+        self.outside = [p for p in self.held if id(p) not in inside]
+        """Those that the model does not have."""
+        named += [(f"parameter {k} outside the model", p) for k, p in enumerate(self.outside)]
+        self.names = [name for name, _ in named]
+        self.parameters = [p for _, p in named]
+
+    def _in_optimizer(self) -> list[nn.Parameter]:
+        return [p for group in self._optimizer.param_groups for p in group["params"]]
+
+    def refresh(self) -> bool:
+        """Look at the optimizer's parameters again; whether they are others than before."""
+        now = self._in_optimizer()
+        if len(now) == len(self.held) and all(map(operator.is_, now, self.held)):
+            return False
+        self._collect()
+        return True
+
+    def clear(self) -> None:
+        """Set every gradient to None, and forget those that are stashed."""
+        self._stashed = []
+        self._set_none()
+
+    def _set_none(self) -> None:
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def stash(self) -> None:
+        """Take the gradients off their parameters, out of the reach of another backward."""
+        self._stashed = [parameter.grad for parameter in self.parameters]
+        self._set_none()
+
+    def restore(self) -> None:
+        """Put stashed gradients, if there are any, back on their parameters."""
+        if self._stashed:
+            for parameter, gradient in zip(self.parameters, self._stashed, strict=True):
+                parameter.grad = gradient
+
+    def dense(self) -> tuple[list[str], list[Tensor]]:
+        """Names and gradients of the parameters that have one; of a sparse one, its values."""
+        names, gradients = [], []
+        for name, parameter in zip(self.names, self.parameters, strict=True):
+            gradient = parameter.grad
+            if gradient is None:
+                continue
+            if gradient.is_sparse:
+                # Rows that several samples touched are summed first; the values then are a view.
+                parameter.grad = gradient.coalesce()
+                gradient = parameter.grad.values()
+            names.append(name)
+            gradients.append(gradient)
+        return names, gradients
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The stashed gradients by the names of their parameters."""
+        stashed = zip(self.names, self._stashed, strict=True) if self._stashed else ()
+        return {name: gradient for name, gradient in stashed if gradient is not None}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Load what `state_dict` returned, each gradient on its parameter's device."""
+        self.clear()
+        found = [state.get(name) for name in self.names]
+        self._stashed = [
+            None if gradient is None else gradient.detach().clone().to(p.device)
+            for gradient, p in zip(found, self.parameters, strict=True)
+        ]
