@@ -88,33 +88,52 @@ def evaluate(
     if meter is not None:
         meter.reset()
         meter.to(device)
-    means: dict[str, Mean] = {"loss": Mean()}
-    samples, collected = 0, Collected() if collect else None
+    tally = _Tally(meter, collect)
     mode = precisions.by_name(precision, device)
     with evaluating(model, gradients=gradients):
         for batch in as_feed(feed):
             with mode.autocast():  # not around the metrics, nor around what makes the batches
                 output = _output(loss_fn, model, batch, gradients)
-            found = batch_samples(batch)
-            here = 1 if found is None else found
-            weight = resolve_count(output.count, here)
-            for name, value in {"loss": output.loss, **output.parts}.items():
-                means.setdefault(name, Mean()).add(value, weight)
-            samples += here
-            if meter is not None or collect:
-                check_outputs(output.outputs)
-            if meter is not None:
-                meter.update(output.outputs, output.targets)
-            if collected is not None:
-                collected.add(output)
-        if samples == 0:
+            tally.add(output, batch)
+        scores, details = tally.results()
+    seconds = time.perf_counter() - started
+    return EvalRecord(scores, tally.samples, seconds=seconds, details=details)
+
+
+class _Tally:
+    """What a pass over a feed adds up."""
+
+    def __init__(self, meter: metric_sets.MetricSet | None, collect: bool) -> None:
+        self.samples = 0
+        self._means: dict[str, Mean] = {"loss": Mean()}
+        self._meter = meter
+        self._collected = Collected() if collect else None
+
+    def add(self, output: LossOutput, batch: Any) -> None:
+        found = batch_samples(batch)
+        samples = 1 if found is None else found
+        weight = resolve_count(output.count, samples)
+        for name, value in {"loss": output.loss, **output.parts}.items():
+            self._means.setdefault(name, Mean()).add(value, weight)
+        self.samples += samples
+        if self._meter is not None:
+            check_outputs(output.outputs)
+            self._meter.update(output.outputs, output.targets)
+        if self._collected is not None:
+            check_outputs(output.outputs)
+            self._collected.add(output)
+
+    def results(self) -> tuple[dict[str, float], dict[str, Any]]:
+        """Scores and details; `DataError` if there was no batch."""
+        if self.samples == 0:
             raise DataError("there is nothing to evaluate on: the feed yields no batch")
-        scores = {name: mean.value() for name, mean in means.items()}
-        scores = joined(scores, meter.compute() if meter is not None else {})
+        means = {name: mean.value() for name, mean in self._means.items()}
+        meter = self._meter
+        scores = joined(means, meter.compute() if meter is not None else {})
         details = meter.details() if meter is not None else {}
-    if collected is not None:
-        details.update(collected.tensors())
-    return EvalRecord(scores, samples, seconds=time.perf_counter() - started, details=details)
+        if self._collected is not None:
+            details.update(self._collected.tensors())
+        return scores, details
 
 
 def _output(loss_fn: Any, model: nn.Module, batch: Any, gradients: bool) -> LossOutput:
