@@ -163,8 +163,8 @@ PUBLIC = [
     "Checkpoints", "ConfigError", "DataError", "Doctor", "EarlyStopping", "EvalRecord", "Feed",
     "History", "LossOutput", "NonFiniteError", "Run", "Step", "StepRecord", "Task", "TrueloopError",
     "UserError", "errors", "evaluate", "fit", "load_checkpoint", "load_weights", "losses",
-    "metrics", "optimizers", "records", "save_weights", "schedules", "seed", "seed_everything",
-    "supervised", "watch",
+    "metrics", "optimizers", "predict", "records", "save_weights", "schedules", "seed",
+    "seed_everything", "supervised", "watch",
 ]  # fmt: skip
 
 

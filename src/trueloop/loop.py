@@ -97,27 +97,33 @@ def fit(
         _opened(run, book, epochs, resume_from) as opened,
     ):
         book.sinks = [*opened, *sinks]
-        if not step.model.training:
-            step.model.train()
-        for epoch in range(step.epoch, step.epoch if book.is_over(stop) else epochs):
-            batches = train.epoch(epoch, start=step.batch)
-            for batch in batches:
-                book.tell(step(batch, last=batches.last))
-                if stop.is_due():
-                    break
-            if stop.reason:
-                book.save()  # inside an epoch: going on needs this state, not the one after it
-            if stop.reason == "interrupted":
+        return _train(book, epochs, stop)
+
+
+def _train(book: _Book, epochs: int, stop: Stop) -> History:
+    """The loop: epochs of steps, each evaluated, until `epochs` are done or `stop` is due."""
+    step, train = book.step, book.train
+    if not step.model.training:
+        step.model.train()
+    for epoch in range(step.epoch, step.epoch if book.is_over(stop) else epochs):
+        batches = train.epoch(epoch, start=step.batch)
+        for batch in batches:
+            book.tell(step(batch, last=batches.last))
+            if stop.is_due():
                 break
-            scores = book.evaluate(epoch, cut_short=bool(stop.reason))
-            if stop.reason:
-                break
-            step.end_epoch(scores)
-            book.end_epoch(scores)
-            if step.epoch < epochs and book.should_stop(stop):
-                break
-        book.history.signal = stop.signal
-        return book.close(stop.reason or "finished")
+        if stop.reason:
+            book.save()  # inside an epoch: going on needs this state, not the one after it
+        if stop.reason == "interrupted":
+            break
+        scores = book.evaluate(epoch, cut_short=bool(stop.reason))
+        if stop.reason:
+            break
+        step.end_epoch(scores)
+        book.end_epoch(scores)
+        if step.epoch < epochs and book.should_stop(stop):
+            break
+    book.history.signal = stop.signal
+    return book.close(stop.reason or "finished")
 
 
 @contextmanager
