@@ -45,8 +45,9 @@ def kind_of(value: Any) -> str:
     if value is None:
         return "None"
     name = type(value).__name__
-    article = "an" if name[:1].lower() in "aeiou" and not name.startswith("uint") else "a"
-    return f"{article} {name}"
+    # As they are spoken: an SGD, an MSELoss, a Linear.
+    letters = "AEFHILMNORSX" if name[:2].isupper() else "AEIOUaeio"
+    return f"{'an' if name[0] in letters else 'a'} {name}"
 
 
 def number(option: str, value: Any) -> float:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from trueloop import _options
-from trueloop.errors import ConfigError, LossError
-from trueloop.losses import _checks, _counts
+from trueloop.errors import ConfigError, LossError, UserError
+from trueloop.losses import _checks, _counts, _refusals
 from trueloop.losses._criteria import (
     BinaryLoss,
     MulticlassLoss,
@@ -121,8 +122,9 @@ def supervised(criterion: Callable[[Any, Any], Tensor]) -> Supervised:
             with ``reduction="mean"``, one of `for_task`, or the user's.
 
     Raises:
-        LossError: the criterion is none, or does not take the mean; when called, if the batch is
-            no pair, or outputs and targets of an element-wise loss differ in shape.
+        LossError: what is given is not a criterion, or does not take the mean; when called, if the
+            batch is not a pair, or outputs and targets do not fit one of torch's own criteria (an
+            error of the user's own criterion is raised as it is).
     """
     return Supervised(criterion)
 
@@ -134,16 +136,40 @@ class Supervised:
         _check_criterion(criterion)
         self.criterion = criterion
         self._count = _counts.rule_for(criterion)
-        self._same_shape = _counts.is_elementwise(criterion)
+        self._same_shape = _counts.needs_same_shape(criterion)
+        self._indexed = _counts.is_indexed(criterion)
+        self._has_unchecked_targets = _counts.takes_logits_of_two(criterion)
+        self._is_torchs = _refusals.is_torchs(criterion)
 
     def __call__(self, model: nn.Module, batch: Any) -> LossOutput:
         if not isinstance(batch, (tuple, list)) or len(batch) != 2:
             raise _no_pair(batch)
         inputs, targets = batch
-        outputs = apply_model(model, inputs)
+        try:
+            outputs = apply_model(model, inputs)
+        except TypeError as error:
+            _refusals.check_inputs(model, inputs, error)
+            raise
+        except RuntimeError as error:
+            if not isinstance(error, torch.OutOfMemoryError):
+                _refusals.check_tensors(model, inputs, error)
+            raise
         if self._same_shape:
             self._check_same_shape(outputs, targets)
-        loss = self.criterion(outputs, targets)
+        if self._has_unchecked_targets and isinstance(targets, Tensor):
+            # As the losses of `for_task` do, on the first batch: this may wait for the device.
+            _checks.unit_interval(_refusals.name_of(self.criterion), targets)
+            self._has_unchecked_targets = False
+        if self._indexed and isinstance(outputs, Tensor) and outputs.ndim > 1:
+            _checks.columns(_refusals.name_of(self.criterion), outputs, None)
+        try:
+            loss = self.criterion(outputs, targets)
+        except torch.OutOfMemoryError:
+            raise
+        except (TypeError, ValueError, IndexError, RuntimeError) as error:
+            if not self._is_torchs or isinstance(error, UserError):
+                raise
+            raise _refusals.refusal(self.criterion, outputs, targets, error) from error
         if not isinstance(loss, Tensor) or loss.ndim:
             raise _no_mean(loss)
         count = None if self._count is None else partial(self._count, outputs, targets)
@@ -153,8 +179,8 @@ class Supervised:
         if isinstance(outputs, Tensor) and isinstance(targets, Tensor):
             if outputs.shape == targets.shape:
                 return
-            _checks.same_shape(type(self.criterion).__name__, outputs, targets)
-        _checks.are_tensors(type(self.criterion).__name__, outputs, targets)
+            _checks.same_shape(_refusals.name_of(self.criterion), outputs, targets)
+        _checks.are_tensors(_refusals.name_of(self.criterion), outputs, targets)
 
     def __repr__(self) -> str:
         return f"supervised({self.criterion!r})"
@@ -167,8 +193,19 @@ def _check_criterion(criterion: Any) -> None:
         )
     if not callable(criterion):
         raise LossError(
-            f"supervised needs a loss of (outputs, targets), not {criterion!r}: "
+            f"supervised needs a loss of (outputs, targets), not {_options.shown(criterion)}: "
             "write e.g. supervised(nn.CrossEntropyLoss())"
+        )
+    if isinstance(criterion, Supervised) or _refusals.has_signature_of_loss_fn(criterion):
+        raise LossError(
+            "supervised was given a loss_fn(model, batch) already: give that to Step as it is, "
+            "without supervised"
+        )
+    if not _options.takes(criterion, 2):
+        raise LossError(
+            f"supervised calls its criterion with (outputs, targets), and "
+            f"{_refusals.name_of(criterion)} does not take that: write a loss_fn(model, batch) "
+            "that calls it and returns the loss"
         )
     options = criterion.keywords if isinstance(criterion, partial) else _attributes(criterion)
     reduction = options.get("reduction", "mean")
@@ -186,17 +223,19 @@ def _attributes(criterion: Any) -> Mapping[str, Any]:
 
 
 def _no_pair(batch: Any) -> LossError:
-    what = type(batch).__name__
+    what = _options.kind_of(batch)
     if isinstance(batch, (tuple, list)):
         what = f"{what} of {len(batch)}"
     return LossError(
-        f"supervised takes batches of (inputs, targets), this one is a {what}: "
+        f"supervised takes batches of (inputs, targets), and this one is {what}: "
         "write your own loss_fn(model, batch) that returns the loss"
     )
 
 
 def _no_mean(loss: Any) -> LossError:
-    what = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else repr(loss)
+    what = _options.shown(loss)
+    if isinstance(loss, Tensor):
+        what = f"a tensor of shape {tuple(loss.shape)}"
     return LossError(
         f"the criterion returned {what}, not a scalar: "
         "return the mean over the batch, or write your own loss_fn(model, batch)"

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from trueloop._options import kind_of
 from trueloop.errors import LossError
 
 
@@ -24,32 +25,55 @@ def are_tensors(task: str, outputs: Any, targets: Any) -> None:
     for name, value in (("the model returned", outputs), ("the targets are", targets)):
         if not isinstance(value, Tensor):
             raise LossError(
-                f"{task} loss: {name} {_article(type(value).__name__)}, not a tensor: "
+                f"{_loss(task)}: {name} {kind_of(value)}, not a tensor: "
                 "write your own loss_fn(model, batch) that picks the tensor"
             )
     if not outputs.is_floating_point():
         raise LossError(
-            f"{task} loss: the outputs are {outputs.dtype}, not floating point: "
+            f"{_loss(task)}: the outputs are {outputs.dtype}, not floating point: "
             "return the model's logits, not its decision"
         )
     if outputs.numel() == 0 or targets.numel() == 0:
-        raise LossError(f"{task} loss: the batch is empty: leave empty batches out of the feed")
+        raise LossError(f"{_loss(task)}: the batch is empty: leave empty batches out of the feed")
     if outputs.device != targets.device:
         raise LossError(
-            f"{task} loss: the outputs are on {outputs.device}, the targets on {targets.device}: "
+            f"{_loss(task)}: the outputs are on {outputs.device}, the targets on {targets.device}: "
             "write Feed(..., device=...) or targets.to(outputs.device)"
         )
 
 
-def _article(noun: str) -> str:
-    return ("an " if noun[:1].lower() in "aeiou" else "a ") + noun
+def _loss(task: str) -> str:
+    """What the loss is called: one of ours by its task, one of torch's by its name."""
+    return f"{task} loss" if task.islower() and "_" not in task else task
+
+
+def _other(task: str, other: str) -> str:
+    """What to write for a loss of a different task, in the words in which this one was chosen."""
+    if _loss(task) != task:
+        return f"write the task {other!r}"
+    return "write nn.BCEWithLogitsLoss()" if other == "binary" else "write nn.CrossEntropyLoss()"
+
+
+def described(value: Any) -> str:
+    """Shape and dtype of a tensor, e.g. `(4, 3) float32`; the kind of anything else."""
+    if not isinstance(value, Tensor):
+        return kind_of(value)
+    return f"{shown(value)} {str(value.dtype).removeprefix('torch.')}"
+
+
+def same_dimensions(task: str, outputs: Tensor, targets: Tensor) -> None:
+    """Raise as `same_shape` where one shape cannot even be broadcast to the other."""
+    try:
+        torch.broadcast_shapes(outputs.shape, targets.shape)  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        same_shape(task, outputs, targets)
 
 
 def same_shape(task: str, outputs: Tensor, targets: Tensor) -> None:
     """The two have one shape; where they have not, torch would broadcast without a word."""
     if outputs.shape == targets.shape:
         return
-    head = f"{task} loss: outputs {shown(outputs)} against targets {shown(targets)}: "
+    head = f"{_loss(task)}: outputs {shown(outputs)} against targets {shown(targets)}: "
     if outputs.ndim == targets.ndim + 1 and outputs.shape == (*targets.shape, 1):
         k = targets.ndim
         raise LossError(head + f"write outputs.squeeze({k}) in the model or targets.unsqueeze({k})")
@@ -63,7 +87,7 @@ def same_shape(task: str, outputs: Tensor, targets: Tensor) -> None:
             raise LossError(head + "write targets.unsqueeze(1)")
         raise LossError(
             head + f"they must have the same shape; for {outputs.shape[1]} classes of which one "
-            "is right, write the task 'multiclass' (or 'segmentation')"
+            f"is right, {_other(task, 'multiclass')}"
         )
     raise LossError(head + "they must have the same shape: make the model's last layer fit")
 
@@ -86,15 +110,15 @@ def columns(task: str, outputs: Tensor, classes: int | None) -> None:
     """Outputs have their classes on dimension 1, at least two, and as many as were announced."""
     if outputs.ndim < 2 or outputs.shape[1] < 2:
         raise LossError(
-            f"{task} loss: outputs {shown(outputs)} hold fewer than two classes on dimension 1: "
-            "give the last layer one output per class, or write the task 'binary'"
+            f"{_loss(task)}: outputs {shown(outputs)} hold fewer than two classes on dimension 1: "
+            f"give the last layer one output per class, or {_other(task, 'binary')}"
         )
     if classes is not None and outputs.shape[1] != classes:
         remedy = f"give the model's last layer {classes} outputs"
         if outputs.ndim > 2 and outputs.shape[-1] == classes:
             remedy = "write outputs.movedim(-1, 1) in the model"
         raise LossError(
-            f"{task} loss: outputs {shown(outputs)} hold {outputs.shape[1]} classes on dimension "
+            f"{_loss(task)}: outputs {shown(outputs)} hold {outputs.shape[1]} classes on dimension "
             f"1, the data {classes}: {remedy}"
         )
 
@@ -104,16 +128,16 @@ def class_targets(task: str, outputs: Tensor, targets: Tensor) -> None:
     if outputs.shape == targets.shape:
         if not targets.is_floating_point():
             raise LossError(
-                f"{task} loss: integer targets {shown(targets)} look one-hot: "
+                f"{_loss(task)}: integer targets {shown(targets)} look one-hot: "
                 "write targets.argmax(1) for classes, or targets.float() for probabilities"
             )
         return
-    head = f"{task} loss: outputs {shown(outputs)} against targets {shown(targets)}: "
+    head = f"{_loss(task)}: outputs {shown(outputs)} against targets {shown(targets)}: "
     expected = outputs.shape[:1] + outputs.shape[2:]
     if targets.shape == expected:
         if targets.is_floating_point():
             raise LossError(
-                f"{task} loss: class targets {shown(targets)} are {targets.dtype}: "
+                f"{_loss(task)}: class targets {shown(targets)} are {targets.dtype}: "
                 "write targets.long()"
             )
         return
@@ -145,7 +169,7 @@ def class_range(task: str, targets: Tensor, classes: int, ignore_index: int | No
     elif value < 0:
         remedy = f"write ignore_index={value} if such targets are to be left out"
     raise LossError(
-        f"{task} loss: target {value} of sample {sample} is outside the classes 0 to "
+        f"{_loss(task)}: target {value} of sample {sample} is outside the classes 0 to "
         f"{classes - 1} (C = {classes}): {remedy}"
     )
 
@@ -162,7 +186,7 @@ def finite(task: str, targets: Tensor) -> None:
     if bool(wrong.any()):
         value, sample = _first(wrong, targets)
         raise LossError(
-            f"{task} loss: the target of sample {sample} holds {value}: "
+            f"{_loss(task)}: the target of sample {sample} holds {value}: "
             "drop the sample or fill the value in before training"
         )
 
@@ -183,7 +207,7 @@ def unit_interval(task: str, targets: Tensor) -> None:
             remedy = "write targets / 255"
         elif task == "binary":
             remedy = "write targets of 0 and 1, or the task 'multiclass' for more classes"
-    raise LossError(f"{task} loss: target {value} of sample {sample} is outside 0 to 1: {remedy}")
+    raise LossError(f"{_loss(task)}: target {value} of sample {sample} is outside 0 to 1: {remedy}")
 
 
 def sums_to_one(task: str, targets: Tensor) -> None:
@@ -194,7 +218,7 @@ def sums_to_one(task: str, targets: Tensor) -> None:
     if bool(wrong.any()):
         value, sample = _first(wrong, sums)
         raise LossError(
-            f"{task} loss: the soft targets of sample {sample} sum to {value:.4g}, not 1: "
+            f"{_loss(task)}: the soft targets of sample {sample} sum to {value:.4g}, not 1: "
             "write targets / targets.sum(1, keepdim=True), or the task 'multilabel'"
         )
 
@@ -213,7 +237,7 @@ def are_logits(task: str, outputs: Tensor) -> None:
     ones = (probabilities.sum(dim=1) - 1).abs() <= 1e-4
     if bool(inside.all() & ones.all()):
         raise LossError(
-            f"{task} loss: every row of the outputs is a probability distribution already, and "
+            f"{_loss(task)}: every row of the outputs is a probability distribution already, and "
             "the loss applies softmax itself: remove the softmax from the end of the model"
         )
 

@@ -24,8 +24,24 @@ ELEMENTWISE = (
     nn.HuberLoss,
     nn.BCELoss,
     nn.BCEWithLogitsLoss,
+    nn.SoftMarginLoss,
+    nn.HingeEmbeddingLoss,
+    nn.PoissonNLLLoss,
 )
 """Losses whose mean is over elements, and whose outputs and targets must have one shape."""
+_SAME_SHAPE = (nn.KLDivLoss, nn.MultiLabelSoftMarginLoss)
+"""Losses of one shape whose mean is over something else."""
+_ELEMENTWISE_FUNCTIONS = (
+    F.mse_loss,
+    F.l1_loss,
+    F.smooth_l1_loss,
+    F.huber_loss,
+    F.binary_cross_entropy,
+    F.binary_cross_entropy_with_logits,
+    F.soft_margin_loss,
+    F.hinge_embedding_loss,
+    F.poisson_nll_loss,
+)
 
 _INDEXED_FUNCTIONS = (F.cross_entropy, F.nll_loss)
 
@@ -92,6 +108,31 @@ def _module_count(
 
 
 def is_elementwise(criterion: Any) -> bool:
-    """Whether it is one of torch's element-wise losses, with torch's own `forward`."""
+    """Whether it is one of torch's element-wise losses: a module with torch's own `forward`, or a
+    function, in a `partial` or not."""
+    function = criterion.func if isinstance(criterion, partial) else criterion
+    return _has_forward_of(criterion, ELEMENTWISE) or function in _ELEMENTWISE_FUNCTIONS
+
+
+def is_indexed(criterion: Any) -> bool:
+    """Whether it is torch's cross-entropy or NLL loss, as a module or a function."""
+    function = criterion.func if isinstance(criterion, partial) else criterion
+    kinds = (nn.CrossEntropyLoss, nn.NLLLoss)
+    return _has_forward_of(criterion, kinds) or function in _INDEXED_FUNCTIONS
+
+
+def takes_logits_of_two(criterion: Any) -> bool:
+    """Whether it is torch's binary cross-entropy of logits, which takes any targets."""
+    function = criterion.func if isinstance(criterion, partial) else criterion
+    is_module = _has_forward_of(criterion, (nn.BCEWithLogitsLoss,))
+    return is_module or function is F.binary_cross_entropy_with_logits
+
+
+def needs_same_shape(criterion: Any) -> bool:
+    """Whether it is a loss of torch's that would broadcast outputs and targets of two shapes."""
+    return is_elementwise(criterion) or _has_forward_of(criterion, _SAME_SHAPE)
+
+
+def _has_forward_of(criterion: Any, kinds: tuple[type[nn.Module], ...]) -> bool:
     forward = getattr(type(criterion), "forward", None)
-    return any(forward is kind.forward for kind in ELEMENTWISE)
+    return any(forward is kind.forward for kind in kinds)
