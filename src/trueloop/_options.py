@@ -14,6 +14,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from trueloop.errors import ConfigError, nearest
@@ -136,6 +137,15 @@ def path(option: str, value: Any) -> Path:
         raise ConfigError(
             f"{option}={shown(value)} is not a path ({error}): write e.g. {option}='runs/one'"
         ) from None
+
+
+def floating_dtype(value: Any) -> torch.dtype | None:
+    """A floating-point dtype of torch's, or None."""
+    if value is None or (isinstance(value, torch.dtype) and value.is_floating_point):
+        return value
+    raise ConfigError(
+        f"dtype={value!s:.60} is not a floating-point dtype: write e.g. dtype=torch.float32"
+    )
 
 
 def text(option: str, value: Any, example: str) -> str:

@@ -8,7 +8,10 @@ from typing import Any
 
 import torch
 
+from trueloop._options import shown
 from trueloop.errors import DeviceError
+
+_CPU = "write the device auto or cpu (--device cpu)"
 
 
 def pick(name: str | torch.device = "auto") -> torch.device:
@@ -17,7 +20,7 @@ def pick(name: str | torch.device = "auto") -> torch.device:
     `auto` is CUDA if there is one, else Apple's MPS, else the CPU. Raises `DeviceError` when the
     device is unknown or not there.
     """
-    text = str(name).strip().lower()
+    text = str(name).strip().lower() if isinstance(name, (str, torch.device)) else shown(name)
     if text == "auto":
         if torch.cuda.is_available():
             return torch.device("cuda", torch.cuda.current_device())
@@ -33,7 +36,7 @@ def pick(name: str | torch.device = "auto") -> torch.device:
     if device.type == "cuda":
         _check_cuda(device)
     elif device.type == "mps" and not torch.backends.mps.is_available():
-        raise DeviceError("no MPS device in this machine: write --device auto or --device cpu")
+        raise DeviceError(f"no MPS device in this machine: {_CPU}")
     elif device.type not in ("cpu", "mps"):
         raise DeviceError(f"unknown device {text!r}: write auto, cpu, cuda, cuda:N or mps")
     return device
@@ -46,7 +49,7 @@ def _check_cuda(device: torch.device) -> None:
             if torch.version.cuda is None
             else "torch sees no CUDA device in this machine"
         )
-        raise DeviceError(f"device 'cuda' is not there, {why}: write --device auto or --device cpu")
+        raise DeviceError(f"device 'cuda' is not there, {why}: {_CPU}")
     count = torch.cuda.device_count()
     if device.index is not None and device.index >= count:
         raise DeviceError(

@@ -11,35 +11,44 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from trueloop.errors import ConfigError, Interrupted
+from trueloop import _options
+from trueloop.errors import Interrupted
 from trueloop.records import EvalRecord, is_better, monitored
 from trueloop.step.schedule import resolve_mode
 
 
 @dataclass
 class EarlyStopping:
-    """Stops a run whose score no longer improves, and brings the best weights back at its end."""
+    """Stops a run whose score no longer improves, and brings the best weights back at its end.
+
+    Args:
+        monitor: the score to watch: `val_loss`, `train_loss`, `val_accuracy`, …
+        patience: epochs without a better score before the run ends, 1 or more.
+        min_delta: how much better counts as better, in the score's own unit, 0 or above.
+        mode: `min`, `max`, or `auto`: by the score's name (losses and errors should fall, accuracy
+            and its kind should rise).
+
+    Attributes:
+        best: the best score so far; None before the first.
+        bar: what the next better score has to beat by `min_delta`.
+        stale: epochs since the best.
+        weights: a copy of the model's state at the best score.
+
+    Raises `ConfigError` for a value that cannot work, or a score whose direction is not known.
+    """
 
     monitor: str = "val_loss"
-    """The score to watch."""
     patience: int = 10
-    """Epochs without a better score before the run ends."""
     min_delta: float = 0.0
-    """How much better counts as better, in the score's own unit."""
     mode: str = "auto"
-    """`min`, `max`, or `auto`: by the score's name."""
     best: float | None = field(default=None, init=False)
     bar: float | None = field(default=None, init=False)
-    """What the next better score has to beat by `min_delta`."""
     stale: int = field(default=0, init=False)
-    """Epochs since the best."""
     weights: dict[str, Any] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.patience < 1:
-            raise ConfigError(f"patience={self.patience!r} would stop at once: write 1 or more")
-        if not self.min_delta >= 0:
-            raise ConfigError(f"min_delta={self.min_delta!r}: write 0 or a number above it")
+        _options.whole("patience", self.patience, 1, 10)
+        _options.not_negative("min_delta", self.min_delta)
         self.mode = resolve_mode(self.monitor, self.mode)
 
     def reset(self) -> None:
@@ -52,7 +61,11 @@ class EarlyStopping:
         return self.stale >= self.patience
 
     def __call__(self, record: EvalRecord, model: nn.Module) -> bool:
-        """Take in an epoch's scores; whether the run should stop now."""
+        """Take in an epoch's scores, of which `monitor` is one; whether the run should stop now.
+
+        Copies the model's state when the score is the best so far. Raises `ConfigError` if there
+        is no such score.
+        """
         value = monitored(record.scores, self.monitor)
         # A gain below `min_delta` is none for the patience, but its weights are the better ones.
         if is_better(value, self.best, self.mode):
@@ -101,8 +114,8 @@ class Stop:
     """
 
     def __init__(self, max_seconds: float | None) -> None:
-        if max_seconds is not None and not max_seconds > 0:
-            raise ConfigError(f"max_seconds={max_seconds!r} leaves no time: write a number above 0")
+        if max_seconds is not None:
+            _options.positive("max_seconds", max_seconds, "3600")
         self.reason = ""
         """Empty, `interrupted`, `out of time` or `stopped early`."""
         self._deadline = None if max_seconds is None else time.monotonic() + max_seconds

@@ -181,7 +181,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     assert not has_checkpoint(tmp_path, "best")
     with pytest.raises(RunError, match="no best checkpoint"):
         load_checkpoint(tmp_path, "best")
-    with pytest.raises(ConfigError, match="'last' or 'best'"):
+    with pytest.raises(ConfigError, match="which='last' or which='best'"):
         load_checkpoint(tmp_path, "newest")
     for content in (b"", b"{}", b"[1]", b'{"name": "e0", "epoch": 1, "scores": {}}'):
         (tmp_path / "best.json").write_bytes(content)

@@ -123,14 +123,16 @@ def test_a_name_left_out_without_a_word_is_restored_by_the_models_own_tie(tmp_pa
     save_file(parts, tmp_path / "w.safetensors")
     assert load_weights(other, tmp_path / "w.safetensors").is_complete
     assert same(model, other)
-    with pytest.raises(RunError, match=r"\(1 missing"):
+    with pytest.raises(RunError, match=r"1 missing"):
         load_weights(Tied(tied=False), tmp_path / "w.safetensors")
 
 
 def test_two_values_for_one_tied_place_are_refused(tmp_path: Path) -> None:
     untied, tied = Tied(tied=False), Tied()
     path = save_weights(untied, tmp_path / "w.safetensors")
-    with pytest.raises(RunError, match=r"head\.weight +other values +tied to embed\.weight"):
+    with pytest.raises(
+        RunError, match=r"head\.weight \(other values in the file, tied to embed\.weight"
+    ):
         load_weights(tied, path)
     report = load_weights(tied, path, strict=False)
     assert [wrong.name for wrong in report.mismatched] == ["head.weight"]
@@ -152,19 +154,12 @@ def test_strict_names_what_does_not_fit_and_changes_nothing(tmp_path: Path) -> N
     before = {name: value.clone() for name, value in model.state_dict().items()}
     with pytest.raises(RunError) as e:
         load_weights(model, path)
-    first, *rows = str(e.value).splitlines()
-    assert first.startswith(
-        f"{path} does not fit the model (16 missing, 0 unexpected, 2 mismatched)"
+    assert str(e.value) == (
+        f"{path} does not fit the model, 16 missing such as 2.weight and 2.bias, 0 unexpected, "
+        "2 mismatched such as 1.weight ((5, 4) in the file, (6, 4) in the model) and 1.bias ((5,) "
+        "in the file, (6,) in the model): load it into a model like the one it was saved from, or "
+        "write strict=False to load what fits, and print the report for all names"
     )
-    assert first.endswith("write strict=False to load what fits")
-    assert [row.split()[:2] for row in rows[1:7]] == [
-        *(["missing", f"{k}.{what}"] for k in (2, 3) for what in ("weight", "bias")),
-        ["missing", "4.weight"],
-        ["missing", "and"],
-    ]
-    assert "and 11 more" in rows[6]
-    assert rows[7].split() == ["mismatched", "1.weight", "(5,", "4)", "(6,", "4)"]
-    assert len(rows) == 1 + 6 + 2
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
 
 
@@ -220,7 +215,7 @@ def test_dtypes_widen_unasked_and_narrow_when_asked(tmp_path: Path) -> None:
     assert torch.equal(wide[0].weight, source[0].weight.double())
 
     narrow = net(3, 4).bfloat16()
-    with pytest.raises(RunError, match=r"dtype=.*(\n.*)*torch\.float32 +torch\.bfloat16"):
+    with pytest.raises(RunError, match=r"torch\.float32 in the file.*with dtype="):
         load_weights(narrow, path)
     assert load_weights(narrow, path, dtype=torch.bfloat16).is_complete
     assert torch.equal(narrow[0].weight, source[0].weight.bfloat16())
@@ -230,7 +225,7 @@ def test_dtypes_widen_unasked_and_narrow_when_asked(tmp_path: Path) -> None:
     load_weights(rounded, path, dtype=torch.bfloat16)
     assert rounded[0].weight.dtype == torch.float32
     assert torch.equal(rounded[0].weight, source[0].weight.bfloat16().float())
-    with pytest.raises(ConfigError, match="no floating-point dtype"):
+    with pytest.raises(ConfigError, match="not a floating-point dtype"):
         load_weights(rounded, path, dtype=torch.int64)
     with pytest.raises(ConfigError):
         load_weights(rounded, path, dtype="bf16")  # type: ignore[arg-type]
@@ -238,7 +233,7 @@ def test_dtypes_widen_unasked_and_narrow_when_asked(tmp_path: Path) -> None:
 
 def test_integers_never_pass_for_floats(tmp_path: Path) -> None:
     path = save_weights({"0.weight": torch.ones(1, 1, dtype=torch.int32)}, tmp_path / "w.st")
-    with pytest.raises(RunError, match=r"torch\.int32 +torch\.float32"):
+    with pytest.raises(RunError, match=r"torch\.int32 in the file, torch\.float32"):
         load_weights(nn.Sequential(nn.Linear(1, 1, bias=False)), path)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from trueloop import device as devices
+from trueloop import _options, device as devices
 from trueloop.checkpoint import best as bests, contents, store
 from trueloop.checkpoint.atomic import WriteError
 from trueloop.checkpoint.spare import Spare
@@ -54,15 +54,15 @@ class Checkpoints:
         asynchronous: bool = True,
         on_error: str = "stop",
     ) -> None:
-        if isinstance(keep_last, bool) or not isinstance(keep_last, int) or keep_last < 1:
-            raise ConfigError(f"keep_last={keep_last!r} keeps nothing: write 1 or more")
-        if on_error not in ("stop", "continue"):
-            raise ConfigError(f"on_error={on_error!r} is unknown: write 'stop' or 'continue'")
-        self.folder = Path(folder)
-        self.keep_last = keep_last
+        self.folder = _options.path("folder", folder)
+        if self.folder.is_file():
+            raise RunError(f"{folder} is a file: name a folder for the checkpoints")
+        self.keep_last = _options.whole("keep_last", keep_last, 1, 3)
         self.keep_best = keep_best
-        self.asynchronous = asynchronous
-        self.on_error = on_error
+        if keep_best is not None:
+            _options.text("keep_best", keep_best, "val_loss")
+        self.asynchronous = _options.flag("asynchronous", asynchronous)
+        self.on_error = _options.choice("on_error", on_error, ("stop", "continue"))
         self._amount, self._unit = parse_every(every)
         self.unsaved: str | None = None
         """Why the latest state is not on the disk; None if it is, or while it is being written."""
@@ -114,6 +114,11 @@ class Checkpoints:
         Call it after each `step(batch)`, and with the epoch's scores after `step.end_epoch`; the
         best epoch by `keep_best` (with or without its `val_`) is saved and marked as such.
         """
+        _check_step_and_feed(step, feed)
+        if scores is not None and not isinstance(scores, EvalRecord):
+            raise ConfigError(
+                f"the scores are {_options.kind_of(scores)}: give what evaluate() returned"
+            )
         self.poll()
         best = None if scores is None else self._better(step, scores)
         epochs = None if scores is None else step.epoch
@@ -131,6 +136,7 @@ class Checkpoints:
         Then `for epoch in range(step.epoch, epochs)`, and in it
         `feed.epoch(epoch, start=step.batch)`, are the rest of the run.
         """
+        _check_step_and_feed(step, feed)
         found = has_checkpoint(self.folder)
         if found:
             restore(load_checkpoint(self.folder), step, feed)
@@ -267,6 +273,15 @@ class Checkpoints:
         warnings.warn(f"{what}; {last}", RuntimeWarning, stacklevel=4)
 
 
+def _check_step_and_feed(step: Any, feed: Any) -> None:
+    if not isinstance(step, Step) or not isinstance(feed, Feed):
+        raise ConfigError(
+            f"checkpoints are made of a Step and a Feed, not of {_options.kind_of(step)} and "
+            f"{_options.kind_of(feed)}: write checkpoints.keep(step, feed), with the Feed that you "
+            "train on"
+        )
+
+
 def load_checkpoint(
     path: str | Path,
     which: str = "last",
@@ -287,11 +302,9 @@ def load_checkpoint(
     Raises `RunError` when there is no checkpoint that is whole, `DeviceError` for a device that is
     not there, `ConfigError` for another argument that cannot be.
     """
-    path = Path(path)
-    if which not in ("last", "best"):
-        raise ConfigError(f"which={which!r} is unknown: write 'last' or 'best'")
-    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-        raise ConfigError(f"dtype={dtype!r} is no floating-point dtype: write torch.float32, say")
+    path = _options.path("path", path)
+    _options.choice("which", which, ("last", "best"))
+    _options.floating_dtype(dtype)
     meta = torch.device("meta")
     device = meta if str(map_location) == "meta" else devices.pick(map_location)
     found, more = _place(path, which)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from trueloop import device as devices
+from trueloop import _options, device as devices
 from trueloop.checkpoint.atomic import write_atomic
 from trueloop.errors import ConfigError, RunError
 from trueloop.files import cannot_read, open_regular
@@ -23,7 +23,7 @@ from trueloop.files import cannot_read, open_regular
 _DIGEST = "trueloop.sha256"
 _FORMAT = "format"
 
-_LISTED = 5
+_LISTED = 2
 
 
 class Mismatch(NamedTuple):
@@ -64,8 +64,8 @@ class LoadReport:
         names = ("loaded", "missing", "unexpected", "mismatched")
         return ", ".join(f"{len(getattr(self, name))} {name}" for name in names)
 
-    def lines(self, most: int | None = None) -> list[str]:
-        """The table's lines: all that was not loaded, or of each kind the first `most`."""
+    def lines(self) -> list[str]:
+        """The table's lines: all that was not loaded."""
         kinds: dict[str, list[Mismatch]] = {
             "missing": [Mismatch(name, "-", "yes") for name in self.missing],
             "unexpected": [Mismatch(name, "yes", "-") for name in self.unexpected],
@@ -73,9 +73,7 @@ class LoadReport:
         }
         rows = [["", "name", "in the file", "in the model"]]
         for kind, entries in kinds.items():
-            rows += [[kind, *map(str, entry)] for entry in entries[:most]]
-            if most is not None and len(entries) > most:
-                rows.append([kind, f"and {len(entries) - most} more", "", ""])
+            rows += [[kind, *map(str, entry)] for entry in entries]
         if len(rows) == 1:
             return []
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -98,11 +96,16 @@ def save_weights(model: nn.Module | Mapping[str, Any], path: str | Path) -> Path
     """
     from safetensors.torch import save
 
-    path = Path(path).expanduser()
+    path = _options.path("path", path)
+    if not isinstance(model, (nn.Module, Mapping)):
+        raise ConfigError(
+            f"save_weights was given {_options.shown(model)}: give the model, or its state_dict()"
+        )
     if path.is_dir():
         raise RunError(f"{path} is a folder: name a file, e.g. {path / 'model.safetensors'}")
     named = dict(model.state_dict() if isinstance(model, nn.Module) else model)
     for name, value in named.items():
+        _options.text("a weight's name", name, "layer.weight")
         _check_storable(name, value)
     tensors, ties = _stored_once(named)
     metadata = {**ties, _FORMAT: "pt", _DIGEST: _digest(tensors, ties)}
@@ -144,9 +147,10 @@ def load_weights(
     when the file is missing, damaged, no safetensors, or does not fit; `ConfigError` for a `dtype`
     that is none; `DeviceError` for a device that is not there.
     """
-    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-        raise ConfigError(f"dtype={dtype!r} is no floating-point dtype: write torch.float32, say")
-    path, device = Path(path).expanduser(), devices.pick(map_location)
+    model = _options.model(model, "load_weights(model, path)")
+    _options.flag("strict", strict)
+    _options.floating_dtype(dtype)
+    path, device = _options.path("path", path), devices.pick(map_location)
     weights = {
         name: tensor.to(device, dtype if tensor.is_floating_point() else None)
         for name, tensor in _read(path).items()
@@ -309,7 +313,7 @@ def _widens(source: torch.dtype, target: torch.dtype) -> bool:
 
 
 def _refusal(report: LoadReport, model: nn.Module, weights: Iterable[str]) -> str:
-    """The error of a strict load: a line with the cause and the remedy, and below it the names."""
+    """The error of a strict load: one line with the first names of each kind, and the remedy."""
     state, names = model.state_dict(), list(weights)
     remedy = "load it into a model like the one it was saved from"
     if prefix := _prefix(names, state):
@@ -318,12 +322,22 @@ def _refusal(report: LoadReport, model: nn.Module, weights: Iterable[str]) -> st
         remedy = f"the model's names begin with {prefix!r}: load into the module inside"
     if any(isinstance(wrong.in_file, torch.dtype) for wrong in report.mismatched):
         remedy += ", convert on reading with dtype=..."
-    first = (
-        f"{report.path} does not fit the model ({len(report.missing)} missing, "
-        f"{len(report.unexpected)} unexpected, {len(report.mismatched)} mismatched): {remedy}, "
-        "or write strict=False to load what fits"
+    wrong = [
+        f"{one.name} ({one.in_file} in the file, {one.in_model} in the model)"
+        for one in report.mismatched[:_LISTED]
+    ]
+    return (
+        f"{report.path} does not fit the model, {_listed(report.missing, 'missing')}, "
+        f"{_listed(report.unexpected, 'unexpected')}, "
+        f"{_listed(wrong, 'mismatched', len(report.mismatched))}: {remedy}, "
+        "or write strict=False to load what fits, and print the report for all names"
     )
-    return "\n".join([first, *report.lines(most=_LISTED)])
+
+
+def _listed(names: list[str], kind: str, count: int | None = None) -> str:
+    """E.g. "3 missing such as a.weight and b.weight"."""
+    shown = " and ".join(names[:_LISTED])
+    return f"{len(names) if count is None else count} {kind}" + (f" such as {shown}" * bool(names))
 
 
 def _prefix(longer: Iterable[str], shorter: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from trueloop import ranks
+from trueloop import _options, ranks
 from trueloop.checkpoint import LOCK, claimed
 from trueloop.errors import RunError, nearest
 from trueloop.files import special_kind
@@ -52,7 +52,7 @@ class Run:
     """
 
     def __init__(self, path: Path | str) -> None:
-        self.path = Path(path).expanduser()
+        self.path = _options.path("path", path)
         if not is_run(self.path):
             raise RunError(_no_run(self.path))
 
@@ -70,7 +70,10 @@ class Run:
         given. Raises `RunError` if `path` is a file or a folder that is not empty, or cannot be
         created or written.
         """
-        path = Path(path).expanduser()
+        path = _options.path("path", path)
+        _options.mapping("config", config, "{'lr': 1e-3}")
+        if environment is not None:
+            _options.mapping("environment", environment, "{'device': 'cpu'}")
         make_folder(path)
         facts = this_environment() if environment is None else environment
         try:
@@ -221,7 +224,7 @@ class Run:
 
         Raises `RunError` if `folder` is no folder.
         """
-        folder = Path(folder).expanduser()
+        folder = _options.path("folder", folder)
         if not folder.is_dir():
             raise RunError(f"no folder {folder}: name the folder that your runs are in")
         return [summarize(path) for path in sorted(_runs_below(folder))]

@@ -108,7 +108,7 @@ def test_a_forked_child_says_nothing(parts: Any, capfd: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"first": 0}, "first must be at least 1, not 0: leave it out to watch them all"),
+        ({"first": 0}, "first=0 is not an integer of at least 1: write e.g. first=500"),
         ({"select": "TL1"}, r'select must be a list of codes: write select=\["TL1"\]'),
         ({"select": ["TL205"]}, "select: TL205 is found in source alone"),
         ({"ignore": ["TL9999"]}, "ignore: unknown rule 'TL9999'"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from types import TracebackType
+from typing import Any
 
+from trueloop import _options
 from trueloop.doctor.config import Configs
 from trueloop.doctor.findings import Finding
 from trueloop.doctor.formats.text import paint_for
@@ -94,16 +96,33 @@ def watch(
 
     Raises `ConfigError` for a rule that there is not, or that does not watch programs.
     """
-    if first is not None and first < 1:
-        raise ConfigError(f"first must be at least 1, not {first}: leave it out to watch them all")
+    check_first_and_show(first, show)
     return Watching(configs_for(select, ignore), first, show)
+
+
+def check_first_and_show(first: Any, show: Any) -> None:
+    """Raise `ConfigError` for what cannot be these options of `watch` and `Doctor`."""
+    if first is not None:
+        _options.whole("first", first, 1, 500)
+    _options.flag("show", show)
+
+
+def _words(option: str, words: Any) -> list[str] | None:
+    if words is None:
+        return None
+    if isinstance(words, str):
+        raise ConfigError(f'{option} must be a list of codes: write {option}=["{words}"]')
+    listed = list(words) if isinstance(words, Iterable) else [words]
+    if not isinstance(words, Iterable) or not all(isinstance(word, str) for word in listed):
+        raise ConfigError(
+            f'{option}={_options.shown(words)} is not a list of codes: write {option}=["TL1"]'
+        )
+    return listed
 
 
 def configs_for(select: Iterable[str] | None, ignore: Iterable[str] | None) -> Configs:
     """The rules that are asked for. Raises `ConfigError` as `watch` does."""
-    for name, words in (("select", select), ("ignore", ignore)):
-        if isinstance(words, str):
-            raise ConfigError(f'{name} must be a list of codes: write {name}=["{words}"]')
-    selected = None if select is None else live_codes(list(select), "select")
+    select, ignore = _words("select", select), _words("ignore", ignore)
+    selected = None if select is None else live_codes(select, "select")
     ignored = None if ignore is None else codes_of(ignore, "ignore")
     return Configs(selected, ignored)

@@ -11,13 +11,13 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from trueloop import ranks
+from trueloop import _options, ranks
 from trueloop.checkpoint import WriteError
 from trueloop.doctor.findings import Finding, Place
 from trueloop.doctor.formats.json_object import finding_object
 from trueloop.doctor.formats.text import printable
 from trueloop.doctor.runtime import frames, program
-from trueloop.doctor.runtime.block import configs_for
+from trueloop.doctor.runtime.block import check_first_and_show, configs_for
 from trueloop.doctor.runtime.session import Session, Watched, running
 from trueloop.errors import ConfigError
 from trueloop.records import EvalRecord, StepRecord
@@ -79,8 +79,9 @@ class Doctor:
 
         Raises `ConfigError` for a rule that there is not, or that does not watch programs.
         """
-        if first is not None and first < 1:
-            raise ConfigError(f"first must be at least 1, not {first}: leave it out")
+        check_first_and_show(first, show)
+        _options.choice("on_error", on_error, ("stop", "continue"))
+        _check_run(run)
         self.findings: list[Finding] = []
         """What was found, each with its code, name, severity, place, message and fix."""
         self.errors: list[str] = []
@@ -105,6 +106,7 @@ class Doctor:
 
     @run.setter
     def run(self, run: Run | None) -> None:
+        _check_run(run)
         self._run = run
         if self._session is not None and self._is_own:
             self._session.keep_bundles_in(self._folder())
@@ -189,6 +191,14 @@ class Doctor:
                 raise
             what = f"{error}; the run goes on, and tries again with the next findings"
             warnings.warn(what, RuntimeWarning, stacklevel=2)
+
+
+def _check_run(run: Any) -> None:
+    if run is not None and not callable(getattr(run, "add_findings", None)):
+        raise ConfigError(
+            f"run={_options.shown(run)} is not a run: write Doctor(trueloop.Run(folder)), or leave "
+            "it out"
+        )
 
 
 class _Pace:
