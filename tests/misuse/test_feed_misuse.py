@@ -242,7 +242,7 @@ OPTIONS: dict[str, Wrong] = {
     "device='gpu'": Wrong(given(X, 2, device="gpu"), DeviceError, "'gpu'", "cuda"),
     "device=0": Wrong(given(X, 2, device=0), DeviceError, "'0'", "cuda:N"),
     "device='meta'": Wrong(given(X, 2, device="meta"), DeviceError, "'meta'", "auto, cpu"),
-    "device=True": Wrong(given(X, 2, device=True), DeviceError, "'true'", "auto, cpu"),
+    "device=True": Wrong(given(X, 2, device=True), DeviceError, "'True'", "auto, cpu"),
     "collate_fn of arrays": Wrong(
         given(X, 2, collate_fn=list), ConfigError, "collate_fn is for", "transform=..."
     ),
