@@ -233,12 +233,12 @@ def settings_of(run: Run, **changes: Any) -> Settings:
     return settings_from(config["task"], [], file=config, source=str(run.path / "config.json"))
 
 
-def load_trained(run: Run, device: str) -> Trained:
+def load_trained(run: Run, device: str, *, quiet: bool = False) -> Trained:
     """The run's best weights in its model, rebuilt from the run directory alone.
 
     Raises `RunError` when the run saved no weights, or they do not fit the task's model any more.
     """
-    settings = settings_of(run, device=device)
+    settings = settings_of(run, device=device, quiet=quiet or None)
     where = devices.pick(device)
     best = load_checkpoint(run.checkpoints, which="best")
     task = settings.make_task()

@@ -6,7 +6,7 @@ import io
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trueloop.cli import FAILED, OK
 from trueloop.errors import ConfigError, nearest
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
     from trueloop.cli._session import Trained
+    from trueloop.tasks import Unseen
 
 _WRITERS: dict[str, Callable[[DataFrame, io.BytesIO], object]] = {
     ".csv": lambda frame, file: frame.write_csv(file),
@@ -81,26 +82,32 @@ def predict(trained: Trained, data: Path, out: Path) -> tuple[int, dict[str, str
 
     Returns how many, and those that could not be read, with the reasons.
     """
-    import polars
-    import torch
-
     from trueloop.checkpoint import write_atomic
-    from trueloop.cli._session import make_feed
-    from trueloop.evaluation import evaluating
-    from trueloop.losses import apply_model
-    from trueloop.step import precision as precisions
-    from trueloop.tasks.base import ERROR
 
-    unseen = trained.task.unseen(data)
-    feed = make_feed(trained.settings, trained.device, unseen.inputs)
-    precision = precisions.by_name(trained.settings.recipe.precision, trained.device)
-    with evaluating(trained.model), precision.autocast():
-        outputs = [apply_model(trained.model, batch).float().cpu() for batch in feed.epoch(0)]
-    columns = unseen.table(trained.task.predictions(torch.cat(outputs)))
-    frame = polars.DataFrame(columns, schema_overrides={ERROR: polars.String})
+    frame, unseen = predictions(trained, data)
     buffer = io.BytesIO()
     _WRITERS[out.suffix.lower()](frame, buffer)
     write_atomic(out, buffer.getvalue())
     what, names = next(iter(unseen.names.items()))
     label = "" if what == "file" else f"{what} "
     return frame.height, {f"{label}{names[k]}": why for k, why in sorted(unseen.errors.items())}
+
+
+def predictions(trained: Trained, data: Any) -> tuple[DataFrame, Unseen]:
+    """One row per sample of `data`, which is a path, or what the task takes from memory."""
+    import polars
+
+    from trueloop import evaluation
+    from trueloop.cli._session import make_feed
+    from trueloop.tasks.base import ERROR
+
+    task = trained.task
+    if isinstance(data, (str, Path)):
+        unseen = task.unseen(Path(data).expanduser())
+    else:
+        unseen = task.unseen_in_memory(data)
+    feed = make_feed(trained.settings, trained.device, unseen.inputs)
+    precision = trained.settings.recipe.precision
+    outputs = evaluation.predict(trained.model, feed, precision=precision)
+    columns = unseen.table(task.predictions(outputs))
+    return polars.DataFrame(columns, schema_overrides={ERROR: polars.String}), unseen

@@ -12,6 +12,7 @@ checkpoints/  pictures/  report.html  plotly.min.js
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
@@ -19,11 +20,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueloop import _options, ranks
+from trueloop import _options, ranks, seed as seeds
 from trueloop.checkpoint import LOCK, claimed
 from trueloop.errors import RunError, nearest
 from trueloop.files import special_kind
@@ -31,6 +33,10 @@ from trueloop.records import EvalRecord, StepRecord, direction
 from trueloop.run.files import read_json, unspell, write_json
 from trueloop.run.log import MetricsLog, read_metrics
 from trueloop.run.machine import environment as this_environment
+
+if TYPE_CHECKING:
+    import polars as pl
+    from torch import nn
 
 CONFIG = "config.json"
 _REACHED = (
@@ -177,6 +183,35 @@ class Run:
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of metrics.jsonl, without a last one that a crash cut short."""
         return read_metrics(self.path / "metrics.jsonl")
+
+    def model(self, *, device: str = "auto") -> nn.Module:
+        """The model of a run of `trueloop train`, with its best weights: in eval mode, on `device`
+        ("auto", "cpu", "cuda", "cuda:1", "mps"), its parameters without gradients.
+
+        It is the network alone, as the run's task makes it: its inputs are what the task prepares,
+        see docs/using-a-model.md. The global generators are left as they are. Raises `RunError`
+        where no weights are saved, or they do not fit, and `DeviceError`.
+        """
+        model: nn.Module = self._trained(device).model
+        return model.eval().requires_grad_(False)
+
+    def predict(self, data: Any, *, device: str = "auto") -> pl.DataFrame:
+        """Predictions of the run's best weights for `data`, as `trueloop predict` writes them.
+
+        `data` is a path, as for `--data`; or, for a table, a data frame, a dict of columns or a
+        list of rows that are dicts; for images, a list of Pillow images, uint8 arrays (height,
+        width, channels), uint8 tensors (channels, height, width) or file names; for any other task
+        a tensor, array or data set of the model's inputs. A data frame of polars comes back, one
+        row for each of `data`, with a column `error` for those that could not be read.
+
+        Raises `DataError` for data that are of no use, and what `model` raises.
+        """
+        frame: pl.DataFrame = _command_line("predict").predictions(self._trained(device), data)[0]
+        return frame
+
+    def _trained(self, device: str) -> Any:
+        with seeds.rng_preserved():  # making a model draws its first weights
+            return _command_line("_session").load_trained(self, device, quiet=True)
 
     @property
     def checkpoints(self) -> Path:
@@ -346,6 +381,12 @@ def make_folder(path: Path) -> None:
 def _remove(path: Path) -> None:
     # Resolved, because a link to a folder cannot be removed as one.
     shutil.rmtree(path.resolve(), ignore_errors=True)
+
+
+def _command_line(name: str) -> ModuleType:
+    """What made the run, and alone can build its task again. It stands floors above, and is found
+    by its name when it is asked for, as the run's task is."""
+    return importlib.import_module(f"trueloop.cli.{name}")
 
 
 def _no_run(path: Path) -> str:

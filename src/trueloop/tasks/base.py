@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -208,6 +209,31 @@ class Task:
             f"task {type(self).__name__} cannot predict from a file: define unseen() in a "
             "task of your own"
         )
+
+    def unseen_in_memory(self, data: Any) -> Unseen:
+        """Unlabelled data that the program holds, for `Run.predict`; rows are numbered from 1.
+
+        Here: the model's inputs, as a tensor, a numpy array or a list of rows (floats become
+        float32), or a data set that `Feed` takes. Raises `DataError` for anything else.
+        """
+        if isinstance(data, (list, np.ndarray)):
+            try:
+                data = torch.from_numpy(np.array(data))
+            except (TypeError, ValueError) as error:
+                raise DataError(
+                    f"these rows are not an array of numbers ({error}): give rows of one length"
+                ) from None
+        if isinstance(data, Tensor) and data.is_floating_point():
+            data = data.float()
+        if not hasattr(data, "__len__") or isinstance(data, (str, bytes, Mapping)):
+            raise DataError(
+                f"the data to predict is a {type(data).__name__}: give a tensor, an array, a data "
+                "set with a length, or a path"
+            )
+        count = len(data[0]) if isinstance(data, tuple) else len(data)
+        if not count:
+            raise DataError("there is nothing to predict: give one row or more")
+        return Unseen(inputs=data, names={"row": list(range(1, count + 1))})
 
     def predictions(self, outputs: Tensor) -> dict[str, list[Any]]:
         """The model's outputs for all rows as columns of the prediction file."""

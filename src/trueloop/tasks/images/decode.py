@@ -62,12 +62,17 @@ def decode(path: Path, form: Form) -> Pixels:
     `form` and cut to it around the middle. Of an animation it is the
     first frame, of 16 bits the upper 8.
     """
-    from PIL import Image, ImageOps
-
     with _opened(path) as image:
         # A JPEG can be decoded at a half, a quarter or an eighth of its size, which is faster.
         image.draft(image.mode, (2 * form.width, 2 * form.height))
-        flat = _flat(ImageOps.exif_transpose(image), form.channels)
+        return shaped(image, form)
+
+
+def shaped(image: Image, form: Form) -> Pixels:
+    """Pillow's image as uint8 (channels, height, width), in the way of `decode`."""
+    from PIL import Image, ImageOps
+
+    flat = _flat(ImageOps.exif_transpose(image), form.channels)
     if flat.size != (form.width, form.height):
         flat = ImageOps.fit(flat, (form.width, form.height), Image.Resampling.BICUBIC)
     pixels = np.asarray(flat)

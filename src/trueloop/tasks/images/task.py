@@ -37,6 +37,7 @@ from trueloop.tasks.images.folder import (
     images_below,
     list_images,
 )
+from trueloop.tasks.images.memory import images_of
 from trueloop.tasks.images.resnet import ResNet
 from trueloop.tasks.limits import MOST_CHANNELS, MOST_GIGABYTES, MOST_SIDE, check_range
 from trueloop.tasks.mistakes import show_mistakes
@@ -189,6 +190,21 @@ class Images(Task):
             names = [one.relative_to(path).as_posix() for one in paths]
         if not paths:
             raise DataError(f"{path} holds no image: give an image or a folder with images")
+        return self._unseen(paths, names)
+
+    def unseen_in_memory(self, data: Any) -> Unseen:
+        """The same for images that the program holds (see `memory.images_of`), numbered from 1, or
+        for a list of their files."""
+        if (
+            isinstance(data, (list, tuple))
+            and data
+            and all(isinstance(each, (str, Path)) for each in data)
+        ):
+            return self._unseen([Path(each) for each in data], [str(each) for each in data])
+        images = images_of(data, self.form)
+        return Unseen(inputs=images, names={"row": list(range(1, len(images) + 1))})
+
+    def _unseen(self, paths: list[Path], names: list[str]) -> Unseen:
         loader = _Loader(self.form, self.options, skip=True, quiet=self.quiet)
         part = loader.load(Listing(paths, [0] * len(paths)), "images")
         return Unseen(

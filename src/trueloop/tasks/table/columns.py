@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,6 +70,13 @@ class RowErrors(dict[int, str]):
                 raise DataError(f"{reason(row)}: {remedy}")
             if row not in self:
                 self[row] = reason(row)
+
+    def nothing_left(self, source: Path | str) -> DataError:
+        """The error for a `source` in which every row has one."""
+        row = min(self)
+        return DataError(
+            f"{source} has no row that can be read: {self.name(row)}: {self[row]}: correct the data"
+        )
 
 
 def kind_of(column: pl.Series, reading: Reading, *, role: str = "input") -> str:

@@ -28,6 +28,7 @@ from trueloop.tasks.table.columns import (
 )
 from trueloop.tasks.table.dependent import dependent_rows
 from trueloop.tasks.table.dividing import Split
+from trueloop.tasks.table.memory import frame_of
 from trueloop.tasks.table.network import ScaledSquaredError, TableNet
 from trueloop.tasks.table.reading import read_frame
 from trueloop.tasks.table.sources import Sources, read_sources
@@ -213,7 +214,7 @@ class Table(Task):
             raise DataError(f"{path} has no target in any row: use `trueloop predict` instead")
         known[list(errors)] = False
         if not known.any():
-            raise _nothing_left(path, errors)
+            raise errors.nothing_left(path)
         self.skipped = {errors.name(row): errors[row] for row in sorted(errors)}
         rows = np.flatnonzero(known)
         inputs, targets = self._encode(raw), self._encode_target(values, rows)
@@ -222,10 +223,16 @@ class Table(Task):
     def unseen(self, path: Path) -> Unseen:
         """All rows, named by their numbers from 1; the target may be there or not."""
         errors = RowErrors()
-        frame = read_frame(path, errors)
+        return self._unseen(read_frame(path, errors), errors, path)
+
+    def unseen_in_memory(self, data: Any) -> Unseen:
+        """The same for a polars or pandas data frame, a dict of columns or a list of dicts."""
+        return self._unseen(frame_of(data), RowErrors(), "these rows")
+
+    def _unseen(self, frame: pl.DataFrame, errors: RowErrors, source: Path | str) -> Unseen:
         raw = read_columns(frame, self.kinds, self.reading, errors)
         if len(errors) == frame.height:
-            raise _nothing_left(path, errors)
+            raise errors.nothing_left(source)
         rows = np.setdiff1d(np.arange(frame.height), np.fromiter(errors, np.int64, len(errors)))
         numbers, indices = self._encode(raw)
         return Unseen(
@@ -471,13 +478,6 @@ class Table(Task):
             counts = torch.bincount(targets, minlength=len(self.classes)).tolist()
             facts["rows of each class"] = dict(zip(self.classes, counts, strict=True))
         return facts
-
-
-def _nothing_left(path: Path, errors: RowErrors) -> DataError:
-    row = min(errors)
-    return DataError(
-        f"{path} has no row that can be read: {errors.name(row)}: {errors[row]}: correct the file"
-    )
 
 
 def suited_to(rows: int) -> tuple[Recipe, float]:
