@@ -12,7 +12,7 @@ from trueloop.checkpoint import Checkpoints, WriteError, capture, place_of, rest
 from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.evaluation import EpochScores, as_feed
 from trueloop.feed import Feed
-from trueloop.records import EvalRecord, StepRecord, is_better, monitored
+from trueloop.records import EvalRecord, StepRecord, is_better, loss_beside, monitored
 from trueloop.step import Step
 from trueloop.step.schedule import resolve_mode
 from trueloop.stopping import EarlyStopping, Stop
@@ -263,12 +263,21 @@ class _Book:
         value = monitored(record.scores, history.monitor)
         if cut_short and history.best is not None:
             return  # the run may go on from within the epoch, and never stand here
-        if is_better(value, history.best, self.mode):
+        losses = {
+            "loss": loss_beside(record.scores, history.monitor),
+            "best_loss": loss_beside(self._best_scores(), history.monitor),
+        }
+        if is_better(value, history.best, self.mode, **losses):
             history.best, history.best_epoch = value, record.epoch
             if self.checkpoints is not None and self.checkpoints.keep_best:
                 self._best = {"epoch": record.epoch, "scores": record.scores}
                 if cut_short:
                     self.checkpoints.mark_best(place_of(self.step), self._best)
+
+    def _best_scores(self) -> dict[str, float]:
+        """The scores of the best epoch so far; none before the first evaluation."""
+        best = self.history.best_epoch
+        return next((r.scores for r in self.history.records if r.epoch == best), {})
 
     def end_epoch(self, record: EvalRecord) -> None:
         """After the schedules ticked: early stopping looks, and the state is saved now and then."""

@@ -288,13 +288,36 @@ def names_like(name: str) -> list[str]:
     return [name.removesuffix(stem) + word for word in close]
 
 
-def is_better(value: float, best: float | None, mode: str, min_delta: float = 0.0) -> bool:
-    """Whether a score beats the best so far by more than `min_delta`; NaN beats nothing."""
+def is_better(
+    value: float,
+    best: float | None,
+    mode: str,
+    min_delta: float = 0.0,
+    *,
+    loss: float = math.nan,
+    best_loss: float = math.nan,
+) -> bool:
+    """Whether a score beats the best so far by more than `min_delta`; NaN beats nothing.
+
+    A tie goes to the lower loss, where both are known (`loss_beside`), and then to the earlier.
+    """
     if math.isnan(value):
         return False
     if best is None or math.isnan(best):
         return True
+    if value == best and not min_delta:
+        return loss < best_loss
     return value < best - min_delta if mode == "min" else value > best + min_delta
+
+
+def loss_beside(scores: Mapping[str, Any], name: str) -> float:
+    """The loss of the same split as the score `name`, among the same scores; NaN if there is none.
+
+    That beside `val_accuracy` is `val_loss`, that beside `accuracy` is `loss`.
+    """
+    split = next((s for s in ("train_", "val_", "test_") if name.startswith(s)), "")
+    loss = scores.get(f"{split}loss")
+    return math.nan if loss is None else float(loss)
 
 
 def monitored(scores: Mapping[str, float], name: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import signal
 import threading
 import time
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from trueloop import _options
 from trueloop.errors import Interrupted
-from trueloop.records import EvalRecord, is_better, monitored
+from trueloop.records import EvalRecord, is_better, loss_beside, monitored
 from trueloop.step.schedule import resolve_mode
 
 
@@ -45,6 +46,8 @@ class EarlyStopping:
     bar: float | None = field(default=None, init=False)
     stale: int = field(default=0, init=False)
     weights: dict[str, Any] | None = field(default=None, init=False, repr=False)
+    _loss: float = field(default=math.nan, init=False, repr=False)
+    """The loss beside the best, which decides between equals."""
 
     def __post_init__(self) -> None:
         _options.whole("patience", self.patience, 1, 10)
@@ -54,6 +57,7 @@ class EarlyStopping:
     def reset(self) -> None:
         """Forget the run that it has watched; `fit` begins with this."""
         self.best, self.bar, self.stale, self.weights = None, None, 0, None
+        self._loss = math.nan
 
     @property
     def is_over(self) -> bool:
@@ -68,8 +72,9 @@ class EarlyStopping:
         """
         value = monitored(record.scores, self.monitor)
         # A gain below `min_delta` is none for the patience, but its weights are the better ones.
-        if is_better(value, self.best, self.mode):
-            self.best = value
+        loss = loss_beside(record.scores, self.monitor)
+        if is_better(value, self.best, self.mode, loss=loss, best_loss=self._loss):
+            self.best, self._loss = value, loss
             self.weights = {name: _copy(part) for name, part in model.state_dict().items()}
         if is_better(value, self.bar, self.mode, self.min_delta):
             self.bar, self.stale = value, 0
@@ -84,10 +89,10 @@ class EarlyStopping:
 
     def state_dict(self) -> dict[str, Any]:
         names = ("best", "bar", "stale", "weights")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in names} | {"loss": self._loss}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.best, self.bar = state["best"], state["bar"]
+        self.best, self.bar, self._loss = state["best"], state["bar"], state.get("loss", math.nan)
         self.stale, self.weights = state["stale"], state["weights"]
 
 

@@ -15,7 +15,7 @@ floats = st.floats(-1e6, 1e6) | st.just(math.nan)
 
 def updates(norms: list[float], *, skipped: set[int] = frozenset()) -> list[dict[str, Any]]:  # type: ignore[assignment]
     return [
-        {"kind": "update", "epoch": k // 10, "batch": k % 10, "update": k + 1, "loss": 1.0,
+        {"kind": "update", "epoch": k // 10 + 1, "batch": k % 10, "update": k + 1, "loss": 1.0,
          "grad_norm": norm, "lr": 0.1, "samples": 8, "skipped": k in skipped, "time": 0.1 * k}
         for k, norm in enumerate(norms)
     ]  # fmt: skip
@@ -24,7 +24,7 @@ def updates(norms: list[float], *, skipped: set[int] = frozenset()) -> list[dict
 def evals(**scores: list[float]) -> list[dict[str, Any]]:
     count = len(next(iter(scores.values())))
     return [
-        {"kind": "eval", "epoch": k, "update": k, "time": float(k), "seconds": 0.0,
+        {"kind": "eval", "epoch": k + 1, "update": k, "time": float(k), "seconds": 0.0,
          **{name: values[k] for name, values in scores.items()}}
         for k in range(count)
     ]  # fmt: skip

@@ -32,9 +32,9 @@ def test_lines_are_those_of_the_records(path: Path) -> None:
         log(step_record(1, batch=31, loss=torch.tensor(0.7), grad_norm=torch.tensor(1.5), lr=1e-3))
         log(EvalRecord({"train_loss": 0.5, "val_ä": 0.25}, 100, 0, 1, 0.125))
     assert stable(path) == [
-        {"kind": "update", "epoch": 0, "batch": 31, "update": 1, "samples": 64, "lr": 1e-3,
+        {"kind": "update", "epoch": 1, "batch": 31, "update": 1, "samples": 64, "lr": 1e-3,
          "loss": torch.tensor(0.7).item(), "grad_norm": 1.5, "skipped": False},
-        {"kind": "eval", "epoch": 0, "update": 1, "train_loss": 0.5, "val_ä": 0.25,
+        {"kind": "eval", "epoch": 1, "update": 1, "train_loss": 0.5, "val_ä": 0.25,
          "seconds": 0.125},
     ]  # fmt: skip
     times = [line["time"] for line in read_metrics(path)]

@@ -83,7 +83,7 @@ def test_a_finished_run_shows_everything_result_first(finished: Run) -> None:
     results = finished.results
     accuracy = f"{results['scores']['val_accuracy']:.4f}"
     assert page.words.index(accuracy) < 8
-    where = f"validation accuracy at epoch {results['best_epoch'] + 1} of 100"
+    where = f"validation accuracy at epoch {results['best_epoch']} of 100"
     for text in (
         where, "overfitting", "finished", "12.3 s", "17,283", "Loss", "Learning rate",
         "Gradient norm before clipping", "of the updates were clipped to 1.", "Confusion matrix",
@@ -115,7 +115,7 @@ def test_a_monitored_loss_is_told_as_the_accuracy_of_its_epoch(
     make_spiral: Callable[..., Run],
 ) -> None:
     run = make_spiral(
-        "a", monitor="val_loss", best_epoch=2, scores={"val_loss": 0.5, "val_accuracy": 0.875}
+        "a", monitor="val_loss", best_epoch=3, scores={"val_loss": 0.5, "val_accuracy": 0.875}
     )
     text = report(run).text
     assert "0.8750 validation accuracy at epoch 3 of 100 (lowest validation loss)" in text
@@ -175,7 +175,7 @@ def regression(path: Path) -> Run:
     run.write_results(
         {
             "status": "out of time", "task": "table", "kind": "regression", "classes": None,
-            "best_epoch": 5, "epochs": 6, "updates": 48, "seconds": 3700.0, "monitor": "val_loss",
+            "best_epoch": 6, "epochs": 6, "updates": 48, "seconds": 3700.0, "monitor": "val_loss",
             "scores": {"val_loss": 0.1, "val_r2": 0.98, "val_mae": 280.0}, "test_scores": None,
             "confusion": None, "per_class": None, "parameters": None, "pictures": [],
             "residuals": {"target": target.tolist(), "prediction": prediction.tolist()},
@@ -250,15 +250,15 @@ def test_a_run_that_came_to_nan(tmp_path: Path) -> None:
 def test_speed_is_that_of_training(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "a", config={})
     lines = [
-        {"kind": "update", "epoch": k // 10, "batch": k % 10, "update": k + 1, "loss": 1.0,
+        {"kind": "update", "epoch": k // 10 + 1, "batch": k % 10, "update": k + 1, "loss": 1.0,
          "grad_norm": 1.0, "lr": 0.1, "samples": 50, "skipped": False,
          "time": 0.1 * k + 5.0 * (k // 10)}
         for k in range(20)
     ]  # fmt: skip
     # Evaluations of 3 s and 5 s; after the first, pictures are drawn for 2 s.
-    evaluation = {"kind": "eval", "epoch": 0, "update": 10, "val_loss": 1.0, "time": 3.9}
+    evaluation = {"kind": "eval", "epoch": 1, "update": 10, "val_loss": 1.0, "time": 3.9}
     lines.insert(10, {**evaluation, "seconds": 3.0})
-    lines.append({**evaluation, "epoch": 1, "time": 11.9, "seconds": 5.0})
+    lines.append({**evaluation, "epoch": 2, "time": 11.9, "seconds": 5.0})
     (run.path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     page = report(run)
     assert page.words[page.words.index("Samples per second") + 1] == "500"

@@ -7,7 +7,7 @@ from trueloop.run.report import overfitting
 
 
 def verdict(val: list[float], train: list[float] | None = None) -> tuple[str, str]:
-    lines = [{"epoch": k, "val_loss": v} for k, v in enumerate(val)]
+    lines = [{"epoch": k, "val_loss": v} for k, v in enumerate(val, start=1)]
     if train is not None:
         lines = [{**line, "train_loss": t} for line, t in zip(lines, train, strict=True)]
     return overfitting(lines)

@@ -1,6 +1,8 @@
 """Which checkpoint of a folder is the best: best.json says so, and so do the manifests.
 
-    {"name": "e00003-b00000-u000000320", "epoch": 2, "scores": {"val_loss": 0.81}}
+    {"name": "e00003-b00000-u000000320", "epoch": 3, "scores": {"val_loss": 0.81}}
+
+In the files epochs count from 1; the functions here count from 0, as records do.
 
 Each checkpoint that was the best when it was written says that in its manifest. Of those that are
 there, the latest one beat all before it: what best.json says can be found again where it is lost.
@@ -26,7 +28,8 @@ _MOST_BYTES = 1 << 24
 
 def mark(folder: Path, name: str, best: Mapping[str, Any]) -> None:
     """Mark the checkpoint `name` as the best; `best` has its `epoch`, from 0, and its `scores`."""
-    write_atomic(folder / BEST, json.dumps({"name": name, **best}, indent=2).encode())
+    said = {"name": name, **store.in_file(best)}
+    write_atomic(folder / BEST, json.dumps(said, indent=2).encode())
 
 
 def marked(folder: Path) -> dict[str, Any] | None:
@@ -76,7 +79,7 @@ def _read(folder: Path) -> dict[str, Any] | None:
         return None
     # By the names that there are: a name that was tampered with leads to no other folder.
     if store.is_best(found) and found.get("name") in store.names_in(folder):
-        return dict(found)
+        return {**found, "epoch": found["epoch"] - 1}
     return None
 
 
@@ -87,5 +90,5 @@ def _by_manifests(folder: Path) -> dict[str, Any] | None:
         except RunError:  # a damaged one is not gone on from, and marks nothing
             continue
         if best is not None:
-            return {"name": name, "epoch": best["epoch"], "scores": best["scores"]}
+            return {"name": name, "epoch": best["epoch"] - 1, "scores": best["scores"]}
     return None

@@ -20,7 +20,7 @@ from trueloop.checkpoint.spare import Spare
 from trueloop.checkpoint.state import capture, place_of, relocated, restore
 from trueloop.errors import ConfigError, RunError
 from trueloop.feed import Feed
-from trueloop.records import EvalRecord, is_better, monitored
+from trueloop.records import EvalRecord, is_better, loss_beside, monitored
 from trueloop.step import Step
 from trueloop.step.schedule import resolve_mode
 
@@ -152,8 +152,13 @@ class Checkpoints:
         name = bare if bare in scores.scores else self.keep_best
         value = monitored(scores.scores, name)
         self._settle()
-        before = (bests.marked(self.folder) or {"scores": {}})["scores"].get(name)
-        if not is_better(value, before, resolve_mode(self.keep_best, "auto")):
+        before = (bests.marked(self.folder) or {"scores": {}})["scores"]
+        losses = {
+            "loss": loss_beside(scores.scores, name),
+            "best_loss": loss_beside(before, name),
+        }
+        mode = resolve_mode(self.keep_best, "auto")
+        if not is_better(value, before.get(name), mode, **losses):
             return None
         return {"epoch": step.epoch - 1, "scores": scores.scores}
 
@@ -189,7 +194,7 @@ class Checkpoints:
         if (self.folder / store.name_of(*place)).is_dir():
             try:
                 bests.mark(self.folder, store.name_of(*place), best)
-                store.note(self.folder / store.name_of(*place), best=best)
+                store.note(self.folder / store.name_of(*place), best=store.in_file(best))
             except WriteError as error:
                 self.miss(error)
 
@@ -235,7 +240,7 @@ class Checkpoints:
             "batch": batch,
             "update": update,
             "time": round(time.time()),
-            "best": best,
+            "best": None if best is None else store.in_file(best),
         }
         try:
             store.write(path, state, facts)

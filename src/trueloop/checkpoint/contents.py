@@ -60,6 +60,7 @@ OF_FIT = {
             "best": Either(None, float),
             "bar": Either(None, float),
             "stale": COUNT,
+            "loss": Maybe(float),
             "weights": Either(None, MODEL),
         },
     ),

@@ -18,6 +18,7 @@ import os
 import platform
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -160,12 +161,17 @@ def manifest(path: Path) -> dict[str, Any]:
     return facts  # type: ignore[no-any-return]
 
 
+def in_file(best: Mapping[str, Any]) -> dict[str, Any]:
+    """What marks a checkpoint as the best, as files have it: with its `epoch` counted from 1."""
+    return {**best, "epoch": best["epoch"] + 1}
+
+
 def is_best(value: Any) -> bool:
-    """Whether it says what marks a checkpoint as the best: its `epoch`, from 0, and `scores`."""
+    """Whether it says what marks a checkpoint as the best: its `epoch`, from 1, and `scores`."""
     return (
         isinstance(value, dict)
         and type(value.get("epoch")) is int
-        and value["epoch"] >= 0
+        and value["epoch"] >= 1
         and isinstance(value.get("scores"), dict)
         and all(type(score) in (int, float) for score in value["scores"].values())
     )

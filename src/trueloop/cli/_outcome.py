@@ -110,7 +110,7 @@ def conclude(
     # There are none before the first evaluation, nor when each of them gave a NaN.
     if has_checkpoint(run.checkpoints, "best"):
         best = load_checkpoint(run.checkpoints, which="best")
-        results |= {"best_epoch": best["epoch"], "scores": best["scores"]}
+        results |= {"best_epoch": best["epoch"] + 1, "scores": best["scores"]}
         load_weights(session.model, best["model"], run)
         # Data that stopped the training would stop an evaluation too.
         if not isinstance(failure, UserError):
@@ -306,7 +306,7 @@ def _result(results: dict[str, Any], epochs: int) -> str:
     bare = {n.removeprefix("val_"): v for n, v in scores.items() if n.startswith("val_")}
     name = _headline(bare, results["monitor"].removeprefix("val_"))
     name = f"val_{name}" if f"val_{name}" in scores else results["monitor"]
-    where = f"at epoch {results['best_epoch'] + 1} of {epochs}"
+    where = f"at epoch {results['best_epoch']} of {epochs}"
     return f"{score_name(name)} {number(scores[name])} {where}"
 
 

@@ -143,7 +143,7 @@ def parting(a: list[MicroBatch], b: list[MicroBatch]) -> Parting | None:
     for index, (one, two) in enumerate(zip(a, b, strict=False)):
         for name in (f.name for f in fields(MicroBatch)):
             if repr(getattr(one, name)) != repr(getattr(two, name)):
-                return Parting(index, name, f"epoch {one.epoch}, batch {one.batch}")
+                return Parting(index, name, f"epoch {one.epoch + 1}, batch {one.batch}")
     if len(a) != len(b):
         return Parting(min(len(a), len(b)), "end", f"the end, after {len(a)} batches and {len(b)}")
     return None

@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
     if given.json:
         from trueloop.run.files import plain
 
-        found = {"run": str(trained.run.path), "epoch": trained.epoch, "scores": scores}
+        found = {"run": str(trained.run.path), "epoch": trained.epoch + 1, "scores": scores}
         if skipped:
             found["skipped"] = skipped
         print(json.dumps(plain(found, "scores"), ensure_ascii=False))

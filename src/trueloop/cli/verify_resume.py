@@ -130,7 +130,7 @@ def choose_stop(steps: Sequence[MicroBatch], seed: int) -> int:
 
 def _place(step: MicroBatch) -> str:
     window = "" if step.ended else ", inside a window"
-    return f"batch {step.batch} of epoch {step.epoch} (update {step.update}{window})"
+    return f"batch {step.batch} of epoch {step.epoch + 1} (update {step.update}{window})"
 
 
 def _say(line: str) -> None:

@@ -40,7 +40,7 @@ class Album:
 
     def frame(self, name: str, image: Image, epoch: int) -> Path:
         """Store one frame of the film `name`. A frame made again (after a resume) is replaced."""
-        path = self._folder("frames", _checked(name)) / f"{epoch:05d}.png"
+        path = self._folder("frames", _checked(name)) / f"{epoch + 1:05d}.png"
         # Fast rather than small: this is done while training waits.
         _save_png(image, path, compress_level=1)
         return path

@@ -89,12 +89,12 @@ class Curves:
             line for line in lines if line["kind"] == "eval" and line.get("epoch") is not None
         ]
         self.applied = [line for line in self.updates if not line["skipped"]]
-        self.at_eval = column(self.evals, "epoch") + 1
+        self.at_eval = column(self.evals, "epoch")
         self._per_epoch = 1 + max((line["batch"] for line in self.updates), default=0)
 
     def at(self, lines: Sequence[Line]) -> Floats:
         """Where the updates stand on an axis of epochs: 2.5 is half-way through the third."""
-        return column(lines, "epoch") + (column(lines, "batch") + 1) / self._per_epoch
+        return column(lines, "epoch") - 1 + (column(lines, "batch") + 1) / self._per_epoch
 
     def scores(self) -> list[str]:
         """The names of the scores in the evaluations, in order of appearance."""
@@ -152,12 +152,12 @@ def _wide(arrays: Iterable[Floats], ratio: float = LOG_RATIO) -> bool:
 
 
 def mark_epoch(chart: Figure, epoch: int, text: str, *, top: bool) -> None:
-    """A dotted upright line at the end of `epoch` (counted from 0), named at its top or foot:
+    """A dotted upright line at the end of `epoch` (counted from 1), named at its top or foot:
     the corner that the curves leave free."""
     layout = chart["layout"]
     line = {"color": "@faint", "width": 1.2, "dash": "dot"}
-    shape = {"type": "line", "x0": epoch + 1, "x1": epoch + 1, "yref": "paper", "y0": 0, "y1": 1}
-    name = {"x": epoch + 1, "yref": "paper", "xanchor": "right", "text": label(text)}
+    shape = {"type": "line", "x0": epoch, "x1": epoch, "yref": "paper", "y0": 0, "y1": 1}
+    name = {"x": epoch, "yref": "paper", "xanchor": "right", "text": label(text)}
     corner = {"y": 1, "yanchor": "top"} if top else {"y": 0, "yanchor": "bottom"}
     font = {"color": "@muted", "size": 11}
     layout["shapes"] = [{**shape, "line": line, "layer": "below"}]

@@ -90,7 +90,7 @@ def _facts(run: Run, results: Mapping[str, Any], curves: Curves, epoch: int | No
     last = (curves.updates or curves.evals or [{}])[-1]
     return [
         run.status,
-        "–" if epoch is None else f"{epoch + 1} of {results.get('epochs', len(curves.evals))}",
+        "–" if epoch is None else f"{epoch} of {results.get('epochs', len(curves.evals))}",
         duration(results.get("seconds", last.get("time"))),
         "–" if speed is None else f"{speed:,.0f}",
     ]

@@ -29,7 +29,7 @@ from trueloop import _options, ranks, seed as seeds
 from trueloop.checkpoint import LOCK, claimed
 from trueloop.errors import RunError, nearest
 from trueloop.files import special_kind
-from trueloop.records import EvalRecord, StepRecord, direction
+from trueloop.records import EvalRecord, StepRecord, direction, is_better, loss_beside
 from trueloop.run.files import read_json, unspell, write_json
 from trueloop.run.log import MetricsLog, read_metrics
 from trueloop.run.machine import environment as this_environment
@@ -319,12 +319,19 @@ def summarize(path: Path) -> RunSummary:
 
 
 def best_eval(evals: list[dict[str, Any]], monitor: str | None) -> dict[str, Any] | None:
-    """The evaluation with the best finite `monitor`, the earliest of equals; None without one."""
+    """The evaluation with the best finite `monitor`, of equals the one with the lowest loss, and of
+    those the earliest; None without one."""
     if monitor is None:
         return None
-    sign = -1.0 if direction(monitor) == "max" else 1.0
-    scored = [line for line in evals if np.isfinite(line.get(monitor, np.nan))]
-    return min(scored, key=lambda line: sign * line[monitor], default=None)
+    mode, best = direction(monitor) or "min", None
+    for line in evals:
+        if not np.isfinite(line.get(monitor, np.nan)):
+            continue
+        before = None if best is None else best[monitor]
+        losses = {"loss": loss_beside(line, monitor), "best_loss": loss_beside(best or {}, monitor)}
+        if is_better(line[monitor], before, mode, **losses):
+            best = line
+    return best
 
 
 def is_run(path: Path) -> bool:

@@ -1,14 +1,14 @@
 """The run's log: metrics.jsonl, one JSON object a line.
 
-    {"kind":"update","epoch":0,"batch":31,"update":32,"loss":0.9,"grad_norm":1.2,"lr":0.001,
+    {"kind":"update","epoch":1,"batch":31,"update":32,"loss":0.9,"grad_norm":1.2,"lr":0.001,
      "samples":64,"skipped":false,"time":0.21}
-    {"kind":"eval","epoch":0,"update":32,"train_loss":0.9,"val_loss":0.8,"time":0.25,"seconds":0.01}
+    {"kind":"eval","epoch":1,"update":32,"train_loss":0.9,"val_loss":0.8,"time":0.25,"seconds":0.01}
 
 An update's line has each named part of the loss beside `loss`, and `lr/NAME` for each parameter
-group whose learning rate differs from `lr`, the first group's. Epochs and batches count from 0;
-`time` is in seconds of this run's life so far: a resumed run goes
-on counting where its log ended. NaN and the infinities are the strings "NaN", "Infinity" and
-"-Infinity".
+group whose learning rate differs from `lr`, the first group's. Epochs count from 1, as in
+everything that people read, and batches, being positions, from 0; `time` is in seconds of this
+run's life so far: a resumed run goes on counting where its log ended. NaN and the infinities are
+the strings "NaN", "Infinity" and "-Infinity".
 """
 
 from __future__ import annotations
@@ -243,8 +243,8 @@ def _is_before(line: dict[str, Any], *, update: int, epoch: int, batch: int | No
     if line["kind"] == "eval":
         if line["epoch"] is None:
             return line["update"] is None or line["update"] <= update
-        return bool(line["epoch"] < epoch)
-    if batch is not None and (line["epoch"], line["batch"]) >= (epoch, batch):
+        return bool(line["epoch"] <= epoch)
+    if batch is not None and (line["epoch"] - 1, line["batch"]) >= (epoch, batch):
         return False
     return bool(line["update"] <= update)
 
@@ -269,7 +269,7 @@ def _update_line(
             more += f",{json.dumps(f'lr/{name}')}:{_number(lr)}"
     # Written out by hand, being by far the most frequent line: five times the speed of json.dumps.
     return (
-        f'{{"kind":"update","epoch":{record.epoch},"batch":{record.batch}'
+        f'{{"kind":"update","epoch":{record.epoch + 1},"batch":{record.batch}'
         f',"update":{record.update},"loss":{_number(loss)},"grad_norm":{_number(norm)}'
         f',"lr":{_number(record.lr)}{more},"samples":{record.samples}'
         f',"skipped":{"true" if record.skipped else "false"},"time":{at:.4f}}}\n'
@@ -284,7 +284,8 @@ def _number(value: float | None) -> str:
 
 
 def _eval_line(record: EvalRecord, at: float) -> str:
-    line: dict[str, Any] = {"kind": "eval", "epoch": record.epoch, "update": record.update}
+    epoch = None if record.epoch is None else record.epoch + 1
+    line: dict[str, Any] = {"kind": "eval", "epoch": epoch, "update": record.update}
     line.update({name: spell(float(score)) for name, score in record.scores.items()})
     line["time"] = round(at, 4)
     line["seconds"] = round(record.seconds, 4)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from trueloop.records import EvalRecord, StepRecord, direction
+from trueloop.records import EvalRecord, StepRecord, direction, is_better, loss_beside
 from trueloop.run.wording import clock, number, score_name
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Progress:
         self._live: Live | None = None
         self._record: StepRecord | None = None
         self._best: float | None = None
+        self._best_loss = math.nan
         self._best_epoch: int | None = None
         self._unsaid: str | None = None
         self._scores = ""
@@ -156,10 +158,13 @@ class Progress:
         value = record.scores.get(self.monitor or "")
         if value is None or value != value:
             return False
-        rising = direction(self.monitor or "") == "max"
-        better = self._best is None or (value > self._best if rising else value < self._best)
+        mode, loss = (
+            direction(self.monitor or "") or "min",
+            loss_beside(record.scores, self.monitor or ""),
+        )
+        better = is_better(value, self._best, mode, loss=loss, best_loss=self._best_loss)
         if better:
-            self._best, self._best_epoch = value, record.epoch
+            self._best, self._best_loss, self._best_epoch = value, loss, record.epoch
         return better
 
     def _best_line(self) -> str | None:

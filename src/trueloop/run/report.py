@@ -80,7 +80,7 @@ def _result(run: Run, results: dict[str, Any], curves: Curves) -> dict[str, Any]
         "good_end": run.status in ("finished", "stopped early"),
         "facts": _facts(run, results, curves),
         "scores": _score_table(scores, results.get("test_scores"), shown),
-        "epoch": None if epoch is None else epoch + 1,
+        "epoch": epoch,
         "overfitting": {
             "title": capital(status),
             "sentence": sentence,
@@ -111,7 +111,7 @@ def headline(scores: Mapping[str, float], monitor: str | None) -> str | None:
 def best_epoch(
     results: Mapping[str, Any], curves: Curves, monitor: str | None
 ) -> tuple[int | None, dict[str, float]]:
-    """The best epoch, from 0, and its scores: those of the results, or else of the log."""
+    """The best epoch, from 1, and its scores: those of the results, or else of the log."""
     line = best_eval(curves.evals, monitor) or {}
     epoch = results.get("best_epoch")
     scores = results.get("scores") or {name: line[name] for name in curves.scores() if name in line}
@@ -133,7 +133,7 @@ def _where(run: Run, results: Mapping[str, Any], curves: Curves, epoch: int | No
         return "the first epoch is not complete"
     if epoch is None:
         return f"{done} of {planned} epochs done"
-    where = f"at epoch {epoch + 1} of {planned}"
+    where = f"at epoch {epoch} of {planned}"
     return where if done >= planned else f"{where}; {done} {'was' if done == 1 else 'were'} trained"
 
 

@@ -50,7 +50,7 @@ def overfitting(evals: Sequence[dict[str, Any]]) -> tuple[str, str]:
 def _judge(scored: list[dict[str, Any]]) -> tuple[str, str]:
     losses = [float(line["val_loss"]) for line in scored]
     lowest = min(range(len(losses)), key=losses.__getitem__)
-    epoch = int(scored[lowest].get("epoch", lowest)) + 1
+    epoch = int(scored[lowest].get("epoch", lowest + 1))
     width = max(_WINDOW, len(losses) // 5)
     smooth = [median(losses[k : k + width]) for k in range(len(losses) - width + 1)]
     steps = [abs(b - a) for a, b in pairwise(losses[min(lowest, len(losses) // 2) :])]
