@@ -101,11 +101,12 @@ def shortened(text: str) -> str:
     """`text`, with the middle of each word above 400 characters cut, then that of the whole above
     2,000: a message ends with what to type, and its reader must find that."""
     if len(text) > _LONGEST_WORD:
-        text = " ".join(_cut(word, _LONGEST_WORD) for word in text.split(" "))
-    return _cut(text, _LONGEST)
+        text = " ".join(cut(word, _LONGEST_WORD) for word in text.split(" "))
+    return cut(text, _LONGEST)
 
 
-def _cut(text: str, most: int) -> str:
+def cut(text: str, most: int) -> str:
+    """`text`, its middle left out where it is longer than `most` characters (40 at least)."""
     if len(text) <= most:
         return text
     gap = f"…({len(text):,} characters)…"

@@ -27,12 +27,21 @@ def test_all_rules_by_group(command: Command) -> None:
 
 @pytest.mark.parametrize(
     ("word", "hint"),
-    [("TL10l", "did you mean 'TL"), ("missing-zerograd", "'missing-zero-grad'"), ("TL1", "TL1")],
+    [
+        ("TL10l", "did you mean TL101 (zero-grad-after-backward)?"),
+        ("TL199", "TL1 has TL101 zero-grad-after-backward, TL102 missing-zero-grad, "),
+        ("TL1", "TL1 has TL101 zero-grad-after-backward, "),
+        ("missing-zerograd", "did you mean TL102 (missing-zero-grad)?"),
+        ("missing_zero_grad ", "did you mean TL102 (missing-zero-grad)?"),
+        ("softmax", "did you mean TL401 (softmax-before-cross-entropy) or TL408 (softmax-over-b"),
+        ("xyzzy", "write a code or a name from `trueloop explain`"),
+        ("", "write a code or a name from `trueloop explain`"),
+    ],
 )
 def test_an_unknown_rule_is_one_line(command: Command, word: str, hint: str) -> None:
     found = command("explain", word)
     assert found.status == 2
-    assert f"unknown rule {word!r}: " in found.complaint
+    assert f"unknown rule {word.strip()!r}: " in found.complaint
     assert hint in found.complaint
 
 

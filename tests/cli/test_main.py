@@ -131,3 +131,57 @@ def test_a_reader_of_a_table_that_goes_away_is_no_error(spiral_run: Path) -> Non
 def test_a_closed_stdout_is_no_error(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     assert cli.main(["--help"]) == 0
+
+
+LONG = "x" * 5_000
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [LONG],
+        [f"--{LONG}"],
+        ["check", LONG],
+        ["check", "x y " * 1_250],
+        ["check", ".", f"--{LONG}"],
+        ["check", ".", "--format", LONG],
+        ["check", ".", "--format", "x y " * 1_250],
+        ["check", ".", "--jobs", LONG],
+        ["check", ".", "--select", LONG],
+        ["check", ".", "--ignore", f"TL101,{LONG}"],
+        ["explain", LONG],
+        ["explain", "TL101", LONG],
+        ["train", LONG],
+        ["train", "spiral", "--lr", LONG],
+        ["train", "spiral", "--optimizer", LONG],
+        ["train", "spiral", f"--{LONG}", "1"],
+        ["train", "table", "--data", LONG],
+        ["train", f"{LONG}.py:Task"],
+        ["resume", LONG],
+        ["evaluate", LONG],
+        ["predict", LONG, "--data", LONG, "--out", LONG],
+        ["report", LONG],
+        ["runs", LONG],
+        ["runs", ".", "--sort", LONG],
+        ["replay", LONG],
+        ["lab", "--only", LONG],
+        ["verify-resume", LONG],
+        ["watch", LONG],
+        ["watch", "-m", LONG],
+        ["watch", f"--{LONG}", "a.py"],
+        ["watch", "--first", LONG, "a.py"],
+        ["watch", "--select", LONG, "a.py"],
+        ["watch", "--output", f"{LONG}/{LONG}", "a.py"],
+    ],
+    ids=lambda words: " ".join(word[:8].strip() for word in words),
+)
+def test_what_a_long_argument_is_repeated_of_fits_a_line(
+    command: Command, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = command(*words)
+    assert said.status == 2
+    assert said.err.count("\n") == 1
+    assert len(said.err) < 2_100
+    assert "Traceback" not in said.err
+    assert not list(tmp_path.iterdir())

@@ -29,7 +29,7 @@ VERBS = {
     "check": "find silent training bugs in source, without running it",
     "watch": "run your own program as it is, and find silent training bugs as it trains",
     "replay": "re-run the recorded operations that produced a NaN",
-    "explain": "what a rule finds, why that breaks training, what is right",
+    "explain": "print the page of a rule: what it finds, why that breaks training, what is right",
     "lab": "run experiments that test common advice about training loops",
 }
 OK, FAILED, MISTAKE, NO_READER = 0, 1, 2, 141

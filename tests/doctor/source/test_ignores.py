@@ -86,7 +86,7 @@ def test_a_whole_file() -> None:
         ("# trueloop: ignore[TL102, TL101]", "no TL101 is found here"),
         ("# trueloop: ignore[TL2]", "no TL2 is found here"),
         ("# trueloop: ignore-file[TL101]", "no TL101 is found in this file"),
-        ("# trueloop: ignore[TL10l]", "unknown rule 'TL10l': did you mean"),
+        ("# trueloop: ignore[TL10l]", "unknown rule 'TL10l': did you mean TL101"),
         ("# trueloop: ignore[]", "names no rule between its brackets"),
         ("# trueloop: ignore[TL102", "names no rule between its brackets"),
     ],

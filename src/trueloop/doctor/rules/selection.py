@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 
-from trueloop.doctor.rules.catalogue import BY_CODE, ENTRIES
-from trueloop.errors import ConfigError, nearest
+from trueloop.doctor.rules.catalogue import BY_CODE, ENTRIES, Entry
+from trueloop.errors import ConfigError, cut
+
+SHOWN = 6
+"""Rules that an answer to an unknown word lists at most."""
+_CODE = re.compile(r"(T[LHS]\d)\w{0,4}$")
+"""What is written like a code, or nearly so; its first digit is the group."""
+_MISTYPED = str.maketrans({"O": "0", "I": "1", "L": "1"})
 
 
 def codes_of(words: Iterable[str], source: str) -> frozenset[str]:
@@ -35,6 +43,28 @@ def find_codes(word: str) -> list[str]:
 
 
 def unknown_rule(word: str) -> str:
-    """What is said about a word that stands for no rule."""
-    names = [entry.name for entry in ENTRIES] if "-" in word else list(BY_CODE)
-    return f"unknown rule {word.strip()!r}: {nearest(word.strip(), names)}"
+    """What is said about a word that stands for no rule: the names most like it; for a code, the
+    rules of its group by name, because the digits of a code do not say what it is about."""
+    word = word.strip()
+    said = f"unknown rule {cut(word, 60)!r}"
+    group = _CODE.match(word.upper())
+    meant = BY_CODE.get(word[:2].upper() + word[2:].upper().translate(_MISTYPED))
+    inside = [entry for entry in ENTRIES if group and entry.code.startswith(group[1])]
+    found = [meant] if meant else _similar(re.sub(r"[\s_]+", "-", word.lower()))
+    if found:
+        hint = " or ".join(f"{entry.code} ({entry.name})" for entry in found)
+        return f"{said}: did you mean {hint}?"
+    if group and inside:
+        listed = ", ".join(f"{entry.code} {entry.name}" for entry in inside[:SHOWN])
+        more = ", …" if len(inside) > SHOWN else ""
+        return f"{said}: {group[1]} has {listed}{more}; see `trueloop explain`"
+    return f"{said}: write a code or a name from `trueloop explain`"
+
+
+def _similar(name: str) -> list[Entry]:
+    """The rules whose names are most like `name`, or hold all words of it."""
+    words = set(filter(None, name.split("-")))
+    holding = [entry for entry in ENTRIES if words and words <= set(entry.name.split("-"))]
+    names = {entry.name: entry for entry in ENTRIES}
+    close = [names[each] for each in get_close_matches(name, names, n=3, cutoff=0.6)]
+    return holding[:SHOWN] or close
