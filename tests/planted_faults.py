@@ -1,7 +1,8 @@
 """A checker whose findings are planted, for tests of what is around the real one.
 
 `TL101()` in a program is an error of that code; `TL101("delete")` has a remedy; the line that calls
-`robbed()` is the other line involved; `import helper` follows the file beside it, if there is one.
+`robbed()` is the other line involved; `long()` is where reading
+stops; `import helper` follows the file beside it, if there is one.
 """
 
 from __future__ import annotations
@@ -15,26 +16,28 @@ from typing import Any
 
 from trueloop.doctor.findings import Delete, Finding, Place, Related
 from trueloop.doctor.rules.catalogue import BY_CODE
+from trueloop.doctor.source.cache import digest_of_file
+from trueloop.doctor.source.gaps import Gaps
 
 
-def check_text(text: str, path: str) -> Any:
-    if "endless()" in text:
-        while True:
-            pass
+def check_text(text: str, path: str, *, steps: int = 0) -> Any:
+    gaps = Gaps()
+    if "long()" in text:
+        gaps.cuts.append((Place(path, text[: text.index("long()")].count("\n") + 1), 40_000))
     if "broken_checker()" in text:
         raise KeyError("a bug")
     if "fatal()" in text:
         os._exit(9)
     tree = ast.parse(text)
-    followed = []
+    followed: dict[str, str] = {}
     findings = _planted(tree, path)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             helper = Path(path).with_name(f"{node.names[0].name}.py")
-            followed.append(str(helper))
+            followed[str(helper)] = digest_of_file(str(helper))
             if helper.is_file():
                 findings += _planted(ast.parse(helper.read_text("utf-8")), str(helper))
-    return SimpleNamespace(findings=findings, followed=followed)
+    return SimpleNamespace(findings=findings, followed=followed, gaps=gaps, steps=1)
 
 
 def _planted(tree: ast.Module, path: str) -> list[Finding]:

@@ -97,14 +97,14 @@ class TestWithPlantedFaults:
         [
             ([], "PATHS is missing"),
             (["gone.py"], "no such file or folder: gone.py: check the path"),
-            (["a.py", "--select", "TL10l"], "--select: unknown rule 'TL10l': did you mean"),
+            (["a.py", "--select", "TL10l"], "--select: unknown rule 'TL10l': did you mean TL101"),
             (["a.py", "--select", ""], "--select names no rule"),
-            (["a.py", "--ignore", "missing-zerograd"], "did you mean 'missing-zero-grad'?"),
+            (["a.py", "--ignore", "missing-zerograd"], "did you mean TL102 (missing-zero-grad)?"),
             (["a.py", "--format", "jsn"], "unknown format 'jsn': did you mean 'json'?"),
             (["a.py", "--jobs", "0"], "--jobs must be a whole number from 1"),
             (["a.py", "--jobs", "two"], "--jobs must be a whole number from 1"),
             (["a.py", "--diff", "--format", "json"], "leave out one of them"),
-            (["a.py", "--slect", "TL1"], "unknown option --slect: did you mean '--select'?"),
+            (["a.py", "--slect", "TL1"], "unknown option --slect: did you mean '--select'"),
         ],
     )
     def test_a_mistake_is_one_line(

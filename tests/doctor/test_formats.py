@@ -17,7 +17,7 @@ from trueloop.doctor.formats.json_object import as_json
 from trueloop.doctor.formats.sarif import as_sarif
 from trueloop.doctor.formats.text import COLOURS, Paint, as_text
 from trueloop.doctor.source.checking import Outcome
-from trueloop.doctor.source.files import Problem
+from trueloop.doctor.source.files import Problem, Unread
 
 TRAIN = """\
 for batch in loader:
@@ -49,9 +49,15 @@ def finding(path: str = "train.py", *related: tuple[Place, str], **other: Any) -
     return replace(made, **other)
 
 
-def outcome(*findings: Finding, problems: list[Problem] | None = None) -> Outcome:
+def outcome(
+    *findings: Finding, problems: list[Problem] | None = None, unread: list[Unread] | None = None
+) -> Outcome:
     Path("train.py").write_text(TRAIN, "utf-8")
-    return Outcome(list(findings), problems or [], 3)
+    return Outcome(list(findings), problems or [], 3, unread=unread or [])
+
+
+def half_read(path: str = "train.py") -> Unread:
+    return Unread(os.path.abspath(path), 7, "train", "not read to its end: …, 100% sure")
 
 
 def test_the_text_shows_what_a_good_compiler_shows() -> None:
@@ -160,12 +166,16 @@ def test_the_summary_counts() -> None:
         "3 files checked: 1 error, 2 warnings, 1 advice; 1 could not be checked in full"
     )
     assert as_text(outcome()) == "3 files checked: nothing found"
+    assert as_text(outcome(unread=[half_read()])) == (
+        "3 files checked: nothing found; 1 not read to the end"
+    )
 
 
 def test_json_is_the_documented_object() -> None:
     problem = Problem(os.path.abspath("b.py"), 0, "is odd")
     told = json.loads(as_json(outcome(finding(), finding(fix=None), problems=[problem])))
-    assert set(told) == {"findings", "files", "problems"}
+    assert set(told) == {"findings", "files", "problems", "unread"}
+    assert told["unread"] == []
     assert told["findings"][0] == {
         "code": "TL101",
         "name": "zero-grad-after-backward",
@@ -181,6 +191,32 @@ def test_json_is_the_documented_object() -> None:
     assert told["files"] == 3
     assert told["problems"] == [{"path": "b.py", "line": None, "message": "is odd"}]
     assert len(json.loads(as_json(outcome(), [finding()]))["fixed"]) == 1
+
+
+def test_what_was_not_read_is_named_in_all_formats() -> None:
+    about = outcome(unread=[half_read()])
+    assert json.loads(as_json(about))["unread"] == [
+        {
+            "path": "train.py",
+            "line": 7,
+            "function": "train",
+            "message": "not read to its end: …, 100% sure",
+        }
+    ]
+    assert as_github(about) == (
+        "::notice file=train.py,title=trueloop check,line=7::not read to its end: …, 100%25 sure"
+    )
+    (run,) = json.loads(as_sarif(about))["runs"]
+    (notification,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert notification["level"] == "warning"
+    assert notification["message"]["text"] == "not read to its end: …, 100% sure"
+    (location,) = notification["locations"]
+    assert location["physicalLocation"]["region"] == {"startLine": 7}
+    notebook()
+    (of_cell,) = json.loads(as_json(outcome(unread=[half_read("nb.ipynb")._replace(line=4)])))[
+        "unread"
+    ]
+    assert of_cell["line"] == 2
 
 
 def notebook() -> Finding:

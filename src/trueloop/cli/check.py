@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "sarif", "github")
 _EPILOG = """\
-exit status: 0 nothing found, or advice alone; 1 errors or warnings; 2 a mistake in the command or
-the configuration, or files that could not be checked and nothing else to say
+exit status: 0 nothing found, or advice alone; 1 errors or warnings, and with --strict files that
+were not read to their end; 2 a mistake in the command or the configuration, or files that could not
+be checked and nothing else to say
 
 example:
   trueloop check train.py models/
@@ -62,7 +63,9 @@ def main(argv: Sequence[str]) -> int:
     _tell(outcome, given, mended)
     if any(finding.severity != "advice" for finding in outcome.findings):
         return FAILED
-    return MISTAKE if outcome.problems else OK
+    if outcome.problems:
+        return MISTAKE
+    return FAILED if given.strict and outcome.unread else OK
 
 
 def _parse(argv: Sequence[str]) -> Any:
@@ -86,6 +89,9 @@ def _parse(argv: Sequence[str]) -> Any:
     )
     parser.add_argument(
         "--fix", action="store_true", help="make the edits that have one safe way, in .py files"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 1 if a file was not read to its end"
     )
     parser.add_argument("--jobs", type=_jobs, metavar="N", help="processes (one per processor)")
     parser.add_argument("--no-cache", action="store_true", help="read every file anew")
@@ -128,7 +134,7 @@ def _cache(given: Any) -> Cache | None:
 
 
 def _tell(outcome: Outcome, given: Any, mended: Mended | None) -> None:
-    """Findings on stdout; what could not be checked, line by line, on stderr."""
+    """Findings on stdout; what could not be checked, or not to its end, line by line on stderr."""
     from trueloop.doctor.formats.places import problem_line
     from trueloop.doctor.formats.text import Paint, as_text, paint_for, printable, summary
 
@@ -158,8 +164,10 @@ def _tell(outcome: Outcome, given: Any, mended: Mended | None) -> None:
             print(_fixed_line(mended, done=True) + "\n")
         paint = Paint() if sys.stdout is None else paint_for(sys.stdout)
         print(as_text(outcome, paint))
-    for problem in outcome.problems:
-        print(printable(problem_line(outcome, problem)), file=sys.stderr)
+    lines = [problem_line(outcome, problem) for problem in outcome.problems]
+    lines += [problem_line(outcome, unread) for unread in outcome.unread]
+    for line in lines:
+        print(printable(line), file=sys.stderr)
 
 
 def _fixed_line(mended: Mended, *, done: bool) -> str:

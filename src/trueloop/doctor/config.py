@@ -13,7 +13,10 @@ from typing import Any
 from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.rules.selection import codes_of
 from trueloop.errors import ConfigError, nearest
+from trueloop.files import cannot_read, read_text
 
+LARGEST = 1_000_000
+"""Bytes of a pyproject.toml."""
 KEYS = ("select", "ignore", "exclude", "per-file-ignores")
 
 
@@ -110,14 +113,15 @@ def project_root(folder: str) -> str | None:
 def _read(path: str) -> dict[str, Any] | None:
     """The file's `[tool.trueloop]`; None where there is no such file or no such table."""
     try:
-        with open(path, "rb") as file:
-            content = tomllib.load(file)
+        content = tomllib.loads(read_text(path, LARGEST))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not valid TOML ({error}): mend it") from None
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read ({error.strerror}): check it") from None
+        raise ConfigError(cannot_read(path, error)) from None
+    except RecursionError:
+        raise ConfigError(f"{path} is nested too deeply to be read: mend it") from None
+    except ValueError as error:  # no TOML, no UTF-8, numbers of more digits than Python takes
+        raise ConfigError(f"{path} is not valid TOML ({error}): mend it") from None
     tool = content.get("tool")
     if not isinstance(tool, dict) or "trueloop" not in tool:
         return None

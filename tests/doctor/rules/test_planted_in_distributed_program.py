@@ -200,7 +200,7 @@ CHANGES = {
 
 
 def codes(text: str) -> list[str]:
-    return [found.code for found in check_text(text, "main.py", seconds=30.0, strict=True).findings]
+    return [found.code for found in check_text(text, "main.py", strict=True).findings]
 
 
 def test_the_program_as_it_is_has_no_findings() -> None:

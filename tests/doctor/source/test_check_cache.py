@@ -15,7 +15,7 @@ from trueloop.doctor.findings import Delete, Finding, Insert, Move, Place, Relat
 from trueloop.doctor.source import cache as cache_module
 from trueloop.doctor.source.cache import Cache, Examined, cache_folder, digest
 from trueloop.doctor.source.examine import examine_all
-from trueloop.doctor.source.files import Problem
+from trueloop.doctor.source.files import Problem, Unread
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Which files the checker was asked about."""
     asked: list[str] = []
 
-    def noted(text: str, path: str) -> Any:
+    def noted(text: str, path: str, *, steps: int) -> Any:
         asked.append(os.path.basename(path))
         return check_text(text, path)
 
@@ -66,6 +66,7 @@ def test_all_of_it_comes_back() -> None:
         (Problem("/a/b.py", 0, "why"),),
         (("/nowhere", ""),),
         ignores=True,
+        unread=Unread("/a/b.py", 7, "train", "not read to its end: …"),
     )
     cache = Cache(Path("cache"))
     cache.put(found)
@@ -128,9 +129,11 @@ def _changed(**other: Any) -> Any:
         _changed(findings=[["TL101", "error", ["a", 1, 1, 1, 1, ""], "m", None, [], [["Run"]]]]),
         _changed(problems=[["a", "b", "c"]]),
         _changed(followed=[3]),
+        _changed(unread=3),
+        _changed(unread=["a", 1, ""]),
     ],
     ids=["half", "empty", "bytes", "nested", "list", "number", "short", "line", "code", "severity",
-         "remedy", "problem", "followed"],
+         "remedy", "problem", "followed", "unread", "unread short"],
 )  # fmt: skip
 def test_a_damaged_entry_counts_for_nothing(damage: Any, reads: list[str]) -> None:
     path = write("a.py", "TL101()\n")

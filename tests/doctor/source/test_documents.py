@@ -75,7 +75,7 @@ def test_a_file_that_is_too_large_is_not_read(
     path = tmp_path / "generated.py"
     path.write_text("x = 1\n" * 1000)
     (problem,) = open_document(str(path)).problems
-    assert problem.message.startswith("is larger than 0.001 MB: ")
+    assert problem.message.startswith("is larger than 1 kB: ")
 
 
 @pytest.mark.parametrize("name", ["gone.py", "."])

@@ -11,19 +11,25 @@ from trueloop.doctor.findings import Finding
 from trueloop.doctor.formats.places import is_below_working_directory, spot_of
 from trueloop.doctor.formats.text import printable
 from trueloop.doctor.source.checking import Outcome
+from trueloop.doctor.source.files import Problem, Unread
 
 _LEVELS = {"error": "error", "warning": "warning", "advice": "notice"}
 
 
 def as_github(outcome: Outcome) -> str:
-    """One line per finding, and one per file that could not be checked; empty if there is none."""
+    """One line per finding, and one per file that could not be checked, or not to its end; empty if
+    there is none."""
     lines = [_annotation(outcome, finding) for finding in outcome.findings]
-    for problem in outcome.problems:
-        where = {"file": _file(problem.path), "title": "trueloop check"}
-        if problem.line and not problem.path.endswith(".ipynb"):
-            where["line"] = str(problem.line)
-        lines.append(_command("error", where, problem.message))
+    lines += [_of_file("error", problem) for problem in outcome.problems]
+    lines += [_of_file("notice", unread) for unread in outcome.unread]
     return "\n".join(lines)
+
+
+def _of_file(level: str, about: Problem | Unread) -> str:
+    where = {"file": _file(about.path), "title": "trueloop check"}
+    if about.line and not about.path.endswith(".ipynb"):
+        where["line"] = str(about.line)
+    return _command(level, where, about.message)
 
 
 def _annotation(outcome: Outcome, finding: Finding) -> str:

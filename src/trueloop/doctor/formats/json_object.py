@@ -12,7 +12,8 @@ from trueloop.doctor.source.checking import Outcome
 
 
 def as_json(outcome: Outcome, fixed: Iterable[Finding] | None = None) -> str:
-    """`{"findings": […], "files": …, "problems": […]}`; with `fixed`, what `--fix` mended."""
+    """`{"findings": […], "files": …, "problems": […], "unread": […]}`; with `fixed`, what `--fix`
+    mended."""
     told: dict[str, Any] = {
         "findings": [finding_object(outcome, finding) for finding in outcome.findings],
         "files": outcome.files,
@@ -23,6 +24,15 @@ def as_json(outcome: Outcome, fixed: Iterable[Finding] | None = None) -> str:
                 "message": problem.message,
             }
             for problem in outcome.problems
+        ],
+        "unread": [
+            {
+                "path": outcome.name(unread.path),
+                "line": outcome.documents[unread.path].cell(unread.line)[1] or None,
+                "function": unread.function or None,
+                "message": unread.message,
+            }
+            for unread in outcome.unread
         ],
     }
     if fixed is not None:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from trueloop.doctor.findings import Place
 from trueloop.doctor.source.checking import Outcome
-from trueloop.doctor.source.files import Problem
+from trueloop.doctor.source.files import Problem, Unread
 
 
 class Spot(NamedTuple):
@@ -40,8 +40,8 @@ def spot_of(outcome: Outcome, place: Place) -> Spot:
     return Spot(outcome.name(place.path), cell, line, place.column, end_line, end_column)
 
 
-def problem_line(outcome: Outcome, problem: Problem) -> str:
-    """One line about a file that could not be checked."""
+def problem_line(outcome: Outcome, problem: Problem | Unread) -> str:
+    """One line about a file that could not be checked, or not to its end."""
     name = outcome.name(problem.path)
     if not problem.line:
         return f"{name}: {problem.message}"

@@ -13,7 +13,7 @@ from trueloop.doctor.formats.places import spot_of, uri
 from trueloop.doctor.rules.catalogue import ENTRIES, Entry
 from trueloop.doctor.rules.pages import Page, group_of, page_of
 from trueloop.doctor.source.checking import Outcome
-from trueloop.doctor.source.files import Problem
+from trueloop.doctor.source.files import Problem, Unread
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
@@ -36,7 +36,8 @@ def as_sarif(outcome: Outcome) -> str:
             {
                 "executionSuccessful": True,
                 "toolExecutionNotifications": [
-                    _notification(outcome, problem) for problem in outcome.problems
+                    *(_notification(problem, "error") for problem in outcome.problems),
+                    *(_notification(unread, "warning") for unread in outcome.unread),
                 ],
             }
         ],
@@ -90,12 +91,12 @@ def _location(place: Place) -> dict[str, Any]:
     return location
 
 
-def _notification(outcome: Outcome, problem: Problem) -> dict[str, Any]:
+def _notification(problem: Problem | Unread, level: str) -> dict[str, Any]:
     location: dict[str, Any] = {"artifactLocation": {"uri": uri(problem.path)}}
     if problem.line and not problem.path.endswith(".ipynb"):
         location["region"] = {"startLine": problem.line}
     return {
-        "level": "error",
+        "level": level,
         "message": {"text": problem.message},
         "locations": [{"physicalLocation": location}],
     }

@@ -51,6 +51,7 @@ def summary(outcome: Outcome, paint: Paint | None = None) -> str:
     checked = counted(outcome.files, "file") + " checked"
     unread = len({problem.path for problem in outcome.problems})
     tail = f"; {unread} could not be checked in full" if unread else ""
+    tail += f"; {len(outcome.unread)} not read to the end" if outcome.unread else ""
     return f"{checked}: {severities(outcome, paint)}{tail}"
 
 

@@ -8,15 +8,16 @@ decides which runs a file is worth. What happens is handed to the rules as event
 
 from __future__ import annotations
 
-import ast
 import os
 import re
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from trueloop.doctor.findings import Finding
+from trueloop.doctor.source.counting import STEPS_A_FILE
+from trueloop.doctor.source.gaps import Gaps
+from trueloop.doctor.source.nodes import FRAMES, parse, room
 
 if TYPE_CHECKING:
     from trueloop.doctor.events import Event
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 _RELEVANT = re.compile(
     r"\btorch|lightning|accelerate|\bfabric\b|backward\(|zero_grad|optimizer|DataLoader"
 )
-SECONDS = 4.0
-"""Time for one file at most, whatever stands in it; nearly all end by the number of their steps."""
 
 
 @dataclass(slots=True)
@@ -35,8 +34,12 @@ class Report:
     """What reading one file found."""
 
     findings: list[Finding] = field(default_factory=list)
-    followed: list[str] = field(default_factory=list)
-    """Other files of the project that were read for it, or were looked for and not there."""
+    followed: dict[str, str] = field(default_factory=dict)
+    """Other files of the project that were read for it, each with the digest of what was read; an
+    empty one for a file that was looked for and was not there."""
+    gaps: Gaps = field(default_factory=Gaps)
+    steps: int = 0
+    """What it cost; see `counting`."""
 
 
 def check_text(
@@ -45,19 +48,22 @@ def check_text(
     *,
     project: Project | None = None,
     rules: list[type[Rule]] | None = None,
-    seconds: float = SECONDS,
+    steps: int = STEPS_A_FILE,
     listen: Callable[[Event], None] | None = None,
     strict: bool = False,
 ) -> Report:
-    """Read a file's text and say what is wrong in it.
+    """Read a file's text and say what is wrong in it, as the text (and the files that it imports)
+    alone decides.
 
-    `rules`: those to apply, by default all that are seen in source. `listen` is called with every
-    event of every run. Raises `SyntaxError` (or `ValueError`, for null bytes) for text that is not
-    Python.
+    `rules`: those to apply, by default all that are seen in source. `steps`: how many it may take,
+    by default as many as a file has. `listen` is called with every event of every run. Raises
+    `SyntaxError` (or `ValueError`, for null bytes) for text that is not Python, `RecursionError` or
+    `MemoryError` for what is nested too deeply to be parsed.
     """
-    tree = ast.parse(text)
+    tree = parse(text)
+    cost = len(text) >> 8
     if not _RELEVANT.search(text):
-        return Report()
+        return Report(steps=cost >> 3)
     from trueloop.doctor.rules.loading import rules_for
     from trueloop.doctor.source import library
     from trueloop.doctor.source.columns import in_characters
@@ -76,14 +82,20 @@ def check_text(
         owner,
         module,
         rules_for("S") if rules is None else rules,
-        time.perf_counter() + seconds,
+        steps - cost,
         listen=listen,
         strict=strict,
     )
-    read_module(reading)
-    followed = sorted(owner.followed)
+    with room(FRAMES):
+        read_module(reading)
     findings = sorted(reading.findings.values(), key=lambda found: (found.place, found.code))
-    return Report(in_characters(findings, path, text), followed)
+    reading.gaps.not_followed |= owner.not_followed
+    return Report(
+        in_characters(findings, path, text),
+        dict(owner.followed),
+        reading.gaps,
+        steps - reading.left,
+    )
 
 
 MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")

@@ -15,7 +15,10 @@ from trueloop.doctor.source.calling import enter, has_decorator
 from trueloop.doctor.source.calls import find_method
 from trueloop.doctor.source.canonical import canonical
 from trueloop.doctor.source.guess import guess, is_no_tensor
+from trueloop.doctor.source.nodes import once, written
+from trueloop.doctor.source.sizes import is_hashable
 from trueloop.doctor.source.values import (
+    KEY,
     BoundLibrary,
     Class,
     Foreign,
@@ -49,6 +52,8 @@ if TYPE_CHECKING:
 def read(m: Machine, value: Any, name: str, node: ast.AST) -> Any:
     """`value.name`."""
     if isinstance(value, Library):
+        if len(value.name) > KEY:
+            return m.unknown(node, (value,), key=f"{value.name}.{name}")
         return Library(canonical(f"{value.name}.{name}"))
     if isinstance(value, Namespace):
         return _of_namespace(m, value, name)
@@ -252,12 +257,18 @@ def reads(cls: Class, attribute: str) -> bool:
         for method in kind.namespace.values() if isinstance(kind, Class) else ():
             if not isinstance(method, Function) or method.name.endswith("__init__"):
                 continue
-            for node in ast.walk(method.node):
-                if not isinstance(node, ast.Attribute) or node.attr != attribute:
-                    continue
-                if isinstance(node.ctx, ast.Load):
-                    return True
+            if attribute in _attributes_read(method.node):
+                return True
     return False
+
+
+@once
+def _attributes_read(function: ast.AST) -> frozenset[str]:
+    return frozenset(
+        node.attr
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    )
 
 
 def _is_self(m: Machine, owner: Model) -> bool:
@@ -273,7 +284,7 @@ def item_of(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
     if isinstance(index, Known):
         if isinstance(value, Items):
             return _of_items(m, value, index.value, node)
-        if isinstance(value, Table) and _hashable(index.value) and index.value in value.entries:
+        if isinstance(value, Table) and is_hashable(index.value) and index.value in value.entries:
             found = value.entries[index.value]
             if isinstance(found, Thing) and not found.name:
                 found.name = str(index.value)
@@ -323,10 +334,6 @@ def _of_user(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
     return m.unknown(node, (value, index))
 
 
-def _hashable(value: Any) -> bool:
-    return isinstance(value, (str, int, float, bool, bytes, tuple, type(None)))
-
-
 def _of_items(m: Machine, value: Items, index: Any, node: ast.AST) -> Any:
     if isinstance(index, slice):
         try:
@@ -341,11 +348,10 @@ def _of_items(m: Machine, value: Items, index: Any, node: ast.AST) -> Any:
 def set_item(m: Machine, owner: Any, index: Any, value: Any, node: ast.Subscript) -> None:
     """`owner[index] = value`."""
     if isinstance(owner, Table):
-        if isinstance(index, Known) and _hashable(index.value) and not index.looped:
-            owner.entries[index.value] = value
+        if isinstance(index, Known) and is_hashable(index.value) and not index.looped:
+            owner.put(index.value, value)
         else:
-            owner.open = True
-            owner.rest.append(value)
+            owner.put_somewhere(value)
             _store(m, owner, index, value, node)
     elif isinstance(owner, Items):
         position = index.value if isinstance(index, Known) else None
@@ -386,7 +392,7 @@ def _store(m: Machine, owner: Items | Table, index: Any, value: Any, node: ast.S
         # Another place in each turn, or the same ones again: only the first makes it grow.
         grows = isinstance(index, Known) and index.looped and not _within_turn(m, index.looped)
         m.emit(
-            Kept, node, tensor=value, how="store", holder=ast.unparse(node.value),
+            Kept, node, tensor=value, how="store", holder=written(node.value),
             container=owner if grows else None,
             what=m.place(m.assigned) if m.assigned is not None else NOWHERE,
         )  # fmt: skip

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+from trueloop import files
 from trueloop.doctor.config import project_root
 from trueloop.doctor.findings import (
     Delete,
@@ -30,9 +31,12 @@ from trueloop.doctor.findings import (
     Severity,
 )
 from trueloop.doctor.rules.catalogue import BY_CODE
-from trueloop.doctor.source.files import Problem
+from trueloop.doctor.source.documents import UnreadableError, digest, read_bytes
+from trueloop.doctor.source.files import Problem, Unread
 
 FOLDER = ".trueloop_cache"
+LARGEST_ENTRY = 50_000_000
+"""Bytes; what is larger was not written here."""
 _REMEDIES: dict[str, Callable[..., Remedy]] = {
     "Move": Move,
     "Insert": Insert,
@@ -55,20 +59,15 @@ class Examined:
     for and was not there."""
     ignores: bool = False
     """There may be comments in it that hold findings back."""
-    lasting: bool = True
-    """It would be found again: it did not depend on the time it took."""
-
-
-def digest(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+    unread: Unread | None = None
+    """What was not read of it."""
 
 
 def digest_of_file(path: str) -> str:
-    """The digest of a file's bytes; empty if it cannot be read."""
+    """The digest of a file's bytes; empty if it cannot be read, or is too large to be."""
     try:
-        with open(path, "rb") as file:
-            return digest(file.read())
-    except OSError:
+        return digest(read_bytes(path))
+    except UnreadableError:
         return ""
 
 
@@ -100,7 +99,7 @@ class Cache:
     def get(self, path: str, content: str) -> Examined | None:
         """What was found in the file at `path`, if nothing that it depends on has changed."""
         try:
-            entry = json.loads(self._place(path).read_bytes())
+            entry = json.loads(files.read_bytes(self._place(path), LARGEST_ENTRY))
             if entry["version"] != checker_version() or entry["content"] != content:
                 return None
             found = _decoded(path, entry)
@@ -112,7 +111,7 @@ class Cache:
 
     def put(self, found: Examined) -> None:
         """Keep it, if it can be kept: without a cache, all is as it was but for the time."""
-        if not (found.content and found.lasting):
+        if not found.content:
             return
         entry = {
             "version": checker_version(),
@@ -121,6 +120,7 @@ class Cache:
             "findings": [_encoded(finding) for finding in found.findings],
             "problems": found.problems,
             "ignores": found.ignores,
+            "unread": found.unread,
         }
         place = self._place(found.path)
         temporary = place.with_suffix(f".{os.getpid()}.tmp")
@@ -174,7 +174,12 @@ def _decoded(path: str, entry: dict[str, Any]) -> Examined:
         tuple(Problem(*_typed(fields, (str, int, str))) for fields in entry["problems"]),
         tuple((other, known) for other, known in entry["followed"]),
         entry["ignores"] is True,
+        _unread(entry["unread"]),
     )
+
+
+def _unread(fields: Any) -> Unread | None:
+    return None if fields is None else Unread(*_typed(fields, (str, int, str, str)))
 
 
 def _finding(

@@ -10,8 +10,10 @@ from trueloop.doctor.source.calls import Call, find_call, find_method
 from trueloop.doctor.source.guess import parameter
 from trueloop.doctor.source.machine import Machine, Noted, Signal
 from trueloop.doctor.source.scope import Scope
+from trueloop.doctor.source.sizes import is_small, len_of
 from trueloop.doctor.source.values import (
     NONE,
+    TEXT,
     BoundLibrary,
     Class,
     Foreign,
@@ -54,7 +56,7 @@ def call(
     rest: list[Any] | None = None,
 ) -> Any:
     """Call a value. `rest`: what was spread into the call (`*args`) and is not known."""
-    m.tick()
+    m.spend(1, node)
     if m.noted is not None:
         m.noted.append(Noted(function, args, kwargs, m.place(node), tuple(m.functions)))
     if isinstance(function, Function):
@@ -149,6 +151,9 @@ def _method_of_constant(
     method = getattr(receiver.value, name, None)
     values = [each.value for each in args if isinstance(each, Known)]
     safe = isinstance(receiver.value, str) and name in _TEXT_METHODS and not kwargs
+    safe = safe and all(map(is_small, (receiver.value, *values)))
+    if name == "replace" and safe and len(values) > 1:
+        safe = (len(receiver.value) + 1) * max(1, len_of(values[1])) <= TEXT
     if safe and callable(method) and len(values) == len(args):
         try:
             result = method(*values)
@@ -259,6 +264,7 @@ def _inside_decorators(m: Machine, function: Function, left: list[Any], scope: S
 
     while left:
         decorator = left.pop(0)
+        m.spend(1, function.node)
         if isinstance(decorator, Library) and decorator.name.startswith("torch."):
             known = find_call(decorator.name)
             decorator = known(Call(m, function.node, decorator.name, [])) if known else decorator
@@ -266,7 +272,8 @@ def _inside_decorators(m: Machine, function: Function, left: list[Any], scope: S
             results: list[Any] = []
 
             def inside(results: list[Any] = results) -> Signal | None:
-                results.append(_inside_decorators(m, function, left, scope))
+                with m.nested(function.node) as may_go:
+                    results.append(_inside_decorators(m, function, left, scope) if may_go else NONE)
                 return None
 
             inside_foreign(m, decorator, inside)
@@ -291,6 +298,7 @@ def _bind(
     beginning, m.beginning = m.beginning, False
     spec = function.node.args
     names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
+    m.spend((len(names) + len(spec.kwonlyargs) + len(args)) >> 3, function.node)
     annotations = {arg.arg: arg.annotation for arg in (*spec.args, *spec.kwonlyargs)}
     given = dict(zip(names, args, strict=False))
     left = dict(kwargs)

@@ -11,7 +11,7 @@ from trueloop.doctor.findings import Finding
 from trueloop.doctor.rules.tl001_unused_ignore import UnusedIgnore
 from trueloop.doctor.source.cache import Cache, Examined
 from trueloop.doctor.source.examine import examine_all
-from trueloop.doctor.source.files import Problem, find_files
+from trueloop.doctor.source.files import Problem, Unread, find_files
 from trueloop.doctor.source.ignores import complaints, hold_back, ignores_in
 from trueloop.doctor.source.reading import Documents
 
@@ -28,6 +28,8 @@ class Outcome:
     shown: dict[str, str] = field(default_factory=dict)
     """What the files are called that were checked, by absolute path."""
     documents: Documents = field(default_factory=Documents)
+    unread: list[Unread] = field(default_factory=list)
+    """Files that were not read to their end."""
 
     def name(self, path: str) -> str:
         """What a file is called: as it was given, or from the working directory."""
@@ -52,6 +54,8 @@ def check(
     outcome = Outcome([], list(wanted.problems), len(wanted.shown), wanted.shown)
     outcome.findings = told(examined, configs, outcome.documents)
     outcome.problems += [problem for each in examined for problem in each.problems]
+    outcome.unread = [each.unread for each in examined if each.unread is not None]
+    outcome.unread.sort(key=lambda unread: outcome.name(unread.path))
     outcome.findings.sort(key=lambda found: (outcome.name(found.place.path), *found.place[1:3]))
     outcome.problems.sort(key=lambda problem: (outcome.name(problem.path), problem.line))
     return outcome

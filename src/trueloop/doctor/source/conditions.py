@@ -6,6 +6,7 @@ import ast
 import operator
 from typing import TYPE_CHECKING, Any
 
+from trueloop.doctor.source.sizes import is_hashable
 from trueloop.doctor.source.values import (
     Class,
     Foreign,
@@ -124,7 +125,8 @@ def _identity(m: Machine, kind: type[ast.cmpop], left: Any, right: Any, node: as
 def _contained(m: Machine, kind: type[ast.cmpop], left: Any, right: Any, node: ast.expr) -> Any:
     negated = kind is ast.NotIn
     if isinstance(left, Known):
-        if isinstance(right, Known) and isinstance(right.value, (str, bytes, tuple, range)):
+        if isinstance(right, Known) and isinstance(right.value, (str, bytes, tuple)):
+            m.spend(len(right.value) >> 8, node)
             try:
                 return Known((left.value in right.value) != negated)
             except TypeError:
@@ -133,7 +135,7 @@ def _contained(m: Machine, kind: type[ast.cmpop], left: Any, right: Any, node: a
             known = [each.value for each in right.values if isinstance(each, Known)]
             if len(known) == len(right.values):
                 return Known((left.value in known) != negated)
-        if isinstance(right, Table) and not right.open:
+        if isinstance(right, Table) and not right.open and is_hashable(left.value):
             return Known((left.value in right.entries) != negated)
     key = f"{m.key(left)} in {m.key(right)}"
     return Unknown(f"not {key}" if negated else key, (left, right))
@@ -208,7 +210,9 @@ _PLAIN = frozenset(
 def instance_of(m: Machine, value: Any, kind: Any, node: ast.AST) -> Any:
     """`isinstance(value, kind)`."""
     if isinstance(kind, Items):
-        answers = [instance_of(m, value, each, node) for each in kind.values]
+        with m.nested(node) as may_go:
+            m.spend(len(kind.values), node)
+            answers = [instance_of(m, value, each, node) for each in kind.values if may_go]
         if any(isinstance(each, Known) and each.value for each in answers):
             return Known(True)
         if answers and all(isinstance(each, Known) for each in answers):

@@ -26,7 +26,8 @@ def entered(
     context = m.evaluate(item.context_expr, scope)
 
     def inside() -> Signal | None:
-        return entered(m, rest, body, scope, node)
+        with m.nested(node) as may_go:
+            return entered(m, rest, body, scope, node) if may_go else None
 
     def bind(value: Any) -> None:
         if item.optional_vars is not None:

@@ -7,13 +7,14 @@ the document.
 
 from __future__ import annotations
 
+import hashlib
 import io
-import os
 import re
 import tokenize
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+from trueloop import files
 from trueloop.doctor.source.files import Problem
 
 CODE_LIMIT = 2_000_000
@@ -31,6 +32,10 @@ class Program:
     """With the document's line numbers, and line breaks as `\\n`."""
     indent: int = 0
     """How many columns further to the right it stands in the document."""
+
+    @property
+    def first_line(self) -> int:
+        return 1 + len(self.text) - len(self.text.lstrip("\n"))
 
 
 @dataclass
@@ -72,22 +77,25 @@ def is_python(path: str) -> bool:
     return not path.endswith((".ipynb", ".md"))
 
 
+def digest(data: bytes) -> str:
+    """Equal for equal content of a file."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
 def read_bytes(path: str) -> bytes:
-    """The content of a file. Raises `UnreadableError`; one that is too large is not read at all."""
+    """The content of a regular file. Raises `UnreadableError` for what is none, cannot be read or
+    is too large."""
     limit = NOTEBOOK_LIMIT if path.endswith(".ipynb") else CODE_LIMIT
     try:
-        if os.path.isdir(path):
-            raise UnreadableError(0, "is a folder, not a file")
-        with open(path, "rb") as file:
-            data = file.read(limit + 1)
-    except OSError as error:
-        raise UnreadableError(0, f"cannot be read ({error.strerror or error})") from None
-    if len(data) > limit:
-        raise UnreadableError(
-            0,
-            f"is larger than {limit / 1e6:g} MB: leave it out with --exclude, or split it",
-        )
-    return data
+        return files.read_bytes(path, limit)
+    except files.NotAFileError as error:
+        raise UnreadableError(0, f"is {error.kind}, not a regular file: leave it out") from None
+    except files.TooLargeError:
+        why = f"is larger than {files.size(limit)}: leave it out with --exclude, or split it"
+        raise UnreadableError(0, why) from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise UnreadableError(0, f"cannot be read ({why})") from None
 
 
 def decode(data: bytes, *, python: bool = True) -> str:

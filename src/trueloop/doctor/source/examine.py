@@ -5,31 +5,23 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-import time
 import traceback
-import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 from trueloop.doctor import source
 from trueloop.doctor.findings import Finding, Place, Related
-from trueloop.doctor.source.cache import Cache, Examined, digest, digest_of_file
+from trueloop.doctor.source.cache import Cache, Examined, digest_of_file
 from trueloop.doctor.source.columns import relocated
-from trueloop.doctor.source.documents import Program, UnreadableError, is_python, read_bytes
+from trueloop.doctor.source.counting import STEPS_A_FILE
+from trueloop.doctor.source.documents import Program, UnreadableError, digest, is_python, read_bytes
 from trueloop.doctor.source.files import Problem
+from trueloop.doctor.source.gaps import Gaps
 from trueloop.doctor.source.ignores import may_have_ignores
 from trueloop.doctor.source.reading import open_document
 
-SECONDS = 4.0
-"""Processor time that one file may take; what needs more is generated, or was made to."""
 FEW = 12
 """Files that are not worth the start of other processes."""
-
-
-class TooLongError(BaseException):
-    """A file's time is up. No `Exception`, so that nothing on the way takes it for its own."""
 
 
 def examine(path: str) -> Examined:
@@ -42,44 +34,39 @@ def examine(path: str) -> Examined:
     document = open_document(path, data)
     findings: dict[tuple[object, ...], Finding] = {}
     problems = list(document.problems)
-    followed: set[str] = set()
-    lasting = True
+    followed: dict[str, str] = {}
+    gaps, left = Gaps(), STEPS_A_FILE
     for program in document.programs:
-        begun = time.perf_counter()
-        try:
-            with time_limit(SECONDS):
-                found, others = check_program(program, path)
-        except TooLongError:
-            problems.append(Problem(path, 0, f"takes more than {SECONDS:g} s to read: split it"))
-            lasting = False
+        if left <= 0:
+            gaps.blocks.append(program.first_line)
             continue
+        try:
+            report = check_program(program, path, left)
         except Exception as error:
             problems.append(_problem(path, error))
             continue
-        # Near its end, the machine begins no more runs: on a faster day it may find more.
-        lasting = lasting and time.perf_counter() - begun < source.SECONDS
-        followed |= others
-        for finding in found:
+        left -= report.steps
+        followed |= report.followed
+        gaps.add(report.gaps)
+        for finding in report.findings:
             findings.setdefault((finding.code, *finding.place[:3]), finding)
     return Examined(
         path,
         digest(data),
         tuple(findings.values()),
         tuple(problems),
-        tuple((other, digest_of_file(other)) for other in sorted(followed - {path})),
+        tuple((other, followed[other]) for other in sorted(followed.keys() - {path})),
         may_have_ignores(document),
-        lasting,
+        gaps.told(path),
     )
 
 
-def check_program(program: Program, path: str) -> tuple[list[Finding], set[str]]:
-    """The findings in a program of the document at the absolute `path`, in the document's own
-    places, and the files that were followed. Raises `SyntaxError`, `RecursionError`, …"""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the parser, about the user's strings
-        report = source.check_text(program.text, path)
+def check_program(program: Program, path: str, steps: int = STEPS_A_FILE) -> source.Report:
+    """What there is to say of a program of the document at the absolute `path`, in the document's
+    own places. Raises `SyntaxError`, `RecursionError`, …"""
+    report = source.check_text(program.text, path, steps=steps)
     place = _placing(path, program.indent)
-    found = [
+    report.findings = [
         replace(
             finding,
             place=place(finding.place),
@@ -91,7 +78,8 @@ def check_program(program: Program, path: str) -> tuple[list[Finding], set[str]]
         )
         for finding in report.findings
     ]
-    return found, {os.path.abspath(other) for other in report.followed}
+    report.followed = {os.path.abspath(each): known for each, known in report.followed.items()}
+    return report
 
 
 def _placing(path: str, indent: int) -> Callable[[Place], Place]:
@@ -123,32 +111,6 @@ def _problem(path: str, error: Exception) -> Problem:
         f"was not checked, by a fault of trueloop's own: please report it with the file "
         f"({what}, {os.path.basename(frame.filename)}:{frame.lineno})",
     )
-
-
-@contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `TooLongError` inside the block once it has used so much processor time.
-
-    The machine counts its own steps; this is for what no step counts. It needs a signal: on Windows
-    and outside the main thread there is no such limit.
-    """
-    if (
-        not hasattr(signal, "SIGVTALRM")
-        or threading.current_thread() is not threading.main_thread()
-    ):
-        yield
-        return
-
-    def ring(*_: object) -> None:
-        raise TooLongError
-
-    before = signal.signal(signal.SIGVTALRM, ring)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 def examine_all(

@@ -6,10 +6,13 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from trueloop.doctor.source import conditions
+from trueloop.doctor.source.sizes import is_hashable, is_small, stays_small
 from trueloop.doctor.source.values import (
+    SIZE,
     Function,
     Imported,
     Items,
@@ -52,15 +55,28 @@ _SIGNS = {
 
 def evaluate(m: Machine, node: ast.expr, scope: Scope) -> Any:
     """The value of an expression."""
-    m.tick()
+    m.spend(1, node)
     handler = _HANDLERS.get(type(node))
-    if handler is None:
-        return m.unknown(node)
-    return handler(m, node, scope)
+    m.nesting += 1
+    try:
+        if handler is None or m.is_too_deep(node):
+            return m.unknown(node)
+        return handler(m, node, scope)
+    finally:
+        m.nesting -= 1
 
 
 def _constant(m: Machine, node: ast.Constant, scope: Scope) -> Any:
+    if isinstance(node.value, int) and not is_small(node.value):
+        return _number(m, node)
     return Known(node.value)
+
+
+def _number(m: Machine, node: ast.AST, *parts: Any) -> Any:
+    """A number, or text, that is too long to be computed with."""
+    found = m.unknown(node, parts)
+    found.number = True
+    return found
 
 
 def lookup(m: Machine, name: str, scope: Scope) -> Any:
@@ -73,7 +89,7 @@ def lookup(m: Machine, name: str, scope: Scope) -> Any:
         return Library(f"builtins.{name}")
     from trueloop.doctor.source.calls import find_call
 
-    for star in scope.top().stars:
+    for star in scope.top().stars[:SIZE]:
         if find_call(f"{star}.{name}") is not None:
             return Library(f"{star}.{name}")
     return None
@@ -174,20 +190,13 @@ def is_number(value: Any) -> bool:
 
 
 def _constants(m: Machine, sign: ast.operator, left: Known, right: Known, node: ast.AST) -> Any:
-    looped = left.looped or right.looped
+    if not stays_small(sign, left.value, right.value):
+        return _number(m, node, left, right)
     try:
-        huge = isinstance(sign, (ast.Pow, ast.LShift)) and (
-            not isinstance(right.value, (int, float)) or abs(right.value) > 64
-        )
-        long = isinstance(sign, ast.Mult) and any(
-            isinstance(each.value, (str, bytes, tuple)) for each in (left, right)
-        )
-        if huge or long:
-            return m.unknown(node, (left, right))
         value = _ARITHMETIC[type(sign)](left.value, right.value)
-    except (TypeError, ValueError, ArithmeticError, KeyError, MemoryError):
+    except (TypeError, ValueError, ArithmeticError, KeyError):
         return m.unknown(node, (left, right))
-    return Known(value, looped=looped)
+    return Known(value, looped=left.looped or right.looped)
 
 
 def _remainder(m: Machine, left: Any, right: Any, node: ast.AST) -> Any:
@@ -212,6 +221,8 @@ def _unary(m: Machine, node: ast.UnaryOp, scope: Scope) -> Any:
         return Unknown(key if negated else f"not {key}")
     value = evaluate(m, node.operand, scope)
     if isinstance(value, Known) and isinstance(value.value, (int, float)):
+        if not isinstance(node.op, (ast.USub, ast.UAdd)) and not isinstance(value.value, int):
+            return m.unknown(node, (value,))
         if isinstance(node.op, ast.USub):
             return Known(-value.value, looped=value.looped)
         return value if isinstance(node.op, ast.UAdd) else Known(~int(value.value))
@@ -270,9 +281,8 @@ def _conditional(m: Machine, node: ast.IfExp, scope: Scope) -> Any:
 
 def _sequence(m: Machine, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Any:
     values: list[Any] = []
-    is_open = False
-    elements = node.elts if len(node.elts) <= 200 else node.elts[:200]
-    for element in elements:
+    is_open = len(node.elts) > SIZE
+    for element in node.elts[:SIZE]:
         if isinstance(element, ast.Starred):
             spread = evaluate(m, element.value, scope)
             if isinstance(spread, Items):
@@ -288,25 +298,26 @@ def _sequence(m: Machine, node: ast.List | ast.Tuple | ast.Set, scope: Scope) ->
 
 
 def _dict(m: Machine, node: ast.Dict, scope: Scope) -> Any:
-    table = Table({}, turns=m.turns_begun)
-    for key_node, value_node in list(zip(node.keys, node.values, strict=True))[:200]:
+    table = Table({}, len(node.keys) > SIZE, turns=m.turns_begun)
+    for key_node, value_node in islice(zip(node.keys, node.values, strict=True), SIZE):
         value = evaluate(m, value_node, scope)
         if key_node is None:
             if isinstance(value, Table):
-                table.entries.update(value.entries)
-                table.rest += value.rest
-                table.open |= value.open
+                m.spend(len(value.entries) >> 3, value_node)
+                table.merge(value)
             else:
-                table.open = True
-                table.rest.append(value)
+                table.put_somewhere(value)
             continue
         key = evaluate(m, key_node, scope)
-        if isinstance(key, Known) and isinstance(key.value, (str, int, float, bool, tuple)):
-            table.entries[key.value] = value
-        else:
-            table.open = True
-            table.rest.append(value)
+        _put(table, key, value)
     return table
+
+
+def _put(table: Table, key: Any, value: Any) -> None:
+    if isinstance(key, Known) and key.value is not None and is_hashable(key.value):
+        table.put(key.value, value)
+    else:
+        table.put_somewhere(value)
 
 
 def _subscript(m: Machine, node: ast.Subscript, scope: Scope) -> Any:
@@ -382,11 +393,7 @@ def _comprehension(
 def _table_of(m: Machine, pairs: list[tuple[Any, Any]], complete: bool) -> Table:
     table = Table({}, not complete, turns=m.turns_begun)
     for key, value in pairs:
-        if isinstance(key, Known) and isinstance(key.value, (str, int, float, bool, tuple)):
-            table.entries[key.value] = value
-        else:
-            table.open = True
-            table.rest.append(value)
+        _put(table, key, value)
     return table
 
 
@@ -397,7 +404,9 @@ def _text(m: Machine, node: ast.JoinedStr, scope: Scope) -> Any:
         if isinstance(part, ast.FormattedValue)
     ]
     if not parts:
-        return Known("".join(str(each.value) for each in node.values))  # type: ignore[attr-defined]
+        text = "".join(str(each.value) for each in node.values)  # type: ignore[attr-defined]
+        m.spend(len(text) >> 8, node)
+        return Known(text)
     looped = any(getattr(part, "looped", None) for part in parts)
     key = f"text<{', '.join(m.key(part) for part in parts)}@{node.lineno}>"
     return Unknown(key, tuple(parts), looped=looped, number=True)

@@ -26,6 +26,17 @@ class Problem(NamedTuple):
     message: str
 
 
+class Unread(NamedTuple):
+    """A file that was read, but not to its end."""
+
+    path: str
+    line: int
+    """Where reading stopped first, from 1; 0 where that is in no line of the file."""
+    function: str
+    """The function that this line is in; empty at the top of a module."""
+    message: str
+
+
 @dataclass
 class Wanted:
     """The files to check, by absolute path, each with the name it is shown by."""

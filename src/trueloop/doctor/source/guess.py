@@ -10,7 +10,8 @@ import ast
 import re
 from typing import TYPE_CHECKING, Any
 
-from trueloop.doctor.source.values import Foreign, Function, Unknown
+from trueloop.doctor.source.nodes import written
+from trueloop.doctor.source.values import KEY, Foreign, Function, Unknown
 from trueloop.doctor.things import (
     Criterion,
     Loader,
@@ -20,6 +21,7 @@ from trueloop.doctor.things import (
     Scheduler,
     Tensor,
 )
+from trueloop.errors import shorten
 
 if TYPE_CHECKING:
     from trueloop.doctor.source.machine import Machine
@@ -132,16 +134,16 @@ def parameter(m: Machine, name: str, annotation: ast.expr | None, function: Func
     key = f"{function.name}.{name}" if name in ("x", "input", "inputs", "y") else name
     value = Unknown(key)
     if annotation is not None:
-        written = ast.unparse(annotation)
+        text = shorten(written(annotation), KEY)
         for word, kind in _ANNOTATED:
-            many = re.search(r"[Ll]ist|[Dd]ict|Tuple", written)
-            if re.search(rf"\b{word}\b", written) and not many:
+            many = re.search(r"[Ll]ist|[Dd]ict|Tuple", text)
+            if re.search(rf"\b{word}\b", text) and not many:
                 if kind is Model:
                     return Model(name=name, training=None, complete=False)
                 return Optimizer(name=name, whole=False) if kind is Optimizer else kind(name=name)
-        if re.search(r"\b(int|float|str|bool)\b", written):
+        if re.search(r"\b(int|float|str|bool)\b", text):
             return value
-        if re.fullmatch(r"(torch\.)?Tensor", written):
+        if re.fullmatch(r"(torch\.)?Tensor", text):
             return value
     if name in ("self", "cls"):
         return value

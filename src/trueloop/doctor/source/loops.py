@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trueloop.doctor.events import BatchFetched, LoopEntered, LoopLeft
 from trueloop.doctor.source.calling import enter
 from trueloop.doctor.source.machine import LeaveGenerator, Signal
+from trueloop.doctor.source.nodes import names_bound, once, written
 from trueloop.doctor.source.values import (
     Function,
     Generator,
@@ -63,6 +64,12 @@ class Plan:
 
 def plan(m: Machine, value: Any, node: ast.AST) -> Plan:
     """How to go through a value."""
+    m.spend(1, node)
+    with m.nested(node) as may_go:
+        return _plan(m, value, node) if may_go else _exactly([])
+
+
+def _plan(m: Machine, value: Any, node: ast.AST) -> Plan:
     if isinstance(value, Loader):
         return Plan(TURNS, lambda loop, index: _batch(m, value, node), False, value.length, value)
     if isinstance(value, Stream):
@@ -102,15 +109,15 @@ def _plan_of_container(m: Machine, value: Any, node: ast.AST) -> Plan:
     if isinstance(value, Table):
         keys: list[Any] = [Known(key) for key in value.entries]
         if not keys or value.open:
-            keys.append(Unknown(f"key<{id(value)}>", looped=True))
+            keys.append(Unknown(f"key<{m.number(value)}>", looped=True))
         return _exactly(keys[:FEW])
     if isinstance(value, Known):
         inner = value.value
         if isinstance(inner, (str, tuple, list)) and len(inner) <= 64:
             return _some([Known(each) for each in inner])
-        return _some([Unknown(f"{inner!r:.20}[*]", looped=True)])
+        return _some([Unknown(f"{m.key(value):.20}[*]", looped=True)])
     if not value.values and value.open:
-        return Plan(2, lambda loop, index: Unknown(f"<{id(value)}[{index}]>", looped=True))
+        return Plan(2, lambda loop, index: Unknown(f"<{m.number(value)}[{index}]>", looped=True))
     # `[*model.parameters()]`: what was spread is in it as a whole.
     found = _some(
         [
@@ -214,9 +221,14 @@ def _zip(m: Machine, value: Stream, node: ast.AST) -> Plan:
         return _exactly([])
     finite = [each for each in plans if not each.endless] or plans
     count = min(each.count for each in finite)
+
+    def make(loop: Loop, index: int) -> Any:
+        m.spend(len(plans), node)
+        return Items("tuple", [each.make(loop, index) for each in plans])
+
     return Plan(
         count,
-        lambda loop, index: Items("tuple", [each.make(loop, index) for each in plans]),
+        make,
         any(each.whole and each.count == count for each in finite),
         finite[0].size if len(finite) == 1 else None,
         next((each.loader for each in plans if each.loader is not None), None),
@@ -281,7 +293,7 @@ def go_through(
         kind="batches",
         simulated=how.count,
     )
-    loop.facts["over"] = ast.unparse(node.generators[0].iter)
+    loop.facts["over"] = written(node.generators[0].iter)
     m.emit(LoopEntered, node, loop=loop)
     for index in range(how.count):
         with m.turn(loop, index):
@@ -296,7 +308,7 @@ def run_for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | 
     """A `for` loop."""
 
     iterable = m.evaluate(node.iter, scope)
-    names = tuple(each.id for each in ast.walk(node.target) if isinstance(each, ast.Name))
+    names = names_bound(node.target)
     if isinstance(iterable, Generator):
         return _over_generator(m, node, iterable, names, scope)
     how = plan(m, iterable, node.iter)
@@ -306,11 +318,11 @@ def run_for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | 
         variables=names,
         turns=how.size,
         endless=how.endless,
-        leaves=_leaves(node.body),
+        leaves=_leaves(node),
         kind=_kind(m, node, how, scope),  # type: ignore[arg-type]
     )
     loop.facts["start"] = _start(iterable)
-    loop.facts["over"] = ast.unparse(node.iter)
+    loop.facts["over"] = written(node.iter)
     loop.facts["lines"] = len(node.body)
 
     def turn(index: int) -> Signal | None:
@@ -341,15 +353,16 @@ def _kind(m: Machine, node: ast.For | ast.AsyncFor, how: Plan, scope: Scope) -> 
     found = scope.module.survey.loop_kind(node)
     if found == "epochs" and how.whole and not isinstance(how.size, str) and how.listed:
         return "other"  # phases, models, folds: listed one by one
-    if found == "other" and how.by_hand and _BY_HAND.search(ast.unparse(node.iter)):
+    if found == "other" and how.by_hand and _BY_HAND.search(written(node.iter)):
         return "batches"
     return found
 
 
-def _leaves(body: list[ast.stmt]) -> bool:
-    """A `break` or `return` may end the loop of this body; those of inner loops and functions stay
-    with them."""
-    waiting: list[tuple[ast.AST, bool]] = [(statement, True) for statement in body]
+@once
+def _leaves(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """A `break` or `return` may end this loop; those of inner loops and functions stay with
+    them."""
+    waiting: list[tuple[ast.AST, bool]] = [(statement, True) for statement in loop.body]
     while waiting:
         node, mine = waiting.pop()
         if isinstance(node, ast.Return) or (mine and isinstance(node, ast.Break)):
@@ -394,6 +407,7 @@ def _worth(m: Machine, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -
     if survey.interesting(node) or survey.contents[id(node)].yields:
         return True
     names = survey.contents[id(node)].names
+    m.spend(len(names) >> 5, node)
     if any(name in survey.functions for name in names) or not names.isdisjoint(m.project.names):
         return True
     # `step_fn(batch)`, where the caller handed over what to do.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import operator
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueloop.doctor.events import Event, Opaque
 from trueloop.doctor.findings import Place
+from trueloop.doctor.source.counting import Counting
 from trueloop.doctor.source.values import (
+    KEY,
+    SIZE,
     Foreign,
     Function,
     Instance,
@@ -27,6 +29,7 @@ from trueloop.doctor.source.values import (
     Library,
     Table,
     Unknown,
+    short_key,
     things_in,
 )
 from trueloop.doctor.things import (
@@ -74,10 +77,6 @@ class Organs:
     read: Callable[[Machine, Any, str, ast.AST], Any]
 
 
-class OutOfBudgetError(Exception):
-    """The run has taken more steps than it may."""
-
-
 class LeaveGenerator(Exception):  # noqa: N818 - it carries a signal, it is no error
     """Who consumes a generator of the user's has enough."""
 
@@ -114,7 +113,7 @@ class Noted(NamedTuple):
     """The functions of the user's that it was made in, outermost first."""
 
 
-class Machine:
+class Machine(Counting):
     """The state of one run."""
 
     def __init__(
@@ -126,16 +125,16 @@ class Machine:
         budget: int = 60_000,
         depth: int = DEPTH,
     ) -> None:
+        super().__init__(budget)
         self.project = project
         self.organs = organs
         self.watch = watch
         self.policy = policy or Policy()
-        self.budget = budget
         self.depth = depth
-        self.deadline = float("inf")
-        """By `time.perf_counter()`: when it stops, wherever it is."""
-        self.steps = 0
         self.serial = 0
+        self.numbers: dict[int, tuple[Any, int]] = {}
+        """Values that were asked for a key of their own, by identity: which (so that it lives on),
+        and its number."""
         self.turns: list[Turn] = []
         self.turn_starts: list[int] = []
         self.turns_begun = 0
@@ -159,6 +158,8 @@ class Machine:
         self.inside_models = 0
         """How many modules' `forward` the machine is in."""
         self.decided: dict[str, bool] = {}
+        self.limits: dict[str, list[tuple[Callable[[Any, Any], Any], float, bool]]] = {}
+        """Quantity -> what was decided about it and a number: (comparison, number, outcome)."""
         self.equal: dict[str, Any] = {}
         self.windowed: set[str] = set()
         """Sizes of windows (`(i + 1) % n`), by their key, that this run takes for more than one."""
@@ -193,6 +194,7 @@ class Machine:
     def emit(self, kind: type[Event], node: ast.AST | Place, **fields: Any) -> None:
         """Tell the rules."""
         self.serial += 1
+        self.spend(1 + ((len(self.guards) + len(self.calls) + len(self.windows)) >> 4), node)
         self.watch(
             kind(
                 place=node if isinstance(node, Place) else self.place(node),
@@ -207,12 +209,12 @@ class Machine:
             )
         )
 
-    def tick(self) -> None:
-        self.steps += 1
-        if self.steps > self.budget:
-            raise OutOfBudgetError
-        if not self.steps & 1023 and time.perf_counter() > self.deadline:
-            raise OutOfBudgetError
+    def number(self, value: Any) -> int:
+        """A number of its own for a value, by the order in which they were asked for."""
+        found = self.numbers.get(id(value))
+        if found is None:
+            found = self.numbers[id(value)] = (value, len(self.numbers))
+        return found[1]
 
     def result_used(self, node: ast.AST) -> bool:
         return id(node) not in self.bare
@@ -271,13 +273,20 @@ class Machine:
     def key(self, value: Any) -> str:
         """A text that is equal for equal values, as far as that can be told."""
         if isinstance(value, Known):
-            return value.symbol or repr(value.value)
+            return value.symbol or self.written(value.value)
         if isinstance(value, Unknown):
             return value.key
         if isinstance(value, Library):
             return value.name
         name = getattr(value, "name", "") or getattr(value, "key", "")
-        return name or f"<{type(value).__name__} {id(value)}>"
+        return name or f"<{type(value).__name__} {self.number(value)}>"
+
+    def written(self, value: Any) -> str:
+        """A constant as it is written, cut where it is long."""
+        if isinstance(value, (str, bytes)) and len(value) > KEY:
+            self.steps += len(value) >> 8
+        text = repr(value)
+        return text if len(text) <= KEY else short_key(text)
 
     def size(self, value: Any) -> Size:
         """A number as far as it is known; see `events.Size`."""
@@ -289,9 +298,11 @@ class Machine:
 
     def expose(self, values: Iterable[Any], callee: str, node: ast.AST) -> None:
         """Code that cannot be read gets hold of what is in `values`."""
-        things = [
-            thing for value in values for thing in things_in(value) if not isinstance(thing, Tensor)
-        ]
+        things: list[Thing] = []
+        for value in values:
+            found = things_in(value)
+            self.spend(len(found) >> 3, node)
+            things += [thing for thing in found if not isinstance(thing, Tensor)]
         if not things:
             return
         for thing in things:
@@ -314,7 +325,7 @@ class Machine:
                 key, negated = key[4:], not negated
             return None, key, negated
         if isinstance(value, Tensor):
-            return None, f"<tensor {id(value)}>", False
+            return None, f"<tensor {self.number(value)}>", False
         if isinstance(value, (Thing, Function, Instance, Foreign)):
             return True, "", False
         return None, self.key(value), False
@@ -344,6 +355,7 @@ class Machine:
             else:
                 fact = self.policy.optional
             self.decided[key] = fact
+            self._note_limit(key, fact)
             equals = getattr(value, "equals", None)
             if fact and equals is not None:
                 self.equal[equals[0]] = equals[1]
@@ -361,12 +373,15 @@ class Machine:
             return True
         if not isinstance(wanted, (int, float)):
             return False
-        return any(
-            holds(wanted, limit) != self.decided[key]
-            for sign, holds in _ORDER.items()
-            for key in self.decided
-            if (limit := _limit(key, f"{name} {sign} ")) is not None
-        )
+        return any(holds(wanted, limit) != fact for holds, limit, fact in self.limits.get(name, ()))
+
+    def _note_limit(self, key: str, fact: bool) -> None:
+        """Remember that `n > 3` was decided, for what is asked about `n` later."""
+        for sign, holds in _ORDER.items():
+            name, found, _ = key.rpartition(f" {sign} ")
+            limit = _limit(key, f"{name} {sign} ") if found else None
+            if limit is not None and len(known := self.limits.setdefault(name, [])) < SIZE:
+                known.append((holds, limit, fact))
 
     def _follows(self, key: str) -> bool | None:
         """The truth of `n > 1` in a run that was asked to take `n` for 1."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 
 from trueloop.doctor.source.documents import Document, Program
+from trueloop.doctor.source.nodes import parse
 
-_FENCE = re.compile(r"(?P<indent>[ ]*(?:>[ ]?)*[ ]*)(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)$")
+_FENCE = re.compile(r"(?P<indent>[ >]*+)(?P<mark>`{3,}+|~{3,}+)(?P<info>[^`\n]*)$")
 _LANGUAGE = re.compile(r"(\{code-cell\}\s*i?|\{?\.?)(python3?|py3?)(?![\w-])", re.IGNORECASE)
 _FRAGMENT = re.compile(r"#\s*(\.\.\.|…)")
 
@@ -50,9 +50,7 @@ def _program(lines: list[str], start: int, indent: int) -> Program | None:
     if not code.strip() or _FRAGMENT.search(code):
         return None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(code)
+        tree = parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     if any(isinstance(node, ast.Constant) and node.value is ... for node in ast.walk(tree)):

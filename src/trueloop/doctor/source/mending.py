@@ -22,11 +22,8 @@ from trueloop.doctor.source.documents import (
     read_bytes,
 )
 from trueloop.doctor.source.examine import (
-    SECONDS,
-    TooLongError,
     check_program,
     forget_projects,
-    time_limit,
 )
 from trueloop.doctor.source.files import Problem
 from trueloop.doctor.source.fixes import fix_until_done
@@ -58,7 +55,7 @@ def mend(outcome: Outcome, configs: Configs, *, write: bool) -> Mended:
                 _mend_file(path, findings, configs.of(path), mended, outcome, write=write)
             except UnreadableError as error:
                 mended.problems.append(Problem(path, error.line, error.message))
-            except (SyntaxError, RecursionError, TooLongError):
+            except (SyntaxError, RecursionError):
                 why = "was not fixed: the file with the fix could not be checked"
                 mended.problems.append(Problem(path, 0, why))
             except OSError as error:
@@ -97,8 +94,7 @@ def _mend_file(
 def _found_in(text: str, path: str, config: Config) -> list[Finding]:
     """What is found in another text of the file at `path`."""
     program = Program(decode(text.encode("utf-8")))
-    with time_limit(SECONDS):
-        found, _ = check_program(program, path)
+    found = check_program(program, path).findings
     asked = [
         finding
         for finding in found

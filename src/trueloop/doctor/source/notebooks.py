@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,10 +15,11 @@ from trueloop.doctor.source.documents import (
     decode,
 )
 from trueloop.doctor.source.files import Problem
+from trueloop.doctor.source.nodes import parse
 
 PYTHON_CELL_MAGICS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun", "%%memray_flamegraph"})
 """Cell magics below which the cell is still Python; any other makes it something else."""
-_ASSIGNED_MAGIC = re.compile(r"(\s*[\w.,\[\]'\" ]+=\s*)[!%](?!=)")
+_ASSIGNED_MAGIC = re.compile(r"(\s*+[\w.,\[\]'\"][\w.,\[\]'\" ]*+=\s*+)[!%](?!=)")
 
 
 def open_notebook(path: str, data: bytes) -> Document:
@@ -56,9 +55,10 @@ def _load(data: bytes) -> dict[str, Any]:
         return {}  # what `touch` leaves, and Jupyter opens as a new one
     try:
         notebook = json.loads(decode(data, python=False))
-    except (json.JSONDecodeError, RecursionError) as error:
-        line = error.lineno if isinstance(error, json.JSONDecodeError) else 0
-        raise UnreadableError(line, "is no notebook: it does not hold valid JSON") from None
+    except json.JSONDecodeError as error:
+        raise UnreadableError(error.lineno, "is not a notebook: it is not valid JSON") from None
+    except (RecursionError, ValueError):  # numbers of more digits than Python takes
+        raise UnreadableError(0, "is not a notebook: its JSON is too deep or too long") from None
     if not isinstance(notebook, dict) or not isinstance(notebook.get("metadata", {}), dict):
         raise UnreadableError(0, "is no notebook: it holds other JSON")
     return notebook
@@ -111,9 +111,7 @@ def _python_of(lines: list[str]) -> tuple[list[str], tuple[int, str] | None]:
 def _complaint(lines: list[str]) -> tuple[int, str] | None:
     """(line, why) if a cell does not parse. `await` at its top is allowed, as in Jupyter."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse("\n".join(lines))
+        parse("\n".join(lines))
     except SyntaxError as error:
         return min(error.lineno or 1, len(lines)), f"does not parse ({error.msg})"
     except (RecursionError, MemoryError):

@@ -6,13 +6,15 @@ import ast
 import os
 import sys
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trueloop.doctor.source.canonical import canonical
+from trueloop.doctor.source.documents import digest
+from trueloop.doctor.source.nodes import parse
 from trueloop.doctor.source.scope import Module, Scope
 from trueloop.doctor.source.survey import Survey
 from trueloop.doctor.source.values import Imported, Known, Library, Namespace
+from trueloop.files import read_bytes
 
 if TYPE_CHECKING:
     from trueloop.doctor.source.machine import Machine
@@ -40,18 +42,24 @@ class Project:
 
     def __init__(self, roots: list[str] | None = None) -> None:
         self.roots = [os.path.abspath(root) for root in roots or []]
-        self._modules: dict[str, Module | None] = {}
+        self._modules: dict[tuple[str, str], Module | None] = {}
         self._found: dict[tuple[str, str], tuple[str | None, list[str]]] = {}
         self._leaves: dict[int, tuple[list[ast.stmt], bool]] = {}
         self.names: set[str] = set()
         """Names that files import from other files of the project."""
-        self.followed: set[str] = set()
-        """Files that were read, and those that were looked for and would be read if they were
-        there."""
+        self.followed: dict[str, str] = {}
+        """Files that were read, with the digest of what was read, and those that were looked for
+        and would be read if they were there, with an empty one."""
+        self.not_followed: dict[str, str] = {}
+        """Files that are imported and could not be read, each with the reason."""
+        self._digests: dict[str, str] = {}
+        self._refused: dict[str, str] = {}
 
     def begin(self) -> None:
         """Before a file is read: forget what the last one asked for, and files if they are many."""
         self.followed.clear()
+        self.not_followed.clear()
+        self.names.clear()
         if len(self._modules) > MODULES:
             self._modules.clear()
             self._leaves.clear()
@@ -81,7 +89,7 @@ class Project:
         if (folder, dotted) not in self._found:
             self._found[folder, dotted] = self._search(folder, dotted)
         found, missed = self._found[folder, dotted]
-        self.followed.update(missed)
+        self.followed |= dict.fromkeys(missed, "")
         return found
 
     def _search(self, folder: str, dotted: str) -> tuple[str | None, list[str]]:
@@ -104,18 +112,20 @@ class Project:
 
     def load(self, path: str, name: str) -> Module | None:
         """A file of the project, parsed; None if it cannot be."""
-        if path not in self._modules:
-            self._modules[path] = self._parse(path, name)
-        self.followed.add(path)
-        return self._modules[path]
+        if (path, name) not in self._modules:
+            self._modules[path, name] = self._parse(path, name)
+        self.followed[path] = self._digests.get(path, "")
+        if self._modules[path, name] is None:
+            self.not_followed[path] = self._refused[path]
+        return self._modules[path, name]
 
     def _parse(self, path: str, name: str) -> Module | None:
         try:
-            data = Path(path).read_bytes()
-            if len(data) > LARGEST:
-                return None
-            tree = ast.parse(data)
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            data = read_bytes(path, LARGEST)
+            self._digests[path] = digest(data)
+            tree = parse(data)
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            self._refused[path] = _why(error)
             return None
         is_package = os.path.basename(path) == "__init__.py"
         package = name if is_package else name.rpartition(".")[0]
@@ -188,6 +198,15 @@ class Project:
         with m.elsewhere(module):
             m.run_block(module.tree.body, scope)
         return scope
+
+
+def _why(error: Exception) -> str:
+    """Why a file was not followed, in a few words."""
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    if isinstance(error, (RecursionError, MemoryError)):
+        return "it is nested too deeply"
+    return "it does not parse"
 
 
 def _leaves_only(body: list[ast.stmt]) -> bool:

@@ -8,7 +8,9 @@ of interest that neither run got to.
 from __future__ import annotations
 
 import ast
-import time
+import os
+import traceback
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,26 +20,24 @@ from trueloop.doctor.findings import Finding
 from trueloop.doctor.rules.base import Bench, Rule
 from trueloop.doctor.source.attributes import read
 from trueloop.doctor.source.calling import call, enter, new_object, start
+from trueloop.doctor.source.counting import OutOfBudgetError
 from trueloop.doctor.source.expressions import evaluate
+from trueloop.doctor.source.gaps import Gaps
 from trueloop.doctor.source.machine import (
     DEPTH,
     LeaveGenerator,
     Machine,
     Organs,
-    OutOfBudgetError,
     Policy,
 )
+from trueloop.doctor.source.nodes import once
 from trueloop.doctor.source.project import Project
 from trueloop.doctor.source.scope import Module, Scope
 from trueloop.doctor.source.statements import assign, bind, run_block
 from trueloop.doctor.source.survey import INTERESTING, last_name
 from trueloop.doctor.source.values import Class, Function, Instance, Known, Method
 from trueloop.doctor.things import Thing
-
-STEPS_A_FILE = 200_000
-"""Statements and expressions that all runs of a file may go through: what is found must not depend
-on how busy the machine is."""
-
+from trueloop.errors import shorten
 
 ORGANS = Organs(evaluate, run_block, assign, bind, call, enter, read)
 
@@ -47,7 +47,7 @@ class Effort:
     """How far the runs from one beginning go."""
 
     steps: int = 40_000
-    """Statements and expressions that one run may go through."""
+    """Steps that one run may take."""
     depth: int = DEPTH
     """Calls within calls that are entered."""
     both: bool = True
@@ -74,10 +74,9 @@ class Reading:
     project: Project
     module: Module
     rules: list[type[Rule]]
-    deadline: float
-    """By `time.perf_counter()`: a net below the number of steps."""
-    left: int = STEPS_A_FILE
+    left: int
     """Steps that the runs still to come may take."""
+    gaps: Gaps = field(default_factory=Gaps)
     listen: Callable[[Event], None] | None = None
     strict: bool = False
     findings: dict[tuple[Any, ...], Finding] = field(default_factory=dict)
@@ -113,7 +112,7 @@ class Reading:
 
     def goes_on(self) -> bool:
         """There is room for another run."""
-        return self.left > 0 and time.perf_counter() < self.deadline
+        return self.left > 0
 
     def _unreached(
         self, sites: dict[int, Any], reached: set[tuple[int, bool]], whole: bool
@@ -123,7 +122,7 @@ class Reading:
                 continue  # It is looked at when its own file is read.
             for branch in (True, False):
                 body = site.branches[0 if branch else 1]
-                if (identity, branch) not in reached and _is_worth(body):
+                if (identity, branch) not in reached and _is_worth(body, site.module):
                     return site.key, branch != site.negated
         return None
 
@@ -138,21 +137,26 @@ class Reading:
             if listen is not None:
                 listen(event)
 
-        machine = Machine(
-            self.project, ORGANS, watch, policy, min(effort.steps, self.left), effort.depth
-        )
-        machine.deadline = self.deadline
+        budget = min(effort.steps, self.left)
+        machine = Machine(self.project, ORGANS, watch, policy, budget, effort.depth)
         machine.modules.append(self.module)
         machine.functions.append("")
         try:
             drive(machine)
             machine.modules[:], machine.functions[:] = [self.module], [""]
+            machine.budget += 10  # the end is no step of the program's
             machine.emit(Ended, self.module.tree, whole=whole)
-        except (OutOfBudgetError, RecursionError, LeaveGenerator):
-            pass  # What was seen so far was seen.
-        except Exception:
+        except OutOfBudgetError:
+            if machine.stopped is not None:  # what was seen before stands
+                limit = effort.steps if budget == effort.steps else 0
+                self.gaps.cuts.append((machine.stopped, limit))
+        except LeaveGenerator:
+            pass  # of a loop that was left before the generator was
+        except Exception as error:
             if self.strict:
                 raise
+            self.gaps.faults.append(_told(error))
+        self.gaps.left_out = machine.left_out | self.gaps.left_out
         for finding in bench.findings():
             self.findings.setdefault((finding.code, *finding.place[:3]), finding)
         self.refuted |= {(rule.code, *place[:3]) for rule in bench.rules for place in rule.refuted}
@@ -161,12 +165,35 @@ class Reading:
         return machine
 
 
-def _is_worth(body: list[ast.stmt]) -> bool:
+def _told(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    what = shorten(" ".join(f"{type(error).__name__}: {error}".split()), 200)
+    return f"{what}, {os.path.basename(frame.filename)}:{frame.lineno}"
+
+
+def _is_worth(body: list[ast.stmt], module: Module) -> bool:
     """Something in a branch bears on training."""
-    return any(
-        isinstance(node, ast.Call) and last_name(node.func) in INTERESTING
-        for statement in body
-        for node in ast.walk(statement)
+    if not body:
+        return False
+    calls = _calls_of_interest(module.tree)
+    at = bisect_left(calls, _start(body[0]))
+    return at < len(calls) and calls[at] < (body[-1].end_lineno, body[-1].end_col_offset)
+
+
+def _start(statement: ast.stmt) -> tuple[int, int]:
+    """Where a statement begins, its decorators included."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    nodes: list[ast.stmt | ast.expr] = [statement, *decorators]
+    return min((each.lineno, each.col_offset) for each in nodes)
+
+
+@once
+def _calls_of_interest(tree: ast.Module) -> list[tuple[int, int]]:
+    """Where the calls of a file stand that bear on training, in order."""
+    return sorted(
+        (node.lineno, node.col_offset)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and last_name(node.func) in INTERESTING
     )
 
 
@@ -178,7 +205,11 @@ def read_module(reading: Reading) -> None:
     module = reading.module
     reading.go(lambda m: _program(m, module), TRAINS, whole=True)
     for definition, owner in _beginnings(reading):
-        if id(definition) in reading.entered or not reading.goes_on():
+        if id(definition) in reading.entered:
+            continue
+        if not reading.goes_on():
+            name = ".".join(each for each in (*owner, definition.name) if each != INSIDE)
+            reading.gaps.not_begun.append((name, definition.lineno))
             continue
         trains = any(module.survey.trains(definition.name))
         effort = TRAINS if trains else PASSES

@@ -11,6 +11,7 @@ from trueloop.doctor.findings import Place
 from trueloop.doctor.source import conditions
 from trueloop.doctor.source.expressions import arithmetic, evaluate
 from trueloop.doctor.source.machine import Signal
+from trueloop.doctor.source.nodes import shape, written
 from trueloop.doctor.source.values import (
     NONE,
     Class,
@@ -32,8 +33,18 @@ if TYPE_CHECKING:
 
 def run_block(m: Machine, body: list[ast.stmt], scope: Scope) -> Signal | None:
     """Run statements one after the other; the signal if they were left early."""
+    if not body:
+        return None
+    m.nesting += 1
+    try:
+        return None if m.is_too_deep(body[0]) else _run(m, body, scope)
+    finally:
+        m.nesting -= 1
+
+
+def _run(m: Machine, body: list[ast.stmt], scope: Scope) -> Signal | None:
     for statement in body:
-        m.tick()
+        m.spend(1, statement)
         handler = _HANDLERS.get(type(statement))
         if handler is None:
             continue
@@ -76,8 +87,7 @@ def _stands_in(target: ast.expr, value: ast.expr) -> bool:
     """`total = total + loss`: the old total is part of the new one."""
     if not (isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add)):
         return False
-    name = ast.dump(target).replace("Store()", "Load()")
-    return name in (ast.dump(value.left), ast.dump(value.right))
+    return shape(target) in (shape(value.left), shape(value.right))
 
 
 def _annotated(m: Machine, node: ast.AnnAssign, scope: Scope) -> Signal | None:
@@ -138,7 +148,7 @@ def _keep_sum(
 ) -> None:
     since = born(m, target, scope)
     if kept.graph and m.outlives(since):
-        holder = ast.unparse(target)
+        holder = written(target)
         container = kept if total is None else total
         m.emit(
             Kept, node, tensor=kept, how="sum", holder=holder, container=container,
@@ -151,8 +161,7 @@ def _summand(m: Machine, node: ast.AST, target: ast.expr) -> Place:
     if isinstance(node, ast.AugAssign):
         return m.place(node.value)
     if isinstance(node, ast.BinOp):
-        name = ast.dump(target).replace("Store()", "Load()")
-        return m.place(node.right if ast.dump(node.left) == name else node.left)
+        return m.place(node.right if shape(node.left) == shape(target) else node.left)
     return NOWHERE
 
 
@@ -161,12 +170,9 @@ def extend(m: Machine, items: Items, values: list[Any], holder: ast.expr, node: 
     if items.turns < m.turns_begun and any(turn.loop.kind != "other" for turn in m.turns):
         items.grown = True
     for value in values:
-        if len(items.values) < 64:
-            items.values.append(value)
-        else:
-            items.open = True
+        items.add(value)
         if isinstance(value, Tensor) and value.graph and m.outlives(items.turns):
-            name = ast.unparse(holder)
+            name = written(holder)
             given = node.args if isinstance(node, ast.Call) else []
             what = m.place(given[-1]) if given and len(values) == 1 else NOWHERE
             m.emit(
@@ -217,12 +223,14 @@ def _unpack(m: Machine, target: ast.Tuple | ast.List, value: Any, scope: Scope) 
     from trueloop.doctor.source.attributes import unpack
 
     starred = next((i for i, part in enumerate(target.elts) if isinstance(part, ast.Starred)), None)
+    m.spend(len(target.elts) >> 2, target)
     parts = unpack(m, value, len(target.elts), starred, target)
     for part, each in zip(target.elts, parts, strict=True):
         assign(m, part, each, scope)
 
 
 def _delete(m: Machine, node: ast.Delete, scope: Scope) -> Signal | None:
+    m.spend(len(node.targets) >> 2, node)
     for target in node.targets:
         if isinstance(target, ast.Name):
             holder = scope.find(target.id)
@@ -284,6 +292,7 @@ def _class(m: Machine, node: ast.ClassDef, scope: Scope) -> Signal | None:
 
 
 def _import(m: Machine, node: ast.Import, scope: Scope) -> Signal | None:
+    m.spend(len(node.names) >> 2, node)
     for alias in node.names:
         head = alias.name.partition(".")[0]
         bound = alias.asname or head
@@ -293,6 +302,7 @@ def _import(m: Machine, node: ast.Import, scope: Scope) -> Signal | None:
 
 
 def _import_from(m: Machine, node: ast.ImportFrom, scope: Scope) -> Signal | None:
+    m.spend(len(node.names) >> 2, node)
     source = m.project.absolute(node.module or "", node.level, scope.module)
     for alias in node.names:
         if alias.name == "*":
@@ -304,12 +314,14 @@ def _import_from(m: Machine, node: ast.ImportFrom, scope: Scope) -> Signal | Non
 
 
 def _global(m: Machine, node: ast.Global, scope: Scope) -> Signal | None:
+    m.spend(len(node.names) >> 2, node)
     for name in node.names:
         scope.outer[name] = scope.top()
     return None
 
 
 def _nonlocal(m: Machine, node: ast.Nonlocal, scope: Scope) -> Signal | None:
+    m.spend(len(node.names) >> 2, node)
     for name in node.names:
         holder = scope.parent.find(name) if scope.parent is not None else None
         if holder is not None:
@@ -370,6 +382,7 @@ def _raise(m: Machine, node: ast.Raise, scope: Scope) -> Signal | None:
 def _match(m: Machine, node: ast.Match, scope: Scope) -> Signal | None:
     subject = evaluate(m, node.subject, scope)
     for position, case in enumerate(node.cases):
+        m.spend(1, case.pattern)
         outcome, guard = _matches(m, case.pattern, subject, node, position, len(node.cases))
         if outcome:
             with m.guarded([guard] if guard else []):

@@ -11,6 +11,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+LONGEST_DEFAULT = 1_000
+"""Characters of an option's default that is taken for known."""
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 LoopNode = ast.For | ast.AsyncFor | ast.While
 _BACKWARD = frozenset({"backward", "manual_backward"})
@@ -69,7 +71,7 @@ class Survey:
         self.contents: dict[int, Contents] = {}
         self._kinds: dict[int, str] = {}
         self._look(tree.body, Contents())
-        self._closed: dict[str, tuple[bool, bool]] = {}
+        self._trains: dict[str, tuple[bool, bool]] | None = None
 
     def _look(self, body: list[ast.stmt], into: Contents) -> None:
         waiting: list[tuple[ast.AST, tuple[Contents, ...], int]] = [
@@ -155,7 +157,8 @@ class Survey:
             default = ast.literal_eval(named["default"])
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             return
-        self.options[words[0].lstrip("-").replace("-", "_")] = default
+        if len(repr(default)) <= LONGEST_DEFAULT:
+            self.options[words[0].lstrip("-").replace("-", "_")] = default
 
     def _look_at_loop(self, node: LoopNode) -> None:
         if isinstance(node, ast.While):
@@ -170,31 +173,50 @@ class Survey:
 
     def trains(self, name: str) -> tuple[bool, bool]:
         """Whether the functions of a name do a backward: outside of loops, and within loops."""
-        if name in self._closed:
-            return self._closed[name]
-        self._closed[name] = (False, False)
-        direct = nested = False
-        for function in self.functions.get(name, ()):
-            inner = self._closure(self.contents[id(function)])
-            direct, nested = direct or inner[0], nested or inner[1]
-        self._closed[name] = (direct, nested)
-        return direct, nested
+        if self._trains is None:
+            self._trains = self._find_training()
+        return self._trains.get(name, (False, False))
 
-    def _closure(self, contents: Contents) -> tuple[bool, bool]:
+    def _find_training(self) -> dict[str, tuple[bool, bool]]:
+        """The same of all functions, through those that they call: from the ones with a backward
+        of their own up to their callers, until nothing changes any more."""
+        callers: dict[str, list[tuple[str, bool]]] = defaultdict(list)
+        waiting: list[tuple[str, bool, bool]] = []
+        for name, functions in self.functions.items():
+            for contents in (self.contents[id(function)] for function in functions):
+                for other in contents.calls_outside & self.functions.keys():
+                    callers[other].append((name, False))
+                for other in contents.calls_inside & self.functions.keys():
+                    callers[other].append((name, True))
+                waiting.append((name, contents.direct, contents.nested))
+        found: dict[str, tuple[bool, bool]] = {}
+        while waiting:
+            name, direct, nested = waiting.pop()
+            before = found.get(name, (False, False))
+            after = before[0] or direct, before[1] or nested
+            if after == before:
+                continue
+            found[name] = after
+            for caller, within in callers[name]:
+                waiting.append((caller, *((False, any(after)) if within else after)))
+        return found
+
+    def _closure(
+        self, contents: Contents, found: dict[str, tuple[bool, bool]]
+    ) -> tuple[bool, bool]:
         direct, nested = contents.direct, contents.nested
-        for name in contents.calls_outside:
-            inner = self.trains(name) if name in self.functions else (False, False)
+        for name in contents.calls_outside & found.keys():
+            inner = found[name]
             direct, nested = direct or inner[0], nested or inner[1]
-        for name in contents.calls_inside:
-            if name in self.functions and any(self.trains(name)):
-                nested = True
+        nested = nested or any(any(found[name]) for name in contents.calls_inside & found.keys())
         return direct, nested
 
     def loop_kind(self, node: LoopNode) -> str:
         """What a loop is by what it contains: `epochs`, `batches` or `other`."""
         found = self._kinds.get(id(node))
         if found is None:
-            direct, nested = self._closure(self.contents[id(node)])
+            self.trains("")  # of all functions
+            direct, nested = self._closure(self.contents[id(node)], self._trains or {})
             found = "epochs" if nested else "batches" if direct else "other"
             self._kinds[id(node)] = found
         return found

@@ -11,7 +11,10 @@ A value is one of
 from __future__ import annotations
 
 import ast
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from trueloop.doctor.findings import Place
@@ -19,6 +22,17 @@ from trueloop.doctor.things import Thing
 
 if TYPE_CHECKING:
     from trueloop.doctor.source.scope import Module, Scope
+
+SIZE = 200
+"""Elements, entries or parts that a value holds at most; the first of them stand for the rest."""
+BITS = 4_096
+"""Length of the longest whole number that is known."""
+TEXT = 10_000
+"""Characters of the longest text that is computed."""
+KEY = 400
+"""Characters of a key; the rest of a longer one is a digest of it."""
+VISITS = 1_000
+"""Parts that one look through a value goes to."""
 
 
 @dataclass(eq=False, slots=True)
@@ -52,6 +66,12 @@ class Unknown:
     """It is a plain number, text or flag: whatever it was computed from, no graph leads through."""
     attributes: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if len(self.key) > KEY:
+            self.key = short_key(self.key)
+        if len(self.of) > SIZE:
+            self.of = self.of[:SIZE]
+
 
 @dataclass(eq=False, slots=True)
 class Items:
@@ -68,6 +88,18 @@ class Items:
     grown: bool = False
     """Turns of training have added to it: in a real run it is longer than here."""
 
+    def __post_init__(self) -> None:
+        if len(self.values) > SIZE:
+            del self.values[SIZE:]
+            self.open = True
+
+    def add(self, value: Any) -> None:
+        """Append a value, as long as there is room."""
+        if len(self.values) < SIZE:
+            self.values.append(value)
+        else:
+            self.open = True
+
 
 @dataclass(eq=False, slots=True)
 class Table:
@@ -79,6 +111,33 @@ class Table:
     rest: list[Any] = field(default_factory=list)
     """Values under keys that are not known."""
     turns: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.entries) > SIZE:
+            self.entries = dict(islice(self.entries.items(), SIZE))
+            self.open = True
+        del self.rest[SIZE:]
+
+    def put(self, key: Any, value: Any) -> None:
+        """`table[key] = value` for a constant key."""
+        if key in self.entries or len(self.entries) < SIZE:
+            self.entries[key] = value
+        else:
+            self.put_somewhere(value)
+
+    def put_somewhere(self, value: Any) -> None:
+        """`table[key] = value` for a key that is not known."""
+        self.open = True
+        if len(self.rest) < SIZE:
+            self.rest.append(value)
+
+    def merge(self, other: Table) -> None:
+        """`table.update(other)`."""
+        for key, value in other.entries.items():
+            self.put(key, value)
+        for value in other.rest:
+            self.put_somewhere(value)
+        self.open |= other.open
 
 
 @dataclass(eq=False, slots=True)
@@ -190,6 +249,9 @@ class Stream:
     start: Any = None
     """`enumerate`: the first number."""
 
+    def __post_init__(self) -> None:
+        del self.sources[SIZE:]
+
 
 @dataclass(eq=False, slots=True)
 class Parameters:
@@ -204,6 +266,12 @@ class Parameters:
     """Only some of the modules' parameters (filtered by name, by `requires_grad`)."""
     holder: Any = None
     """The optimizer whose `param_groups` they were taken from."""
+
+    def __post_init__(self) -> None:
+        for parts in (self.models, self.tensors):
+            if len(parts) > SIZE:
+                del parts[SIZE:]
+                self.whole = False
 
 
 @dataclass(eq=False, slots=True)
@@ -254,28 +322,58 @@ def constant(value: Any, otherwise: Any = None) -> Any:
     return value.value if isinstance(value, Known) else otherwise
 
 
+def short_key(key: str) -> str:
+    """A long key, cut: equal for equal ones, and with its beginning."""
+    if key.startswith("not "):
+        return f"not {short_key(key[4:])}"
+    found = hashlib.blake2b(key.encode("utf-8", "backslashreplace"), digest_size=12).hexdigest()
+    return f"{key[: KEY // 2]}…<{found}>"
+
+
+def inside(value: Any, parts: Callable[[Any], Iterable[Any]], depth: int) -> Iterator[Any]:
+    """A value and what lies inside it, as `parts` says, at most `depth` levels down.
+
+    Depth first, each once, and no more than `VISITS` in all: parts may be shared, and values that
+    hold each other may go round in a circle.
+    """
+    seen: dict[int, int] = {}
+    waiting = [(value, depth)]
+    visits = 0
+    while waiting and visits < VISITS:
+        each, left = waiting.pop()
+        visits += 1
+        before = seen.get(id(each))
+        if before is not None and before >= left:
+            continue
+        seen[id(each)] = left
+        if before is None:
+            yield each
+        if left:
+            waiting += [(part, left - 1) for part in reversed([*parts(each)])]
+
+
 def things_in(value: Any, depth: int = 4) -> list[Thing]:
     """The things that a value is or holds, through containers and objects of the user's."""
     if isinstance(value, Thing):
         return [value]
-    if depth == 0:
-        return []
-    parts: list[Any] = []
-    if isinstance(value, Items):
-        parts = value.values
-    elif isinstance(value, Table):
-        parts = [*value.entries.values(), *value.rest]
-    elif isinstance(value, Foreign):
-        parts = [*value.arguments.values(), *value.attributes.values()]
-    elif isinstance(value, Instance):
-        parts = list(value.attributes.values())
-    elif isinstance(value, Parameters):
-        parts = [*value.models, *value.tensors]
-    elif isinstance(value, (Stream,)):
-        parts = value.sources
-    elif isinstance(value, Unknown):
+    return [each for each in inside(value, _parts, depth) if isinstance(each, Thing)]
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """What a value holds or was computed from; nothing for a thing."""
+    if isinstance(value, Unknown):
         # The length of a loader, a text with a model's name in it: no way back to the thing.
-        parts = [] if value.number else list(value.of)
-    elif isinstance(value, (Method, BoundLibrary)):
-        parts = [value.receiver]
-    return [thing for part in parts for thing in things_in(part, depth - 1)]
+        return () if value.number else value.of
+    if isinstance(value, Items):
+        return value.values
+    if isinstance(value, Table):
+        return [*value.entries.values(), *value.rest]
+    if isinstance(value, Foreign):
+        return [*value.arguments.values(), *value.attributes.values()]
+    if isinstance(value, Instance):
+        return value.attributes.values()
+    if isinstance(value, Parameters):
+        return [*value.models, *value.tensors]
+    if isinstance(value, Stream):
+        return value.sources
+    return [value.receiver] if isinstance(value, (Method, BoundLibrary)) else ()

@@ -64,6 +64,7 @@ def _holder(total: Any) -> Items | None:
 
 def _sums_means(m: Machine, value: Any, loaders: set[Loader], depth: int = _DEPTH) -> bool:
     """The value is a sum of batch means and nothing else; notes the loaders of their batches."""
+    m.look(ast.Pass())
     if depth == 0:
         return False
     if isinstance(value, Known):

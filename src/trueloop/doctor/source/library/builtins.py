@@ -10,6 +10,7 @@ from trueloop.doctor.source.attributes import read, write
 from trueloop.doctor.source.calls import Call, calls, methods
 from trueloop.doctor.source.conditions import instance_of
 from trueloop.doctor.source.loops import elements
+from trueloop.doctor.source.sizes import is_hashable
 from trueloop.doctor.source.statements import extend
 from trueloop.doctor.source.values import (
     NONE,
@@ -121,18 +122,18 @@ def _dict(call: Call) -> Any:
     table = Table(dict(call.kwargs), call.open, turns=call.machine.turns_begun)
     source = call.arg(0)
     if isinstance(source, Table):
-        table.entries = {**source.entries, **table.entries}
-        table.open |= source.open
+        given, table.entries = table.entries, {}
+        table.merge(source)
+        table.entries |= given
     elif isinstance(source, Items):
         table.open |= source.open
         for pair in source.values:
             if isinstance(pair, Items) and len(pair.values) == 2:
                 key, value = pair.values
-                if isinstance(key, Known):
-                    table.entries[key.value] = value
+                if isinstance(key, Known) and is_hashable(key.value):
+                    table.put(key.value, value)
                 else:
-                    table.open = True
-                    table.rest.append(value)
+                    table.put_somewhere(value)
     elif source is not None:
         table.open = True
     return table
@@ -353,7 +354,7 @@ def _append(call: Call) -> Any:
 def _extend(call: Call) -> Any:
     source = call.arg(0)
     if isinstance(source, Parameters):
-        call.receiver.values.append(source)
+        call.receiver.add(source)
         call.receiver.open = True
         return NONE
     values, whole = _listed(call, source)
@@ -364,7 +365,8 @@ def _extend(call: Call) -> Any:
 
 @methods(Items, "insert")
 def _insert(call: Call) -> Any:
-    call.receiver.values += call.args[1:]
+    for value in call.args[1:]:
+        call.receiver.add(value)
     return NONE
 
 
@@ -404,10 +406,11 @@ def _get(call: Call) -> Any:
     table: Table = call.receiver
     key = call.arg(0)
     default = call.arg(1, default=NONE)
-    if isinstance(key, Known) and key.value in table.entries:
+    known = isinstance(key, Known) and is_hashable(key.value)
+    if known and key.value in table.entries:
         return table.entries[key.value]
-    if call.name == "setdefault" and isinstance(key, Known):
-        table.entries[key.value] = default
+    if call.name == "setdefault" and known:
+        table.put(key.value, default)
         return default
     return call.unknown(table) if table.open else default
 
@@ -417,12 +420,12 @@ def _update(call: Call) -> Any:
     table: Table = call.receiver
     source = call.arg(0)
     if isinstance(source, Table):
-        table.entries.update(source.entries)
-        table.rest += source.rest
-        table.open |= source.open
+        call.machine.spend(len(source.entries) >> 3, call.node)
+        table.merge(source)
     elif source is not None:
         table.open = True
-    table.entries.update(call.kwargs)
+    for key, value in call.kwargs.items():
+        table.put(key, value)
     return NONE
 
 
@@ -433,9 +436,9 @@ def _table_item(call: Call) -> Any:
         return table.rest[0]
     if isinstance(call.arg(0), Known) and table.open:
         # A defaultdict makes what it is asked for.
-        key = call.arg(0).value
         fresh = Items("list", [], True, turns=table.turns)
-        table.entries[key] = fresh
+        if is_hashable(call.arg(0).value):
+            table.put(call.arg(0).value, fresh)
         return fresh
     return call.unknown(table)
 

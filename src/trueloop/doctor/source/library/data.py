@@ -20,6 +20,7 @@ from trueloop.doctor.source.calls import Call, calls, methods
 from trueloop.doctor.source.library.draws import aside, drawn_by, seeds_of, touches_dataset
 from trueloop.doctor.source.library.orders import sorted_by_label, sorted_in_class
 from trueloop.doctor.source.library.ranks import asks_for_rank, names_rank, shares_by_hand
+from trueloop.doctor.source.nodes import once, written
 from trueloop.doctor.source.values import (
     NONE,
     Class,
@@ -315,11 +316,12 @@ def _look_at_dataset(call: Call, dataset: Dataset) -> None:
 
 
 def _speaks_of_rank(cls: Class) -> bool:
-    return any(
-        re.search(r"rank|world_size|num_replicas|shard", ast.unparse(kind.node))
-        for kind in cls.lineage()
-        if isinstance(kind, Class)
-    )
+    return any(_names_rank(kind.node) for kind in cls.lineage() if isinstance(kind, Class))
+
+
+@once
+def _names_rank(cls: ast.AST) -> bool:
+    return bool(re.search(r"rank|world_size|num_replicas|shard", written(cls)))
 
 
 @calls("torchvision.transforms.*")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trueloop.doctor import clues
 from trueloop.doctor.events import Event, Seeded
 from trueloop.doctor.findings import Place
+from trueloop.doctor.source.nodes import once, written
 from trueloop.doctor.source.values import (
     BoundLibrary,
     Class,
@@ -258,5 +259,9 @@ def touches_dataset(function: Any) -> bool:
     inner = function.function if isinstance(function, Method) else function
     if not isinstance(inner, Function):
         return True
-    written = ast.unparse(inner.node)
-    return bool(re.search(r"dataset|get_worker_info|\brng\b|generator", written))
+    return _speaks_of_dataset(inner.node)
+
+
+@once
+def _speaks_of_dataset(function: ast.AST) -> bool:
+    return bool(re.search(r"dataset|get_worker_info|\brng\b|generator", written(function)))

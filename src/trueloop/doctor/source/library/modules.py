@@ -18,6 +18,7 @@ from trueloop.doctor.events import (
 from trueloop.doctor.source.calling import enter, is_loss_module, start
 from trueloop.doctor.source.calls import Call, calls, methods
 from trueloop.doctor.source.library.tensors import derive, tensors_in
+from trueloop.doctor.source.nodes import written
 from trueloop.doctor.source.values import (
     NONE,
     Class,
@@ -183,11 +184,13 @@ def _may_be_module(receiver: Any) -> bool:
 def run_forward(call: Call, *, direct: bool, functional: bool = False) -> Any:
     """Call a module: what comes out, with the module in its history."""
     m, model = call.machine, call.receiver
+    m.spend(1, call.node)
     outer = m.inside_models == 0 and not is_loss_module(model)
     training = model.training
     m.inside_models += 1
     try:
-        result = _through(call, model)
+        with m.nested(call.node) as may_go:
+            result = _through(call, model) if may_go else call.unknown(*call.args)
     finally:
         m.inside_models -= 1
     serial = m.serial + 1 if outer else 0
@@ -217,7 +220,7 @@ def _spelling(call: Call) -> dict[str, Any]:
     named: ast.expr = function
     if isinstance(function, ast.Attribute) and function.attr in ("forward", "__call__"):
         named = function.value
-    return {"callee": call.machine.place(function), "spelled": ast.unparse(named)}
+    return {"callee": call.machine.place(function), "spelled": written(named)}
 
 
 def _as_loss(call: Call, model: Model, result: Tensor) -> None:
@@ -319,6 +322,7 @@ def _head_of(model: Model) -> Model | None:
 def _mark(call: Call, value: Any, model: Model, serial: int, depth: int = 3) -> Any:
     """What a module gives bears its parameters."""
     m = call.machine
+    m.spend(depth != 3, call.node)
     if isinstance(value, (Unknown, Foreign)):
         value = derive(m, call.node, *tensors_in(m, value, call.node))
     if isinstance(value, Tensor):
@@ -392,7 +396,7 @@ def _parameters(call: Call) -> Any:
         return call.unknown()
     found = Parameters([call.receiver])
     if call.name == "named_parameters":
-        name = Unknown(f"<name {id(found)}>", looped=True)
+        name = Unknown(f"<name {call.machine.number(found)}>", looped=True)
         leaf = Tensor(role="parameter", models=frozenset([call.receiver]), made=call.place)
         return Items("list", [Items("tuple", [name, leaf])], True)
     return found

@@ -8,6 +8,7 @@ from typing import Any
 from trueloop.doctor.events import Made, Step, ZeroGrad
 from trueloop.doctor.source.calling import enter
 from trueloop.doctor.source.calls import Call, calls, methods
+from trueloop.doctor.source.nodes import written
 from trueloop.doctor.source.values import (
     NONE,
     Class,
@@ -140,7 +141,7 @@ def spelled(call: Call) -> str:
     """What stands before the dot of a method's call, where that is a plain name."""
     function = getattr(call.node, "func", None)
     owner = getattr(function, "value", None)
-    return ast.unparse(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else ""
+    return written(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else ""
 
 
 def _own(call: Call) -> Function | None:

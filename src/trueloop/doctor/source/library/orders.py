@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from trueloop.doctor.findings import Place
+from trueloop.doctor.source.nodes import once, size_of, written
 from trueloop.doctor.source.values import Class
 from trueloop.doctor.things import Tensor
 
@@ -28,6 +29,7 @@ def sorted_by_label(m: Machine, tensors: list[Any]) -> Place | None:
         if place is None or not place.line:
             continue
         tree = _tree(m, place.path)
+        m.spend(size_of(tree) >> 5 if tree is not None else 0, place)
         node = _at(tree, place) if tree is not None else None
         if tree is not None and node is not None and is_ordered(node, tree):
             return place
@@ -108,7 +110,7 @@ def _label(node: ast.expr, tree: ast.Module) -> str | None:
         element = _unwrapped(value) if value is not None else element
     if isinstance(element, ast.BinOp) and isinstance(element.op, (ast.Add, ast.Mult)):
         inner = _label(element.left, tree)
-        return None if inner is None else f"{inner}{ast.unparse(element.right)}"
+        return None if inner is None else f"{inner}{written(element.right)}"
     if not isinstance(element, ast.Call):
         return None
     name = _last(element.func)
@@ -116,7 +118,7 @@ def _label(node: ast.expr, tree: ast.Module) -> str | None:
         return None
     if name.startswith("full"):
         value = element.args[1] if len(element.args) > 1 else None
-        return ast.unparse(value) if value is not None else None
+        return written(value) if value is not None else None
     return name.partition("_")[0]
 
 
@@ -137,7 +139,7 @@ def _repeats_each(node: ast.Call, name: str, tree: ast.Module) -> bool:
     """`torch.arange(10).repeat_interleave(100)`, `np.repeat(np.arange(10), 100)`."""
     source = node.func.value if isinstance(node.func, ast.Attribute) else None
     if source is not None and _is_module(source):
-        if name == "repeat" and ast.unparse(source) not in ("np", "numpy"):
+        if name == "repeat" and written(source) not in ("np", "numpy"):
             return False
         source = node.args[0] if node.args else None
     elif name == "repeat":
@@ -208,20 +210,28 @@ def sorted_in_class(m: Machine, cls: Class) -> Place | None:
     `argsort` of them, and nothing that shuffles after it."""
     initialise = cls.lookup("__init__")
     node = getattr(initialise, "node", None)
-    if node is None or "shuffle" in (written := ast.unparse(node)) or "perm" in written:
+    found = _sorting(node) if node is not None else None
+    if found is None:
+        return None
+    return Place(initialise.module.path, found.lineno, found.col_offset + 1)
+
+
+@once
+def _sorting(node: ast.AST) -> ast.Assign | None:
+    """The statement of an `__init__` that sorts by the labels, where the order is then used."""
+    if "shuffle" in (text := written(node)) or "perm" in text:
         return None
     sorts: dict[str, ast.Assign] = {}
     for each in ast.walk(node):
         if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
             value = each.value
             if isinstance(value, ast.Call) and _last(value.func) == "argsort":
-                about = ast.unparse(value).lower()
+                about = written(value).lower()
                 if any(word in about for word in ("label", "target", "class", "(y)", "y.arg")):
                     sorts[each.targets[0].id] = each
     for each in ast.walk(node):
         if isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Name):
             found = sorts.get(each.slice.id)
             if found is not None:
-                module = initialise.module
-                return Place(module.path, found.lineno, found.col_offset + 1)
+                return found
     return None

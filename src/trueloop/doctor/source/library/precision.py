@@ -19,6 +19,7 @@ from trueloop.doctor.events import (
 from trueloop.doctor.source.calls import Call, calls, methods
 from trueloop.doctor.source.library.optim import hold, spelled
 from trueloop.doctor.source.library.tensors import as_tensor, derive
+from trueloop.doctor.source.nodes import written
 from trueloop.doctor.source.values import (
     NONE,
     Foreign,
@@ -115,7 +116,7 @@ def _argument(call: Call) -> str:
     """How the first argument of a call is written, where that is a plain name."""
     given = getattr(call.node, "args", None)
     if given and isinstance(given[0], (ast.Name, ast.Attribute)):
-        return ast.unparse(given[0])
+        return written(given[0])
     return ""
 
 

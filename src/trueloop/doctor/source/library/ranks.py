@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueloop.doctor.events import Made, Used
 from trueloop.doctor.source.calls import Call, calls
+from trueloop.doctor.source.nodes import once, written
 from trueloop.doctor.source.values import (
     NONE,
     Foreign,
@@ -23,6 +24,8 @@ from trueloop.doctor.things import Model, Thing
 if TYPE_CHECKING:
     from trueloop.doctor.source.machine import Machine
 
+FEW = 6
+"""Parts of a value that are looked at on each level."""
 _RANK = re.compile(
     r"rank|world_?size|node_id|\bproc|gpu|device|hostname|getpid|shard|replica", re.I
 )
@@ -33,13 +36,13 @@ def names_rank(m: Machine, value: Any, depth: int = 5) -> bool:
     if isinstance(value, Unknown):
         if _RANK.search(value.key):
             return True
-        return depth > 0 and any(names_rank(m, part, depth - 1) for part in value.of)
+        return depth > 0 and any(names_rank(m, part, depth - 1) for part in value.of[:FEW])
     if isinstance(value, Known):
         return bool(value.symbol and _RANK.search(value.symbol))
     if isinstance(value, Items):
-        return depth > 0 and any(names_rank(m, part, depth - 1) for part in value.values[:20])
+        return depth > 0 and any(names_rank(m, part, depth - 1) for part in value.values[:FEW])
     if isinstance(value, Foreign) and depth > 0:
-        return any(names_rank(m, part, depth - 1) for part in value.arguments.values())
+        return any(names_rank(m, part, depth - 1) for part in [*value.arguments.values()][:FEW])
     return False
 
 
@@ -100,16 +103,32 @@ def asks_for_rank(call: Call) -> bool:
 
 
 def _asks_above(m: Machine, definition: ast.AST, line: int) -> bool:
-    for decorator in getattr(definition, "decorator_list", ()):
-        if _RANK_TEST.search(ast.unparse(decorator)):
-            return True
-    for node in ast.walk(definition):
-        if isinstance(node, ast.If) and node.lineno <= line:
+    if _is_decorated_for_rank(definition):
+        return True
+    tests = _rank_tests(definition)
+    m.spend(len(tests) >> 3, definition)
+    for node in tests:
+        if node.lineno <= line:
             around = line <= (node.end_lineno or 0)
-            left = not isinstance(definition, ast.Module) and m.project.leaves(node.body)
-            if (around or left) and _RANK_TEST.search(ast.unparse(node.test)):
+            if around or (not isinstance(definition, ast.Module) and m.project.leaves(node.body)):
                 return True
     return False
+
+
+@once
+def _is_decorated_for_rank(definition: ast.AST) -> bool:
+    decorators = getattr(definition, "decorator_list", ())
+    return any(_RANK_TEST.search(written(each)) for each in decorators)
+
+
+@once
+def _rank_tests(definition: ast.AST) -> list[ast.If]:
+    """The `if`s of a function or a module that ask which process this is."""
+    return [
+        node
+        for node in ast.walk(definition)
+        if isinstance(node, ast.If) and _RANK_TEST.search(written(node.test))
+    ]
 
 
 _RANK_TEST = re.compile(
@@ -132,16 +151,21 @@ def shares_by_hand(m: Machine) -> bool:
         & module.survey.uses.keys()
     ):
         return False
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.Slice) and "rank" in ast.unparse(node).lower():
+    return _shares(module.tree)
+
+
+@once
+def _shares(tree: ast.Module) -> bool:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Slice) and "rank" in written(node).lower():
             return True
         if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
             if name in ("shard", "split_dataset_by_node"):
                 return True
-            if name in _CUTS and "rank" in ast.unparse(node).lower():
+            if name in _CUTS and "rank" in written(node).lower():
                 return True
-            if name in _PARTS and "world" in ast.unparse(node).lower():
+            if name in _PARTS and "world" in written(node).lower():
                 return True
     return False
 

@@ -16,6 +16,7 @@ from trueloop.doctor.events import (
 )
 from trueloop.doctor.source.calls import Call, calls, methods
 from trueloop.doctor.source.library.ranks import asks_for_rank, names_rank
+from trueloop.doctor.source.nodes import once, written
 from trueloop.doctor.source.survey import last_name
 from trueloop.doctor.source.values import (
     NONE,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from trueloop.doctor.source.machine import Machine
     from trueloop.doctor.source.survey import Survey
 
+FEW = 6
+"""Parts of a value that are looked at, on each level, for where a file's name comes from."""
 IN_MEMORY = "<memory>"
 """The file of what is written to or read from the program's own memory."""
 
@@ -57,7 +60,7 @@ def _file(call: Call, value: Any, position: int, name: str) -> str:
     if isinstance(path, str):
         return path
     given = _argument(call, position, name)
-    return ast.unparse(given) if given is not None else ""
+    return written(given) if given is not None else ""
 
 
 _BUFFERS = ("BytesIO", "TemporaryFile", "NamedTemporaryFile", "SpooledTemporaryFile")
@@ -73,7 +76,7 @@ def _is_own_buffer(value: Any, depth: int = 3) -> bool:
         stays = isinstance(owner, Foreign) and constant(owner.arguments.get("delete")) is False
         return not stays and _is_own_buffer(owner, depth)
     of = value.of if isinstance(value, Unknown) and depth else ()
-    return any(_is_own_buffer(part, depth - 1) for part in of)
+    return any(_is_own_buffer(part, depth - 1) for part in of[:FEW])
 
 
 def _argument(call: Call, position: int, name: str) -> ast.expr | None:
@@ -102,11 +105,11 @@ def _from_nowhere(value: Any, depth: int = 5) -> bool:
     if isinstance(value, Unknown):
         if not value.of:
             return value.key.isidentifier()
-        return depth == 0 or any(_from_nowhere(part, depth - 1) for part in value.of)
-    if isinstance(value, Items):
-        return any(_from_nowhere(part, depth - 1) for part in value.values)
-    if isinstance(value, Foreign):
-        return any(_from_nowhere(part, depth - 1) for part in value.arguments.values())
+        return depth == 0 or any(_from_nowhere(part, depth - 1) for part in value.of[:FEW])
+    if depth and isinstance(value, Items):
+        return any(_from_nowhere(part, depth - 1) for part in value.values[:FEW])
+    if depth and isinstance(value, Foreign):
+        return any(_from_nowhere(part, depth - 1) for part in [*value.arguments.values()][:FEW])
     return not isinstance(value, Known)
 
 
@@ -258,6 +261,7 @@ def _load_state(call: Call) -> Any:
     return call.unknown(call.receiver)
 
 
+@once
 def _speaks_of_prefix(tree: ast.Module) -> bool:
     """The source handles a wrapper's prefix somewhere: `key.replace("module.", "")`."""
     return any(
@@ -268,6 +272,7 @@ def _speaks_of_prefix(tree: ast.Module) -> bool:
     )
 
 
+@once
 def _saves_parts(tree: ast.Module) -> bool:
     """The source itself writes files with a choice of a model's entries: with those alone that
     are trained, for one."""
@@ -283,12 +288,12 @@ def _chooses_entries(node: ast.AST) -> bool:
     return (
         isinstance(node, ast.DictComp)
         and any(each.ifs for each in node.generators)
-        and any("state_dict(" in ast.unparse(each.iter) for each in node.generators)
+        and any("state_dict(" in written(each.iter) for each in node.generators)
     )
 
 
 def _is_saving(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "save"
+    return isinstance(node, ast.Call) and written(node.func).rpartition(".")[2] == "save"
 
 
 def _strict(call: Call) -> bool | None:
@@ -302,7 +307,7 @@ def _strict(call: Call) -> bool | None:
 
 @methods(StateDict, "items", "keys", "values")
 def _state_entries(call: Call) -> Any:
-    key = Unknown(f"key of a state dict <{id(call.receiver)}>", looped=True)
+    key = Unknown(f"key of a state dict <{call.machine.number(call.receiver)}>", looped=True)
     value = Tensor(graph=False, made=call.place, facts={"state": call.receiver})
     pairs = {"items": Items("tuple", [key, value]), "keys": key, "values": value}
     return Items("list", [pairs[call.name]], True)
@@ -341,10 +346,12 @@ def duplicate(call: Call, value: Any, memo: dict[int, Any], deep: bool) -> Any:
         return copy.copy(value) if not deep else _detached(value)
     if not isinstance(value, (Thing, Instance, Items, Table)):
         return value
+    call.machine.spend(1, call.node)
     made = memo[id(value)] = copy.copy(value)
 
     def inner(part: Any) -> Any:
-        return duplicate(call, part, memo, deep) if deep else part
+        with call.machine.nested(call.node) as may_go:
+            return duplicate(call, part, memo, deep) if deep and may_go else part
 
     if isinstance(made, Items):
         made.values = [inner(part) for part in made.values]

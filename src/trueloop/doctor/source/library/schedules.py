@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from trueloop.doctor.events import Made, Tick
 from trueloop.doctor.source.calling import enter
 from trueloop.doctor.source.calls import MISSING, Call, calls, methods
+from trueloop.doctor.source.nodes import written
 from trueloop.doctor.source.values import NONE, Class, Function, Items, Known, Unknown, constant
 from trueloop.doctor.things import Optimizer, Scheduler, Size
 
@@ -202,10 +203,10 @@ def _spelled(call: Call, position: int, name: str) -> str:
         return ""
     named = {keyword.arg: keyword.value for keyword in node.keywords}
     other = next((old for old, real in _OTHER_NAMES.items() if real == name), name)
-    written = named.get(name) or named.get(other)
-    if written is None and position < len(node.args):
-        written = node.args[position]
-    return "" if written is None else ast.unparse(written)
+    given = named.get(name) or named.get(other)
+    if given is None and position < len(node.args):
+        given = node.args[position]
+    return "" if given is None else written(given)
 
 
 # ------------------------------------------------------------------------------- its methods
@@ -228,13 +229,13 @@ def _step(call: Call) -> Any:
     metric = next(iter([*call.args, *call.kwargs.values()]), None)
     if isinstance(metric, Known) and metric.value is None:
         metric = None
-    written = ""
+    name = ""
     if metric is not None and isinstance(call.node, ast.Call):
         nodes = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
-        written = ast.unparse(nodes[0]) if nodes else ""
+        name = written(nodes[0]) if nodes else ""
     if metric is None and call.open:
         metric = call.unknown()
-    call.emit(Tick, scheduler=scheduler, metric=metric, metric_name=written)
+    call.emit(Tick, scheduler=scheduler, metric=metric, metric_name=name)
     return NONE
 
 

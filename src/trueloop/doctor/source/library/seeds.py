@@ -52,23 +52,26 @@ def constant_none(value: Any) -> bool:
     return isinstance(value, Known) and value.value is None
 
 
+FEW = 6
+"""Parts of a value that are looked at on each level."""
 _TURN = re.compile(r"<\d+\.\d+\.(\d+)>")
 
 
-def changes(value: Any) -> bool | None:
+def changes(value: Any, depth: int = 6) -> bool | None:
     """A value is another one in each turn of the loops that it stands in; None where unknown."""
     if isinstance(value, Known):
         return bool(value.looped)
     if isinstance(value, Unknown):
-        if value.looped or any(changes(part) is True for part in value.of):
+        parts = value.of[:FEW] if depth else ()
+        if value.looped or any(changes(part, depth - 1) is True for part in parts):
             return True
         # An unknown result of a call carries the turn that it was computed in.
         made_in_turns = any(int(turn) for turn in _TURN.findall(value.key))
         if made_in_turns or re.search(r"time|urandom|epoch|step|iter", value.key):
             return None
         return False
-    if isinstance(value, Items) and value.values:
-        answers = [changes(part) for part in value.values]
+    if depth and isinstance(value, Items) and value.values:
+        answers = [changes(part, depth - 1) for part in value.values[:FEW]]
         return True if True in answers else None if None in answers else False
     return None
 

@@ -15,6 +15,7 @@ from trueloop.doctor.source.library.tensors import (
     flagged,
     tensors_in,
 )
+from trueloop.doctor.source.nodes import written
 from trueloop.doctor.source.survey import last_name
 from trueloop.doctor.source.values import NONE, Items, Known, Unknown, constant
 from trueloop.doctor.things import Activation, Tensor
@@ -113,7 +114,7 @@ def _inside_out(node: ast.AST) -> str:
     if isinstance(made.args[0], ast.Starred):
         return ""
     value = ast.Call(ast.Attribute(made.args[0], node.func.attr), node.args, node.keywords)
-    return ast.unparse(ast.Call(made.func, [value, *made.args[1:]], made.keywords))
+    return written(ast.Call(made.func, [value, *made.args[1:]], made.keywords))
 
 
 @methods(Tensor, "to", "cuda", "float", "half", "double", "bfloat16", "type", "type_as", "long",

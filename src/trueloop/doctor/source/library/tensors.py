@@ -45,6 +45,7 @@ def derive(
     if not on and recorded and any(parent.graph is None for parent in parents):
         on = None
     losses = [parent for parent in parents if parent.is_loss] if keeps_loss or same else []
+    m.spend(sum(len(each.models) + len(each.forwards) for each in parents) >> 5, node)
     made = Tensor(
         made=m.place(node),
         graph=on,
@@ -87,6 +88,7 @@ def _common(values: Iterable[Any]) -> Any:
 
 def tensors_in(m: Machine, value: Any, node: ast.AST, depth: int = 4) -> list[Tensor]:
     """The tensors that a value is made of; an unknown value's come from what it was made of."""
+    m.look(node)
     if isinstance(value, Tensor):
         return [value]
     if depth == 0 or (isinstance(value, Unknown) and value.number):
@@ -219,7 +221,7 @@ def attribute_of(m: Machine, value: Tensor, name: str, node: ast.AST) -> Any:
         if sizes is not None:
             known = [Known(s) if isinstance(s, int) else Unknown(str(s)) for s in sizes]
             return Items("tuple", known)
-        return Unknown(f"{value.name}.shape<{id(value)}>", (value,), looped=True, number=True)
+        return Unknown(f"{value.name}.shape<{m.number(value)}>", (value,), looped=True, number=True)
     if name in ("T", "mT", "H", "real", "imag"):
         return derive(m, node, value, keeps_loss=True)
     if name in ("requires_grad", "is_cuda", "is_leaf", "device", "dtype", "ndim", "grad_fn"):

@@ -1,0 +1,86 @@
+"""Syntax trees: parsing within bounds, and what is asked about a node more than once.
+
+A run may come to the same statement thousands of times. What takes as long as the statement is
+long (its text, a walk through it) is therefore computed once, and kept on the node.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+Node = TypeVar("Node", bound=ast.AST)
+Found = TypeVar("Found")
+
+FRAMES = 12_000
+"""Calls within calls that going through a program may need: `counting.NESTING` levels and what lies
+between them."""
+
+
+@contextmanager
+def room(frames: int) -> Iterator[None]:
+    """Let Python go so many calls deeper than here, wherever this is called from: what is too deep
+    must not depend on it."""
+    here, frame = 0, sys._getframe()
+    while frame.f_back is not None:
+        here, frame = here + 1, frame.f_back
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(here + frames)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def parse(text: str | bytes) -> ast.Module:
+    """`ast.parse`, without its warnings about the user's strings. Raises `SyntaxError`,
+    `ValueError` (null bytes), and `RecursionError` or `MemoryError` for what is nested too deeply,
+    the same wherever it is called from."""
+    with room(1_000), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
+def once(function: Callable[[Node], Found]) -> Callable[[Node], Found]:
+    """Compute a function of a node once for each node."""
+    name = f"_{function.__module__}_{function.__qualname__}"
+
+    @functools.wraps(function)
+    def remembered(node: Node) -> Found:
+        try:
+            found: Found = getattr(node, name)
+        except AttributeError:
+            found = function(node)
+            setattr(node, name, found)
+        return found
+
+    return remembered
+
+
+@once
+def written(node: ast.AST) -> str:
+    """The source of an expression, as `ast.unparse` writes it."""
+    return ast.unparse(node)
+
+
+@once
+def shape(node: ast.AST) -> str:
+    """A text that is equal for expressions that are written alike, whether read or assigned to."""
+    return ast.dump(node).replace("Store()", "Load()")
+
+
+@once
+def names_bound(node: ast.expr) -> tuple[str, ...]:
+    """The names that an assignment to `node` binds."""
+    return tuple(each.id for each in ast.walk(node) if isinstance(each, ast.Name))
+
+
+@once
+def size_of(node: ast.AST) -> int:
+    """How many nodes it is made of."""
+    return sum(1 for _ in ast.walk(node))
