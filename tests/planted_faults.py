@@ -20,7 +20,7 @@ from trueloop.doctor.source.cache import digest_of_file
 from trueloop.doctor.source.gaps import Gaps
 
 
-def check_text(text: str, path: str, *, steps: int = 0) -> Any:
+def check_text(text: str, path: str, *, steps: int = 0, above: int = 0) -> Any:
     gaps = Gaps()
     if "long()" in text:
         gaps.cuts.append((Place(path, text[: text.index("long()")].count("\n") + 1), 40_000))
@@ -28,7 +28,7 @@ def check_text(text: str, path: str, *, steps: int = 0) -> Any:
         raise KeyError("a bug")
     if "fatal()" in text:
         os._exit(9)
-    tree = ast.parse(text)
+    tree = ast.increment_lineno(ast.parse(text), above)
     followed: dict[str, str] = {}
     findings = _planted(tree, path)
     for node in ast.walk(tree):

@@ -28,7 +28,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Which files the checker was asked about."""
     asked: list[str] = []
 
-    def noted(text: str, path: str, *, steps: int) -> Any:
+    def noted(text: str, path: str, *, steps: int, above: int) -> Any:
         asked.append(os.path.basename(path))
         return check_text(text, path)
 

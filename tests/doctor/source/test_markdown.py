@@ -50,7 +50,7 @@ def test_a_comment_that_trails_off_makes_no_fragment() -> None:
 def test_lines_and_columns_are_the_documents_own() -> None:
     text = "- item\n\n  ```python\n  x = 1\n\n  y = f(\n      2)\n  ```\n"
     (program,) = open_markdown("guide.md", text).programs
-    first, second = ast.parse(program.text).body
+    first, second = ast.increment_lineno(ast.parse(program.text), program.above).body
     assert (first.lineno, second.lineno, program.indent) == (4, 6, 2)
     assert text.split("\n")[second.lineno - 1][second.col_offset + program.indent] == "y"
 

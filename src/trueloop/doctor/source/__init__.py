@@ -8,6 +8,7 @@ decides which runs a file is worth. What happens is handed to the rules as event
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from collections.abc import Callable
@@ -46,6 +47,7 @@ def check_text(
     text: str,
     path: str,
     *,
+    above: int = 0,
     project: Project | None = None,
     rules: list[type[Rule]] | None = None,
     steps: int = STEPS_A_FILE,
@@ -55,7 +57,8 @@ def check_text(
     """Read a file's text and say what is wrong in it, as the text (and the files that it imports)
     alone decides.
 
-    `rules`: those to apply, by default all that are seen in source. `steps`: how many it may take,
+    `above`: how many lines of the file stand above the text, which is a part of it. `rules`: those
+    to apply, by default all that are seen in source. `steps`: how many it may take,
     by default as many as a file has. `listen` is called with every event of every run. Raises
     `SyntaxError` (or `ValueError`, for null bytes) for text that is not Python, `RecursionError` or
     `MemoryError` for what is nested too deeply to be parsed.
@@ -64,6 +67,8 @@ def check_text(
     cost = len(text) >> 8
     if not _RELEVANT.search(text):
         return Report(steps=cost >> 3)
+    if above:
+        ast.increment_lineno(tree, above)
     from trueloop.doctor.rules.loading import rules_for
     from trueloop.doctor.source import library
     from trueloop.doctor.source.columns import in_characters
@@ -91,7 +96,7 @@ def check_text(
     findings = sorted(reading.findings.values(), key=lambda found: (found.place, found.code))
     reading.gaps.not_followed |= owner.not_followed
     return Report(
-        in_characters(findings, path, text),
+        in_characters(findings, path, text, above),
         dict(owner.followed),
         reading.gaps,
         steps - reading.left,

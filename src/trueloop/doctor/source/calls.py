@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trueloop.doctor.events import Event
 from trueloop.doctor.findings import Place
-from trueloop.doctor.source.values import Unknown, constant
+from trueloop.doctor.source.values import KEY, Unknown, constant
 
 if TYPE_CHECKING:
     from trueloop.doctor.source.machine import Machine
@@ -120,7 +120,7 @@ def find_call(name: str) -> Model_ | None:
     found = _CALLS.get(name)
     if found is not None:
         return found
-    head = name
+    head = name if len(name) <= KEY else ""
     while head:
         head = head.rpartition(".")[0]
         found = _PREFIXES.get(f"{head}.")

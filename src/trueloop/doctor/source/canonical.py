@@ -23,10 +23,15 @@ _RENAMED = (
     (re.compile(r"^lightning_fabric\b"), "lightning.fabric"),
 )  # fmt: skip
 
+LONGEST = 400
+"""Characters of a dotted name that a library may have."""
+
 
 def canonical(name: str) -> str:
     """`torch.nn.Linear` for `torch.nn.modules.linear.Linear`."""
     if not name.startswith(("torch.", "pytorch_lightning", "lightning_fabric")):
+        return name
+    if len(name) > LONGEST:
         return name
     for pattern, short in _RENAMED:
         name = pattern.sub(short, name)

@@ -12,9 +12,11 @@ from trueloop.doctor.source.documents import UnreadableError, decode, read_bytes
 _BREAK = re.compile(r"\r\n|\r|\n")
 
 
-def in_characters(findings: Iterable[Finding], path: str, text: str) -> list[Finding]:
-    """The findings with all their places in characters; `text` is that of the file at `path`, other
-    files are read again."""
+def in_characters(
+    findings: Iterable[Finding], path: str, text: str, above: int = 0
+) -> list[Finding]:
+    """The findings with all their places in characters; `text` is that of the file at `path`, or of
+    the part of it that stands below so many lines; other files are read again."""
     lines: dict[str, list[bytes]] = {path: _lines(text)}
 
     def place(at: Place) -> Place:
@@ -22,11 +24,12 @@ def in_characters(findings: Iterable[Finding], path: str, text: str) -> list[Fin
             lines[at.path] = _lines_of_file(at.path)
         known = lines[at.path]
         end_line = at.end_line or at.line
-        if not known or not 0 < at.line <= end_line <= len(known):
+        before = above if at.path == path else 0
+        if not known or not before < at.line <= end_line <= before + len(known):
             return at
         return at._replace(
-            column=_characters(known[at.line - 1], at.column),
-            end_column=_characters(known[end_line - 1], at.end_column),
+            column=_characters(known[at.line - before - 1], at.column),
+            end_column=_characters(known[end_line - before - 1], at.end_column),
         )
 
     return [

@@ -1,8 +1,7 @@
 """From the bytes of a file to the programs in it: Python text, notebooks, fences of Markdown.
 
 A *document* is a file as it is shown: its lines, its cells. A *program* is Python text that is
-checked as a whole, with the document's own line numbers, so that a place in a program is a place in
-the document.
+checked as a whole; what is found in it is told in the document's own lines.
 """
 
 from __future__ import annotations
@@ -29,13 +28,11 @@ class Program:
     """Python text that is checked as a whole."""
 
     text: str
-    """With the document's line numbers, and line breaks as `\\n`."""
+    """With line breaks as `\\n`."""
     indent: int = 0
     """How many columns further to the right it stands in the document."""
-
-    @property
-    def first_line(self) -> int:
-        return 1 + len(self.text) - len(self.text.lstrip("\n"))
+    above: int = 0
+    """How many lines of the document stand above it."""
 
 
 @dataclass

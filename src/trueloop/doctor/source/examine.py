@@ -38,7 +38,7 @@ def examine(path: str) -> Examined:
     gaps, left = Gaps(), STEPS_A_FILE
     for program in document.programs:
         if left <= 0:
-            gaps.blocks.append(program.first_line)
+            gaps.blocks.append(program.above + 1)
             continue
         try:
             report = check_program(program, path, left)
@@ -64,7 +64,7 @@ def examine(path: str) -> Examined:
 def check_program(program: Program, path: str, steps: int = STEPS_A_FILE) -> source.Report:
     """What there is to say of a program of the document at the absolute `path`, in the document's
     own places. Raises `SyntaxError`, `RecursionError`, …"""
-    report = source.check_text(program.text, path, steps=steps)
+    report = source.check_text(program.text, path, above=program.above, steps=steps)
     place = _placing(path, program.indent)
     report.findings = [
         replace(

@@ -66,14 +66,16 @@ def ignores_in(document: Document) -> list[Ignore]:
         ignore
         for program in document.programs
         for comment, first, last in _comments(program.text)
-        for ignore in _ignores_of(document.path, program, comment, first, last)
+        for ignore in _ignores_of(
+            document.path, program, comment, first + program.above, last + program.above
+        )
     ]
 
 
 def _ignores_of(
     path: str, program: Program, comment: tokenize.TokenInfo, first: int, last: int
 ) -> Iterator[Ignore]:
-    line, column = comment.start
+    line, column = comment.start[0] + program.above, comment.start[1]
     for match in _COMMENT.finditer(comment.string):
         start = column + match.start() + program.indent + 1
         inside = (match["codes"] or "") if match["end"] else ""

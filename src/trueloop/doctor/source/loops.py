@@ -407,7 +407,7 @@ def _worth(m: Machine, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -
     if survey.interesting(node) or survey.contents[id(node)].yields:
         return True
     names = survey.contents[id(node)].names
-    m.spend(len(names) >> 5, node)
+    m.spend(len(names) >> 4, node)
     if any(name in survey.functions for name in names) or not names.isdisjoint(m.project.names):
         return True
     # `step_fn(batch)`, where the caller handed over what to do.

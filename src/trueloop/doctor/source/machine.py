@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trueloop.doctor.events import Event, Opaque
+from trueloop.doctor.events import Event, Made, Opaque
 from trueloop.doctor.findings import Place
 from trueloop.doctor.source.counting import Counting
 from trueloop.doctor.source.values import (
@@ -29,8 +29,9 @@ from trueloop.doctor.source.values import (
     Library,
     Table,
     Unknown,
+    inside,
+    parts_of,
     short_key,
-    things_in,
 )
 from trueloop.doctor.things import (
     Loop,
@@ -132,6 +133,8 @@ class Machine(Counting):
         self.policy = policy or Policy()
         self.depth = depth
         self.serial = 0
+        self.made = 0
+        """How many things were made: rules ask what is inside which."""
         self.numbers: dict[int, tuple[Any, int]] = {}
         """Values that were asked for a key of their own, by identity: which (so that it lives on),
         and its number."""
@@ -194,7 +197,10 @@ class Machine(Counting):
     def emit(self, kind: type[Event], node: ast.AST | Place, **fields: Any) -> None:
         """Tell the rules."""
         self.serial += 1
-        self.spend(1 + ((len(self.guards) + len(self.calls) + len(self.windows)) >> 4), node)
+        self.made += kind is Made
+        around = len(self.guards) + len(self.calls) + len(self.windows)
+        # Rules look back over what happened before, and into what was made.
+        self.spend(1 + (around >> 4) + (self.made >> 5) + (self.serial >> 6), node)
         self.watch(
             kind(
                 place=node if isinstance(node, Place) else self.place(node),
@@ -300,9 +306,10 @@ class Machine(Counting):
         """Code that cannot be read gets hold of what is in `values`."""
         things: list[Thing] = []
         for value in values:
-            found = things_in(value)
-            self.spend(len(found) >> 3, node)
-            things += [thing for thing in found if not isinstance(thing, Tensor)]
+            for each in inside(value, parts_of, 4):
+                self.look(node)
+                if isinstance(each, Thing) and not isinstance(each, Tensor):
+                    things.append(each)
         if not things:
             return
         for thing in things:

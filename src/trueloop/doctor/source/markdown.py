@@ -43,7 +43,7 @@ def _closes(fence: re.Match[str], mark: str) -> bool:
 
 
 def _program(lines: list[str], start: int, indent: int) -> Program | None:
-    """A fence's text behind as many empty lines as stand before it."""
+    """A fence's text; `start` lines stand above it."""
     if any(line[:indent].strip(" >") for line in lines):
         return None
     code = "\n".join(line[indent:] for line in lines)
@@ -55,4 +55,4 @@ def _program(lines: list[str], start: int, indent: int) -> Program | None:
         return None
     if any(isinstance(node, ast.Constant) and node.value is ... for node in ast.walk(tree)):
         return None
-    return Program("\n" * start + code, indent)
+    return Program(code, indent, start)

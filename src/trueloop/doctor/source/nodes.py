@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -41,9 +42,22 @@ def parse(text: str | bytes) -> ast.Module:
     """`ast.parse`, without its warnings about the user's strings. Raises `SyntaxError`,
     `ValueError` (null bytes), and `RecursionError` or `MemoryError` for what is nested too deeply,
     the same wherever it is called from."""
+    if _has_long_name(text):
+        raise RecursionError
     with room(1_000), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text)
+
+
+_LONG_NAME = re.compile(r"\b(?:import|from)[ \t]+(?:\w++[ \t]*+\.[ \t]*+){1000}")
+
+
+def _has_long_name(text: str | bytes) -> bool:
+    """A module of a thousand parts is imported: Python's parser joins them one by one, and takes
+    minutes where there are many."""
+    if isinstance(text, bytes):
+        text = text.decode("latin-1")
+    return any(len(line) > 2_000 and _LONG_NAME.search(line) for line in text.split("\n"))
 
 
 def once(function: Callable[[Node], Found]) -> Callable[[Node], Found]:

@@ -41,6 +41,9 @@ from trueloop.errors import shorten
 
 ORGANS = Organs(evaluate, run_block, assign, bind, call, enter, read)
 
+STEPS_TO_BEGIN = 20
+"""What a run costs before its first step: the rules are made anew for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Effort:
@@ -160,7 +163,7 @@ class Reading:
         for finding in bench.findings():
             self.findings.setdefault((finding.code, *finding.place[:3]), finding)
         self.refuted |= {(rule.code, *place[:3]) for rule in bench.rules for place in rule.refuted}
-        self.left -= machine.steps
+        self.left -= machine.steps + STEPS_TO_BEGIN
         self.entered |= machine.entered
         return machine
 

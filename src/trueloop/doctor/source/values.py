@@ -356,10 +356,10 @@ def things_in(value: Any, depth: int = 4) -> list[Thing]:
     """The things that a value is or holds, through containers and objects of the user's."""
     if isinstance(value, Thing):
         return [value]
-    return [each for each in inside(value, _parts, depth) if isinstance(each, Thing)]
+    return [each for each in inside(value, parts_of, depth) if isinstance(each, Thing)]
 
 
-def _parts(value: Any) -> Iterable[Any]:
+def parts_of(value: Any) -> Iterable[Any]:
     """What a value holds or was computed from; nothing for a thing."""
     if isinstance(value, Unknown):
         # The length of a loader, a text with a model's name in it: no way back to the thing.

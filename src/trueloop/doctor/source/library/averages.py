@@ -23,9 +23,9 @@ def notice_division(m: Machine, left: Any, right: Any, node: ast.AST) -> None:
     loaders: set[Loader] = set()
     values = _summed(left, node)
     if values is not None:
-        summed = all(_sums_means(m, each, loaders) for each in values.values)
+        summed = all(_sums_means(m, node, each, loaders) for each in values.values)
     else:
-        summed = _sums_means(m, left, loaders)
+        summed = _sums_means(m, node, left, loaders)
     if not summed or len(loaders) != 1:
         return
     loader = loaders.pop()
@@ -62,9 +62,11 @@ def _holder(total: Any) -> Items | None:
     return holder if isinstance(holder, Items) and not holder.open else None
 
 
-def _sums_means(m: Machine, value: Any, loaders: set[Loader], depth: int = _DEPTH) -> bool:
+def _sums_means(
+    m: Machine, node: ast.AST, value: Any, loaders: set[Loader], depth: int = _DEPTH
+) -> bool:
     """The value is a sum of batch means and nothing else; notes the loaders of their batches."""
-    m.look(ast.Pass())
+    m.look(node)
     if depth == 0:
         return False
     if isinstance(value, Known):
@@ -73,20 +75,20 @@ def _sums_means(m: Machine, value: Any, loaders: set[Loader], depth: int = _DEPT
         holder = value.facts.get("holder")
         if isinstance(holder, Items):
             return bool(holder.values) and all(
-                _sums_means(m, each, loaders, depth - 1) for each in holder.values
+                _sums_means(m, node, each, loaders, depth - 1) for each in holder.values
             )
         parts = value.facts.get("terms")
         if parts is not None:
-            return all(_sums_means(m, each, loaders, depth - 1) for each in parts)
+            return all(_sums_means(m, node, each, loaders, depth - 1) for each in parts)
         return _is_mean(value, loaders)
     if isinstance(value, Unknown):
         if len(value.of) == 1 and isinstance(value.of[0], Tensor):
             # A number out of a tensor: `.item()`, `float(...)`.
-            return _sums_means(m, value.of[0], loaders, depth - 1)
+            return _sums_means(m, node, value.of[0], loaders, depth - 1)
         if len(value.of) == 1 and isinstance(value.of[0], Unknown) and value.of[0].key == value.key:
-            return _sums_means(m, value.of[0], loaders, depth - 1)
+            return _sums_means(m, node, value.of[0], loaders, depth - 1)
         if len(value.of) == 2 and _is_sum(m, value):
-            return all(_sums_means(m, each, loaders, depth - 1) for each in value.of)
+            return all(_sums_means(m, node, each, loaders, depth - 1) for each in value.of)
     return False
 
 
@@ -112,7 +114,7 @@ def _mean(call: Call) -> Any:
     values = call.arg(0)
     if isinstance(values, Items) and values.values and not values.open:
         loaders: set[Loader] = set()
-        means = all(_sums_means(call.machine, each, loaders) for each in values.values)
+        means = all(_sums_means(call.machine, call.node, each, loaders) for each in values.values)
         if means and len(loaders) == 1:
             call.emit(Used, what="mean of batch means", subject=loaders.pop())
     return call.unknown(*call.args)

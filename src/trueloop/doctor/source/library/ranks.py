@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from trueloop.doctor.events import Made, Used
@@ -18,14 +19,13 @@ from trueloop.doctor.source.values import (
     Library,
     Method,
     Unknown,
+    inside,
 )
 from trueloop.doctor.things import Model, Thing
 
 if TYPE_CHECKING:
     from trueloop.doctor.source.machine import Machine
 
-FEW = 6
-"""Parts of a value that are looked at on each level."""
 _RANK = re.compile(
     r"rank|world_?size|node_id|\bproc|gpu|device|hostname|getpid|shard|replica", re.I
 )
@@ -33,17 +33,20 @@ _RANK = re.compile(
 
 def names_rank(m: Machine, value: Any, depth: int = 5) -> bool:
     """A value was computed from what differs between the processes, by what it is called."""
+    names = (
+        each.key if isinstance(each, Unknown) else each.symbol
+        for each in inside(value, _made_of, depth)
+        if isinstance(each, (Unknown, Known))
+    )
+    return any(name and _RANK.search(name) for name in names)
+
+
+def _made_of(value: Any) -> Iterable[Any]:
     if isinstance(value, Unknown):
-        if _RANK.search(value.key):
-            return True
-        return depth > 0 and any(names_rank(m, part, depth - 1) for part in value.of[:FEW])
-    if isinstance(value, Known):
-        return bool(value.symbol and _RANK.search(value.symbol))
+        return value.of
     if isinstance(value, Items):
-        return depth > 0 and any(names_rank(m, part, depth - 1) for part in value.values[:FEW])
-    if isinstance(value, Foreign) and depth > 0:
-        return any(names_rank(m, part, depth - 1) for part in [*value.arguments.values()][:FEW])
-    return False
+        return value.values[:20]
+    return value.arguments.values() if isinstance(value, Foreign) else ()
 
 
 @calls("torch.distributed.init_process_group", "deepspeed.init_distributed")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from trueloop.doctor.events import Seeded, Used
 from trueloop.doctor.source.calls import Call, calls, methods
 from trueloop.doctor.source.library.ranks import names_rank
-from trueloop.doctor.source.values import NONE, Foreign, Items, Known, Unknown
+from trueloop.doctor.source.values import NONE, Foreign, Items, Known, Unknown, inside
 
 _LIBRARIES = {
     "torch.manual_seed": "torch",
@@ -52,28 +53,35 @@ def constant_none(value: Any) -> bool:
     return isinstance(value, Known) and value.value is None
 
 
-FEW = 6
-"""Parts of a value that are looked at on each level."""
 _TURN = re.compile(r"<\d+\.\d+\.(\d+)>")
 
 
-def changes(value: Any, depth: int = 6) -> bool | None:
+def changes(value: Any) -> bool | None:
     """A value is another one in each turn of the loops that it stands in; None where unknown."""
+    if any(getattr(each, "looped", None) for each in inside(value, _parts, 6)):
+        return True
     if isinstance(value, Known):
-        return bool(value.looped)
+        return False
     if isinstance(value, Unknown):
-        parts = value.of[:FEW] if depth else ()
-        if value.looped or any(changes(part, depth - 1) is True for part in parts):
-            return True
         # An unknown result of a call carries the turn that it was computed in.
         made_in_turns = any(int(turn) for turn in _TURN.findall(value.key))
         if made_in_turns or re.search(r"time|urandom|epoch|step|iter", value.key):
             return None
         return False
-    if depth and isinstance(value, Items) and value.values:
-        answers = [changes(part, depth - 1) for part in value.values[:FEW]]
-        return True if True in answers else None if None in answers else False
+    if isinstance(value, Items) and value.values:
+        return None if any(_may_change(each) for each in inside(value, _parts, 1)) else False
     return None
+
+
+def _may_change(part: Any) -> bool:
+    """An element of a container, of which nothing is known to change."""
+    return not isinstance(part, Items) and changes(part) is None
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, Items):
+        return value.values
+    return value.of if isinstance(value, Unknown) else ()
 
 
 @calls("torch.seed", "torch.initial_seed", "torch.random.initial_seed", "torch.random.seed")
