@@ -15,7 +15,8 @@ from trueloop.errors import ConfigError
 
 def project(folder: Path, table: str) -> Configs:
     folder.mkdir(exist_ok=True)
-    (folder / "pyproject.toml").write_text(f"[tool.trueloop]\n{table}\n")
+    text = f"[tool.trueloop]\n{table}\n"
+    (folder / "pyproject.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
     return Configs()
 
 
@@ -124,6 +125,11 @@ def test_files_of_no_project_can_be_excluded_too(
         ('per-file-ignores = ["a"]', "per-file-ignores must be a table"),
         ('per-file-ignores = { "a.py" = ["TL777"] }', "per-file-ignores: unknown rule 'TL777'"),
         ("select = [", "is not valid TOML"),
+        ("select = " + "[" * 50_000, "is nested too deeply to be read: mend it"),
+        ("x = " + "9" * 10_000, "is not valid TOML"),
+        ('x = "\udcff"', "is not valid TOML"),
+        ("x = 1 # " + "y" * 1_100_000, "it is larger than 1 MB"),
+        ('select = ["' + "x" * 5_000 + '"]', "unknown rule 'xxx"),
     ],
 )
 def test_a_mistake_is_one_line_with_the_remedy(tmp_path: Path, table: str, said: str) -> None:
@@ -131,6 +137,7 @@ def test_a_mistake_is_one_line_with_the_remedy(tmp_path: Path, table: str, said:
     with pytest.raises(ConfigError, match=said) as caught:
         configs.wants("TL101", str(tmp_path / "x.py"))
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
     assert str(tmp_path / "pyproject.toml") in str(caught.value)
 
 

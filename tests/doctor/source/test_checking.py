@@ -10,7 +10,11 @@ import pytest
 from planted_faults import check_text
 from trueloop.doctor import source
 from trueloop.doctor.config import Configs
+from trueloop.doctor.formats.text import as_text
+from trueloop.doctor.source import examine as examine_module
+from trueloop.doctor.source.cache import Cache
 from trueloop.doctor.source.checking import Outcome, check
+from trueloop.doctor.source.mending import mend
 from trueloop.errors import ConfigError
 
 LOOP = """\
@@ -122,3 +126,91 @@ def test_the_corpus_of_unused_ignores(path: Path) -> None:
         ("TL001", line) for line in marked
     ]
     assert bool(marked) == path.name.startswith("bad")
+
+
+FENCE = "```python\nimport torch\nfor x in loader:\n    loss.backward()\n    opt.step()\n```\n"
+
+
+def test_the_blocks_of_a_document_share_the_steps_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(examine_module, "STEPS_A_FILE", 2_000)
+    write("guide.md", FENCE * 200)
+    first = check(["guide.md"], Configs(), cache=Cache(tmp_path / "cache"))
+    (unread,) = first.unread
+    assert 0 < unread.line < 1_000
+    assert unread.line % 6 == 2
+    assert f"the code blocks from line {unread.line} on were not begun" in unread.message
+    again = check(["guide.md"], Configs(), cache=Cache(tmp_path / "cache"))
+    assert (again.unread, again.findings) == (first.unread, first.findings)
+
+
+def test_comments_by_the_thousand_are_judged_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("a.py", "x = 1  # trueloop: ignore[TL101]\n" * 8_000)
+    outcome = check(["a.py"], Configs())
+    assert len(outcome.findings) == 8_000
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without FIFOs")
+class TestSpecialFiles:
+    """A FIFO is named, and nobody waits for it."""
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+
+    @pytest.mark.parametrize("name", ["pipe.py", "pipe.ipynb", "pipe.md", "pipe"])
+    def test_given_itself(self, name: str) -> None:
+        os.mkfifo(name)
+        outcome = check([name], Configs(), cache=Cache(Path("cache")))
+        assert [each.message for each in outcome.problems] == [
+            "is a FIFO, not a regular file: leave it out"
+        ]
+
+    def test_a_device_and_a_link_to_one(self) -> None:
+        os.symlink("/dev/zero", "zero.py")
+        for name in ("/dev/null", "zero.py"):
+            (problem,) = check([name], Configs()).problems
+            assert problem.message == "is a character device, not a regular file: leave it out"
+
+    def test_in_a_folder_it_is_passed_over(self) -> None:
+        os.mkfifo("pipe.py")
+        assert check(["."], Configs()).files == 0
+
+    def test_imported(self) -> None:
+        os.mkfifo("helper.py")
+        os.mkdir("package")
+        os.mkfifo("package/__init__.py")
+        write("train.py", "import torch\nimport helper, package\nhelper.f()\npackage.f()\n")
+        cache = Cache(Path("cache"))
+        for _ in range(2):
+            outcome = check(["train.py"], Configs(), cache=cache)
+            assert (outcome.findings, outcome.problems) == ([], [])
+
+    def test_the_configuration(self) -> None:
+        os.mkfifo("pyproject.toml")
+        write("train.py", "import torch\n")
+        with pytest.raises(ConfigError, match="it is a FIFO, not a regular file"):
+            check(["train.py"], Configs())
+
+    def test_an_entry_of_the_cache(self) -> None:
+        write("train.py", "import torch\n")
+        cache = Cache(Path("cache"))
+        check(["train.py"], Configs(), cache=cache)
+        (entry,) = Path("cache").glob("*.json")
+        entry.unlink()
+        os.mkfifo(entry)
+        assert check(["train.py"], Configs(), cache=cache).problems == []
+
+    def test_in_place_of_a_file_that_was_checked(self) -> None:
+        write("train.py", "import torch\nfrom net import model\n" + LOOP)
+        write("net.py", "from torch.nn import *\nmodel = Sequential(Linear(4, 3), Softmax(1))\n")
+        outcome = check(["train.py"], Configs())
+        os.unlink("train.py")
+        os.mkfifo("train.py")
+        assert "TL401" in as_text(outcome)
+        assert mend(outcome, Configs(), write=True).fixed == []

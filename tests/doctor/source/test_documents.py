@@ -53,6 +53,22 @@ def test_what_python_would_refuse_is_refused_with_a_reason(
     assert caught.value.line == line
 
 
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"# coding: unicode_escape\nx = '\\ud800'\n", "halves of characters in unicode_escape"),
+        (b"# coding: unicode_escape\nx = '\\x00'\n", "null characters in unicode_escape"),
+        (b"# coding: undefined\n", "declares an encoding that Python refuses"),
+        (b"# coding: " + b"a" * 5_000 + b"\n", "Python does not know .unknown encoding: aaa"),
+    ],
+    ids=["halves", "null", "undefined", "long"],
+)
+def test_encodings_that_write_what_no_source_holds(data: bytes, why: str) -> None:
+    with pytest.raises(UnreadableError, match=why) as caught:
+        decode(data)
+    assert len(caught.value.message) < 200
+
+
 def test_for_an_edit_the_text_is_exact() -> None:
     data = codecs.BOM_UTF8 + "a\r\né\rb".encode()
     text, encoding = decode_exactly(data)

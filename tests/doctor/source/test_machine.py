@@ -343,4 +343,7 @@ def test_import_cycles_end(tmp_path: Path) -> None:
     ],
 )
 def test_odd_programs_are_gone_through(source: str) -> None:
-    runs_of(source)
+    """To their end: what comes after them is seen, once a run."""
+    runs = runs_of(f"{source}optimizer.zero_grad()\n")
+    assert runs
+    assert [names(run, ev.ZeroGrad) for run in runs] == [["ZeroGrad"]] * len(runs)

@@ -59,3 +59,9 @@ def test_fences_in_quotes_and_fences_in_fences() -> None:
     assert codes("> ```python\n> x = 1\n> ```\n") == ["x = 1"]
     assert codes("````markdown\n```python\nx = 1\n```\n````\n") == []
     assert codes("```python\nx = 1\n") == []  # never closed
+
+
+def test_lines_of_blanks_and_marks_take_no_time() -> None:
+    text = " " * 300_000 + "\n" + "> " * 150_000 + "x\n" + "`" * 300_000 + "\n"
+    assert codes(text + "```python\nx = 1\n```\n") == []
+    assert codes("~" * 300_000 + "\n" + "~" * 200_000 + "\n```python\nx = 1\n```\n") == []

@@ -90,8 +90,18 @@ def test_the_old_format_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["{", "[]", "3", '{"cells": 3}', '{"metadata": []}', "[" * 100_000, "\udcff"],
-    ids=["half", "list", "number", "cells", "metadata", "nested", "bytes"],
+    [
+        "{",
+        "[]",
+        "3",
+        '{"cells": 3}',
+        '{"metadata": []}',
+        "[" * 100_000,
+        "\udcff",
+        '{"cells": ' + "[" * 90_000 + "]" * 90_000 + "}",
+        '{"cells": [], "x": ' + "1" * 10_000 + "}",
+    ],
+    ids=["half", "list", "number", "cells", "metadata", "nested", "bytes", "deep", "digits"],
 )
 def test_what_is_no_notebook_is_said_to_be_none(tmp_path: Path, content: str) -> None:
     path = tmp_path / "nb.ipynb"
@@ -110,3 +120,14 @@ def test_a_notebook_without_code_has_nothing_to_check(tmp_path: Path, content: s
     found = open_document(str(path))
     assert not found.problems
     assert not "".join(program.text for program in found.programs)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["\ud800 = 1", "%m\n" + " " * 200_000 + "x", "x = " + "-" * 50_000 + "1", "x = 1\0"],
+    ids=["half a character", "blanks", "deep", "null"],
+)
+def test_a_cell_that_cannot_be_parsed_is_named_at_once(tmp_path: Path, source: str) -> None:
+    found = notebook(tmp_path, cell(source), cell("y = 2"))
+    assert len(found.problems) == 1
+    assert found.programs[0].text.strip() == "y = 2"

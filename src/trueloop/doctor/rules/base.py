@@ -32,6 +32,7 @@ class Rule:
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
+        self._places: set[tuple[str, int, int]] = set()
         self.refuted: set[Place] = set()
 
     def refute(self, place: Place) -> None:
@@ -50,8 +51,11 @@ class Rule:
         severity: Severity | None = None,
     ) -> None:
         """Say it, once a place."""
-        if not place.line or any(found.place[:3] == place[:3] for found in self.findings):
+        if len(self._places) != len(self.findings):  # a rule has taken some back
+            self._places = {found.place[:3] for found in self.findings}
+        if not place.line or place[:3] in self._places:
             return
+        self._places.add(place[:3])
         entry = BY_CODE[self.code]
         self.findings.append(
             Finding(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from trueloop import files
 from trueloop.doctor.source.files import Problem
+from trueloop.errors import shorten
 
 CODE_LIMIT = 2_000_000
 """Bytes of code in one file; beyond it is generated, and reading it would take too long."""
@@ -108,7 +109,7 @@ def decode_exactly(data: bytes, *, python: bool = True) -> tuple[str, str]:
         raise UnreadableError(1, "is UTF-16, which Python does not read: save it as UTF-8")
     if b"\0" in data:
         line = _line_of(data, data.index(b"\0"))
-        raise UnreadableError(line, "holds null bytes: it is no Python text, or was damaged")
+        raise UnreadableError(line, "holds null bytes: it is not Python text, or was damaged")
     encoding = "utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8"
     if python:
         try:
@@ -116,16 +117,31 @@ def decode_exactly(data: bytes, *, python: bool = True) -> tuple[str, str]:
         except SyntaxError as error:
             # It also complains about bytes of the first lines, which are reported below.
             if "encoding problem" in str(error) or "unknown encoding" in str(error):
+                why = shorten(str(error.msg), 100)
                 raise UnreadableError(
-                    1, f"declares an encoding that Python does not know ({error.msg}): mend it"
+                    1, f"declares an encoding that Python does not know ({why}): mend it"
                 ) from None
     try:
-        return data.decode(encoding), encoding
+        text = data.decode(encoding)
+        if not encoding.startswith("utf-8"):
+            _refuse_odd(text, encoding)
+        return text, encoding
     except UnicodeDecodeError as error:
         line = _line_of(data, error.start)
         raise UnreadableError(line, _undecodable(data[error.start], encoding, python)) from None
     except (LookupError, ValueError) as error:  # such as `coding: hex`, which is no text
-        raise UnreadableError(1, f"declares an encoding that Python refuses ({error})") from None
+        why = shorten(str(error), 100)
+        raise UnreadableError(1, f"declares an encoding that Python refuses ({why})") from None
+
+
+def _refuse_odd(text: str, encoding: str) -> None:
+    """Some encodings can write what no source may hold."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UnreadableError(0, f"holds halves of characters in {encoding}: mend it") from None
+    if "\0" in text:
+        raise UnreadableError(0, f"holds null characters in {encoding}: mend it")
 
 
 def _undecodable(byte: int, encoding: str, python: bool) -> str:

@@ -102,7 +102,7 @@ def _problem(path: str, error: Exception) -> Problem:
         why = " ".join(str(error.msg).split())
         return Problem(path, error.lineno or 0, f"does not parse as {python} ({why})")
     if isinstance(error, (RecursionError, MemoryError)):
-        return Problem(path, 0, "is nested too deeply to be read")
+        return Problem(path, 0, "is nested too deeply, or is too long in one line, to be read")
     frame = traceback.extract_tb(error.__traceback__)[-1]
     what = " ".join(f"{type(error).__name__}: {error}".split())[:200]
     return Problem(

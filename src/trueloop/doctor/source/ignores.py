@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import tokenize
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -117,13 +118,32 @@ def _comments(text: str) -> Iterator[tuple[tokenize.TokenInfo, int, int]]:
 def hold_back(findings: Iterable[Finding], ignores: list[Ignore]) -> list[Finding]:
     """The findings of one document that no comment of it speaks of; notes in the others."""
     left = []
+    around = _by_statement(ignores)
     for finding in findings:
-        covering = [each for each in ignores if each.covers(finding.code, finding.place.line)]
+        near = around(finding.place.line)
+        covering = [each for each in near if each.covers(finding.code, finding.place.line)]
         for ignore in covering:
             ignore.used.add(finding.code)
         if not covering:
             left.append(finding)
     return left
+
+
+def _by_statement(ignores: list[Ignore]) -> Callable[[int], list[Ignore]]:
+    """What finds the comments that may speak of a line. Statements do not overlap: the last one to
+    begin at or above a line is the only one that can hold it."""
+    everywhere = [each for each in ignores if each.whole_file]
+    groups: dict[int, list[Ignore]] = {}
+    for each in ignores:
+        if not each.whole_file:
+            groups.setdefault(each.first, []).append(each)
+    firsts = sorted(groups)
+
+    def near(line: int) -> list[Ignore]:
+        position = bisect_right(firsts, line) - 1
+        return [*everywhere, *(groups[firsts[position]] if position >= 0 else ())]
+
+    return near
 
 
 def complaints(ignores: list[Ignore], config: Config, path: str) -> list[Finding]:
@@ -133,8 +153,10 @@ def complaints(ignores: list[Ignore], config: Config, path: str) -> list[Finding
     def is_asked(code: str) -> bool:
         return config.wants(code, path)
 
+    around = _by_statement([each for each in ignores if each.covers(_OWN, each.first)])
     for ignore in ignores:
-        if _OWN in ignore.named or any(each.covers(_OWN, ignore.place.line) for each in ignores):
+        line = ignore.place.line
+        if _OWN in ignore.named or any(each.covers(_OWN, line) for each in around(line)):
             continue
         if ignore.empty:
             rule.unclosed(ignore.place)

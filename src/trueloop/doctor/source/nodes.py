@@ -42,7 +42,7 @@ def parse(text: str | bytes) -> ast.Module:
     """`ast.parse`, without its warnings about the user's strings. Raises `SyntaxError`,
     `ValueError` (null bytes), and `RecursionError` or `MemoryError` for what is nested too deeply,
     the same wherever it is called from."""
-    if _has_long_name(text):
+    if _takes_too_long(text):
         raise RecursionError
     with room(1_000), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -52,12 +52,20 @@ def parse(text: str | bytes) -> ast.Module:
 _LONG_NAME = re.compile(r"\b(?:import|from)[ \t]+(?:\w++[ \t]*+\.[ \t]*+){1000}")
 
 
-def _has_long_name(text: str | bytes) -> bool:
-    """A module of a thousand parts is imported: Python's parser joins them one by one, and takes
-    minutes where there are many."""
+_FORMATTED = re.compile(r"\b[rR]?[fF][rR]?['\"]")
+
+
+def _takes_too_long(text: str | bytes) -> bool:
+    """Two things take Python's parser a time that grows with the square of their length, minutes in
+    all, and nothing can interrupt it: the name of a module of thousands of parts, and (before 3.12)
+    one formatted string of thousands."""
     if isinstance(text, bytes):
         text = text.decode("latin-1")
-    return any(len(line) > 2_000 and _LONG_NAME.search(line) for line in text.split("\n"))
+    return any(
+        _LONG_NAME.search(line) or (line.count("{") > 20_000 and _FORMATTED.search(line))
+        for line in text.split("\n")
+        if len(line) > 2_000
+    )
 
 
 def once(function: Callable[[Node], Found]) -> Callable[[Node], Found]:

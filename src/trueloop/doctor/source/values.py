@@ -178,16 +178,16 @@ class Class:
 
     def lineage(self) -> list[Any]:
         """Itself and its bases, depth first: classes of the user's, and dotted names."""
-        found: list[Any] = []
+        found: dict[int, Any] = {}
         waiting: list[Any] = [self]
         while waiting and len(found) < 50:
-            kind = waiting.pop(0)
-            if kind in found:
+            kind = waiting.pop()
+            if id(kind) in found:
                 continue
-            found.append(kind)
+            found[id(kind)] = kind
             if isinstance(kind, Class):
-                waiting = [*kind.bases, *waiting]
-        return found
+                waiting += kind.bases[49::-1]
+        return list(found.values())
 
     def lookup(self, name: str) -> Any:
         """A name of the class or of one of the user's classes above it; None if there is none."""
