@@ -33,6 +33,8 @@ class Counting:
         """What the run has cost so far."""
         self.looks = 0
         """Parts of values that were looked at, eight to a step."""
+        self.made = 0
+        """How many things were made: rules ask what is inside which."""
         self.nesting = 0
         self.stopped: Place | None = None
         """Where the steps ran out."""

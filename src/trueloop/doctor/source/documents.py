@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from trueloop import files
 from trueloop.doctor.source.files import Problem
-from trueloop.errors import shorten
+from trueloop.errors import cut
 
 CODE_LIMIT = 2_000_000
 """Bytes of code in one file; beyond it is generated, and reading it would take too long."""
@@ -117,7 +117,7 @@ def decode_exactly(data: bytes, *, python: bool = True) -> tuple[str, str]:
         except SyntaxError as error:
             # It also complains about bytes of the first lines, which are reported below.
             if "encoding problem" in str(error) or "unknown encoding" in str(error):
-                why = shorten(str(error.msg), 100)
+                why = cut(str(error.msg), 100)
                 raise UnreadableError(
                     1, f"declares an encoding that Python does not know ({why}): mend it"
                 ) from None
@@ -130,7 +130,7 @@ def decode_exactly(data: bytes, *, python: bool = True) -> tuple[str, str]:
         line = _line_of(data, error.start)
         raise UnreadableError(line, _undecodable(data[error.start], encoding, python)) from None
     except (LookupError, ValueError) as error:  # such as `coding: hex`, which is no text
-        why = shorten(str(error), 100)
+        why = cut(str(error), 100)
         raise UnreadableError(1, f"declares an encoding that Python refuses ({why})") from None
 
 

@@ -21,7 +21,7 @@ from trueloop.doctor.things import (
     Scheduler,
     Tensor,
 )
-from trueloop.errors import shorten
+from trueloop.errors import cut
 
 if TYPE_CHECKING:
     from trueloop.doctor.source.machine import Machine
@@ -134,7 +134,7 @@ def parameter(m: Machine, name: str, annotation: ast.expr | None, function: Func
     key = f"{function.name}.{name}" if name in ("x", "input", "inputs", "y") else name
     value = Unknown(key)
     if annotation is not None:
-        text = shorten(written(annotation), KEY)
+        text = cut(written(annotation), KEY)
         for word, kind in _ANNOTATED:
             many = re.search(r"[Ll]ist|[Dd]ict|Tuple", text)
             if re.search(rf"\b{word}\b", text) and not many:

@@ -133,8 +133,6 @@ class Machine(Counting):
         self.policy = policy or Policy()
         self.depth = depth
         self.serial = 0
-        self.made = 0
-        """How many things were made: rules ask what is inside which."""
         self.numbers: dict[int, tuple[Any, int]] = {}
         """Values that were asked for a key of their own, by identity: which (so that it lives on),
         and its number."""

@@ -37,7 +37,7 @@ from trueloop.doctor.source.statements import assign, bind, run_block
 from trueloop.doctor.source.survey import INTERESTING, last_name
 from trueloop.doctor.source.values import Class, Function, Instance, Known, Method
 from trueloop.doctor.things import Thing
-from trueloop.errors import shorten
+from trueloop.errors import cut
 
 ORGANS = Organs(evaluate, run_block, assign, bind, call, enter, read)
 
@@ -170,7 +170,7 @@ class Reading:
 
 def _told(error: Exception) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    what = shorten(" ".join(f"{type(error).__name__}: {error}".split()), 200)
+    what = cut(" ".join(f"{type(error).__name__}: {error}".split()), 200)
     return f"{what}, {os.path.basename(frame.filename)}:{frame.lineno}"
 
 
