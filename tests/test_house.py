@@ -29,6 +29,7 @@ FLOORS = {
     "shapes": 0,
     "ranks": 1,
     "device": 1,
+    "threads": 3,
     "seed": 1,
     "losses": 2,
     "optimizers": 2,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from trueloop import threads
 from trueloop.checkpoint import load_checkpoint
 from trueloop.cli import _outcome
 from trueloop.run import Run
@@ -281,15 +282,53 @@ def test_no_warning_of_others_is_shown(
     assert [str(w.message) for w in recwarn] == []
 
 
-def test_threads_are_the_users_then_the_tasks(command: Command) -> None:
-    before = torch.get_num_threads()
-    try:
-        command("train", "spiral", "--epochs=1", "--run=a", "--threads=2")
-        assert torch.get_num_threads() == 2
-        command("train", "spiral", "--epochs=1", "--run=b")
-        assert torch.get_num_threads() == 1
-    finally:
-        torch.set_num_threads(before)
+def threads_of(run: str) -> tuple[int, int | None]:
+    """How many threads a run was trained on, and the number that it chose by its work."""
+    environment = json.loads(Path(run, "environment.json").read_text())
+    chosen = json.loads(Path(run, "config.json").read_text()).get("chosen_threads")
+    return environment["device"]["threads"], chosen
+
+
+def test_threads_are_the_users_then_the_tasks_then_by_the_work(
+    command: Command, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.set_num_threads(2)
+    short = ("--epochs=1", "--quiet")
+    command("train", "spiral", *short, "--run=a", "--threads=2")
+    assert threads_of("a") == (2, None)
+    command("train", "spiral", *short, "--run=b")
+    assert threads_of("b") == (1, 1)
+    assert torch.get_num_threads() == 2
+    monkeypatch.setattr(threads, "WORK_PER_THREAD", 1.0)
+    command("train", line, *short, "--run=c")
+    assert threads_of("c") == (2, 2)
+    command("train", "spiral", *short, "--run=d", "--config=a/config.json")
+    assert threads_of("d") == (2, None)
+    # A new run chooses for itself, by what it trains.
+    command("train", "spiral", *short, "--run=e", "--config=b/config.json")
+    assert threads_of("e") == (2, 2)
+    assert command("evaluate", "b").status == 0
+    assert torch.get_num_threads() == 1
+
+
+def test_a_run_goes_on_with_the_threads_that_it_chose(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.set_num_threads(2)
+    short = ("train", "spiral", "--epochs=2", "--quiet", "--run=a", "--max-minutes=1e-9")
+    assert command(*short).status == 0
+    seen: list[int] = []
+    whole = _outcome.train
+
+    def train(*given: Any, **options: Any) -> Any:
+        seen.append(torch.get_num_threads())
+        return whole(*given, **options)
+
+    monkeypatch.setattr(_outcome, "train", train)
+    monkeypatch.setattr(threads, "WORK_PER_THREAD", 1.0)  # by which it would choose two now
+    assert command("resume", "a", "--max-minutes=1e-9").status == 0
+    assert command(*short[:-1], "--resume=auto").status == 0
+    assert seen == [1, 1]
 
 
 def test_a_limit_of_the_users_replaces_the_tasks(command: Command, line: str) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
+
 from trueloop.cli._session import Session, open_session
 from trueloop.cli.options import Settings
 from trueloop.doctor.rules.catalogue import BY_CODE
@@ -25,7 +27,17 @@ user's."""
 @contextmanager
 def watched_session(settings: Settings) -> Iterator[Session]:
     """The session of `settings`, watched from the making of its data and model on, unless
-    --no-doctor was asked for."""
+    --no-doctor was asked for. Afterwards torch has as many threads as before."""
+    threads = torch.get_num_threads()
+    try:
+        with _watched(settings) as session:
+            yield session
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def _watched(settings: Settings) -> Iterator[Session]:
     if not settings.run.doctor:
         yield open_session(settings)
         return

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset
 
-from trueloop import device as devices, metrics as metric_sets, optimizers, ranks, schedules
+from trueloop import (
+    device as devices,
+    metrics as metric_sets,
+    optimizers,
+    ranks,
+    schedules,
+    threads,
+)
 from trueloop.checkpoint import load_checkpoint
-from trueloop.cli.options import Settings, settings_from
+from trueloop.cli.options import CHOSEN_THREADS, Settings, settings_from
 from trueloop.errors import ConfigError, RunError, nearest
 from trueloop.evaluation import evaluate, evaluating
 from trueloop.feed import Feed
@@ -69,9 +76,8 @@ def open_session(settings: Settings) -> Session:
     device = devices.pick(run.device)
     seed_everything(run.seed, deterministic=run.deterministic)
     task = settings.make_task()
-    threads = run.threads or task.threads
-    if threads is not None:
-        torch.set_num_threads(threads)
+    if stated := run.threads or task.threads:
+        torch.set_num_threads(stated)
     splits = returned(task, "splits", task.splits(), Splits)
     if task.skipped:
         splits.facts["skipped"] = task.skipped
@@ -84,6 +90,7 @@ def open_session(settings: Settings) -> Session:
     if device.type == "cpu":
         _check_memory(task, recipe.batch_size)
     model = returned(task, "model", task.model(), nn.Module).to(device)
+    settings = _settle_threads(settings, task, splits, model)
     optimizer = optimizers.by_name(
         recipe.optimizer, model, recipe.lr, weight_decay=recipe.weight_decay
     )
@@ -114,6 +121,22 @@ def open_session(settings: Settings) -> Session:
     )
     _check_monitor(session, recipe.monitor)
     return session
+
+
+def _settle_threads(settings: Settings, task: Task, splits: Splits, model: nn.Module) -> Settings:
+    """Take as many CPU threads as the work of an update calls for, where neither the user nor the
+    task says how many; the settings with that number, which a resume takes again."""
+    on_cpu = all(parameter.device.type == "cpu" for parameter in model.parameters())
+    if settings.run.threads or task.threads or not on_cpu:
+        return settings
+    chosen = settings.chosen_threads
+    if chosen is None:
+        most, samples = torch.get_num_threads(), settings.recipe.batch_size
+        inputs = task.example_inputs(samples) or threads.example_inputs(splits.train, samples)
+        work = None if inputs is None else threads.work_of_update(model, inputs)
+        chosen = most if work is None else threads.threads_for(work, most)
+    torch.set_num_threads(chosen)
+    return replace(settings, chosen_threads=chosen)
 
 
 def returned(task: Task, method: str, value: Any, kind: type[T]) -> T:
@@ -230,7 +253,10 @@ def settings_of(run: Run, **changes: Any) -> Settings:
             "name a run that was"
         )
     config |= {name: value for name, value in changes.items() if value is not None}
-    return settings_from(config["task"], [], file=config, source=str(run.path / "config.json"))
+    chosen = config.pop(CHOSEN_THREADS, None)
+    source = str(run.path / "config.json")
+    settings = settings_from(config["task"], [], file=config, source=source)
+    return replace(settings, chosen_threads=chosen if isinstance(chosen, int) else None)
 
 
 def load_trained(run: Run, device: str, *, quiet: bool = False) -> Trained:
@@ -242,6 +268,8 @@ def load_trained(run: Run, device: str, *, quiet: bool = False) -> Trained:
     where = devices.pick(device)
     best = load_checkpoint(run.checkpoints, which="best")
     task = settings.make_task()
+    if where.type == "cpu" and (count := settings.run.threads or settings.chosen_threads):
+        torch.set_num_threads(count)
     try:
         task.restore(run.task_state)
     except (KeyError, TypeError, AttributeError) as error:

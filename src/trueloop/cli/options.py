@@ -24,6 +24,8 @@ from trueloop.errors import ConfigError, nearest
 from trueloop.tasks import READY_MADE, Recipe, Task, limits, load
 from trueloop.tasks.limits import check_range
 
+CHOSEN_THREADS = "chosen_threads"
+"""In a run's config.json, beside the options: how many CPU threads it chose to train on."""
 OPTIMIZERS = ("adamw", "adam", "sgd")
 PRECISIONS = ("fp32", "bf16", "fp16")
 NONFINITE = ("stop", "skip")
@@ -58,7 +60,7 @@ class RunOptions:
     device: str = "auto"
     """auto, cpu, cuda, cuda:N or mps."""
     threads: int | None = None
-    """CPU threads to compute on; null leaves that to the task."""
+    """CPU threads to compute on; null takes as many as the work of an update calls for."""
     max_minutes: float | None = None
     """End, evaluated and saved, at the first update after so many minutes; null for no limit."""
     save_every: str | None = None
@@ -104,6 +106,9 @@ class Settings:
     run: RunOptions
     stated: frozenset[str] = frozenset()
     """Names of the options that the user gave a value, be it the default one."""
+    chosen_threads: int | None = None
+    """CPU threads that were chosen by the work of an update; None before that, and where the user
+    or the task says how many."""
 
     def suited(self, recipe: Recipe) -> Settings:
         """These settings with a recipe that the task chose by its data: what the user stated stays.
@@ -135,6 +140,8 @@ class Settings:
             config |= dataclasses.asdict(part)
         for name in ("run", "resume", "quiet"):
             del config[name]
+        if self.chosen_threads is not None:
+            config[CHOSEN_THREADS] = self.chosen_threads
         return {name: _plain(value) for name, value in config.items()}
 
     def make_task(self) -> Task:
@@ -167,7 +174,8 @@ def settings_from(
     stated = vars(parser.parse(argv, defaults=False))
     if file is None and stated.get("config") is not None:
         file, source = read_config(stated["config"]), str(stated["config"])
-    known = {k: v for k, v in (file or {}).items() if k not in run_options.left_out}
+    not_options = {*run_options.left_out, CHOSEN_THREADS}
+    known = {k: v for k, v in (file or {}).items() if k not in not_options}
     _check_task(known.pop("task", task), name, source)
     values = known_keys(known, parser.option_names(), source)
     for option in ("warmup", "save_every"):  # a number without a unit is refused below, by name

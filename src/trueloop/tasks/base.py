@@ -135,9 +135,7 @@ class Task:
     """The class's own is the default; `splits` may set one for the instance that suits the data,
     over which the user's own choices then go."""
     threads: int | None = None
-    """CPU threads to compute on; None leaves that to torch. A network of a few thousand weights is
-    best served by one: several spend their time waiting for each other, the more so on a machine
-    that has other things to do."""
+    """CPU threads to compute on; None takes as many as the work of an update calls for."""
     smaller: str = "--batch-size"
     """The options that make a training take less memory, in words."""
     classes: list[str] | None = None

@@ -20,7 +20,6 @@ class Digits(Task):
     """scikit-learn's 1,797 handwritten digits (8×8 pixels) and a small convolutional network."""
 
     recipe = Recipe(epochs=20, batch_size=64, lr=3e-3, weight_decay=0.01, schedule="cosine")
-    threads = 1
     classes = [str(k) for k in range(10)]  # noqa: RUF012 - read only
 
     def splits(self) -> Splits:

@@ -44,7 +44,6 @@ class Spiral(Task):
         schedule="cosine",
         clip_norm=1.0,
     )
-    threads = 1
     classes = ["blue", "yellow", "red"]  # noqa: RUF012 - read only
 
     def splits(self) -> Splits:
