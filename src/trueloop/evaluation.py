@@ -211,7 +211,14 @@ def predict(
 
 
 class EpochScores:
-    """An epoch's scores: the mean training loss, its parts, the metrics of both data sets."""
+    """An epoch's scores: the mean training loss, its parts, the metrics of both data sets.
+
+    The training means are weighted by samples and added up without a wait: updates are kept apart
+    until there are `_FOLD` of them, then added up on their device. A state taken in a long epoch
+    does not grow with it, and no sum depends on when it is taken.
+    """
+
+    _FOLD = 256
 
     def __init__(
         self, step: Step, val: Feed | None, metrics: Any, train_metrics: Any, gradients: bool
@@ -221,12 +228,12 @@ class EpochScores:
         self.metrics = metrics
         self._gradients = gradients
         self._train_metrics = metric_sets.wrap(train_metrics)
-        self._means: dict[str, TrainMean] = {}
         self.reset()
 
     def reset(self) -> None:
         """Begin an epoch."""
-        self._means = {"loss": TrainMean()}
+        self._updates: list[tuple[dict[str, Tensor], int]] = []
+        self._sums: dict[str, tuple[Tensor, int]] = {}
         if self._train_metrics is not None:
             self._train_metrics.reset()
 
@@ -251,15 +258,31 @@ class EpochScores:
 
     def add(self, record: StepRecord) -> None:
         """Take in an update, without reading its tensors."""
-        for name, value in {"loss": record.loss, **record.parts}.items():
-            self._means.setdefault(name, TrainMean()).add(value, record.samples)
+        self._updates.append(({"loss": record.loss, **record.parts}, record.samples))
+        if len(self._updates) == self._FOLD:
+            self._fold()
+
+    def _fold(self) -> None:
+        names = dict.fromkeys(name for means, _ in self._updates for name in means)
+        for name in names:
+            kept = [(means[name], n) for means, n in self._updates if name in means]
+            values = torch.stack([value for value, _ in kept])
+            wide = values if values.device.type == "mps" else values.double()
+            weights = torch.tensor([n for _, n in kept]).to(wide, non_blocking=True)
+            total, weight = self._sums.get(name, (torch.zeros_like(wide[0]), 0))
+            self._sums[name] = total + (wide * weights).sum(), weight + sum(n for _, n in kept)
+        self._updates = []
+
+    def _means(self) -> dict[str, float]:
+        self._fold()
+        means = {name: float(total) / weight for name, (total, weight) in self._sums.items()}
+        return {"loss": float("nan"), **means}  # NaN before the first update
 
     def evaluate(self, epoch: int) -> EvalRecord:
         """The scores at the end of `epoch`, or where it was cut short."""
         step = self.step
-        means = {name: mean.value() for name, mean in self._means.items()}
         measured = self._train_metrics.compute() if self._train_metrics is not None else {}
-        scores = {f"train_{name}": value for name, value in joined(means, measured).items()}
+        scores = {f"train_{name}": value for name, value in joined(self._means(), measured).items()}
         if self.val is None:
             return EvalRecord(scores, 0, epoch, step.updates)
         found = self._on_val(self.val)
@@ -294,15 +317,19 @@ class EpochScores:
     def state_dict(self) -> dict[str, Any]:
         meter = self._train_metrics
         return {
-            "means": {name: mean.state_dict() for name, mean in self._means.items()},
+            "updates": [list(update) for update in self._updates],
+            "sums": {name: list(pair) for name, pair in self._sums.items()},
             "metrics": None if meter is None else meter.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.reset()
-        for name, mean in state["means"].items():
-            self._means[name] = TrainMean()
-            self._means[name].load_state_dict(mean, self.step.device)
+        device = self.step.device
+        self._updates = [
+            ({name: value.to(device) for name, value in means.items()}, n)
+            for means, n in state["updates"]
+        ]
+        self._sums = {name: (total.to(device), n) for name, (total, n) in state["sums"].items()}
         meter = self._train_metrics
         if meter is not None and state["metrics"] is not None:
             try:
@@ -313,56 +340,6 @@ class EpochScores:
                     f"train_metrics do not take the state in the checkpoint ({reason[:120]}): "
                     "write the same train_metrics as before"
                 ) from error
-
-
-class TrainMean:
-    """The mean over an epoch's updates, weighted by samples, added up without a wait.
-
-    Values are kept apart until there are `_FOLD` of them, then added up on their device: a state
-    taken in a long epoch does not grow with it, and the sum does not depend on when it is taken.
-    """
-
-    _FOLD = 256
-
-    def __init__(self) -> None:
-        self._values: list[Tensor] = []
-        self._samples: list[int] = []
-        self._total: Tensor | float = 0.0
-        self._weight = 0
-
-    def add(self, value: Tensor, samples: int) -> None:
-        self._values.append(value)
-        self._samples.append(samples)
-        if len(self._values) == self._FOLD:
-            self._fold()
-
-    def value(self) -> float:
-        """The mean so far; NaN before the first update."""
-        self._fold()
-        return float(self._total) / self._weight if self._weight else float("nan")
-
-    def _fold(self) -> None:
-        if self._values:
-            values = torch.stack(self._values)
-            wide = values if values.device.type == "mps" else values.double()
-            weights = torch.tensor(self._samples).to(wide, non_blocking=True)
-            self._total = self._total + (wide * weights).sum()
-            self._weight += sum(self._samples)
-        self._values, self._samples = [], []
-
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            "losses": list(self._values),
-            "samples": list(self._samples),
-            "total": self._total,
-            "weight": self._weight,
-        }
-
-    def load_state_dict(self, state: dict[str, Any], device: torch.device) -> None:
-        self._values = [value.to(device) for value in state["losses"]]
-        self._samples = list(state["samples"])
-        total, self._weight = state["total"], state["weight"]
-        self._total = total.to(device) if isinstance(total, Tensor) else total
 
 
 class Mean:

@@ -451,9 +451,7 @@ def test_a_late_verdict_knows_its_own_windows_losses() -> None:
         [torch.tensor(1.0), torch.tensor(math.nan), torch.tensor(1.0)],
     )
     arrived: Any = Passed()
-    step._nonfinite._verdicts._pending.append(
-        nonfinite._Pending(torch.tensor(False), arrived, evidence)
-    )
+    step._nonfinite._pending.append(nonfinite._Pending(torch.tensor(False), arrived, evidence))
     with pytest.raises(trueloop.NonFiniteError, match="loss was not finite already") as e:
         step(good())
     assert (e.value.update, e.value.batch, e.value.parameter) == (4, 6, "0.weight")

@@ -25,7 +25,6 @@ from trueloop.shapes import (
     Maybe,
     Row,
     Table,
-    Where,
     problem,
 )
 from trueloop.step import Step
@@ -43,16 +42,6 @@ STATE = {
 # Levels of nesting; what holds itself has no end of them.
 _DEEPEST = 60
 _SCORES = Table(str, float)
-_MEAN = Where(
-    {
-        "losses": Each(SCALAR),
-        "samples": Each(COUNT),
-        "total": Either(FINITE, SCALAR),
-        "weight": COUNT,
-    },
-    lambda mean: len(mean["losses"]) == len(mean["samples"]),
-    "as many losses as samples",
-)
 OF_FIT = {
     "early_stop": Either(
         None,
@@ -64,7 +53,11 @@ OF_FIT = {
             "weights": Either(None, MODEL),
         },
     ),
-    "train": {"means": Table(str, _MEAN), "metrics": Either(None, Table(str, Anything))},
+    "train": {
+        "updates": Each(Row(Table(str, SCALAR), COUNT)),
+        "sums": Table(str, Row(SCALAR, COUNT)),
+        "metrics": Either(None, Table(str, Anything)),
+    },
     "seconds": FINITE,
     "best": Row(str, Either(None, float), Either(None, COUNT)),
     "records": Each(Row(_SCORES, COUNT, Either(None, COUNT), Either(None, COUNT), FINITE)),

@@ -361,11 +361,8 @@ class Epoch(Iterator[Any]):
         self._kept: list[Any] = []
         self._looks = length is None
         self._over = False
-
-    @property
-    def last(self) -> bool:
+        self.last = False
         """Whether the batch handed out last is the last of the epoch."""
-        return self._next - 1 == self._final
 
     def __next__(self) -> Any:
         try:
@@ -375,6 +372,7 @@ class Epoch(Iterator[Any]):
             raise
         if self._final is not None and self._next > self._final:
             raise self._wrong_length("goes on after")
+        self.last = self._next == self._final
         self._next += 1
         self._place.handed_out(last=self.last, looked=self._looks)
         return batch

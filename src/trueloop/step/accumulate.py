@@ -61,7 +61,8 @@ class Window:
         self.samples = 0
         self.losses: list[Tensor] = []
         self._first: Number = 0
-        self._total: Number = 0
+        self.total: Number = 0
+        """The samples, tokens or weights that the window's mean loss is over."""
         self._weighted: Number = 0.0
         self._parts: dict[str, tuple[Tensor, Number | None]] = {}
         """Per name, the sum of part times count, and the sum of counts (None: the part itself)."""
@@ -85,8 +86,9 @@ class Window:
         self.losses.append(loss.detach())
         if self.size == 1:
             # The only micro-batch has the whole weight: a callable need not be asked for it.
-            self._total = resolve_count(None if callable(count) else count, samples)
-            self._parts = {name: (part, None) for name, part in output.parts.items()}
+            self.total = samples if count is None or callable(count) else count
+            if output.parts:
+                self._parts = {name: (part, None) for name, part in output.parts.items()}
             return loss
         n = resolve_count(count, samples)
         if isinstance(n, Tensor):
@@ -95,7 +97,7 @@ class Window:
             n = n.detach().reshape(()).to(loss.device, wide)
         if self.micro_batches == 1:
             self._first = n
-        self._total = self._total + n
+        self.total = self.total + n
         self._weighted = self._weighted + _times(loss.detach(), n)
         for name, part in output.parts.items():
             total, weight = self._parts.get(name, (0.0, 0))
@@ -112,18 +114,13 @@ class Window:
             return torch.where(first > 0, first, torch.ones_like(first))
         return first if first > 0 else 1
 
-    @property
-    def total(self) -> Number:
-        """The samples, tokens or weights that the window's mean loss is over."""
-        return self._total
-
     def correction(self) -> float | Tensor:
         """What the summed gradient still has to be multiplied by: 1.0 for a full, even window.
 
         NaN where the counts add up to 0: a mean over nothing is not a number, and neither is its
         gradient.
         """
-        total = self._total
+        total = self.total
         if isinstance(total, Tensor) and not is_immediate(total.device):
             factor = 1.0 if self.size == 1 else self.size * self._reference() / total
             return torch.where(total > 0, factor, math.nan)
@@ -131,17 +128,19 @@ class Window:
             return math.nan
         return 1.0 if self.size == 1 else self.size * self._reference() / total
 
-    def mean_loss(self) -> Tensor:
-        """The mean loss over the window so far: a detached scalar."""
-        if len(self.losses) == 1:
-            return self.losses[0]
-        assert isinstance(self._weighted, Tensor)
-        return self._weighted / self._total
+    def means(self) -> tuple[Tensor, dict[str, Tensor]]:
+        """The mean loss and its named parts over the window so far: detached scalars.
 
-    def mean_parts(self) -> dict[str, Tensor]:
-        """The named parts of the loss, as means over the window so far: detached scalars. A part
-        that some micro-batches do not have is the mean over those that have it."""
-        return {
+        A part that some micro-batches do not have is the mean over those that have it.
+        """
+        if len(self.losses) == 1:
+            loss = self.losses[0]
+        else:
+            assert isinstance(self._weighted, Tensor)
+            loss = self._weighted / self.total
+        if not self._parts:
+            return loss, {}
+        return loss, {
             name: total if weight is None else total / weight
             for name, (total, weight) in self._parts.items()
         }
@@ -152,7 +151,7 @@ class Window:
             "samples": self.samples,
             "losses": list(self.losses),
             "first": self._first,
-            "total": self._total,
+            "total": self.total,
             "weighted": self._weighted,
             "parts": {name: list(part) for name, part in self._parts.items()},
         }
@@ -166,7 +165,7 @@ class Window:
         self.micro_batches = state["micro_batches"]
         self.samples = state["samples"]
         self.losses = [loss.to(device) for loss in state["losses"]]
-        self._first, self._total = here(state["first"]), here(state["total"])
+        self._first, self.total = here(state["first"]), here(state["total"])
         self._weighted = here(state["weighted"])
         self._parts = {
             name: (total.to(device), here(weight))

@@ -49,22 +49,19 @@ class Gradients:
     def clear(self) -> None:
         """Set every gradient to None, and forget those that are stashed."""
         self._stashed = []
-        self._set_none()
-
-    def _set_none(self) -> None:
         for parameter in self.parameters:
             parameter.grad = None
 
     def stash(self) -> None:
         """Take the gradients off their parameters, out of the reach of another backward."""
-        self._stashed = [parameter.grad for parameter in self.parameters]
-        self._set_none()
+        stashed = [parameter.grad for parameter in self.parameters]
+        self.clear()
+        self._stashed = stashed
 
     def restore(self) -> None:
-        """Put stashed gradients, if there are any, back on their parameters."""
-        if self._stashed:
-            for parameter, gradient in zip(self.parameters, self._stashed, strict=True):
-                parameter.grad = gradient
+        """Put the stashed gradients back on their parameters."""
+        for parameter, gradient in zip(self.parameters, self._stashed, strict=True):
+            parameter.grad = gradient
 
     def dense(self) -> tuple[list[str], list[Tensor]]:
         """Names and gradients of the parameters that have one; of a sparse one, its values."""

@@ -29,14 +29,29 @@ class Evidence(NamedTuple):
     """The samples, tokens or weights that the window's mean loss is over."""
 
 
+@dataclass
+class _Pending:
+    """A verdict on its way from the accelerator to the host."""
+
+    finite: Tensor
+    arrived: torch.cuda.Event
+    evidence: Evidence
+
+
 class NonFinite:
     """The policy of a step: `stop` raises at a gradient that is not finite, `skip` leaves the
-    update out."""
+    update out.
+
+    On the CPU the verdict is there at once; on MPS it is waited for. On CUDA, under `stop`, it
+    travels by an asynchronous copy and is read by a later update, so that no update makes the
+    device wait: the error arrives one or a few updates late, and names the update, the parameter
+    and the batch where it happened.
+    """
 
     def __init__(self, policy: str, precision: precisions.Precision) -> None:
         self.policy = policy
         self._precision = precision
-        self._verdicts = Verdicts()
+        self._pending: list[_Pending] = []
 
     def admits(self, norm: Tensor, evidence: Evidence) -> bool:
         """Whether the gradient may be applied; raises under `stop`, False under `skip`.
@@ -50,7 +65,7 @@ class NonFinite:
                     _stop(evidence)
             return True
         if self.policy == "stop" and norm.is_cuda:
-            self._verdicts.send(norm, evidence)
+            self._send(norm, evidence)
             return True
         if math.isfinite(norm.item()):
             return True
@@ -58,34 +73,7 @@ class NonFinite:
             _stop(evidence)
         return False
 
-    def raise_late(self, *, wait: bool = False) -> None:
-        """Raise `NonFiniteError` if an earlier update's gradient turns out not to be finite."""
-        bad = self._verdicts.first_bad(wait=wait)
-        if bad is not None:
-            _stop(bad)
-
-
-@dataclass
-class _Pending:
-    """A verdict on its way from the accelerator to the host."""
-
-    finite: Tensor
-    arrived: torch.cuda.Event
-    evidence: Evidence
-
-
-class Verdicts:
-    """Whether each update's gradient was finite, learnt without making the device wait.
-
-    On the CPU the answer is there at once; on MPS it is waited for. On CUDA it travels by an
-    asynchronous copy and is read by a later update, so the error arrives one or a few updates
-    late; the update, the parameter and the batch that it names are those where it happened.
-    """
-
-    def __init__(self) -> None:
-        self._pending: list[_Pending] = []
-
-    def send(self, norm: Tensor, evidence: Evidence) -> None:
+    def _send(self, norm: Tensor, evidence: Evidence) -> None:
         """Start the verdict on an update's norm on its way to the host."""
         # Such a copy goes to pinned memory, and may be read once the event has passed.
         finite = torch.isfinite(norm).to("cpu", non_blocking=True)
@@ -93,15 +81,14 @@ class Verdicts:
         arrived.record(torch.cuda.current_stream(norm.device))
         self._pending.append(_Pending(finite, arrived, evidence))
 
-    def first_bad(self, *, wait: bool = False) -> Evidence | None:
-        """What belongs to the earliest arrived verdict that is bad."""
+    def raise_late(self, *, wait: bool = False) -> None:
+        """Raise `NonFiniteError` if a verdict that has arrived (with `wait`: any) is bad."""
         while self._pending and (wait or self._pending[0].arrived.query()):  # type: ignore[no-untyped-call]
             verdict = self._pending.pop(0)
             verdict.arrived.synchronize()
             if not verdict.finite.item():
                 self._pending.clear()
-                return verdict.evidence
-        return None
+                _stop(verdict.evidence)
 
 
 def first_nonfinite(norms: Tensor, names: Sequence[str]) -> str | None:

@@ -158,7 +158,8 @@ class Step:
 
             # 3. Backward: gradients add up over the window.
             loss = window.add(output, samples)
-            self._gradients.restore()
+            if window.micro_batches > 1:
+                self._gradients.restore()
             self.precision.backward(loss)
             if self.on_outputs is not None:
                 self.on_outputs(detached(output.outputs), detached(output.targets))
@@ -212,15 +213,16 @@ class Step:
     ) -> StepRecord:
         """What this call did: the window so far, with `outcome` as `StepRecord` has it."""
         window, lrs = self._window, self._lrs() if lrs is None else lrs
+        loss, parts = window.means()
         return StepRecord(
             epoch=self.epoch,
             batch=batch,
             update=self.updates,
-            loss=window.mean_loss(),
+            loss=loss,
             lr=next(iter(lrs.values())),
             samples=window.samples,
             lrs=lrs,
-            parts=window.mean_parts(),
+            parts=parts,
             **outcome,
         )
 
@@ -431,7 +433,9 @@ class Step:
     def _lrs(self) -> dict[str, Any]:
         """The learning rate of each parameter group, by name."""
         return {
-            str(group.get("name", number)): _current(group["lr"])
+            str(group.get("name", number)): group["lr"]
+            if type(group["lr"]) is float
+            else _current(group["lr"])
             for number, group in enumerate(self.optimizer.param_groups)
         }
 
