@@ -13,12 +13,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from trueloop import metrics as metric_sets
+from trueloop import _options, metrics as metric_sets
 from trueloop.errors import ConfigError, DataError, LossError, RunError
 from trueloop.feed import Feed
+from trueloop.feed.foreign import is_loader
+from trueloop.feed.kinds import check_kind
 from trueloop.losses import apply_model
 from trueloop.records import EvalRecord, LossOutput, StepRecord, batch_samples, resolve_count
 from trueloop.step import Step, precision as precisions
+from trueloop.step.arguments import check_loss_fn
 from trueloop.step.step import detached, warn_if_accumulating
 
 # What torch raises where a loss differentiates and no graph is recorded.
@@ -82,6 +85,11 @@ def evaluate(
         LossError: `loss_fn` differentiates, and `gradients` is False.
     """
     started = time.perf_counter()
+    _check_model(model, "evaluate(model, feed, loss_fn)")
+    check_loss_fn(loss_fn, "evaluate(model, feed, loss_fn)")
+    _options.flag("collect", collect)
+    _options.flag("gradients", gradients)
+    feed = as_feed(feed)
     warn_if_accumulating(model)
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     meter = metric_sets.wrap(metrics)
@@ -91,7 +99,7 @@ def evaluate(
     tally = _Tally(meter, collect)
     mode = precisions.by_name(precision, device)
     with evaluating(model, gradients=gradients):
-        for batch in as_feed(feed):
+        for batch in feed:
             with mode.autocast():  # not around the metrics, nor around what makes the batches
                 output = _output(loss_fn, model, batch, gradients)
             tally.add(output, batch)
@@ -152,6 +160,14 @@ def _output(loss_fn: Any, model: nn.Module, batch: Any, gradients: bool) -> Loss
     return output
 
 
+def _check_model(model: Any, call: str) -> None:
+    if isinstance(model, Step):
+        raise ConfigError(
+            "the model is a Step: write step.model, e.g. evaluate(step.model, feed, step.loss_fn)"
+        )
+    _options.model(model, call)
+
+
 def joined(means: Mapping[str, float], metrics: Mapping[str, float]) -> dict[str, float]:
     """The means of the loss and of its parts beside the metrics; `ConfigError` for a name that
     both have."""
@@ -197,13 +213,18 @@ def predict(
     Raises:
         DataError: the feed yields no batch.
     """
+    _check_model(model, "predict(model, feed)")
+    _options.function("forward", forward, "model, batch", "lambda model, batch: model(batch[0])")
+    feed = as_feed(feed)
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     mode = precisions.by_name(precision, device)
     parts = []
     with evaluating(model):
-        for batch in as_feed(feed):
+        for batch in feed:
             with mode.autocast():
                 outputs = forward(model, batch)
+            if outputs is None:
+                raise ConfigError("forward returned None: let it return the model's outputs")
             parts.append(_to_host(outputs))
     if not parts:
         raise DataError("there is nothing to predict: the feed yields no batch")
@@ -404,6 +425,18 @@ def _joined(parts: list[Any]) -> Any:
     return parts
 
 
-def as_feed(data: Any) -> Feed:
-    """`data` itself if it is a feed; a `DataLoader` taken as it is."""
-    return data if isinstance(data, Feed) else Feed(data)
+def as_feed(data: Any, name: str = "feed") -> Feed:
+    """`data` itself if it is a feed; a `DataLoader` taken as it is.
+
+    Raises `DataError`, with the argument's `name`, for data that are not batches yet.
+    """
+    if isinstance(data, Feed):
+        return data
+    if not is_loader(data):
+        check_kind(data)
+        shown = "(x, y)" if isinstance(data, (tuple, list)) else "data"
+        raise DataError(
+            f"{name} is {_options.kind_of(data)}, and not a Feed or a DataLoader: write "
+            f"Feed({shown}, batch_size=32)"
+        )
+    return Feed(data)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+from trueloop import _options, metrics as metric_sets
 from trueloop.checkpoint import Checkpoints, WriteError, capture, place_of, restore
 from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.evaluation import EpochScores, as_feed
@@ -83,13 +85,16 @@ def fit(
     Raises `ConfigError` and `ScheduleError` before the first batch when something cannot fit,
     `NonFiniteError` during the run.
     """
-    if isinstance(epochs, bool) or not isinstance(epochs, int) or epochs < 1:
-        raise ConfigError(f"epochs={epochs!r} trains nothing: write 1 or more")
-    train, val = as_feed(train), None if val is None else as_feed(val)
+    _check_step(step)
+    train, val = as_feed(train, "train"), None if val is None else as_feed(val, "val")
+    epochs = _options.whole("epochs", epochs, 1, 10)
+    sinks = _checked_sinks(sinks)
+    _check_kinds(run, early_stop, checkpoints, resume_from)
+    _options.flag("gradients", gradients)
     step.plan(epochs=epochs, batches=len(train) if train.has_length else None)
     if not step.resumed:
         step.restart_epoch()
-    scoring = EpochScores(step, val, metrics, train_metrics, gradients)
+    scoring = EpochScores(step, val, metric_sets.wrap(metrics), train_metrics, gradients)
     book = _Book(step, train, scoring, early_stop, checkpoints)
     with (
         Stop(max_seconds) as stop,
@@ -98,6 +103,64 @@ def fit(
     ):
         book.sinks = [*opened, *sinks]
         return _train(book, epochs, stop)
+
+
+def _check_step(step: Any) -> None:
+    if not isinstance(step, Step):
+        raise ConfigError(
+            f"the step must be a Step, not {_options.shown(step)}: write "
+            "fit(Step(model, optimizer, loss_fn), train, epochs=10)"
+        )
+
+
+def _checked_sinks(sinks: Any) -> list[Sink]:
+    """The sinks in a list, each a function of one record."""
+    if callable(sinks) or not isinstance(sinks, Iterable) or isinstance(sinks, (str, bytes, dict)):
+        raise ConfigError(
+            f"sinks={_options.shown(sinks)} is not a list of functions: write sinks=[print]"
+        )
+    listed = list(sinks)
+    for place, sink in enumerate(listed):
+        kinds = {"early_stop": EarlyStopping, "checkpoints": Checkpoints}
+        for option, kind in kinds.items():
+            if isinstance(sink, kind):
+                raise ConfigError(
+                    f"sinks[{place}] is {_options.kind_of(sink)}: write {option}=... instead"
+                )
+        if isinstance(sink, type):
+            raise ConfigError(
+                f"sinks[{place}] is the class {sink.__name__} itself: write {sink.__name__}(...)"
+            )
+        _options.function(f"sinks[{place}]", sink, "record", "sinks=[print]")
+    return listed
+
+
+def _check_kinds(run: Any, early_stop: Any, checkpoints: Any, resume_from: Any) -> None:
+    """Each is what its name says, or None."""
+    text = isinstance(run, (str, os.PathLike))
+    is_run = hasattr(run, "claimed") and hasattr(run, "sinks") and not isinstance(run, type)
+    if run is not None and not is_run:
+        raise ConfigError(
+            f"run={_options.shown(run)} is not a run: write run=trueloop.Run.create("
+            + (f"{str(run)!r}, config={{}})" if text else "'runs/one', config={})")
+        )
+    if early_stop is not None and not isinstance(early_stop, EarlyStopping):
+        patience = early_stop if _options.is_integer(early_stop) else 10
+        raise ConfigError(
+            f"early_stop={_options.shown(early_stop)} is not an EarlyStopping: write "
+            f"early_stop=EarlyStopping('val_loss', patience={patience})"
+        )
+    if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
+        folder = checkpoints if isinstance(checkpoints, str) else "checkpoints"
+        raise ConfigError(
+            f"checkpoints={_options.shown(checkpoints)} is not a Checkpoints: write "
+            f"checkpoints=Checkpoints({folder!r})"
+        )
+    if resume_from is not None and not isinstance(resume_from, dict):
+        raise ConfigError(
+            f"resume_from={_options.shown(resume_from)} is not a state: write "
+            "resume_from=load_checkpoint(folder)"
+        )
 
 
 def _train(book: _Book, epochs: int, stop: Stop) -> History:

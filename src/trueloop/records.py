@@ -60,6 +60,10 @@ class LossOutput:
                     "e.g. loss.mean()"
                 )
             output = replace(output, loss=loss.reshape(()))
+        if loss.is_complex():
+            raise LossError(
+                f"the loss is {loss.dtype}: return a real number, e.g. (error * error.conj()).real"
+            )
         if output.count is not None and not callable(output.count):
             _check_count(output.count)
         if output.parts:

@@ -99,10 +99,10 @@ CRITERIA: dict[str, Wrong] = {
         lambda: supervised(MSE)((r(2, 3), r(2, 4)), LINEAR), LossError, "a Linear", "loss_fn(model"
     ),
     "named inputs": Wrong(
-        batch(({"x": r(2, 3)}, r(2, 4))), LossError, "keyword arguments x", "loss_fn(model, batch)"
+        batch(({"x": r(2, 3)}, r(2, 4))), LossError, "keyword arguments x", "(model, batch)"
     ),
     "two inputs": Wrong(
-        batch(((r(2, 3), r(2, 3)), r(2, 4))), LossError, "2 arguments", "loss_fn(model, batch)"
+        batch(((r(2, 3), r(2, 3)), r(2, 4))), LossError, "2 arguments", "(model, batch)"
     ),
     "float64 inputs": Wrong(
         batch((r(2, 3).double(), r(2, 4))), DataError, "torch.float64", "inputs.to(torch.float32)"

@@ -100,12 +100,24 @@ def for_task(task: str, *, classes: int | None = None, **options: Any) -> TaskLo
 
 def apply_model(model: nn.Module, inputs: Any) -> Any:
     """The model's output for a batch's inputs: one tensor, a tuple or list of positional
-    arguments, or a mapping of keyword arguments."""
-    if isinstance(inputs, (tuple, list)):
-        return model(*inputs)
-    if isinstance(inputs, Mapping):
-        return model(**inputs)
-    return model(inputs)
+    arguments, or a mapping of keyword arguments.
+
+    Raises `LossError` for arguments that its `forward` does not take, `DataError` for a tensor of a
+    dtype or on a device that it does not compute with; other errors are the model's own.
+    """
+    try:
+        if isinstance(inputs, (tuple, list)):
+            return model(*inputs)
+        if isinstance(inputs, Mapping):
+            return model(**inputs)
+        return model(inputs)
+    except TypeError as error:
+        _refusals.check_inputs(model, inputs, error)
+        raise
+    except RuntimeError as error:
+        if not isinstance(error, torch.OutOfMemoryError):
+            _refusals.check_tensors(model, inputs, error)
+        raise
 
 
 def supervised(criterion: Callable[[Any, Any], Tensor]) -> Supervised:
@@ -145,15 +157,7 @@ class Supervised:
         if not isinstance(batch, (tuple, list)) or len(batch) != 2:
             raise _no_pair(batch)
         inputs, targets = batch
-        try:
-            outputs = apply_model(model, inputs)
-        except TypeError as error:
-            _refusals.check_inputs(model, inputs, error)
-            raise
-        except RuntimeError as error:
-            if not isinstance(error, torch.OutOfMemoryError):
-                _refusals.check_tensors(model, inputs, error)
-            raise
+        outputs = apply_model(model, inputs)
         if self._same_shape:
             self._check_same_shape(outputs, targets)
         if self._has_unchecked_targets and isinstance(targets, Tensor):

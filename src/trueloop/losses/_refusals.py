@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -126,8 +127,9 @@ def check_tensors(model: nn.Module, inputs: Any, error: RuntimeError) -> None:
 
 def check_inputs(model: nn.Module, inputs: Any, error: TypeError) -> None:
     """Raise `LossError` if the model's `forward` does not take these inputs; else nothing."""
-    many, named = (inputs, {}) if isinstance(inputs, (tuple, list)) else ((), inputs)
-    if not isinstance(named, dict) or isinstance(inputs, Tensor):
+    many = inputs if isinstance(inputs, (tuple, list)) else ()
+    named = inputs if isinstance(inputs, Mapping) else {}
+    if not (many or named) or not isinstance(model, nn.Module):
         return
     try:
         inspect.signature(model.forward).bind(*many, **named)
@@ -137,6 +139,6 @@ def check_inputs(model: nn.Module, inputs: Any, error: TypeError) -> None:
             how = f"{len(inputs)} arguments"
         raise LossError(
             f"the batch's inputs are {_options.kind_of(inputs)}, and so {how} of the model's "
-            f"forward, which does not take them ({' '.join(str(error).split())[:120]}): write a "
-            "loss_fn(model, batch) that calls the model as it should be"
+            f"forward, which does not take them ({' '.join(str(error).split())[:120]}): write your "
+            "own function of (model, batch) that calls the model as it should be"
         ) from error

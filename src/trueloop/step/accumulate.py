@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from trueloop import _options
 from trueloop.device import is_immediate
-from trueloop.errors import ConfigError
 from trueloop.records import LossOutput, resolve_count
 from trueloop.shapes import COUNT, FINITE, SCALAR, Each, Either, Row, Table, Where
 
@@ -48,11 +48,7 @@ class Window:
     """What `load_state_dict` takes."""
 
     def __init__(self, size: int) -> None:
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ConfigError(
-                f"accumulate={size!r} is not a number of micro-batches: write 1 or more"
-            )
-        self.size = size
+        self.size = _options.whole("accumulate", size, 1, 4)
         self.close()
 
     def close(self) -> None:

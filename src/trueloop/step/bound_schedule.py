@@ -4,12 +4,14 @@ length, and held at its end."""
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 from torch.optim import Optimizer, lr_scheduler as torch_schedulers
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
-from trueloop.errors import ScheduleError
+from trueloop import _options
+from trueloop.errors import ConfigError, ScheduleError
 from trueloop.records import EvalRecord, monitored
 from trueloop.step.loading import load_scheduler
 from trueloop.step.schedule import Plan, Resolver, Schedule, Scores
@@ -116,6 +118,16 @@ class BoundSchedule:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         load_scheduler(self.scheduler, state)
         self._end = self._find_end()
+
+
+def check_scores(scores: Any) -> None:
+    """Raise `ConfigError` for what cannot be an epoch's scores."""
+    is_number = isinstance(scores, (int, float)) and not isinstance(scores, bool)
+    if not is_number and not (scores is None or isinstance(scores, (EvalRecord, Mapping))):
+        raise ConfigError(
+            f"the scores of the epoch are {_options.shown(scores)}: give what evaluate() returned, "
+            "a dict such as {'val_loss': 0.5}, or one number"
+        )
 
 
 def score(scores: Scores | None, monitor: str) -> float:

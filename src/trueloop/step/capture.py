@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from trueloop.errors import ConfigError, nearest
+from trueloop import _options
+from trueloop.errors import ConfigError
 
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
@@ -22,10 +23,20 @@ def compiled(model: nn.Module, compile: bool | str | dict[str, Any] | None) -> n
     if compile is None or compile is False:
         return model
     if isinstance(compile, str):
-        if compile not in _MODES:
-            raise ConfigError(f"unknown compile mode {compile!r}: {nearest(compile, _MODES)}")
-        compile = {"mode": compile}
+        compile = {"mode": _options.by_name("compile mode", compile, _MODES)}
+    if compile is not True and not isinstance(compile, dict):
+        raise ConfigError(
+            f"compile={_options.shown(compile)} is unknown: write compile=True, "
+            "compile='max-autotune' or a dict of options of torch.compile"
+        )
     options = compile if isinstance(compile, dict) else {}
-    view = torch.compile(model, **options)
+    try:
+        view = torch.compile(model, **options)
+    except (TypeError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(
+            f"torch.compile does not take compile={options} ({reason[:160]}): write "
+            "compile=True, or options that it has"
+        ) from error
     assert isinstance(view, nn.Module)
     return view

@@ -5,17 +5,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from trueloop import device as devices
+from trueloop import _options, device as devices
 from trueloop.errors import ConfigError
 
 
 def check_limits(clip_norm: float | None, clip_value: float | None) -> None:
     """Raise `ConfigError` unless each limit is None or a number above 0, and at most one is set."""
     for name, limit in (("clip_norm", clip_norm), ("clip_value", clip_value)):
-        if limit is not None and not (isinstance(limit, (int, float)) and limit > 0):
-            raise ConfigError(
-                f"{name}={limit!r} would erase or flip the gradient: write a number above 0"
-            )
+        if limit is not None:
+            _options.positive(name, limit)
     if clip_norm is not None and clip_value is not None:
         raise ConfigError("clip_norm and clip_value are both set: write one of them")
 

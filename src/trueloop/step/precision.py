@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from trueloop.errors import ConfigError, nearest
+from trueloop import _options
 from trueloop.shapes import COUNT, EMPTY, Shape, Where
 
 
@@ -116,6 +116,4 @@ _MODES: dict[str, type[Precision]] = {mode.name: mode for mode in (Precision, BF
 
 def by_name(name: str, device: torch.device) -> Precision:
     """`fp32`, `bf16` or `fp16` on `device`; `ConfigError` for any other name."""
-    if name not in _MODES:
-        raise ConfigError(f"unknown precision {name!r}: {nearest(str(name), _MODES)}")
-    return _MODES[name](device)
+    return _MODES[_options.by_name("precision", name, _MODES)](device)

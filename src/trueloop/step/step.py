@@ -17,9 +17,9 @@ from trueloop import _options, device as devices
 from trueloop.errors import ConfigError, DataError, LossError, RunError
 from trueloop.records import LossOutput, StepRecord, batch_samples, is_empty
 from trueloop.shapes import COUNT, Anything, Either, Row, Shape, Table, problem
-from trueloop.step import clip, loading, precision as precisions
+from trueloop.step import arguments, clip, loading, precision as precisions
 from trueloop.step.accumulate import Window
-from trueloop.step.bound_schedule import BoundSchedule
+from trueloop.step.bound_schedule import BoundSchedule, check_scores
 from trueloop.step.capture import compiled
 from trueloop.step.gradients import Gradients
 from trueloop.step.nonfinite import Evidence, NonFinite
@@ -103,9 +103,11 @@ class Step:
         compile: bool | str | dict[str, Any] | None = None,
     ) -> None:
         clip.check_limits(clip_norm, clip_value)
-        if nonfinite not in ("stop", "skip"):
-            raise ConfigError(f"nonfinite={nonfinite!r} is unknown: write 'stop' or 'skip'")
-        _check_pair(model, optimizer)
+        arguments.check_model(model)
+        arguments.check_optimizer(optimizer)
+        arguments.check_pair(model, optimizer)
+        arguments.check_loss_fn(loss_fn)
+        arguments.check_schedule(schedule)
         self.model = model
         self.optimizer = optimizer
         self.loss_fn = loss_fn
@@ -129,7 +131,9 @@ class Step:
         self._ownership = Ownership(model, self._gradients)
         self.device = self._gradients.parameters[0].device
         self.precision = precisions.by_name(precision, self.device)
-        self._nonfinite = NonFinite(nonfinite, self.precision)
+        self._nonfinite = NonFinite(
+            _options.choice("nonfinite", nonfinite, ("stop", "skip")), self.precision
+        )
         self._window = Window(accumulate)
         self._forward = compiled(model, compile)
         self._schedule = schedule
@@ -144,6 +148,8 @@ class Step:
         applied and not left open; None goes by `plan`.
         """
         # 1. Window: which micro-batch of which update; a new window starts from no gradient.
+        if last is not None:
+            _options.flag("last", last)
         window, here = self._window, self.batch
         if not window.is_open:
             self._open_window()
@@ -195,7 +201,7 @@ class Step:
         evidence = Evidence(where, norms, names, self._window.losses, self._window.total)
         admitted = self._nonfinite.admits(norm, evidence)
         lrs = self._lrs()
-        stepped = admitted and self.precision.step(self.optimizer)
+        stepped = admitted and self._apply()
         self.updates += stepped
         self.skipped += not stepped
         record = self._record(batch, grad_norm=norm, updated=stepped, skipped=not stepped, lrs=lrs)
@@ -207,6 +213,15 @@ class Step:
         if stepped and self._bound_schedule is not None:
             self._bound_schedule.tick_update()
         return record
+
+    def _apply(self) -> bool:
+        """Let the optimizer step, unless fp16 found an overflow; whether it did."""
+        try:
+            return self.precision.step(self.optimizer)
+        except (AssertionError, TypeError) as error:
+            if "closure" in str(error):
+                arguments.refuse_closure(self.optimizer)
+            raise
 
     def _record(
         self, batch: int, *, lrs: dict[str, Any] | None = None, **outcome: Any
@@ -261,6 +276,7 @@ class Step:
             self._warn_open_window("end_epoch() applied its update only now")
             self.flush()
         self._nonfinite.raise_late(wait=True)
+        check_scores(scores)
         if self._bound_schedule is not None:
             self._bound_schedule.tick_epoch(scores)
         self.epoch += 1
@@ -394,6 +410,7 @@ class Step:
     def _open_window(self) -> None:
         """What must hold before a window's first forward."""
         self._nonfinite.raise_late()
+        arguments.check_device(self.device)
         if not self.model.training:
             self._refuse_eval_mode()
         if self._bound_schedule is None:
@@ -477,17 +494,3 @@ def _current(lr: Any) -> Any:
         return lr
     # The schedule writes into it: the record is of now.
     return lr.item() if devices.is_immediate(lr.device) else lr.detach().clone()
-
-
-def _check_pair(model: nn.Module, optimizer: Optimizer) -> None:
-    if isinstance(optimizer, torch.optim.LBFGS):
-        raise ConfigError(
-            "LBFGS evaluates the loss several times per update, which a Step does not: "
-            "call optimizer.step(closure) in a loop of your own"
-        )
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    if held.isdisjoint(id(p) for p in model.parameters()):
-        raise ConfigError(
-            "the optimizer holds none of the model's parameters: build it from model.parameters() "
-            "after the model has its final layers"
-        )

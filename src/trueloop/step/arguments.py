@@ -1,0 +1,156 @@
+"""Whether a `Step` can be made of what it is given; each function raises `ConfigError` if not."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, NoReturn
+
+import torch
+from torch import nn
+from torch.nn.parameter import is_lazy
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+
+from trueloop import _options
+from trueloop.errors import ConfigError, DeviceError
+from trueloop.step.schedule import Schedule
+
+_CALL = "Step(model, optimizer, loss_fn)"
+_LOSS_FN = "lambda model, batch: F.mse_loss(model(batch[0]), batch[1])"
+_OUTPUTS = tuple(
+    "input inputs logit logits o out output outputs pred prediction predictions preds scores x "
+    "y_hat y_pred yhat".split()
+)
+_TARGETS = ("label", "labels", "t", "target", "targets", "truth", "y", "y_true")
+"""How the two arguments of a criterion are called, where `loss_fn` takes a model and a batch."""
+
+
+def check_model(model: Any) -> None:
+    """A module whose parameters have shapes."""
+    if isinstance(model, (list, tuple)) and all(isinstance(part, nn.Module) for part in model):
+        raise ConfigError(
+            f"the model is {_options.kind_of(model)} of modules: write nn.ModuleList([...]) around "
+            "them, or make one Step of each"
+        )
+    for name, parameter in _options.model(model, _CALL).named_parameters():
+        if is_lazy(parameter):
+            raise ConfigError(
+                f"the parameter {name!r} has no shape yet: run one batch through the model, "
+                "model(inputs), before you make the optimizer and the step"
+            )
+
+
+def check_device(device: torch.device) -> None:
+    """A device on which something can be computed."""
+    if device.type == "meta":
+        raise DeviceError(
+            "the model is on the device meta, where parameters have no values: write "
+            "model.to_empty(device='cpu') and load its weights, or make it on the CPU"
+        )
+
+
+def check_optimizer(optimizer: Any) -> None:
+    """An optimizer of torch's kind whose `step` needs no closure."""
+    parts = ("param_groups", "step", "state_dict")
+    if isinstance(optimizer, type) or not all(hasattr(optimizer, part) for part in parts):
+        raise ConfigError(
+            f"the optimizer must be a torch optimizer, not {_options.shown(optimizer)}: "
+            + _optimizer_remedy(optimizer)
+        )
+    if _needs_closure(optimizer):
+        refuse_closure(optimizer)
+
+
+def _optimizer_remedy(given: Any) -> str:
+    if isinstance(given, type):
+        return f"write {given.__name__}(model.parameters(), lr=...)"
+    if isinstance(given, LRScheduler):
+        return "give the optimizer that it was made of, and schedule=schedules.from_torch(...)"
+    if isinstance(given, (list, tuple)) and any(isinstance(part, Optimizer) for part in given):
+        return "make one Step of each, or one optimizer with several parameter groups"
+    if isinstance(given, nn.Module):
+        return f"write {_CALL}, the optimizer second"
+    return "write e.g. optimizers.adamw(model, lr=1e-3)"
+
+
+def _needs_closure(optimizer: Any) -> bool:
+    # SAM takes a closure that may be left out, and fails without it.
+    if isinstance(optimizer, torch.optim.LBFGS) or hasattr(optimizer, "first_step"):
+        return True
+    try:
+        parameter = inspect.signature(optimizer.step).parameters.get("closure")
+    except (TypeError, ValueError):
+        return False
+    return parameter is not None and parameter.default is inspect.Parameter.empty
+
+
+def refuse_closure(optimizer: Any) -> NoReturn:
+    """Of an optimizer that evaluates the loss several times per update."""
+    raise ConfigError(
+        f"{type(optimizer).__name__} evaluates the loss several times per update, which a Step "
+        "does not: call optimizer.step(closure) in a loop of your own"
+    )
+
+
+def check_pair(model: nn.Module, optimizer: Any) -> None:
+    """The optimizer holds parameters of the model."""
+    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    if held.isdisjoint(id(p) for p in model.parameters()):
+        raise ConfigError(
+            "the optimizer holds none of the model's parameters: build it from model.parameters() "
+            "after the model has its final layers"
+        )
+
+
+def check_loss_fn(loss_fn: Any, call: str = _CALL) -> None:
+    """A function of (model, batch), and not a criterion of (outputs, targets)."""
+    kind = loss_fn if isinstance(loss_fn, type) else type(loss_fn)
+    name = getattr(loss_fn, "__name__", kind.__name__)
+    is_function_of_torch = str(getattr(loss_fn, "__module__", "")).startswith("torch.nn.functional")
+    if issubclass(kind, nn.modules.loss._Loss) or is_function_of_torch:
+        made = f"F.{name}" if is_function_of_torch else f"nn.{kind.__name__}()"
+        raise ConfigError(
+            f"the loss_fn is {_options.shown(loss_fn)}, which takes (outputs, targets): write "
+            f"supervised({made})"
+        )
+    if not callable(loss_fn) or isinstance(loss_fn, Optimizer):
+        raise ConfigError(
+            f"the loss_fn must be a function of (model, batch), not {_options.shown(loss_fn)}: "
+            f"write {call} with loss_fn=supervised(nn.CrossEntropyLoss()), or one of your own"
+        )
+    if _is_criterion(loss_fn):
+        raise ConfigError(
+            f"the loss_fn, {_options.shown(loss_fn)}, takes (outputs, targets), and a Step calls "
+            "it with (model, batch): write supervised(criterion) around it"
+        )
+    _options.function("loss_fn", loss_fn, "model, batch", _LOSS_FN)
+
+
+def _is_criterion(function: Any) -> bool:
+    """Whether a function is a criterion, by the names of its arguments."""
+    target = function.forward if isinstance(function, nn.Module) else function
+    try:
+        names = list(inspect.signature(target).parameters)
+    except (TypeError, ValueError):
+        return False
+    return len(names) > 1 and names[0].lower() in _OUTPUTS and names[1].lower() in _TARGETS
+
+
+def check_schedule(schedule: Any) -> None:
+    """One of `trueloop.schedules`, made; or None."""
+    if schedule is None or isinstance(schedule, Schedule):
+        return
+    known = ("cosine", "one_cycle", "plateau", "step_decay", "warm_restarts", "warmup_cosine")
+    name = schedule if isinstance(schedule, str) else getattr(schedule, "__name__", "")
+    if isinstance(schedule, LRScheduler):
+        tick = "metric" if type(schedule).__name__ == "ReduceLROnPlateau" else "epoch"
+        remedy = f"write schedules.from_torch(scheduler, tick='{tick}')"
+        if tick == "epoch":
+            remedy += ", or tick='update' if it counts updates"
+    elif isinstance(schedule, type) and issubclass(schedule, LRScheduler):
+        remedy = f"write schedules.from_torch({name}(optimizer, ...), tick='epoch')"
+    elif name in known:
+        remedy = f"write schedule=schedules.{name}()"
+    else:
+        remedy = "write e.g. schedule=schedules.cosine()"
+    raise ConfigError(f"schedule={_options.shown(schedule)} is not a schedule: {remedy}")
