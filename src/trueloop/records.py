@@ -325,8 +325,10 @@ def loss_beside(scores: Mapping[str, Any], name: str) -> float:
 
 
 def monitored(scores: Mapping[str, float], name: str) -> float:
-    """A score by its name; `ConfigError` with the nearest names if there is none."""
+    """A score by its name; `ConfigError` with the scores that there are if there is none."""
     if name not in scores:
-        known = nearest(name, scores) or "there are none: pass those of evaluate()"
-        raise ConfigError(f"no score is called {name!r}: {known}")
+        hint = nearest(name, scores) or "there are none, pass those of evaluate()"
+        if hint.startswith("did you mean"):
+            hint += " The scores are " + ", ".join(repr(known) for known in sorted(scores)[:12])
+        raise ConfigError(f"no score is called {name!r}: {hint}")
     return float(scores[name])
