@@ -199,7 +199,10 @@ def _opened(run: Any, book: _Book, epochs: int, resumed: Any) -> Iterator[list[A
     """
     saved, ended = book.checkpoints, False
     sinks: list[Any] = []
-    with nullcontext() if run is None else run.claimed():
+    with (
+        nullcontext() if run is None else run.claimed(),
+        nullcontext() if saved is None else saved.writing(),
+    ):
         book.open(epochs, resumed)
         try:
             if run is not None:
@@ -420,10 +423,19 @@ class _Book:
             raise RunError(
                 "this state was saved by a loop of your own: go on with Checkpoints.resume there"
             )
-        restore(state, self.step, self.train)
+        if "train" in state:
+            try:
+                self.scoring.load_state_dict(state["train"])
+            except Exception as error:  # of a metric of the user's own
+                why = " ".join(f"{type(error).__name__}: {error}".split())[:160]
+                raise RunError(
+                    f"train_metrics do not take what the checkpoint holds of them ({why}): build "
+                    "them as they were"
+                ) from error
+        named = None if self.checkpoints is None else self.checkpoints.state
+        restore(state, self.step, self.train, named)
         if self.early_stop is not None and state["early_stop"] is not None:
             self.early_stop.load_state_dict(state["early_stop"])
-        self.scoring.load_state_dict(state["train"])
         self._earlier_seconds = state["seconds"]
         _, self.history.best, self.history.best_epoch = state["best"]
         self.history.records = [EvalRecord(*fields) for fields in state["records"]]

@@ -202,6 +202,31 @@ class ModelState(Clean):
         return Noisy(torch.Generator().manual_seed(0))
 
 
+class Counted(Clean):
+    """The loss grows with the number of batches that it has seen."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.counter = {"batches": 0}
+
+    def loss_fn(self):
+        plain = super().loss_fn()
+
+        def loss_fn(model, batch):
+            output = plain(model, batch)
+            if torch.is_grad_enabled():
+                self.counter["batches"] += 1
+                output.loss = output.loss * (1 + self.counter["batches"] / 10)
+            return output
+
+        return loss_fn
+
+
+class CountedAndKept(Counted):
+    def resume_state(self):
+        return {"counter": self.counter}
+
+
 class UnseededModel(Clean):
     def model(self):
         generator = torch.Generator()
@@ -240,7 +265,7 @@ def test_a_task_that_resumes_exactly(verify: Command) -> None:
         assert part in never
     left = 12 - sum(int(word) for word in resumed.split() if word.isdigit())
     epoch, batch = (int(place.split(f"{word} ")[1].split()[0]) for word in ("epoch", "batch"))
-    assert epoch * 6 + batch + 1 == left
+    assert (epoch - 1) * 6 + batch + 1 == left
 
 
 @pytest.mark.parametrize("task", ["CleanStream", "CleanLoader"])
@@ -249,6 +274,12 @@ def test_other_data_that_resumes_exactly(verify: Command, task: str) -> None:
     assert done.status == 0
     assert "loss scaler" in done.out
     assert done.out.splitlines()[0].endswith(" batches, 7 updates")  # the scaler skips some
+
+
+def test_state_of_the_task_that_resume_state_names(verify: Command) -> None:
+    done = verify("CountedAndKept", "--updates=8", "--schedule=none")
+    assert (done.status, done.err) == (0, ""), done.out
+    assert "state of the task's own" in done.out
 
 
 @pytest.mark.parametrize("task", ["StreamOwnState", "LoaderOwnState"])
@@ -286,7 +317,7 @@ def test_a_data_set_with_hidden_state(verify: Command, task: str) -> None:
     epoch, batch = (int(lines[1].split(f"{word} ")[1].split()[0]) for word in ("epoch", "batch"))
     place = f"epoch {epoch}, batch {batch + 1}"
     assert lines[4] == f"  differs first at {place}: the batch holds other data"
-    assert f"  log: line {6 * epoch + batch + 2 + epoch}, epoch {epoch}" in lines[5]
+    assert f"  log: line {7 * (epoch - 1) + batch + 2}, epoch {epoch}" in lines[5]
     assert "\n  weights: 0.weight: 24 of 24 entries differ, by up to " in done.out
     assert lines[-1].startswith("likely cause: the data set has a state of its own")
 
@@ -297,6 +328,7 @@ def test_a_data_set_with_hidden_state(verify: Command, task: str) -> None:
         ("StreamState", "the iterable data set does not give the same samples"),
         ("AugmentState", "the transform of the training data (Splits.augment) has a state"),
         ("ModelState", "the model or the loss has a state that no checkpoint holds"),
+        ("Counted", "the model or the loss has a state that no checkpoint holds"),
         ("UnseededData", "not the resume: trained twice without a stop, it is not the same run"),
         ("UnseededModel", "not the resume: trained twice without a stop, it is not the same run"),
     ],
@@ -313,7 +345,7 @@ def test_validation_data_with_hidden_state(verify: Command) -> None:
     done = verify("ValidationState", "--updates=12", "--schedule=none")
     assert done.status == 1
     assert "differs first at" not in done.out
-    assert "  evaluation: line 14, epoch 1, update 12: val_loss" in done.out
+    assert "  evaluation: line 14, epoch 2, update 12: val_loss" in done.out
     cause = done.out.splitlines()[-1]
     assert cause.startswith("likely cause: the validation data, the loss or a metric has a state")
 
@@ -388,7 +420,7 @@ def test_where_two_traces_part() -> None:
     other = [*whole[:4], replace(whole[4], data="x"), *whole[5:]]
     found = parting(whole, other)
     assert found is not None
-    assert (found.index, found.field, found.place) == (4, "data", "epoch 0, batch 4")
+    assert (found.index, found.field, found.place) == (4, "data", "epoch 1, batch 4")
     shorter = parting(whole, whole[:7])
     assert shorter is not None
     assert (shorter.index, shorter.field) == (7, "end")

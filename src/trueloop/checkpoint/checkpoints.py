@@ -7,7 +7,8 @@ import shutil
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import torch
 from trueloop import _options, device as devices
 from trueloop.checkpoint import best as bests, contents, store
 from trueloop.checkpoint.atomic import WriteError
+from trueloop.checkpoint.lock import FolderClaim
+from trueloop.checkpoint.named import capture_named, check_named
 from trueloop.checkpoint.spare import Spare
 from trueloop.checkpoint.state import capture, place_of, relocated, restore
 from trueloop.errors import ConfigError, RunError
@@ -40,7 +43,11 @@ class Checkpoints:
       `RunError` as soon as that is known, at the end at the latest; `continue` warns and goes on,
       once, and again when checkpoints are written again or the run has ended without. The
       checkpoints before it are intact either way.
+    - `state`: what else the run depends on, by name: an EMA, a replay buffer, a counter. Objects
+      with `state_dict` and `load_state_dict`, and what can be changed in place: dicts, lists,
+      deques, tensors, generators. They are saved with the rest, and a resume restores them.
 
+    While a run writes into the folder, it is locked against other processes and other fits.
     An older checkpoint is deleted only when a newer one is on disk and verified.
     """
 
@@ -53,6 +60,7 @@ class Checkpoints:
         every: str | None = None,
         asynchronous: bool = True,
         on_error: str = "stop",
+        state: Mapping[str, Any] | None = None,
     ) -> None:
         self.folder = _options.path("folder", folder)
         if self.folder.is_file():
@@ -64,6 +72,9 @@ class Checkpoints:
         self.asynchronous = _options.flag("asynchronous", asynchronous)
         self.on_error = _options.choice("on_error", on_error, ("stop", "continue"))
         self._amount, self._unit = parse_every(every)
+        self.state = check_named({} if state is None else state)
+        """What is saved and restored with the rest, by name."""
+        self._claim = FolderClaim(self.folder)
         self.unsaved: str | None = None
         """Why the latest state is not on the disk; None if it is, or while it is being written."""
         self._missed = 0
@@ -92,6 +103,7 @@ class Checkpoints:
         up, and is removed. Returns whether that place is already saved in this folder. Raises
         `RunError` for a new run where another one has checkpoints.
         """
+        self._claim.take()
         names = store.names_in(self.folder)
         if resumed is None and names:
             raise RunError(
@@ -107,6 +119,12 @@ class Checkpoints:
             bests.remark(self.folder)
             return here in names
         return False
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """For the time of a fit: nobody else writes into the folder, in this process either."""
+        with self._claim.held():
+            yield
 
     def keep(self, step: Step, feed: Feed, scores: EvalRecord | None = None) -> None:
         """For a loop of your own: save if it is time to.
@@ -137,9 +155,10 @@ class Checkpoints:
         `feed.epoch(epoch, start=step.batch)`, are the rest of the run.
         """
         _check_step_and_feed(step, feed)
+        self._claim.take()
         found = has_checkpoint(self.folder)
         if found:
-            restore(load_checkpoint(self.folder), step, feed)
+            restore(load_checkpoint(self.folder), step, feed, self.state)
         self.begin(place_of(step) if found else None)
         self._updates = step.updates
         return found
@@ -171,7 +190,10 @@ class Checkpoints:
         is copied; `wait` says when it is on disk.
         """
         self._settle()
+        self._claim.take()
         self._saved_at = time.monotonic()
+        if self.state:
+            state = {**state, "named": capture_named(self.state)}
         if not self.asynchronous:
             self._write(state, place, best)
             self._judge()
@@ -185,7 +207,8 @@ class Checkpoints:
         """Once there is something to save: get the memory for a copy of `state()`, in the
         background and once, so that the first save need not wait for it."""
         if self.asynchronous and not self._spare.is_prepared:
-            self._spare.prepare(state())
+            more = {"named": capture_named(self.state)} if self.state else {}
+            self._spare.prepare({**state(), **more})
 
     def mark_best(self, place: tuple[int, int, int], best: dict[str, Any]) -> None:
         """Mark the checkpoint already saved at `place` as the best so far."""
@@ -201,9 +224,12 @@ class Checkpoints:
     def wait(self) -> None:
         """The end of a run: return when no write is under way; raises (or warns) if the last one
         failed."""
-        self._settle()
-        if self._missed > 1:
-            self._warn(f"{self._missed} checkpoints, up to the last, could not be written")
+        try:
+            self._settle()
+            if self._missed > 1:
+                self._warn(f"{self._missed} checkpoints, up to the last, could not be written")
+        finally:
+            self._claim.release()
 
     def poll(self) -> None:
         """Raise (or warn) if a write has failed by now; waits for none."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from trueloop.checkpoint.atomic import cannot_write
+from trueloop.checkpoint.atomic import WriteError, cannot_write
 from trueloop.errors import RunError
 from trueloop.files import special_kind
 
@@ -95,3 +96,82 @@ def _is_that_file(handle: int, file: Path) -> bool:
         return os.path.samestat(os.fstat(handle), file.stat())
     except FileNotFoundError:
         return False
+
+
+# Who writes into a folder of checkpoints, by process and real path.
+_claims: weakref.WeakValueDictionary[tuple[int, Path], FolderClaim] = weakref.WeakValueDictionary()
+
+
+class FolderClaim:
+    """The right to write into one folder of checkpoints: one writer has it at a time.
+
+    Against other processes it is the folder's lock. Within a process a fit has it to its end; one
+    that a loop of the user's own has is passed on to the next that asks, and the former one is
+    refused when it writes again. A folder that cannot be written is nobody's: writing says why.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._key: tuple[int, Path] | None = None
+        self._close: Callable[[], object] = lambda: None
+        self._fits = 0
+        self._is_lost = False
+
+    @property
+    def _is_held(self) -> bool:
+        return self._key is not None and self._key[0] == os.getpid()
+
+    def take(self) -> None:
+        """Hold the folder, which is made if it is not there. Raises `RunError` if another has it.
+
+        Without effect where it is held already, or cannot be written.
+        """
+        if self._is_held:
+            return
+        key = os.getpid(), self._folder.resolve()
+        other = _claims.get(key)
+        if other is not None and other._is_held and (other._fits or self._is_lost):
+            raise RunError(
+                f"{self._folder} is being written by another fit or loop of this process: give "
+                "each one a folder of its own"
+            )
+        stack = ExitStack()
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(claimed(self._folder))
+        except (OSError, WriteError):
+            return
+        if other is not None and other._is_held:
+            other.release()
+            other._is_lost = True
+        self._key, _claims[key] = key, self
+        # Also when the loop's own code ends without a word, and at the end of the interpreter.
+        self._close = weakref.finalize(self, _close_in, key[0], stack)
+
+    def release(self) -> None:
+        """Let others have the folder, unless a fit goes on."""
+        if self._is_held and not self._fits:
+            self._key = None
+            self._close()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the folder for a fit. Raises `RunError` if another has it."""
+        if self._is_held and self._fits:
+            raise RunError(
+                f"{self._folder} is being written by another fit with the same Checkpoints: give "
+                "each fit one of its own, in a folder of its own"
+            )
+        self.take()
+        self._fits += 1
+        try:
+            yield
+        finally:
+            self._fits -= 1
+            self.release()
+
+
+def _close_in(process: int, stack: ExitStack) -> None:
+    """Not in a forked child, to which the lock does not belong."""
+    if os.getpid() == process:
+        stack.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -9,6 +11,7 @@ from torch import Tensor
 
 from trueloop import seed
 from trueloop.checkpoint import contents
+from trueloop.checkpoint.named import restore_named
 from trueloop.feed import Feed
 from trueloop.step import Step
 
@@ -34,8 +37,12 @@ def capture(step: Step, feed: Feed) -> dict[str, Any]:
     }
 
 
-def restore(state: dict[str, Any], step: Step, feed: Feed) -> None:
+def restore(
+    state: dict[str, Any], step: Step, feed: Feed, named: Mapping[str, Any] | None = None
+) -> None:
     """Take up what `capture` returned; call `step.plan` before, if the schedule needs it.
+
+    `named` are the values of `Checkpoints(..., state=...)`, which take up what was saved of them.
 
     Raises `RunError` when the state is none to go on from, or belongs to a step or a feed with
     other options, `ScheduleError` when the schedule does not end where the planned run ends. The
@@ -43,7 +50,10 @@ def restore(state: dict[str, Any], step: Step, feed: Feed) -> None:
     """
     contents.check(state)
     feed.check_state(state["feed"])
-    step.load_state_dict({"model": state["model"], **state["step"]})
+    with ExitStack() as undo:
+        restore_named(named or {}, state.get("named", {}), undo)
+        step.load_state_dict({"model": state["model"], **state["step"]})
+        undo.pop_all()
     feed.load_state_dict(state["feed"])
     seed.set_rng_state(state["rng"])
 

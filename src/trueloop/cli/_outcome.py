@@ -22,7 +22,7 @@ from trueloop.checkpoint import (
     place_of,
 )
 from trueloop.cli import OK
-from trueloop.cli._session import Session, load_weights
+from trueloop.cli._session import Session, load_weights, returned
 from trueloop.cli._signals import interrupted_by
 from trueloop.doctor.runtime.script import on_stage
 from trueloop.errors import Interrupted, TrueloopError, UserError
@@ -129,6 +129,7 @@ def checkpoints_of(session: Session, run: Run) -> Checkpoints:
         keep_best=monitor,
         every=options.save_every,
         on_error=options.on_save_error,
+        state=returned(session.task, "resume_state", session.task.resume_state(), dict),
     )
 
 

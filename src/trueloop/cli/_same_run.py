@@ -29,6 +29,7 @@ _SECTIONS = {
     "train_loss": "training loss",
     "best": "best score",
     "records": "scores",
+    "named": "state of the task's own",
 }
 """Parts of a checkpoint's state in the order in which they are told; any other by its own name."""
 
@@ -176,7 +177,8 @@ _DATA = {
 }
 _MODEL = (
     "the model or the loss has a state that no checkpoint holds (a generator of its own, a "
-    "counter, an attribute): make it a registered buffer, or draw from torch's global generator"
+    "counter, an attribute): make it a registered buffer, name it in the task's resume_state(), or "
+    "draw from torch's global generator"
 )
 _OF_RESUME = {
     "rng": "something besides the training draws from the global generators, as often as a new "

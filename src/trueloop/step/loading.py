@@ -256,12 +256,22 @@ def load_scheduler(scheduler: LRScheduler, state: dict[str, Any]) -> None:
 def keep_scheduler(scheduler: LRScheduler) -> Callable[[], None]:
     """Remember where the scheduler stands; returns what puts it back there."""
     parts = [scheduler, *getattr(scheduler, "_schedulers", ())]
-    kept = [(part, dict(vars(part))) for part in parts]
+    kept = [keep_attributes(part) for part in parts]
 
     def put_back() -> None:
-        for part, attributes in kept:
-            vars(part).clear()
-            vars(part).update(attributes)
+        for part in kept:
+            part()
+
+    return put_back
+
+
+def keep_attributes(thing: object) -> Callable[[], None]:
+    """Remember the attributes of `thing`; returns what puts them back."""
+    attributes = dict(vars(thing))
+
+    def put_back() -> None:
+        vars(thing).clear()
+        vars(thing).update(attributes)
 
     return put_back
 

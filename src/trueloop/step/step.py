@@ -390,6 +390,7 @@ class Step:
         schedule, scaler = self._bound_schedule, self.precision.state_dict()
         parts = [loading.keep_optimizer(self.optimizer), loading.keep_model(self.model)]
         if schedule is not None:
+            parts.append(loading.keep_attributes(schedule))
             parts.append(loading.keep_scheduler(schedule.scheduler))
 
         def put_back() -> None:

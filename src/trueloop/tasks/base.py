@@ -255,6 +255,13 @@ class Task:
             }
         return {"prediction": outputs.float().flatten().tolist()}
 
+    def resume_state(self) -> dict[str, Any]:
+        """What the training depends on beside model, optimizer and data, by name: an EMA, a replay
+        buffer, a curriculum's counter. Saved and restored with each checkpoint, as
+        `Checkpoints(..., state=...)` has it: objects with `state_dict` and `load_state_dict`,
+        dicts, lists, deques, tensors, generators. Called once, after `model` and `loss_fn`."""
+        return {}
+
     def after_epoch(self, model: nn.Module, epoch: int, album: Album) -> None:
         """Called in eval mode, without gradients, after each epoch: e.g. one frame of a film."""
 
