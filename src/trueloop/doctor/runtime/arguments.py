@@ -28,15 +28,15 @@ def plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Those that are numbers, texts or switches, or short lists of numbers."""
     found: dict[str, Any] = {}
     for name, value in arguments.items():
-        if isinstance(value, _PLAIN):
+        if type(value) in _PLAIN:
             found[name] = value
-        elif isinstance(value, (list, tuple)) and _is_short(value):
+        elif type(value) in (list, tuple) and _is_short(value):
             found[name] = list(value)
     return found
 
 
 def _is_short(value: Sequence[Any]) -> bool:
-    return len(value) <= 64 and all(isinstance(each, (int, float)) for each in value)
+    return len(value) <= 64 and all(type(each) in (int, float) for each in value)
 
 
 def spelled(place: Place, function: Callable[..., Any]) -> dict[str, str]:

@@ -12,6 +12,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from trueloop.doctor.runtime.frames import passed_over
+
 
 class Arrival:
     """Calls `then` once a module has been imported; at once if it is there already.
@@ -34,6 +36,7 @@ class Arrival:
         if self in sys.meta_path:
             sys.meta_path.remove(self)
 
+    @passed_over
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -55,6 +58,7 @@ class Arrival:
         if original is None:
             return
 
+        @passed_over  # what is imported may warn of its importer
         def exec_module(module: ModuleType) -> None:
             vars(loader).pop("exec_module", None)
             original(module)

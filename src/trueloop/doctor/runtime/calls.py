@@ -17,7 +17,7 @@ from torch import is_grad_enabled
 
 from trueloop.doctor.runtime import frames, graph
 from trueloop.doctor.runtime.things import Weak
-from trueloop.doctor.runtime.tracing import is_abstract
+from trueloop.doctor.runtime.tracing import function_modes, is_abstract, no_torch_function
 
 if TYPE_CHECKING:
     from trueloop.doctor.findings import Place
@@ -115,24 +115,28 @@ class Calls:
     def run(self, original: Any, module: Any, args: Any, kwargs: Any, frame: Any) -> Any:
         """Call a module as `original(module, ...)`, or a loss function if that is None, and hold
         the call. Asked at each update: what is not worth a name has none."""
-        raws = self.raws
-        function = original if module is None else module
-        if (
-            self.inside
-            or len(raws) >= MOST
-            or (not raws if module is None or _is_function(module) else not module.training)
-            or not is_grad_enabled()
-            or get_ident() != self.thread
-        ):
-            if module is not None:
-                args = (module, *args)
+        raw = None
+        try:
+            raws = self.raws
+            if not (
+                self.inside
+                or len(raws) >= MOST
+                or (not raws if module is None or _is_function(module) else not module.training)
+                or not is_grad_enabled()
+                or get_ident() != self.thread
+            ):
+                function = original if module is None else module
+                if self._is_special(args, kwargs):
+                    raw = self.begin(function, args, kwargs, frame)
+                else:  # by far the most
+                    frame = frames.of_program(frame)
+                    raw = [function, args, kwargs, frame.f_code, frame.f_lasti, None, None, ()]
+                    raws.append(raw)
+        except Exception as error:  # whatever it is, the program goes on
+            self._failed(error)
+        if raw is None:
+            args = args if module is None else (module, *args)
             return original(*args, **kwargs)
-        if self._any_draws or kwargs or _is_any_autocast_enabled() or _is_large(args):
-            raw = self.begin(function, args, kwargs, frame)
-        else:  # by far the most
-            frame = frames.of_program(frame)
-            raw = [function, args, kwargs, frame.f_code, frame.f_lasti, None, None, ()]
-            raws.append(raw)
         self.inside = True
         try:
             output = (
@@ -140,12 +144,19 @@ class Calls:
             )
         finally:
             self.inside = False
-        if raw is not None:
-            if type(output) is torch.Tensor:
-                raw[7] = (ref(output),)
-            else:
+        if type(output) is torch.Tensor:
+            raw[7] = (ref(output),)
+        else:
+            try:
                 self.done(raw, output)
+            except Exception as error:
+                self._failed(error)
         return output
+
+    def _is_special(self, args: Any, kwargs: Any) -> bool:
+        """There is more to note of a call than its arguments by place."""
+        is_plain = not (self._any_draws or kwargs or function_modes())
+        return not is_plain or _is_any_autocast_enabled() or _is_large(args)
 
     def begin(
         self, function: Any, args: Any, kwargs: Any, frame: Any, *, look: bool = False
@@ -154,9 +165,9 @@ class Calls:
         try:
             frame = frames.of_program(frame)
             if not isinstance(function, torch.nn.Module):
-                # What a model gives may be larger than all that the backward of its loss needs.
-                args = tuple([_lightly(each) for each in args])
-                if kwargs:
+                with no_torch_function():
+                    # What a model gives may be larger than all that its loss's backward needs.
+                    args = tuple([_lightly(each) for each in args])
                     kwargs = {key: _lightly(value) for key, value in kwargs.items()}
             rng = None
             if look or (self._any_draws and self.draws.get(function) and not is_abstract(args)):

@@ -229,8 +229,7 @@ def _explosion(watcher: Watcher, found: Found, calls: list[Call]) -> None:
     values, recent = found.values, list(watcher.health.recent)
     values["recent"] = recent[-4:]
     values["lr"] = max(
-        (float(group["lr"]) for each in measures.optimizers(watcher) for group in each.param_groups
-         if isinstance(group.get("lr"), (int, float, torch.Tensor))),
+        (rate for each in measures.optimizers(watcher) for rate in measures.rates(each)),
         default=None,
     )  # fmt: skip
     largest = ("", 0.0)

@@ -30,6 +30,8 @@ _LIBRARIES = tuple(
 _PACKAGE = os.path.join(os.path.dirname(_HERE), "")
 _RUNTIME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _PASSED_OVER = "<trueloop: importlib._bootstrap>"
+STAND_IN = "<trueloop>"
+"""How the code is called that stands where the program does."""
 _stages: set[CodeType] = set()
 _inside: set[str] = set()
 _outside: set[str] = set()
@@ -39,6 +41,20 @@ _outside: set[str] = set()
 def stage(code: CodeType) -> None:
     """Count no frame outside of one with this code as the program's: it is what runs it."""
     _stages.add(code)
+
+
+def stages() -> set[CodeType]:
+    """The code of what runs the program."""
+    return _stages
+
+
+def pass_over(code: CodeType) -> None:
+    """Mark code that may be running now, as `passed_over` marks a function."""
+    # What Python's import system does to a compiled file that was moved.
+    import _imp
+
+    rename: Any = vars(_imp)["_fix_co_filename"]
+    rename(code, _PASSED_OVER)
 
 
 def passed_over(function: _Function) -> _Function:
@@ -55,7 +71,7 @@ def passed_over(function: _Function) -> _Function:
 def is_watching(code: CodeType) -> bool:
     """It belongs to what watches a program, not to the program or to what that uses."""
     path = code.co_filename
-    return path == _PASSED_OVER or path.startswith(_RUNTIME)
+    return path == _PASSED_OVER or path.startswith(_RUNTIME) or code.co_name == STAND_IN
 
 
 class Site(NamedTuple):
@@ -117,7 +133,7 @@ def sites(frame: FrameType | None) -> list[Site]:
     while frame is not None and frame.f_code not in _stages:
         code = frame.f_code
         kind = kind_of(code.co_filename)
-        if kind != "inside":
+        if kind != "inside" and code.co_name != STAND_IN:
             found.append(Site(id(frame), code, frame.f_lasti, frame.f_lineno or 0, kind))
         frame = frame.f_back
     found.reverse()

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from trueloop.doctor.runtime import kinds
 from trueloop.doctor.runtime.things import Things
 from trueloop.doctor.things import NOWHERE, Activation, Criterion, Model, Tensor
 
@@ -200,15 +201,10 @@ def _dim(node: Any) -> int | None:
 
 
 def tensors_in(value: Any, depth: int = 3) -> Iterator[torch.Tensor]:
-    """The tensors in what a module takes or gives: nested sequences, mappings, data classes."""
-    if isinstance(value, torch.Tensor):
+    """The tensors in what a module takes or gives, as far as they can be read: nested sequences,
+    mappings, data classes."""
+    if kinds.is_tensor(value):
         yield value
-    elif depth and isinstance(value, (list, tuple)):
-        for each in value[:64]:
+    elif depth:
+        for each in kinds.entries(value):
             yield from tensors_in(each, depth - 1)
-    elif depth and isinstance(value, dict):
-        for each in list(value.values())[:64]:
-            yield from tensors_in(each, depth - 1)
-    elif depth and hasattr(value, "__dataclass_fields__"):
-        for name in value.__dataclass_fields__:
-            yield from tensors_in(getattr(value, name, None), depth - 1)

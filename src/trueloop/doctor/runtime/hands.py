@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from trueloop.doctor.events import GradEdited, ManualUpdate, ZeroGrad
+from trueloop.doctor.runtime import kinds
 
 if TYPE_CHECKING:
     from trueloop.doctor.runtime.watcher import Watcher
@@ -95,7 +96,7 @@ class Hands:
 
 def _some(optimizer: Any) -> list[Any]:
     """A few of an optimizer's parameters: of the beginning, the middle and the end."""
-    held = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+    held = [each for each in kinds.parameters_of(optimizer) if each.requires_grad]
     if len(held) <= _SAMPLE:
         return held
     return [held[i * (len(held) - 1) // (_SAMPLE - 1)] for i in range(_SAMPLE)]

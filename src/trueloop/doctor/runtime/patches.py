@@ -39,6 +39,16 @@ class Patch:
             setattr(self._owner, self._name, self._own)
 
 
+def _called(original: Any) -> Any:
+    """What calls the original, as its warnings are to find it."""
+    if hasattr(original, "__code__"):
+        return original
+    # Imported late: it imports torch, which the program must do first.
+    from trueloop.doctor.runtime.c_functions import from_program
+
+    return from_program(original)
+
+
 class Patches:
     """Replacements that `undo` takes back, the last one first."""
 
@@ -55,7 +65,7 @@ class Patches:
         original = getattr(owner, name, _ABSENT)
         if original is _ABSENT:
             return None
-        replacement = passed_over(wrap(original))
+        replacement = passed_over(wrap(_called(original)))
         uncompiled.leave(replacement.__code__)
         replacement.__wrapped__ = original
         for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):

@@ -12,7 +12,7 @@ from typing import Any
 import torch.distributed as dist
 
 from trueloop.doctor.findings import Place
-from trueloop.doctor.runtime import program
+from trueloop.doctor.runtime import kinds, program
 from trueloop.doctor.runtime.frames import Site, place_at
 
 _ASKS = re.compile(
@@ -40,13 +40,13 @@ def shares(loader: Any, path: str, name: str) -> bool:
     source cuts data by them, or a library is given the loader and may give back another one."""
     import torch
 
-    dataset = getattr(loader, "dataset", None)
+    dataset = kinds.held(loader, "dataset")
     for _ in range(5):
-        if isinstance(dataset, torch.utils.data.IterableDataset):
+        if kinds.is_a(dataset, torch.utils.data.IterableDataset):
             return True
-        if any(_ASKS.search(each) for each in getattr(dataset, "__dict__", ())):
+        if any(_ASKS.search(each) for each in kinds.attributes(dataset)):
             return True
-        dataset = getattr(dataset, "dataset", None)
+        dataset = kinds.held(dataset, "dataset")
     return program.cuts_by_rank(path) or program.given_away(path, name.rpartition(".")[2])
 
 

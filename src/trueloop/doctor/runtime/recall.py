@@ -222,7 +222,7 @@ def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
     if type(value) in (list, tuple) and len(value) <= _MOST:
         yield from enumerate(value)
     elif type(value) is dict and len(value) <= _MOST:
-        yield from ((key, entry) for key, entry in value.items() if isinstance(key, (str, int)))
+        yield from ((key, entry) for key, entry in value.items() if type(key) in (str, int))
 
 
 def _sources(
@@ -230,7 +230,7 @@ def _sources(
 ) -> set[Source]:
     if isinstance(value, calls.Light):
         value = value.tensor()
-    if isinstance(value, _PLAIN):
+    if type(value) in _PLAIN:
         return {("plain", type(value), value)} | variables.get(id(value), set())
     return variables.get(id(value), set()) | results.get(id(value), set())
 
@@ -262,7 +262,7 @@ def _read(source: Source, names: Names) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, _PLAIN):
+    if type(one) in _PLAIN:
         return type(one) is type(other) and one == other
     return one is other
 

@@ -11,10 +11,10 @@ import os
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import CodeType, ModuleType, TracebackType
+from types import CodeType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
-from trueloop.doctor.runtime import frames
+from trueloop.doctor.runtime import frames, stacks
 from trueloop.errors import ConfigError
 
 
@@ -124,6 +124,9 @@ def _main_module(spec: ModuleSpec | None, package: str | None) -> dict[str, Any]
 
 def on_stage(act: Callable[[], Any]) -> Any:
     """Run what is the program's; what is called from here is told from what calls it."""
+    stacks.hide_callers(sys._getframe())
+    if isinstance(act, FunctionType):
+        frames.pass_over(act.__code__)
     return act()
 
 

@@ -18,6 +18,7 @@ from trueloop.doctor.rules.catalogue import BY_CODE, ENTRIES
 from trueloop.doctor.rules.selection import codes_of
 from trueloop.doctor.runtime import program
 from trueloop.doctor.runtime.arrival import Arrival
+from trueloop.doctor.runtime.stacks import CleanStacks
 from trueloop.doctor.source.checking import Outcome
 from trueloop.doctor.source.documents import Document, Program
 from trueloop.doctor.source.files import Problem
@@ -115,6 +116,7 @@ class Session:
         self._folder = os.getcwd()
         self._process = os.getpid()
         self._arrival = Arrival("torch", self._start)
+        self._stacks = CleanStacks()
         self._errors: list[str] = []
         self._problems: dict[str, str] = {}
         self._documents = AsRun()
@@ -133,7 +135,11 @@ class Session:
             os.register_at_fork(after_in_child=_leave_child)
             _fork_is_minded.append(True)
         _sessions.add(self)
-        self._arrival.await_it()
+        try:
+            self._stacks.put_on()
+            self._arrival.await_it()
+        except Exception as error:  # the program goes on without us
+            self._failed(error)
 
     @property
     def is_here(self) -> bool:
@@ -154,9 +160,16 @@ class Session:
     def leave(self) -> None:
         """Take all hooks off and say nothing."""
         _sessions.discard(self)
-        self._arrival.withdraw()
-        if self.watcher is not None:
-            self.watcher.stop()
+        try:
+            self._stacks.take_off()
+            self._arrival.withdraw()
+            if self.watcher is not None:
+                self.watcher.stop()
+        except Exception as error:  # the program goes on
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        self._errors.append(f"{type(error).__name__}: {error}")
 
     def _start(self) -> None:
         if not self.is_here:
@@ -178,10 +191,10 @@ class Session:
                 self.watcher.judged = self._judge
             self.watcher.start()
         except Exception as error:  # the program goes on without us
-            self._errors.append(f"{type(error).__name__}: {error}")
-            if self.watcher is not None:
-                self.watcher.stop()
-                self.watcher = None
+            self._failed(error)
+            watcher, self.watcher = self.watcher, None
+            if watcher is not None:
+                watcher.stop()
 
     def _may_be_asked(self, code: str) -> bool:
         select, ignore = self._configs.select, self._configs.ignore

@@ -11,13 +11,14 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 from trueloop.doctor.findings import Place
-from trueloop.doctor.runtime import program
+from trueloop.doctor.runtime import kinds, program
 from trueloop.doctor.things import Checkpoint, Loop, StateDict
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ IN_MEMORY = "<memory>"
 """The file of what is written to or read from the program's own memory."""
 _SOME = 4
 """Tensors of a dict by which it is known again."""
-_MANY = 64
-"""Entries of a container that are looked at."""
 _FILES = 16
 """Files whose numbers are remembered."""
 _COUNTS = re.compile(r"epoch|step|iter|start|round", re.I)
@@ -62,16 +61,16 @@ class States:
     def of(self, value: Any, depth: int = 4) -> Any:
         """The thing for what is saved or loaded: a model, a state dict, a file's contents, or a
         container of these."""
-        if isinstance(value, nn.Module):
+        if kinds.is_a(value, nn.Module):
             return self._things.model(value)
-        if isinstance(value, Mapping):
+        if kinds.is_a(value, dict):
             found = self._known(value)
             if found is not None or not depth:
                 return found
-            entries = list(value.items())[:_MANY]
+            entries = [(key, each) for key, each in kinds.items(value) if type(key) in (str, int)]
             return Held({str(key): self.of(each, depth - 1) for key, each in entries})
-        if isinstance(value, (list, tuple)) and depth:
-            return Held(values=[self.of(each, depth - 1) for each in list(value)[:_MANY]])
+        if kinds.is_a(value, (list, tuple)) and depth:
+            return Held(values=[self.of(each, depth - 1) for each in kinds.entries(value)])
         return None
 
     def _known(self, value: Mapping[Any, Any]) -> StateDict | Checkpoint | None:
@@ -112,14 +111,11 @@ class States:
 
 def path_of(file: Any) -> str:
     """How a file is named: its path, or that it is no file that anybody else gets to see."""
-    try:
-        path = os.fspath(file)
-    except TypeError:
-        name = getattr(file, "name", None)
-        if not isinstance(name, str):
-            return IN_MEMORY
-        path = name
-    path = os.fsdecode(path)
+    if type(file).__module__ == "_io":  # what `open` gives
+        file = getattr(file, "name", None)
+    if not kinds.is_a(file, (str, bytes, PurePath)):
+        return IN_MEMORY
+    path = os.fsdecode(file)
     folder, name = os.path.split(os.path.abspath(path))
     own = folder == os.path.abspath(tempfile.gettempdir())
     if own and re.fullmatch(re.escape(tempfile.gettempprefix()) + r"\w{8}", name):
@@ -129,16 +125,17 @@ def path_of(file: Any) -> str:
 
 def _keys(value: Any) -> tuple[int, int]:
     """Equal for equal keys."""
-    if not isinstance(value, Mapping):
+    if not kinds.is_a(value, dict):
         return (0, 0)
-    return len(value), hash(frozenset(key for key in value if isinstance(key, str)))
+    keys = frozenset(key for key in dict.keys(value) if type(key) is str)
+    return dict.__len__(value), hash(keys)
 
 
 def _some(value: Any) -> list[torch.Tensor]:
     """A few of the tensors that a dict holds directly."""
     found: list[torch.Tensor] = []
-    for each in value.values() if isinstance(value, Mapping) else ():
-        if isinstance(each, torch.Tensor):
+    for each in dict.values(value) if kinds.is_a(value, dict) else ():
+        if kinds.is_tensor(each):
             found.append(each)
             if len(found) == _SOME:
                 break
@@ -153,9 +150,9 @@ def _edited(found: StateDict | Checkpoint) -> StateDict | Checkpoint:
 
 
 def _dicts(value: Any, depth: int = 3) -> Iterator[Mapping[Any, Any]]:
-    if isinstance(value, Mapping):
+    if kinds.is_a(value, dict):
         yield value
-        for each in list(value.values())[:_MANY] if depth else ():
+        for each in kinds.entries(value) if depth else ():
             yield from _dicts(each, depth - 1)
 
 
@@ -164,6 +161,6 @@ def _counts(value: Any) -> frozenset[int]:
     return frozenset(
         number
         for each in _dicts(value, 1)
-        for key, number in list(each.items())[:_MANY]
-        if type(number) is int and isinstance(key, str) and _COUNTS.search(key)
+        for key, number in kinds.items(each)
+        if type(number) is int and type(key) is str and _COUNTS.search(key)
     )

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from trueloop.doctor.findings import Place
-from trueloop.doctor.runtime import program
+from trueloop.doctor.runtime import kinds, program
 from trueloop.doctor.things import (
     NOWHERE,
     Dataset,
@@ -140,8 +140,8 @@ class Things:
                 made=made,
                 name=program.assigned_to(made) if made.line else "",
             )
-            share = getattr(module, "p", None)
-            if isinstance(share, (int, float)):
+            share = kinds.held(module, "p")
+            if type(share) in (int, float):
                 found.facts["p"] = float(share)
             self.modules.put(module, found)
             found.wrapper = _WRAPPERS.get(kind.__name__, "")
@@ -215,8 +215,8 @@ class Things:
             thing.facts.update(
                 {
                     key: value
-                    for key, value in getattr(optimizer, "defaults", {}).items()
-                    if isinstance(value, (int, float, str, bool, tuple))
+                    for key, value in (kinds.held(optimizer, "defaults") or {}).items()
+                    if type(value) in (int, float, str, bool, tuple)
                 }
             )
             if not kind.__module__.startswith("torch.optim"):
@@ -250,7 +250,7 @@ class Things:
         self, scheduler: Any, made: Place = NOWHERE, facts: dict[str, Any] | None = None
     ) -> Scheduler:
         def make() -> Scheduler:
-            optimizer = getattr(scheduler, "optimizer", None)
+            optimizer = kinds.held(scheduler, "optimizer")
             kind = type(scheduler)
             return Scheduler(
                 kind=kind.__name__,
@@ -281,11 +281,11 @@ class Things:
 
         def make() -> Dataset:
             kind = type(dataset)
-            parent = getattr(dataset, "dataset", None)
+            parent = kinds.held(dataset, "dataset")
             return Dataset(
                 kind=f"{_package(kind)}.{kind.__qualname__}",
                 known=True,
-                size=_length(dataset),
+                size=kinds.length(dataset),
                 parent=self.dataset(parent) if parent is not None else None,
             )
 
@@ -297,13 +297,13 @@ class Things:
     def sampler(self, sampler: Any) -> Sampler:
         def make() -> Sampler:
             kind = type(sampler)
-            shuffles = isinstance(
+            shuffles = kinds.is_a(
                 sampler,
                 (torch.utils.data.RandomSampler, torch.utils.data.WeightedRandomSampler,
                  torch.utils.data.SubsetRandomSampler),
             )  # fmt: skip
-            plain = isinstance(sampler, torch.utils.data.SequentialSampler)
-            shuffle = getattr(sampler, "shuffle", True if shuffles else False if plain else None)
+            plain = kinds.is_a(sampler, torch.utils.data.SequentialSampler)
+            shuffle = kinds.held(sampler, "shuffle", True if shuffles else False if plain else None)
             return Sampler(kind=f"{_package(kind)}.{kind.__qualname__}", shuffle=shuffle)
 
         try:
@@ -313,18 +313,18 @@ class Things:
 
     def loader(self, loader: Any, made: Place = NOWHERE) -> Loader:
         def make() -> Loader:
-            found = getattr(loader, "sampler", None)
+            found = kinds.held(loader, "sampler")
             sampler = None if found is None else self.sampler(found)
             return Loader(
                 known=True,
                 made=made,
                 name=program.assigned_to(made) if made.line else "",
-                dataset=self.dataset(getattr(loader, "dataset", None)),
-                batch_size=getattr(loader, "batch_size", None),
+                dataset=self.dataset(kinds.held(loader, "dataset")),
+                batch_size=kinds.held(loader, "batch_size"),
                 shuffle=None if sampler is None else sampler.shuffle,
-                drop_last=getattr(loader, "drop_last", None),
-                workers=getattr(loader, "num_workers", None),
-                length=_length(loader),
+                drop_last=kinds.held(loader, "drop_last"),
+                workers=kinds.held(loader, "num_workers"),
+                length=kinds.length(loader),
                 sampler=sampler,
                 facts=_shares(loader, found, made),
             )
@@ -338,7 +338,8 @@ class Things:
         found: Tensor | None = self.tensors.get(tensor)
         if found is None:
             role = "parameter" if isinstance(tensor, nn.Parameter) else ""
-            found = Tensor(known=True, role=role, shape=tuple(tensor.shape), graph=False)
+            shape = None if kinds.is_lazy(tensor) else tuple(tensor.shape)
+            found = Tensor(known=True, role=role, shape=shape, graph=False)
             self.tensors.put(tensor, found)
         return found
 
@@ -384,10 +385,3 @@ def _package(kind: type) -> str:
 
 def _users(kind: type) -> list[type]:
     return [base for base in kind.__mro__ if not base.__module__.startswith("torch.optim")]
-
-
-def _length(sized: Any) -> int | None:
-    try:
-        return len(sized)
-    except (TypeError, NotImplementedError):
-        return None

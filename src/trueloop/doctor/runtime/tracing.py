@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch._C import _functorch
 
-from trueloop.doctor.runtime import graph
+from trueloop.doctor.runtime import graph, kinds, versions
 
 _infra: Any = getattr(torch._C, "_TorchDispatchModeKey", None)
 _KEYS = tuple(
@@ -16,8 +16,14 @@ _KEYS = tuple(
 )
 _transforms: Any = _functorch.peek_interpreter_stack
 _traces: Any = torch._C._get_tracing_state
-_modes: Any = torch._C._len_torch_dispatch_stack
+dispatch_modes: Any = torch._C._len_torch_dispatch_stack
 """How many dispatch modes are on."""
+function_modes: Any = torch._C._len_torch_function_stack
+"""How many modes are on that are given the functions of torch."""
+no_torch_function: Any = torch._C.DisableTorchFunction
+"""A context in which neither such modes nor classes of tensors are given anything."""
+no_torch_dispatch: Any = torch._C._DisableTorchDispatch
+"""The same of operations."""
 
 
 def is_abstract(*given: Any) -> bool:
@@ -26,11 +32,18 @@ def is_abstract(*given: Any) -> bool:
     trace, or done to a batch of them that `torch.func` makes one look like."""
     if _transforms() is not None or _traces() is not None:
         return True
-    if _modes() and any(torch._C._get_dispatch_mode(key) is not None for key in _KEYS):
+    if dispatch_modes() and any(torch._C._get_dispatch_mode(key) is not None for key in _KEYS):
         return True
-    fx: Any = sys.modules.get("torch.fx._symbolic_trace")
-    if fx is not None and getattr(fx, "_is_fx_tracing_flag", False):
+    if versions.is_fx_tracing():
         return True
-    if len(given) == 1 and type(given[0]) is torch.Tensor:  # by far the most
-        return given[0].is_meta
-    return any(each.is_meta for each in graph.tensors_in(given))
+    if len(given) == 1 and type(given[0]) is torch.Tensor and not function_modes():
+        return given[0].is_meta  # by far the most
+    with no_torch_function():
+        return any(each.is_meta or _is_fake(each) for each in graph.tensors_in(given))
+
+
+def _is_fake(tensor: Any) -> bool:
+    if type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter:
+        return False
+    fake: Any = sys.modules.get("torch._subclasses.fake_tensor")
+    return fake is not None and kinds.is_a(tensor, fake.FakeTensor)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
+
+from trueloop.doctor.runtime import versions
 
 _PACKAGE = "trueloop.doctor.runtime"
 _PROGRAMS = "original"
@@ -32,27 +33,9 @@ def leave_to_python() -> None:
 
 def leave(code: CodeType) -> None:
     """The same of one function of ours."""
-    alone, all_below = _strategies()
+    alone, all_below = versions.skipped_by_compiler()
     is_around = _PROGRAMS in (*code.co_varnames[: _parameters(code)], *code.co_freevars)
     (alone if is_around else all_below)(code)
-
-
-@cache
-def _strategies() -> tuple[Callable[[CodeType], object], Callable[[CodeType], object]]:
-    """What leaves a frame to Python: alone, and with all that it calls."""
-    # Not from `torch._dynamo`, which takes seconds to import.
-    from torch._C._dynamo import eval_frame
-
-    compiled: Any = eval_frame
-    if not hasattr(compiled, "set_code_exec_strategy"):  # torch 2.6
-        return compiled.skip_code, compiled.skip_code
-    action = compiled._FrameAction
-
-    def leave(below: Any) -> Callable[[CodeType], object]:
-        strategy = compiled._FrameExecStrategy(action.SKIP, below)
-        return lambda code: compiled.set_code_exec_strategy(code, strategy)
-
-    return leave(action.DEFAULT), leave(action.SKIP)
 
 
 def _parameters(code: CodeType) -> int:

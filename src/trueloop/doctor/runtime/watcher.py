@@ -31,6 +31,12 @@ from trueloop.doctor.runtime.speed.clock import Clock
 from trueloop.doctor.runtime.speed.tally import OWN
 from trueloop.doctor.runtime.states import States
 from trueloop.doctor.runtime.things import Things, Weak
+from trueloop.doctor.runtime.tracing import (
+    dispatch_modes,
+    is_abstract,
+    no_torch_dispatch,
+    no_torch_function,
+)
 from trueloop.doctor.runtime.turns import Turns
 from trueloop.doctor.things import Tensor
 
@@ -49,6 +55,13 @@ class LiveBench(Bench):
     def __init__(self, rules: list[type[Rule]], failed: Callable[[Exception], None]) -> None:
         super().__init__(rules)
         self._failed = failed
+
+    def findings(self) -> list[Finding]:
+        try:
+            return super().findings()
+        except Exception as error:
+            self._failed(error)
+            return []
 
     def see(self, event: Event) -> None:
         for handler in self.handlers_of(type(event)):
@@ -237,7 +250,7 @@ class Watcher:
             self.crowded = True
 
     def updated(self) -> None:
-        """An optimizer has stepped; called for every update."""
+        """An optimizer has stepped; called for every update, and guarded by who calls it."""
         if not self.active:
             return
         self.updates += 1
@@ -358,15 +371,31 @@ class Watcher:
         """Where the program stands."""
         return frames.user_place(frames.sites(frame))[0]
 
-    def failed(self, error: Exception) -> None:
-        """The watcher itself has failed: the program must not notice; the report says so."""
-        import traceback
+    def can_read(self, *given: Any) -> bool:
+        """What a call is given has values, and nobody traces it."""
+        try:
+            return not is_abstract(*given)
+        except Exception as error:
+            self.failed(error, missed=True)
+            return False
 
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        file = os.path.basename(where.filename)
-        line = f"{type(error).__name__}: {error} ({file}:{where.lineno})"
+    def failed(self, error: Exception, *, missed: bool = False) -> None:
+        """The watcher itself has failed: the program must not notice; the report says so.
+
+        `missed`: something that the program has done may not have been seen, so that nothing is
+        concluded from what it has not done.
+        """
         if os.environ.get("TRUELOOP_WATCH_DEBUG"):
             raise error
+        line = type(error).__name__
+        try:
+            line = _described(error)
+            if missed:
+                self.cut = True
+                for track in list(self.tracks.values()):
+                    track.bench.see(Unwatched(serial=track.serial))
+        except Exception as another:  # the first one is told
+            line += f", and {type(another).__name__} on top of it"
         if line not in self.errors:
             self.errors.append(line)
 
@@ -378,13 +407,33 @@ def _autocast() -> str | None:
     return None
 
 
-def quietly(watcher: Watcher, act: Callable[[], Any]) -> Any:
-    """Run a piece of the watcher's own: no error of it reaches the program."""
-    timed = watcher.clock.on and watcher.clock.enter(OWN)
+def _described(error: Exception) -> str:
+    """What went wrong, and where, in one line."""
     try:
-        return act()
+        text = f"{type(error).__name__}: {error}"
+    except Exception:  # an error of the program's, which cannot say what it is
+        text = type(error).__name__
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return text
+    return f"{text} ({os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno})"
+
+
+def quietly(watcher: Watcher, act: Callable[..., Any], *details: Any) -> Any:
+    """Run a piece of the watcher's own: no error of it reaches the program, and no mode or class of
+    the program's sees the operations that it takes."""
+    timed = False
+    try:
+        timed = watcher.clock.on and watcher.clock.enter(OWN)
+        with no_torch_function():
+            if not dispatch_modes():
+                return act(*details)
+            with no_torch_dispatch():
+                return act(*details)
     except Exception as error:  # whatever it is, the program goes on
-        watcher.failed(error)
+        watcher.failed(error, missed=True)
         return None
     finally:
         if timed:

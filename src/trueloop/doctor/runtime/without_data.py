@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import nn
 
-from trueloop.doctor.runtime import calls, footprint, graph
+from trueloop.doctor.runtime import calls, footprint, graph, kinds
 from trueloop.doctor.runtime.rerun import (
     SPEAK,
     WRAPPERS,
@@ -391,10 +391,10 @@ def _like(value: Any, made: dict[Any, Any]) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    if isinstance(value, torch.Tensor):
+    if kinds.is_tensor(value):
         return True
     if type(value) in (list, tuple):
         return all(map(_is_plain, value))
     if type(value) is dict:
         return all(map(_is_plain, value.values()))
-    return isinstance(value, _PLAIN)
+    return kinds.is_a(value, _PLAIN)

@@ -8,7 +8,13 @@ import functools
 import random
 import re
 import sys
-from types import FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    BuiltinMethodType,
+    FunctionType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any, NamedTuple
 
 import torch
@@ -17,12 +23,15 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from trueloop.doctor import clues
 from trueloop.doctor.findings import Place
-from trueloop.doctor.runtime import program
+from trueloop.doctor.runtime import kinds, program
 from trueloop.doctor.runtime.frames import kind_of
 from trueloop.doctor.things import Loader, Thing
 
 _UNKNOWN = object()
 _DEPTH = 6
+_ALWAYS_PLAIN = (type(None), bool, int, float, str)
+_BOUND = (MethodType, BuiltinMethodType)
+_NAMED = (FunctionType, BuiltinFunctionType, MethodType, type)
 _CHANGES = re.compile(r"epoch|step|iter|time|round|info", re.I)
 _PLAIN_CALLS = re.compile(
     r"(np|numpy)\.random\.seed|random\.seed|torch\.(random\.)?manual_seed|int|abs|str|print"
@@ -52,8 +61,8 @@ class WorkerSeed(NamedTuple):
 
 def look_at(loader: Any, thing: Loader) -> None:
     """Note on a loader's thing, and on its data set's, what rules ask about workers."""
-    function = getattr(loader, "worker_init_fn", None)
-    thing.facts["persistent"] = bool(getattr(loader, "persistent_workers", False))
+    function = kinds.held(loader, "worker_init_fn")
+    thing.facts["persistent"] = kinds.held(loader, "persistent_workers") is True
     thing.facts["reseeds"] = False if function is None else _touches_dataset(function)
     thing.facts["worker_seeds"] = [] if function is None else _seeds_of(function)
     if thing.dataset is not None and "draws" not in thing.dataset.facts:
@@ -75,7 +84,7 @@ def draws_of(dataset: Any) -> list[Draw]:
 def _flags(dataset: Any) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for _ in range(_DEPTH):
-        own = getattr(dataset, "__dict__", {})
+        own = kinds.attributes(dataset)
         found += [(name, value) for name, value in own.items() if clues.AUGMENTS.search(name)]
         dataset = own.get("dataset")
         if dataset is None:
@@ -95,9 +104,9 @@ class _Reader:
     def read_dataset(self, dataset: Any, depth: int = 0) -> None:
         if depth > _DEPTH:
             return
-        if isinstance(dataset, Subset):
+        if kinds.is_a(dataset, Subset):
             self.read_dataset(dataset.dataset, depth + 1)
-        elif isinstance(dataset, ConcatDataset):
+        elif kinds.is_a(dataset, ConcatDataset):
             for each in dataset.datasets:
                 self.read_dataset(each, depth + 1)
         else:
@@ -107,30 +116,30 @@ class _Reader:
                 self.read(method, dataset, (), depth)
                 return
             for name in ("transform", "transforms", "target_transform"):
-                self.apply(getattr(dataset, "__dict__", {}).get(name), None, (), depth)
+                self.apply(kinds.attributes(dataset).get(name), None, (), depth)
 
     def apply(self, called: Any, place: Place | None, inside: tuple[str, ...], depth: int) -> None:
         """Something is called on a sample."""
         if depth > _DEPTH or called is None or called is _UNKNOWN:
             return
-        if isinstance(called, functools.partial):
+        if kinds.is_a(called, functools.partial):
             self.apply(called.func, place, inside, depth)
-        elif isinstance(called, MethodType):
+        elif kinds.is_a(called, MethodType):
             if isinstance(called.__func__, FunctionType):
                 self.read(called.__func__, called.__self__, inside, depth)
-        elif isinstance(called, FunctionType):
+        elif kinds.is_a(called, FunctionType):
             self.read(called, None, inside, depth)
-        elif isinstance(called, (list, tuple)):
-            for each in called:
+        elif kinds.is_a(called, (list, tuple)):
+            for each in kinds.entries(called):
                 self.apply(each, place, inside, depth)
-        elif not isinstance(called, (type, ModuleType)):
+        elif not kinds.is_a(called, (type, ModuleType)):
             self._apply_object(called, place, inside, depth)
 
     def _apply_object(
         self, called: Any, place: Place | None, inside: tuple[str, ...], depth: int
     ) -> None:
         kind = type(called)
-        name = "forward" if isinstance(called, nn.Module) else "__call__"
+        name = "forward" if kinds.is_a(called, nn.Module) else "__call__"
         method = getattr(kind, name, None)
         if isinstance(method, FunctionType) and _is_users(method):
             self.read(method, called, inside, depth)
@@ -140,11 +149,13 @@ class _Reader:
             random_name = (
                 kind.__name__.startswith("Random") or kind.__name__ in clues.RANDOM_TRANSFORMS
             )
-            if random_name and getattr(called, "p", 1) != 0 and place is not None:
+            if random_name and kinds.number(kinds.held(called, "p", 1)) != 0 and place is not None:
                 self.draws.append(Draw("torch", None, place, kind.__name__))
-        held = getattr(called, "transforms", None)
-        if isinstance(held, (list, tuple, nn.ModuleList)):
-            for each in held:
+        held = kinds.held(called, "transforms")
+        if kinds.is_a(held, nn.ModuleList):
+            held = list(held._modules.values())
+        if kinds.is_a(held, (list, tuple)):
+            for each in kinds.entries(held):
                 self.apply(each, place, inside, depth + 1)
 
     def read(self, function: FunctionType, owner: Any, inside: tuple[str, ...], depth: int) -> None:
@@ -174,7 +185,7 @@ class _Reader:
             self._call(node, scope, inside, depth)
         elif isinstance(node, ast.Subscript):
             read = scope.resolve(node.value)
-            if isinstance(read, Dataset):
+            if kinds.is_a(read, Dataset):
                 self.read_dataset(read, depth + 1)
         for child in ast.iter_child_nodes(node):
             self._walk(child, scope, inside, depth)
@@ -309,12 +320,12 @@ def _attribute(owner: Any, name: str) -> Any:
     """`owner.name`, but for what would run code: properties and the like."""
     if owner is _UNKNOWN or owner is None:
         return _UNKNOWN
-    if isinstance(owner, ModuleType):
+    if kinds.is_a(owner, ModuleType):
         return vars(owner).get(name, _UNKNOWN)
-    held = getattr(owner, "__dict__", {})
+    held = kinds.attributes(owner)
     if name in held:
         return held[name]
-    if isinstance(owner, nn.Module) and name in owner._modules:
+    if kinds.is_a(owner, nn.Module) and name in owner._modules:
         return owner._modules[name]
     for kind in type(owner).__mro__:
         if name in vars(kind):
@@ -331,27 +342,28 @@ def _is_plain(value: Any) -> bool:
     """Its truth can be asked for without running code of the user's."""
     if value is _UNKNOWN:
         return False
-    return value is None or isinstance(value, (bool, int, float, str)) or callable(value)
+    kind = type(value)
+    return kind in _ALWAYS_PLAIN or (callable(value) and not hasattr(kind, "__bool__"))
 
 
 def _is_generator(value: Any) -> bool:
     """A random generator that somebody has made."""
-    if isinstance(value, random.Random):
+    if kinds.is_a(value, random.Random):
         return value is not getattr(random, "_inst", None)
-    if isinstance(value, torch.Generator):
+    if kinds.is_a(value, torch.Generator):
         return value is not torch.default_generator
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return False
-    made = isinstance(value, (numpy.random.Generator, numpy.random.RandomState))
+    made = kinds.is_a(value, (numpy.random.Generator, numpy.random.RandomState))
     return made and value is not getattr(numpy.random.mtrand, "_rand", None)
 
 
 def _library(receiver: Any, name: str, called: Any) -> str:
     """Whose global generator a call draws from; empty if none."""
     numpy = sys.modules.get("numpy")
-    bound = getattr(called, "__self__", None)
-    name = name or getattr(called, "__name__", "")
+    bound = called.__self__ if type(called) in _BOUND else None
+    name = name or (called.__name__ if type(called) in _NAMED else "")
     if not isinstance(name, str) or name in clues.NO_DRAW:
         return ""
     if receiver is random or (bound is not None and bound is getattr(random, "_inst", None)):
@@ -396,11 +408,11 @@ def _node_of(function: FunctionType) -> Any:
 
 
 def _plain_function(function: Any) -> FunctionType | None:
-    while isinstance(function, functools.partial):
+    while kinds.is_a(function, functools.partial):
         function = function.func
-    if isinstance(function, MethodType):
+    if kinds.is_a(function, MethodType):
         function = function.__func__
-    return function if isinstance(function, FunctionType) and _is_users(function) else None
+    return function if kinds.is_a(function, FunctionType) and _is_users(function) else None
 
 
 def _touches_dataset(function: Any) -> bool:

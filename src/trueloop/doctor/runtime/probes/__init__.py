@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from trueloop.doctor.events import Measured
 from trueloop.doctor.runtime.speed.tally import OWN
+from trueloop.doctor.runtime.tracing import (
+    dispatch_modes,
+    no_torch_dispatch,
+    no_torch_function,
+)
 
 if TYPE_CHECKING:
     from trueloop.doctor.events import Event
@@ -72,26 +77,41 @@ class Probes:
 
     def tell(self, moment: str, *details: Any) -> None:
         """Tell those that ask for a moment; no error of theirs reaches the program."""
-        told = self._told.get(moment)
-        if told is None:
-            plain = getattr(Probe, moment)
-            told = self._told[moment] = [
-                getattr(each, moment)
-                for each in self.all
-                if getattr(type(each), moment) is not plain
-            ]
+        try:
+            self._tell(self._told.get(moment) or self._who_asks(moment), details)
+        except Exception as error:
+            self._watcher.failed(error)
+
+    def _tell(self, told: list[Callable[..., None]], details: Any) -> None:
         with self._watcher.reading:
             if self._watcher.crowded:
                 return
             clock = self._watcher.clock
             timed = clock.on and clock.enter(OWN)
-            for ask in told:
-                try:
-                    ask(*details)
-                except Exception as error:  # whatever it is, the program goes on
-                    self._watcher.failed(error)
-            if timed:
-                clock.leave(OWN)
+            try:
+                with no_torch_function():
+                    if not dispatch_modes():
+                        self._ask(told, details)
+                    else:
+                        with no_torch_dispatch():
+                            self._ask(told, details)
+            finally:
+                if timed:
+                    clock.leave(OWN)
+
+    def _ask(self, told: list[Callable[..., None]], details: Any) -> None:
+        for ask in told:
+            try:
+                ask(*details)
+            except Exception as error:  # whatever it is, the program goes on
+                self._watcher.failed(error)
+
+    def _who_asks(self, moment: str) -> list[Callable[..., None]]:
+        plain = getattr(Probe, moment)
+        told = self._told[moment] = [
+            getattr(each, moment) for each in self.all if getattr(type(each), moment) is not plain
+        ]
+        return told
 
 
 def _kinds() -> list[type[Probe]]:

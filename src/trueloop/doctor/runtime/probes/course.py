@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from trueloop.doctor.runtime import kinds
 from trueloop.doctor.runtime.probes import measures
 
 _MATRICES = 8
@@ -61,7 +62,7 @@ class Guess:
         plain = given.get("weight") is None and given.get("pos_weight") is None
         if (
             not plain
-            or not isinstance(target, torch.Tensor)
+            or not kinds.is_tensor(target)
             or not 4 <= target.numel() <= _TARGETS
             or source is None
             or source.dim() < 1
@@ -154,8 +155,7 @@ class Sizes:
             self._usual.append(median(changes))
         if len(slopes) > 1 and slopes[-1] > 0:
             self._faded.append(slopes[0] / slopes[-1])
-        rates = [float(g["lr"]) for g in optimizer.param_groups if g.get("lr") is not None]
-        rate = max(rates, default=0.0)
+        rate = max(measures.rates(optimizer), default=0.0)
         self.first_rate = rate if self.first_rate is None else self.first_rate
         self.most_rate = max(self.most_rate, rate)
 

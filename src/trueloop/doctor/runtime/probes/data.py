@@ -20,7 +20,7 @@ from torch.utils.data import (
 )
 
 from trueloop.doctor.events import BatchFetched, Forward, Loss
-from trueloop.doctor.runtime import graph
+from trueloop.doctor.runtime import graph, kinds
 from trueloop.doctor.runtime.probes import Probe, measured
 from trueloop.doctor.things import Loader
 
@@ -71,7 +71,7 @@ class NonFinite(Probe):
         bad = self._bad.get(threading.get_ident())
         if bad is None or event.criterion.reduction == "none" or _finite(output):
             return
-        if any(isinstance(each, torch.Tensor) and not _finite(each) for each in given.values()):
+        if any(kinds.is_tensor(each) and not _finite(each) for each in given.values()):
             self._say(bad, event.criterion.kind)
 
     def _say(self, bad: tuple[BatchFetched, dict[str, Any]], what: str) -> None:
@@ -181,7 +181,7 @@ class Columns(Probe):
             return
         inputs, target, loader = now[0](), now[1](), now[2]
         used = given.get("target")
-        if inputs is None or target is None or not isinstance(used, torch.Tensor):
+        if inputs is None or target is None or not kinds.is_tensor(used):
             return
         if used.numel() != target.numel():
             return
@@ -271,16 +271,16 @@ class Overlap(Probe):
 def _reach(loader: Any) -> tuple[Any, Any, frozenset[int]] | None:
     """The data set and the samples that a loader draws from; None where that is not known."""
     dataset, sampler = loader.dataset, loader.sampler
-    if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
+    if not hasattr(type(dataset), "__len__") or not hasattr(type(dataset), "__getitem__"):
         return None
     if loader.batch_sampler is None or type(loader.batch_sampler).__module__ != (
         "torch.utils.data.sampler"
     ):
         return None
-    if isinstance(sampler, SubsetRandomSampler):
+    if kinds.is_a(sampler, SubsetRandomSampler):
         samples = [int(each) for each in sampler.indices]
-    elif isinstance(sampler, (SequentialSampler, RandomSampler)):
-        samples = list(range(len(dataset)))
+    elif kinds.is_a(sampler, (SequentialSampler, RandomSampler)):
+        samples = list(range(kinds.length(dataset) or 0))
     else:
         return None
     if len(samples) > 5_000_000:

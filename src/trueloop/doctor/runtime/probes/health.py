@@ -18,7 +18,7 @@ from torch import dot, nn
 
 from trueloop.doctor.events import Measured
 from trueloop.doctor.findings import Place
-from trueloop.doctor.runtime import bundle, forensics, frames, graph
+from trueloop.doctor.runtime import bundle, forensics, frames, graph, kinds
 from trueloop.doctor.runtime.calls import Calls
 from trueloop.doctor.runtime.probes import measures
 from trueloop.doctor.runtime.recall import Recall
@@ -89,7 +89,7 @@ class Health:
 
     def scaled(self, outputs: Any, result: Any) -> None:
         """A scaler has multiplied a loss: it is the loss itself that counts."""
-        if isinstance(outputs, torch.Tensor) and isinstance(result, torch.Tensor):
+        if kinds.is_tensor(outputs) and kinds.is_tensor(result):
             self._scaled = (ref(result), outputs.detach())
 
     def before(self, tensors: Any, frame: Any) -> None:
@@ -268,14 +268,9 @@ class Health:
         known = self._sentinels.get(module)
         if known is None:
             parameters = module.parameters() if isinstance(module, nn.Module) else ()
-            small = (p for p in parameters if p.requires_grad and p.dim() == 1)
-            first = next(small, None)
-            usable = (
-                first is not None
-                and type(first) is nn.Parameter
-                and first.device.type == "cpu"
-                and first.is_floating_point()
-            )
+            plain = (p for p in parameters if type(p) is nn.Parameter)
+            first = next((p for p in plain if p.requires_grad and p.dim() == 1), None)
+            usable = first is not None and first.device.type == "cpu" and first.is_floating_point()
             known = ref(first) if usable else _nothing
             self._sentinels.put(module, known)
         return known
@@ -299,7 +294,7 @@ class Health:
         tensors = (
             [each for _, each in _gradients(alive)]
             if gradients
-            else [p for module in alive for p in module.parameters()]
+            else [p for module in alive for p in module.parameters() if kinds.is_tensor(p)]
         )
         return any(kind_of_bad(measures.local(each)) for each in tensors)
 
@@ -375,7 +370,7 @@ def _gradients(modules: list[Any]) -> list[tuple[str, Any]]:
         (name, each.grad)
         for module in modules
         for name, each in module.named_parameters()
-        if each.grad is not None
+        if each.grad is not None and kinds.is_tensor(each.grad)
     ]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from trueloop.doctor.events import Measured
-from trueloop.doctor.runtime import frames
+from trueloop.doctor.runtime import frames, kinds
 from trueloop.doctor.things import Thing
 
 if TYPE_CHECKING:
@@ -32,7 +32,13 @@ def optimizers(watcher: Watcher) -> list[Any]:
 
 
 def held(optimizer: Any) -> list[Any]:
-    return [p for group in optimizer.param_groups for p in group["params"]]
+    return kinds.parameters_of(optimizer)
+
+
+def rates(optimizer: Any) -> list[float]:
+    """The learning rates of an optimizer's groups, as far as they are numbers."""
+    found = (kinds.number(group.get("lr")) for group in optimizer.param_groups)
+    return [each for each in found if each is not None]
 
 
 def small_of(optimizer: Any) -> Any:

@@ -11,7 +11,7 @@ import torch
 
 from trueloop.doctor.events import Event, Loss
 from trueloop.doctor.findings import Place
-from trueloop.doctor.runtime import graph
+from trueloop.doctor.runtime import graph, kinds
 from trueloop.doctor.runtime.probes import Probe, measured, measures
 from trueloop.doctor.things import Model
 
@@ -55,7 +55,7 @@ class Predictions(Probe):
         assert isinstance(event, Loss)
         output = next(iter(given.values()), None)
         target = given.get("target")
-        if not isinstance(output, torch.Tensor) or not isinstance(target, torch.Tensor):
+        if not kinds.is_tensor(output) or not kinds.is_tensor(target):
             return
         thing = event.input
         if output.grad_fn is None or len(getattr(thing, "forwards", ())) != 1:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from trueloop.doctor.events import Backward, Forward, Loss, Measured
-from trueloop.doctor.runtime import frames, graph
+from trueloop.doctor.runtime import frames, graph, kinds
 from trueloop.doctor.runtime.probes import Probe, measured, measures
 from trueloop.doctor.runtime.probes.course import spread
 from trueloop.doctor.runtime.probes.evaluations import Series
@@ -74,7 +74,7 @@ class Progress(Probe):
 
     def scaled(self, outputs: Any, result: Any) -> None:
         """A scaler has multiplied a loss."""
-        if type(outputs) is torch.Tensor and isinstance(result, torch.Tensor):
+        if type(outputs) is torch.Tensor and kinds.is_tensor(result):
             self._scaled = (weakref.ref(result), outputs.detach())
 
     def backward(self, tensors: Any, frame: Any) -> None:
@@ -259,7 +259,7 @@ class Progress(Probe):
         if self._key is None:
             return
         source = args[0] if args else kwargs.get("input")
-        weight = source.size(0) if isinstance(source, torch.Tensor) and source.dim() else 1
+        weight = source.size(0) if kinds.is_tensor(source) and source.dim() else 1
         if output.is_cpu:
             value: Any = output.item()
         elif measures.capturing():
@@ -364,7 +364,7 @@ class Progress(Probe):
         value = output.detach().item()
         self._cycle.criteria[event.criterion] = (value, from_data)
         stream, source = self.stream, given.get("input")
-        if stream is None or not isinstance(source, torch.Tensor):
+        if stream is None or not kinds.is_tensor(source):
             return
         if event.criterion.reduction == "mean":
             stream.guess.see(event.criterion.kind, given)
@@ -440,13 +440,13 @@ class Progress(Probe):
 
 
 def _rate(optimizer: Any) -> float | None:
-    rates = {float(group["lr"]) for group in optimizer.param_groups if "lr" in group}
+    rates = set(measures.rates(optimizer))
     return rates.pop() if len(rates) == 1 else None
 
 
 def _shares(aside: Aside, source: Any) -> bool:
     """A tensor is what a forward gave, or a view of it."""
-    if not isinstance(source, torch.Tensor):
+    if not kinds.is_tensor(source):
         return False
     alive = (reference() for reference in aside.outputs)
     memory = {each.untyped_storage().data_ptr() for each in alive if each is not None}

@@ -8,6 +8,7 @@ from typing import Any
 from torch.nn import functional
 
 from trueloop.doctor.events import Event
+from trueloop.doctor.runtime import kinds
 from trueloop.doctor.runtime.criteria import KINDS
 from trueloop.doctor.runtime.probes import Probe
 from trueloop.doctor.runtime.without_data import Recipe, note
@@ -30,7 +31,7 @@ class Recipes(Probe):
     def lost(self, given: Any, output: Any, event: Event) -> None:
         criterion = getattr(event, "criterion", None)
         names = [name for name, kind in KINDS.items() if kind == getattr(criterion, "kind", "")]
-        if event.grad and names and output.requires_grad:
+        if event.grad and names and kinds.is_tensor(output) and output.requires_grad:
             self._add(getattr(functional, names[0]), (), given)
 
     def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:

@@ -227,8 +227,7 @@ def _look_at(watcher: Any, module: Any, record: Record) -> Look | None:
         rows.append(values[: len(each)])
         del values[: len(each)]
     rates = [
-        float(group["lr"]) for optimizer in measures.optimizers(watcher)
-        for group in optimizer.param_groups if "lr" in group
+        rate for each in measures.optimizers(watcher) for rate in measures.rates(each)
     ]  # fmt: skip
     return Look(list(record.updates), len(watcher.things.optimizers), rates, rows)
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from trueloop.doctor.runtime.probes import Probe, measured
+from trueloop.doctor.runtime import kinds
+from trueloop.doctor.runtime.probes import Probe, measured, measures
 from trueloop.doctor.runtime.probes.measures import local
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Rounding(Probe):
                 "dtype": str(some[0].dtype).rpartition(".")[2],
                 "asked": asked,
                 "lost": lost,
-                "lr": max(float(group["lr"]) for group in optimizer.param_groups),
+                "lr": max(measures.rates(optimizer), default=0.0),
             }
             thing = self.watcher.things.optimizer(optimizer)
             measured(self.watcher, event, "rounding", thing, values)
@@ -68,9 +69,10 @@ def _some(optimizer: Any) -> list[Any]:
     found = [
         each
         for group in optimizer.param_groups
-        if group.get("lr") not in (None, 0, 0.0)
+        if kinds.number(group.get("lr"))
         for each in group["params"]
-        if each.dtype in _HALF and each.grad is not None and not each.grad.is_sparse
+        if kinds.is_tensor(each) and each.dtype in _HALF
+        if each.grad is not None and not each.grad.is_sparse
     ]
     return [found[i] for i in range(0, len(found), max(1, len(found) // _SAMPLE))][:_SAMPLE]
 

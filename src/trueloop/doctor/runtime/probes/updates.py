@@ -12,6 +12,7 @@ import torch
 
 from trueloop.doctor.events import Event
 from trueloop.doctor.findings import Place
+from trueloop.doctor.runtime import kinds
 from trueloop.doctor.runtime.probes import Probe, measures
 from trueloop.doctor.runtime.things import Weak
 
@@ -175,11 +176,11 @@ def _should_move(optimizer: Any, parameter: Any, usual: float) -> bool:
     group = next(
         each for each in optimizer.param_groups if any(p is parameter for p in each["params"])
     )
-    rate = group.get("lr")
+    rate = kinds.number(group.get("lr"))
     if rate is None or parameter.grad is None:
         return False
     size = _rms(parameter.grad)
     if not math.isfinite(size) or size < _NOISE * usual:
         return False
     spacing = torch.finfo(parameter.dtype).eps * _rms(parameter)
-    return float(rate) * min(1.0, size) > _STEPS * spacing
+    return rate * min(1.0, size) > _STEPS * spacing

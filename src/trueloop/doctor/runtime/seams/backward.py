@@ -12,7 +12,7 @@ from torch.compiler import is_compiling
 from trueloop.doctor.events import Backward, GradTaken
 from trueloop.doctor.runtime import graph
 from trueloop.doctor.runtime.frames import passed_over
-from trueloop.doctor.runtime.tracing import is_abstract
+from trueloop.doctor.runtime.tracing import dispatch_modes, no_torch_function
 from trueloop.doctor.runtime.watcher import quietly
 
 if TYPE_CHECKING:
@@ -29,23 +29,23 @@ def install(watcher: Watcher, patches: Patches) -> None:
 def _backward(watcher: Watcher, original: Any) -> Any:
     clock, health, progress = watcher.clock, watcher.health, watcher.progress
 
-    def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+    def backward(*args: Any, **kwargs: Any) -> Any:
         if is_compiling():
-            return original(tensors, *args, **kwargs)
+            return original(*args, **kwargs)
         if watcher.trainer != get_ident():
-            watcher.trains()
+            quietly(watcher, watcher.trains)
         if clock.on and clock.enter("backward"):
-            return clock.run("backward", backward, tensors, *args, **kwargs)
+            return clock.run("backward", backward, *args, **kwargs)
+        tensors = args[0] if args else kwargs.get("tensors")
         asked = watcher.looking or health.on or progress.on
-        if not asked or is_abstract(tensors):
-            return original(tensors, *args, **kwargs)
+        if not asked or not watcher.can_read(tensors):
+            return original(*args, **kwargs)
         frame = sys._getframe(1)
         if not watcher.looking:
-            return _unseen(watcher, original, (tensors, *args), kwargs, frame)
-        creates = kwargs.get("create_graph", args[2] if len(args) > 2 else False)
+            return _unseen(watcher, original, tensors, (args, kwargs), frame)
         # Before, because the graph lets go of what it has saved, and hooks on gradients may step.
-        quietly(watcher, lambda: _begins(watcher, tensors, bool(creates), frame))
-        result = _unseen(watcher, original, (tensors, *args), kwargs, frame)
+        quietly(watcher, _begins, watcher, tensors, (args, kwargs), frame)
+        result = _unseen(watcher, original, tensors, (args, kwargs), frame)
         if watcher.looking:
             quietly(watcher, watcher.hands.note_gradients)
             watcher.probes.tell("after_backward", frame)
@@ -54,31 +54,46 @@ def _backward(watcher: Watcher, original: Any) -> Any:
     return backward
 
 
+def _flag(name: str, args: Any, kwargs: Any) -> bool:
+    """A switch of `torch.autograd.backward`, given by its name or its place."""
+    place = {"retain_graph": 2, "create_graph": 3}[name]
+    given = kwargs.get(name, args[place] if len(args) > place else False)
+    return given is not False and given is not None
+
+
 @passed_over
-def _unseen(watcher: Watcher, original: Any, args: Any, kwargs: Any, frame: Any) -> Any:
+def _unseen(watcher: Watcher, original: Any, tensors: Any, given: Any, frame: Any) -> Any:
     """What is asked at each backward, whether somebody looks or not: what the loss is, and whether
     it is finite."""
     health, progress = watcher.health, watcher.progress
+    args, kwargs = given
+    if dispatch_modes():  # operations of ours would be seen in them
+        result = original(*args, **kwargs)
+        health.calls.release()
+        return result
     is_asked = health.on
     try:
-        if is_asked:
-            health.before(args[0], frame)
-        if progress.on:
-            progress.backward(args[0], frame)
+        with no_torch_function():
+            if is_asked:
+                health.before(tensors, frame)
+            if progress.on:
+                progress.backward(tensors, frame)
     except Exception as error:  # whatever it is, the program goes on
         watcher.failed(error)
     result = original(*args, **kwargs)
     if not is_asked:
         return result
     try:
-        keeps = kwargs.get("retain_graph") or kwargs.get("create_graph") or any(args[2:4])
-        health.after(args[0], frame, bool(keeps))
+        with no_torch_function():
+            keeps = _flag("retain_graph", args, kwargs) or _flag("create_graph", args, kwargs)
+            health.after(tensors, frame, keeps)
     except Exception as error:
         watcher.failed(error)
     return result
 
 
-def _begins(watcher: Watcher, tensors: Any, creates: bool, frame: Any) -> None:
+def _begins(watcher: Watcher, tensors: Any, given: Any, frame: Any) -> None:
+    creates = _flag("create_graph", *given)
     watcher.hands.look(frame)
     first = next(graph.tensors_in(tensors), None)
     loss = None if first is None else graph.tensor_of(first, watcher.things)
@@ -95,9 +110,12 @@ def _begins(watcher: Watcher, tensors: Any, creates: bool, frame: Any) -> None:
 
 
 def _grad(watcher: Watcher, original: Any) -> Any:
-    def grad(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or not watcher.looking or is_abstract(outputs):
-            return original(outputs, *args, **kwargs)
+    def grad(*args: Any, **kwargs: Any) -> Any:
+        if is_compiling() or not watcher.looking:
+            return original(*args, **kwargs)
+        outputs = args[0] if args else kwargs.get("outputs")
+        if not watcher.can_read(outputs):
+            return original(*args, **kwargs)
         frame = sys._getframe(1)
 
         def say() -> None:
@@ -106,6 +124,6 @@ def _grad(watcher: Watcher, original: Any) -> Any:
             watcher.emit(GradTaken, frame, outputs=taken)
 
         quietly(watcher, say)
-        return original(outputs, *args, **kwargs)
+        return original(*args, **kwargs)
 
     return grad

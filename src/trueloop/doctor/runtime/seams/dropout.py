@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from trueloop.doctor.clues import tests_mode
 from trueloop.doctor.events import Used
-from trueloop.doctor.runtime import frames, program
+from trueloop.doctor.runtime import frames, kinds, program
 from trueloop.doctor.runtime.watcher import quietly
 
 if TYPE_CHECKING:
@@ -34,21 +34,25 @@ def _dropout(watcher: Watcher, name: str, seen: set[tuple[CodeType, int]], origi
         if is_compiling() or not watcher.looking:
             return original(*args, **kwargs)
         if len(args) < 3 and "training" not in kwargs:
-            frame = sys._getframe(1)
-            site = (frame.f_code, frame.f_lasti)
-            inside = watcher.track().inside
-            if site not in seen and inside and frames.kind_of(site[0].co_filename) == "user":
-                seen.add(site)
-                p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
-                quietly(watcher, lambda: _used(watcher, name, p, inside[-1], frame))
+            p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+            quietly(watcher, _used, watcher, name, p, seen, sys._getframe(1))
         return original(*args, **kwargs)
 
     return dropout
 
 
-def _used(watcher: Watcher, name: str, p: Any, module: Any, frame: Any) -> None:
+def _used(watcher: Watcher, name: str, p: Any, seen: set[tuple[CodeType, int]], frame: Any) -> None:
+    site = (frame.f_code, frame.f_lasti)
+    inside = watcher.track().inside
+    share = kinds.number(p)
+    if site in seen or not inside or share is None:
+        return
+    if frames.kind_of(site[0].co_filename) != "user":
+        return
+    seen.add(site)
+    module = inside[-1]
     arguments = {
-        "p": float(p),
+        "p": share,
         "training": False,
         "module": watcher.things.model(module),
         "asks": _asks(frame),

@@ -10,7 +10,7 @@ from torch import nn
 
 from trueloop.doctor.events import LoadedFile, Saved, StateLoaded, StateTaken
 from trueloop.doctor.findings import Place
-from trueloop.doctor.runtime import frames, program, ranks, states
+from trueloop.doctor.runtime import frames, kinds, program, ranks, states
 from trueloop.doctor.runtime.watcher import quietly
 from trueloop.doctor.things import Checkpoint, Model, StateDict
 
@@ -125,7 +125,7 @@ def _given(watcher: Watcher, target: Any, args: Any, kwargs: Any, result: Any, f
     if not _wake(watcher, "restore", frame):
         return
     things = watcher.things
-    is_module = isinstance(target, nn.Module)
+    is_module = kinds.is_a(target, nn.Module)
     thing: Any = things.model(target) if is_module else things.optimizer(target)
     state = watcher.states.of(args[0] if args else kwargs.get("state_dict"))
     strict = args[1] if len(args) > 1 else kwargs.get("strict", True)
@@ -138,9 +138,9 @@ def _given(watcher: Watcher, target: Any, args: Any, kwargs: Any, result: Any, f
             # As an option it is somebody's decision.
             "strict": None if strict is False and written != "False" else strict,
             "result_used": program.result_used(place),
-            "missing": tuple(getattr(result, "missing_keys", ()) or ()),
+            "missing": tuple(kinds.entries(getattr(result, "missing_keys", ()))),
         }
 
     watcher.emit(
-        StateLoaded, frame, late, thing=thing, state=state, assign=bool(kwargs.get("assign", False))
+        StateLoaded, frame, late, thing=thing, state=state, assign=kwargs.get("assign") is True
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch.utils.data import DataLoader, DistributedSampler, Subset, dataloader
 
 from trueloop.doctor.events import BatchFetched, Made, Used
-from trueloop.doctor.runtime import frames, graph, program, workers
+from trueloop.doctor.runtime import frames, graph, kinds, program, workers
 from trueloop.doctor.runtime.watcher import quietly
 from trueloop.doctor.things import Loader, Tensor
 
@@ -122,16 +122,16 @@ def _told(watcher: Watcher, original: Any) -> Any:
 def _next_index(watcher: Watcher, original: Any) -> Any:
     def _next_index(self: Any) -> Any:
         indices = original(self)
-        if (watcher.looking or watcher.health.on) and isinstance(indices, list):
-            # Workers are sent batches ahead: what is sent now comes back under this number.
-            number = getattr(self, "_send_idx", 0)
-            quietly(watcher, lambda: _asked(watcher, self, number, indices))
+        if (watcher.looking or watcher.health.on) and type(indices) is list:
+            quietly(watcher, _asked, watcher, self, indices)
         return indices
 
     return _next_index
 
 
-def _asked(watcher: Watcher, iterator: Any, number: int, indices: list[Any]) -> None:
+def _asked(watcher: Watcher, iterator: Any, indices: list[Any]) -> None:
+    # Workers are sent batches ahead: what is sent now comes back under this number.
+    number = kinds.held(iterator, "_send_idx", 0)
     asked = watcher.asked.get(iterator)
     if asked is None:
         asked = {}

@@ -13,9 +13,9 @@ from torch.compiler import is_compiling
 from torch.nn import functional
 
 from trueloop.doctor.events import Loss
-from trueloop.doctor.runtime import graph
+from trueloop.doctor.runtime import graph, kinds
 from trueloop.doctor.runtime.criteria import KINDS
-from trueloop.doctor.runtime.tracing import is_abstract
+from trueloop.doctor.runtime.tracing import dispatch_modes, no_torch_function
 from trueloop.doctor.runtime.watcher import quietly
 from trueloop.doctor.things import Criterion, Tensor
 
@@ -35,19 +35,19 @@ def install(watcher: Watcher, patches: Patches) -> None:
 
 def _activation(watcher: Watcher, original: Any) -> Any:
     def activation(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or not watcher.looking or is_abstract(args):
+        if is_compiling() or not watcher.looking or not watcher.can_read(args):
             return original(*args, **kwargs)
         output = original(*args, **kwargs)
-        if getattr(output, "grad_fn", None) is not None:
-            frame = sys._getframe(1)
-
-            def note() -> None:
-                output.grad_fn.metadata[graph.MADE] = watcher.place(frame)
-
-            quietly(watcher, note)
+        quietly(watcher, _applied, watcher, output, sys._getframe(1))
         return output
 
     return activation
+
+
+def _applied(watcher: Watcher, output: Any, frame: Any) -> None:
+    if kinds.is_tensor(output) and output.grad_fn is not None:
+        metadata: Any = output.grad_fn.metadata
+        metadata[graph.MADE] = watcher.place(frame)
 
 
 def _loss(watcher: Watcher, kind: str, original: Any) -> Any:
@@ -67,13 +67,14 @@ def _loss(watcher: Watcher, kind: str, original: Any) -> Any:
             if calls.holds and watcher.health.on:
                 return calls.run(original, None, args, kwargs, sys._getframe(1))
             return original(*args, **kwargs)
-        if is_abstract(args, kwargs):
+        if not watcher.can_read(args, kwargs):
             return original(*args, **kwargs)
-        if watcher.health.on and not watcher.track().depth:
+        track = quietly(watcher, watcher.track)
+        if watcher.health.on and track is not None and not track.depth:
             output = calls.run(original, None, args, kwargs, sys._getframe(1))
         else:
             output = original(*args, **kwargs)
-        if isinstance(output, torch.Tensor) and not watcher.track().quiet:
+        if track is not None and kinds.is_tensor(output) and not track.quiet:
             frame = sys._getframe(1)
 
             def say() -> None:
@@ -92,10 +93,11 @@ def _without_graph(
     watcher: Watcher, kind: str, args: Any, kwargs: Any, output: Any, frame: Any
 ) -> None:
     """A loss of an evaluation, whether somebody looks or not."""
-    if watcher.crowded:
+    if watcher.crowded or dispatch_modes():
         return
     try:
-        watcher.progress.evaluated(kind, args, kwargs, output, frame)
+        with no_torch_function():
+            watcher.progress.evaluated(kind, args, kwargs, output, frame)
     except Exception as error:  # whatever it is, the program goes on
         watcher.failed(error)
 
@@ -104,13 +106,13 @@ def _computed(watcher: Watcher, kind: str, given: dict[str, Any], output: Any, f
     things = watcher.things
     first = next(iter(given.values()), None)
     source, target = (
-        graph.tensor_of(each, things) if isinstance(each, torch.Tensor) else each
+        graph.tensor_of(each, things) if kinds.is_tensor(each) else None
         for each in (first, given.get("target"))
     )
     if isinstance(target, Tensor) and target.loader is None:
         target = _moved(watcher.track().batch, source, target)
     criterion = Criterion(kind=kind, known=True, reduction=_reduction(given))
-    criterion.facts["log_target"] = bool(given.get("log_target", False))
+    criterion.facts["log_target"] = given.get("log_target") is True
     base = graph.tensor_of(output, things)
     reduced = criterion.reduction if criterion.reduction in ("mean", "sum") else None
     thing = replace(
@@ -144,7 +146,8 @@ def _reduction(given: dict[str, Any]) -> str:
     """As it was asked for, in words or in the old way."""
     average, reduce = given.get("size_average"), given.get("reduce")
     if average is None and reduce is None:
-        return str(given.get("reduction", "mean"))
+        asked = given.get("reduction", "mean")
+        return asked if type(asked) is str else "none"
     if reduce is False:
         return "none"
     return "sum" if average is False else "mean"

@@ -14,13 +14,13 @@ from trueloop.doctor.events import Forward, ModeSet, ZeroGrad
 from trueloop.doctor.findings import Place
 from trueloop.doctor.runtime import graph, program
 from trueloop.doctor.runtime.things import Things
-from trueloop.doctor.runtime.tracing import is_abstract
 from trueloop.doctor.runtime.watcher import quietly
 from trueloop.doctor.things import NOISY_LAYERS, Model, Tensor
 
 if TYPE_CHECKING:
+    from trueloop.doctor.runtime.calls import Calls
     from trueloop.doctor.runtime.patches import Patches
-    from trueloop.doctor.runtime.watcher import Watcher
+    from trueloop.doctor.runtime.watcher import Track, Watcher
 
 
 def install(watcher: Watcher, patches: Patches) -> None:
@@ -41,8 +41,8 @@ def install(watcher: Watcher, patches: Patches) -> None:
 def _module_registered(watcher: Watcher) -> Any:
     def hook(parent: nn.Module, name: str, child: Any) -> None:
         frame = sys._getframe(1)
-        watcher.things.registered(parent, child)
-        quietly(watcher, lambda: watcher.births.module(parent, name, child, frame))
+        quietly(watcher, watcher.things.registered, parent, child)
+        quietly(watcher, watcher.births.module, parent, name, child, frame)
 
     return hook
 
@@ -51,8 +51,8 @@ def _parameter_registered(watcher: Watcher) -> Any:
     def hook(module: nn.Module, name: str, parameter: Any) -> None:
         if parameter is not None:
             frame = sys._getframe(1)
-            watcher.things.owned(module, parameter)
-            quietly(watcher, lambda: watcher.births.parameter(module, name, parameter, frame))
+            quietly(watcher, watcher.things.owned, module, parameter)
+            quietly(watcher, watcher.births.parameter, module, name, parameter, frame)
 
     return hook
 
@@ -88,16 +88,12 @@ def _call(watcher: Watcher, original: Any) -> Any:
             if calls.holds and id(self) in calls.roots and health.on:
                 return calls.run(original, self, args, kwargs, sys._getframe(1))
             return original(self, *args, **kwargs)
-        if is_abstract(args, kwargs):
+        track = watcher.can_read(args, kwargs) and quietly(watcher, watcher.track)
+        if not track:
             return original(self, *args, **kwargs)
-        track = watcher.track()
         track.depth += 1
         track.inside.append(self)
-        call = None
-        if track.depth == 1 and health.on and calls.takes(self):
-            call = calls.begin(self, args, kwargs, sys._getframe(1), look=True)
-        if not self._modules:
-            watcher.probes.tell("entered", self, args, track.inside)
+        call = quietly(watcher, _enters, watcher, track, (args, kwargs), sys._getframe(1))
         try:
             output = original(self, *args, **kwargs)
         finally:
@@ -105,16 +101,31 @@ def _call(watcher: Watcher, original: Any) -> Any:
             if track.inside:
                 track.inside.pop()
         if call is not None:
-            calls.done(call, output, look=True)
+            quietly(watcher, _returns, calls, call, output)
         if track.inside and watcher.looking:
             watcher.probes.tell("called", self, track.inside, output)
         if track.depth <= 0 and watcher.looking:
             track.depth = 0
-            frame = sys._getframe(1)
-            quietly(watcher, lambda: _forward(watcher, self, (args, kwargs), output, frame))
+            quietly(watcher, _forward, watcher, self, (args, kwargs), output, sys._getframe(1))
         return output
 
     return __call__
+
+
+def _enters(watcher: Watcher, track: Track, given: Any, frame: Any) -> Any:
+    """A module is about to be called, the innermost one of the track; gives the call, if it is
+    held."""
+    health, module = watcher.health, track.inside[-1]
+    call = None
+    if track.depth == 1 and health.on and health.calls.takes(module):
+        call = health.calls.begin(module, given[0], given[1], frame, look=True)
+    if not module._modules:
+        watcher.probes.tell("entered", module, given[0], track.inside)
+    return call
+
+
+def _returns(calls: Calls, call: Any, output: Any) -> None:
+    calls.done(call, output, look=True)
 
 
 def _forward(watcher: Watcher, module: nn.Module, given: Any, output: Any, frame: Any) -> None:
@@ -178,28 +189,29 @@ def _counts(module: nn.Module) -> bool:
 
 
 def _train(watcher: Watcher, original: Any) -> Any:
-    def train(self: nn.Module, mode: bool = True) -> Any:
+    def train(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
         if is_compiling():
-            return original(self, mode)
-        track = watcher.track()
-        if track.switching:
-            return original(self, mode)
+            return original(self, *args, **kwargs)
+        track = quietly(watcher, watcher.track)
+        if track is None or track.switching:
+            return original(self, *args, **kwargs)
         track.switching = True
-        before = self.training
+        before = self.__dict__.get("training")
         try:
-            result = original(self, mode)
+            result = original(self, *args, **kwargs)
         finally:
             track.switching = False
-        frame = sys._getframe(1)
-        quietly(watcher, lambda: _switched(watcher, self, bool(mode), frame))
-        if before != mode and self.training == mode:
-            watcher.clock.switched(self, mode)
+        mode = args[0] if args else kwargs.get("mode", True)
+        quietly(watcher, _switched, watcher, self, (before, mode), sys._getframe(1))
         return result
 
     return train
 
 
-def _switched(watcher: Watcher, module: nn.Module, mode: bool, frame: Any) -> None:
+def _switched(watcher: Watcher, module: nn.Module, modes: tuple[Any, bool], frame: Any) -> None:
+    before, mode = modes  # the latter is a bool: torch has checked it
+    if before != mode and module.training == mode:
+        watcher.clock.switched(module, mode)
     caller = frame if frame.f_code.co_name != "eval" else frame.f_back
     watcher.look(why=("mode", caller.f_code, caller.f_lasti))
     if watcher.looking:

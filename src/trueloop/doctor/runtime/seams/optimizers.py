@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 from torch.compiler import is_compiling
 from torch.optim import optimizer as optim
 
 from trueloop.doctor.events import Clip, Made, ScalerUpdate, Step, Unscale, ZeroGrad
 from trueloop.doctor.findings import Place
-from trueloop.doctor.runtime import graph, program
+from trueloop.doctor.runtime import graph, kinds, program
+from trueloop.doctor.runtime.frames import passed_over
+from trueloop.doctor.runtime.tracing import dispatch_modes, no_torch_function
 from trueloop.doctor.runtime.watcher import quietly
 
 if TYPE_CHECKING:
@@ -43,9 +49,10 @@ def install(watcher: Watcher, patches: Patches) -> None:
 def _made(watcher: Watcher, original: Any) -> Any:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        frame = _outside(self, sys._getframe(1))
+        caller = sys._getframe(1)
 
         def say() -> None:
+            frame = _outside(self, caller)
             watcher.look(why=("made", frame.f_code, frame.f_lasti))
             watcher.probes.tell("made", self, frame)
             if watcher.looking:  # weights that were put back begin something new
@@ -84,9 +91,11 @@ def _zero_grad(watcher: Watcher, original: Any) -> Any:
 
 def _before_step(watcher: Watcher) -> Any:
     def hook(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not is_compiling() and watcher.looking:
+        if is_compiling():
+            return
+        if watcher.looking:
             frame = sys._getframe(1)
-            quietly(watcher, lambda: watcher.hands.look(frame))
+            quietly(watcher, watcher.hands.look, frame)
             watcher.probes.tell("before_step", optimizer, frame)
         if watcher.clock.on:
             watcher.clock.steps()
@@ -100,17 +109,21 @@ def _after_step(watcher: Watcher) -> Any:
             return
         if watcher.clock.on:
             watcher.clock.has_stepped(optimizer)
+        frame = sys._getframe(1)
         if watcher.looking:
-            frame = sys._getframe(1)
             # The first is the optimizer.
             closure = any(callable(each) for each in (*args[1:], kwargs.get("closure")))
-            quietly(watcher, lambda: _stepped(watcher, optimizer, closure, frame))
-        if watcher.progress.on:
-            try:
-                watcher.progress.stepped(optimizer, sys._getframe(1))
-            except Exception as error:  # whatever it is, the program goes on
-                watcher.failed(error)
-        watcher.updated()
+            quietly(watcher, _stepped, watcher, optimizer, closure, frame)
+        try:
+            if watcher.progress.on and not dispatch_modes():
+                with no_torch_function():
+                    watcher.progress.stepped(optimizer, frame)
+        except Exception as error:  # whatever it is, the program goes on
+            watcher.failed(error)
+        try:
+            watcher.updated()
+        except Exception as error:
+            watcher.failed(error, missed=True)
         if watcher.clock.on:
             watcher.clock.turn(optimizer)
 
@@ -157,22 +170,31 @@ def _scaler_made(watcher: Watcher, original: Any) -> Any:
 
 
 def _scale(watcher: Watcher, original: Any) -> Any:
-    def scale(self: Any, outputs: Any) -> Any:
-        result = original(self, outputs)
-        if watcher.health.on and self.is_enabled():
-            quietly(watcher, lambda: watcher.health.scaled(outputs, result))
-        if watcher.progress.on and self.is_enabled():
-            quietly(watcher, lambda: watcher.progress.scaled(outputs, result))
-        if watcher.looking and self.is_enabled():
-            quietly(watcher, lambda: _scaled(watcher, self, result))
+    def scale(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        if watcher.looking or watcher.health.on or watcher.progress.on:
+            given = args[0] if args else kwargs.get("outputs")
+            quietly(watcher, _scaled, watcher, self, given, result)
         return result
 
     return scale
 
 
-def _scaled(watcher: Watcher, scaler: Any, result: Any) -> None:
+def _is_on(scaler: Any) -> bool:
+    return kinds.held(scaler, "_enabled") is True
+
+
+def _scaled(watcher: Watcher, scaler: Any, given: Any, result: Any) -> None:
     from dataclasses import replace
 
+    if not _is_on(scaler):
+        return
+    if watcher.health.on:
+        watcher.health.scaled(given, result)
+    if watcher.progress.on:
+        watcher.progress.scaled(given, result)
+    if not watcher.looking:
+        return
     for each in graph.tensors_in(result):
         plain = graph.tensor_of(each, watcher.things)
         thing = replace(plain, scaled_by=watcher.things.scaler(scaler))
@@ -181,12 +203,15 @@ def _scaled(watcher: Watcher, scaler: Any, result: Any) -> None:
 
 
 def _unscale(watcher: Watcher, original: Any) -> Any:
-    def unscale_(self: Any, optimizer: Any) -> None:
-        original(self, optimizer)
-        if watcher.looking and self.is_enabled() and watcher.track().scaler is None:
+    def unscale_(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if watcher.looking:
             frame, things = sys._getframe(1), watcher.things
+            optimizer = args[0] if args else kwargs.get("optimizer")
 
             def say() -> None:
+                if not _is_on(self) or watcher.track().scaler is not None:
+                    return
                 watcher.emit(
                     Unscale,
                     frame,
@@ -201,18 +226,18 @@ def _unscale(watcher: Watcher, original: Any) -> Any:
 
 
 def _scaler_step(watcher: Watcher, original: Any) -> Any:
-    def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        if not watcher.looking:
-            return original(self, optimizer, *args, **kwargs)
-        track = watcher.track()
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        track = quietly(watcher, watcher.track) if watcher.looking else None
+        if track is None:
+            return original(self, *args, **kwargs)
         track.scaler, track.scaler_stepped = self, False
         try:
-            result = original(self, optimizer, *args, **kwargs)
+            result = original(self, *args, **kwargs)
         finally:
             # It has skipped the update, or refuses a second one: asked for all the same.
             if not track.scaler_stepped:
-                frame = sys._getframe(1)
-                quietly(watcher, lambda: _stepped(watcher, optimizer, False, frame))
+                optimizer = args[0] if args else kwargs.get("optimizer")
+                quietly(watcher, _stepped, watcher, optimizer, False, sys._getframe(1))
             track.scaler = None
         return result
 
@@ -233,30 +258,78 @@ def _scaler_update(watcher: Watcher, original: Any) -> Any:
 
 
 def _clip(watcher: Watcher, original: Any, by: str) -> Any:
-    def clip(parameters: Any, limit: Any = None, *args: Any, **kwargs: Any) -> Any:
-        key = "max_norm" if by == "norm" else "clip_value"
-        limit = kwargs.pop(key, limit)
+    key = "max_norm" if by == "norm" else "clip_value"
+
+    def clip(*args: Any, **kwargs: Any) -> Any:
         if is_compiling() or not watcher.looking:
-            return original(parameters, limit, *args, **kwargs)
-        held = [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
-        result = original(held, limit, *args, **kwargs)
+            return original(*args, **kwargs)
         frame = sys._getframe(1)
-        quietly(watcher, lambda: _clipped(watcher, held, limit, by, frame))
+        limit = args[1] if len(args) > 1 else kwargs.get(key)
+        parameters = args[0] if args else kwargs.get("parameters")
+        seen = parameters
+        if type(parameters) in _ONCE:
+            seen = []  # it can be gone through once: noted is what is given out
+            noting = quietly(watcher, _noting, parameters, seen)
+            if noting is not None and args:
+                args = (noting, *args[1:])
+            elif noting is not None:
+                kwargs["parameters"] = noting
+        result = original(*args, **kwargs)
+        quietly(watcher, _clipped, watcher, seen, limit, by, frame)
         return result
 
     return clip
 
 
-def _clipped(watcher: Watcher, held: list[Any], limit: Any, by: str, frame: Any) -> None:
+def _noting(parameters: Any, seen: list[Any]) -> Any:
+    """The same as an iterator that notes what it gives; a generator for a generator."""
+    if type(parameters) is not GeneratorType:
+        return map(_noted(seen), parameters)
+
+    @passed_over
+    def noting() -> Iterator[Any]:
+        for each in parameters:
+            seen.append(each)
+            yield each
+
+    return noting()
+
+
+def _noted(seen: list[Any]) -> Callable[[Any], Any]:
+    @passed_over
+    def note(each: Any) -> Any:
+        seen.append(each)
+        return each
+
+    return note
+
+
+def _clipped(watcher: Watcher, given: Any, limit: Any, by: str, frame: Any) -> None:
+    held = [given] if kinds.is_tensor(given) else _parts(given)
     models, loose = watcher.things.models_of(held)
-    number = float(limit) if isinstance(limit, (int, float, torch.Tensor)) else None
+    number = kinds.number(limit)
     watcher.emit(
         Clip,
         frame,
         lambda place, serial: {"result_used": program.result_used(place)},
         models=models,
-        whole=not loose,
+        whole=bool(held) and not loose,
         by=by,
         limit=number,
     )
     watcher.hands.note_gradients()
+
+
+def _parts(given: Any) -> list[Any]:
+    """The parameters of what was clipped; none where going through it would run code."""
+    if kinds.is_a(given, nn.ParameterList):
+        return list(given.parameters())
+    if type(given) in _VIEWS:
+        return list(given)
+    if kinds.is_a(given, list):
+        return list.copy(given)
+    return list(tuple.__getitem__(given, slice(None))) if kinds.is_a(given, tuple) else []
+
+
+_ONCE = (GeneratorType, map, filter, zip, chain, islice)
+_VIEWS: tuple[type, ...] = (set, frozenset, type({}.values()), type({}.keys()))

@@ -80,7 +80,7 @@ def _move(watcher: Watcher, name: str, original: Any) -> Any:
     def move(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
         if is_compiling() or not watcher.looking or not dist.is_available():
             return original(self, *args, **kwargs)
-        before = _whereabouts(self)
+        before = quietly(watcher, _whereabouts, self)
         result = original(self, *args, **kwargs)
         if watcher.looking:
             frame = sys._getframe(1)

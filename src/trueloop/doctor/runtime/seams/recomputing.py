@@ -12,7 +12,6 @@ from torch.utils import checkpoint as checkpointing
 from trueloop.doctor.events import Used
 from trueloop.doctor.runtime import frames, graph
 from trueloop.doctor.runtime.calls import draws_since, rng_state
-from trueloop.doctor.runtime.tracing import is_abstract
 from trueloop.doctor.runtime.watcher import quietly
 
 if TYPE_CHECKING:
@@ -27,13 +26,13 @@ def install(watcher: Watcher, patches: Patches) -> None:
 
 
 def _checkpoint(watcher: Watcher, original: Any) -> Any:
-    def checkpoint(function: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or not watcher.looking or kwargs.get("preserve_rng_state", True):
-            return original(function, *args, **kwargs)
-        if is_abstract(args, kwargs):
-            return original(function, *args, **kwargs)
+    def checkpoint(*args: Any, **kwargs: Any) -> Any:
+        if is_compiling() or not watcher.looking or "preserve_rng_state" not in kwargs:
+            return original(*args, **kwargs)
+        if kwargs["preserve_rng_state"] is not False or not watcher.can_read(args, kwargs):
+            return original(*args, **kwargs)
         before = quietly(watcher, rng_state)
-        result = original(function, *args, **kwargs)
+        result = original(*args, **kwargs)
         frame = sys._getframe(1)
 
         def say() -> None:

@@ -9,7 +9,7 @@ from torch.optim import lr_scheduler, swa_utils
 
 from trueloop.doctor.events import Made, Tick
 from trueloop.doctor.findings import Place
-from trueloop.doctor.runtime import arguments, program
+from trueloop.doctor.runtime import arguments, kinds, program
 from trueloop.doctor.runtime.watcher import quietly
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def install(watcher: Watcher, patches: Patches) -> None:
 
 def _made(watcher: Watcher, original: Any) -> Any:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        track = watcher.track()
-        if track.quiet:
+        track = quietly(watcher, watcher.track)
+        if track is None or track.quiet:
             original(self, *args, **kwargs)
             return
         track.quiet = True  # the first tick is the constructor's own
@@ -64,8 +64,8 @@ def _facts(watcher: Watcher, original: Any, given: dict[str, Any], place: Place)
     facts = arguments.plain(given)
     facts["spelled"] = spelled = arguments.spelled(place, original)
     inner = given.get("schedulers")
-    if isinstance(inner, (list, tuple)):
-        facts["schedules"] = [watcher.things.scheduler(each) for each in inner]
+    if kinds.is_a(inner, (list, tuple)):
+        facts["schedules"] = [watcher.things.scheduler(each) for each in kinds.entries(inner)]
     if "lr_lambda" in given:
         facts["gamma"] = arguments.base_of_power(spelled.get("lr_lambda", ""))
         facts |= arguments.of_partial(given["lr_lambda"])
@@ -88,11 +88,16 @@ def _get_lr(watcher: Watcher, original: Any) -> Any:
     def get_lr(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
         # Once an epoch, it may be, and never while it is looked at.
-        if watcher.active and not watcher.track().quiet:
-            quietly(watcher, lambda: watcher.things.scheduler(self).facts.update(read_by_hand=True))
+        if watcher.active:
+            quietly(watcher, _read, watcher, self)
         return result
 
     return get_lr
+
+
+def _read(watcher: Watcher, scheduler: Any) -> None:
+    if not watcher.track().quiet:
+        watcher.things.scheduler(scheduler).facts.update(read_by_hand=True)
 
 
 def _step(watcher: Watcher, original: Any) -> Any:
@@ -104,10 +109,10 @@ def _step(watcher: Watcher, original: Any) -> Any:
             quietly(watcher, lambda: _wake(watcher, self))
             if not watcher.looking:
                 return original(self, *args, **kwargs)
-        track = watcher.track()
-        if track.quiet:
+        track = quietly(watcher, watcher.track)
+        if track is None or track.quiet:
             return original(self, *args, **kwargs)
-        count = getattr(self, "last_epoch", None)
+        count = kinds.held(self, "last_epoch")
         track.quiet = True  # a chain of schedules ticks as one
         try:
             result = original(self, *args, **kwargs)
@@ -130,7 +135,7 @@ def _wake(watcher: Watcher, scheduler: Any) -> None:
 
 
 def _ticked(watcher: Watcher, scheduler: Any, given: Any, count: Any, frame: Any) -> None:
-    metric = float(given) if given is not None and hasattr(given, "__float__") else given
+    metric = kinds.number(given)
     thing = watcher.things.scheduler(scheduler)
     if thing.facts.setdefault("first count", count):
         # It was told where it stands, by hand or by the state of an earlier run.

@@ -44,7 +44,7 @@ def _seed(watcher: Watcher, original: Any, library: str) -> Any:
 def _seeded(watcher: Watcher, library: str, value: Any, frame: Any) -> None:
     watcher.look(why=("seed", frame.f_code, frame.f_lasti))
     if watcher.looking:
-        known = isinstance(value, (int, float, str))
+        known = type(value) in (int, float, str)
         watcher.emit(
             Seeded,
             frame,

@@ -28,6 +28,11 @@ from trueloop.doctor.runtime.speed.reads import Reads
 from trueloop.doctor.runtime.speed.starts import Starts
 from trueloop.doctor.runtime.speed.tally import ENOUGH, OWN, PARTS, Fetches, Speed, Tally, Unit
 from trueloop.doctor.runtime.speed.telling import tell
+from trueloop.doctor.runtime.tracing import (
+    dispatch_modes,
+    no_torch_dispatch,
+    no_torch_function,
+)
 from trueloop.doctor.things import Loader, Optimizer
 
 if TYPE_CHECKING:
@@ -133,30 +138,46 @@ class Clock:
 
     def enter(self, part: str) -> bool:
         """A part begins; False where it does not count as one: then it must not be left."""
-        if get_ident() != self.thread or self._open[-1] not in _OUTSIDE[part]:
+        try:
+            if get_ident() != self.thread or self._open[-1] not in _OUTSIDE[part]:
+                return False
+            self._stamp(self._open[-1])
+            self._open.append(part)
+        except Exception as error:
+            self._broke(error)
             return False
-        self._stamp(self._open[-1])
-        self._open.append(part)
         return True
 
     def leave(self, part: str) -> None:
         """It has ended."""
         if get_ident() != self.thread:
             return
-        if self._open[-1] != part:
-            self._lose()
-            return
-        self._stamp(part)
-        if self._open[-1] == part:
-            self._open.pop()
+        try:
+            if self._open[-1] != part:
+                self._lose()
+                return
+            self._stamp(part)
+            if self._open[-1] == part:
+                self._open.pop()
+        except Exception as error:
+            self._broke(error)
+
+    def _broke(self, error: Exception) -> None:
+        """A fault of the clock's own: nothing is timed from here on."""
+        self.on = False
+        self.next = _NEVER
+        self.watcher.failed(error)
 
     @frames.passed_over
     def run(self, part: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call something, as a part that was entered."""
-        if part == "backward":
-            self.backwards += 1
-        elif part == "forward":
-            self._called(args[0])
+        try:
+            if part == "backward":
+                self.backwards += 1
+            elif part == "forward":
+                self._called(args[0])
+        except Exception as error:
+            self._broke(error)
         try:
             return original(*args, **kwargs)
         finally:
@@ -165,22 +186,32 @@ class Clock:
     @frames.passed_over
     def fetch(self, original: Callable[[Any], Any], iterator: Any) -> Any:
         """Ask a loader for a batch, as a part that was entered."""
-        unit = self.unit
-        before = 0.0 if unit is None else unit.seconds["data"]
-        busy = self._demand(None)
+        unit, before, busy = self.unit, 0.0, 0.0
+        try:
+            before = 0.0 if unit is None else unit.seconds["data"]
+            busy = self._demand(None)
+        except Exception as error:
+            self._broke(error)
         try:
             return original(iterator)
         finally:
-            busy = self._demand(None) - busy
-            waited = 0.0 if unit is None else self.so_far("data") - before
-            self.leave("data")
-            loader = self.watcher.things.objects.get(iterator)
-            if unit is not None and unit is self.unit and isinstance(loader, Loader):
-                fetches = unit.fetches.setdefault(loader, Fetches())
-                fetches.count += 1
-                fetches.seconds += waited
-                fetches.busy += busy
-                self._workers(iterator, fetches)
+            try:
+                self._fetched(iterator, unit, before, busy)
+            except Exception as error:
+                self._broke(error)
+
+    def _fetched(self, iterator: Any, unit: Unit | None, before: float, busy: float) -> None:
+        """An iterator has given a batch, in a unit that had spent `before` on data."""
+        busy = self._demand(None) - busy
+        waited = 0.0 if unit is None else self.so_far("data") - before
+        self.leave("data")
+        loader = self.watcher.things.objects.get(iterator)
+        if unit is not None and unit is self.unit and isinstance(loader, Loader):
+            fetches = unit.fetches.setdefault(loader, Fetches())
+            fetches.count += 1
+            fetches.seconds += waited
+            fetches.busy += busy
+            self._workers(iterator, fetches)
 
     def _demand(self, iterator: Any) -> float:
         """Seconds of processor time that were asked for until now, by the workers of an iterator or
@@ -262,11 +293,20 @@ class Clock:
 
     def steps(self) -> None:
         """An optimizer is about to step."""
-        if self.enter("optimizer"):
-            self._before_step = 0.0 if self.unit is None else self.unit.seconds["optimizer"]
+        try:
+            if self.enter("optimizer"):
+                self._before_step = 0.0 if self.unit is None else self.unit.seconds["optimizer"]
+        except Exception as error:
+            self._broke(error)
 
     def has_stepped(self, optimizer: Any) -> None:
         """It has."""
+        try:
+            self._has_stepped(optimizer)
+        except Exception as error:
+            self._broke(error)
+
+    def _has_stepped(self, optimizer: Any) -> None:
         if get_ident() != self.thread or self._open[-1] != "optimizer":
             return
         self.leave("optimizer")
@@ -278,6 +318,17 @@ class Clock:
 
     def turn(self, optimizer: Any) -> None:
         """A unit ends, and the next one begins, if this is the optimizer that units go by."""
+        try:
+            with no_torch_function():
+                if not dispatch_modes():
+                    self._turn(optimizer)
+                    return
+                with no_torch_dispatch():
+                    self._turn(optimizer)
+        except Exception as error:
+            self._broke(error)
+
+    def _turn(self, optimizer: Any) -> None:
         if get_ident() != self.thread:
             return
         self._tries -= 1

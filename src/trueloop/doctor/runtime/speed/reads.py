@@ -18,6 +18,7 @@ from torch.compiler import is_compiling
 from trueloop.doctor.runtime import frames
 from trueloop.doctor.runtime.patches import Patches
 from trueloop.doctor.runtime.speed.tally import OWN, Calls, Site
+from trueloop.doctor.runtime.tracing import dispatch_modes, function_modes
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _WAITS = ("item", "__float__", "tolist")
 _DEVICE_WAITS = (*_WAITS, "__int__", "__bool__", "cpu", "__repr__", "__format__")
 _FUNCTIONS = ((torch, "norm"), (torch.linalg, "norm"), (torch.linalg, "vector_norm"))
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
 _MOST = 64
 """Lines that are followed in a unit."""
 
@@ -103,21 +105,43 @@ class Reads:
 
     def _norm(self, original: Any) -> Any:
         def norm(*args: Any, **kwargs: Any) -> Any:
-            if is_compiling() or self._inside or not self.clock.on or not self.clock.enter(OWN):
+            if is_compiling() or self._inside or not self.clock.on:
                 return original(*args, **kwargs)
             given = args[0] if args else kwargs.get("input", kwargs.get("x"))
-            site = None
-            try:
-                site = _site(sys._getframe(1)) if self._is_gradient(given) else None
-            except Exception as error:  # whatever it is, the program goes on
-                self.clock.watcher.failed(error)
-            self.clock.leave(OWN)
-            if site is None:
+            if type(given) not in _PLAIN or function_modes() or dispatch_modes():
+                # Others are handed the function itself, and may know it by its identity.
+                self._leave_alone()
                 return original(*args, **kwargs)
-            self._norms.setdefault(site[0], Norms(site, self.clock.so_far())).count += 1
+            if not self._counts(given, sys._getframe(1)):
+                return original(*args, **kwargs)
             return self._outermost(original, *args, **kwargs)
 
         return norm
+
+    def _leave_alone(self) -> None:
+        """Put torch's own functions back, until the next time."""
+        try:
+            self.end()
+        except Exception as error:  # whatever it is, the program goes on
+            self.clock.watcher.failed(error)
+
+    def _counts(self, given: Any, frame: Any) -> bool:
+        """It is the norm of a gradient, taken in a line of the program's."""
+        if not self.clock.enter(OWN):
+            return False
+        site = None
+        try:
+            site = _site(frame) if self._is_gradient(given) else None
+        except Exception as error:  # whatever it is, the program goes on
+            self.clock.watcher.failed(error)
+        self.clock.leave(OWN)
+        if site is None:
+            return False
+        try:
+            self._norms.setdefault(site[0], Norms(site, self.clock.so_far())).count += 1
+        except Exception as error:
+            self.clock.watcher.failed(error)
+        return True
 
     def _is_gradient(self, given: Any) -> bool:
         if type(given) is not torch.Tensor:
@@ -137,18 +161,21 @@ class Reads:
         def wait(self_: Any, *args: Any, **kwargs: Any) -> Any:
             if is_compiling() or self._inside or not self._is_asked():
                 return original(self_, *args, **kwargs)
-            code = sys._getframe(1).f_code
-            norms = self._norms.get(code)
+            frame = sys._getframe(1)
+            norms = self._norms.get(frame.f_code)
             is_norm = norms is not None and norms.waits < norms.count
-            if not is_norm and not (self._on_device and self_.is_cuda):
+            if not is_norm and not (self._on_device and type(self_) in _PLAIN and self_.is_cuda):
                 return original(self_, *args, **kwargs)
             begin = perf_counter()
             result = self._outermost(original, self_, *args, **kwargs)
-            if norms is not None and is_norm:
-                norms.waits += 1
-                norms.end = self.clock.so_far()
-            else:
-                self._note(name, _site(sys._getframe(1)), perf_counter() - begin)
+            try:
+                if norms is not None and is_norm:
+                    norms.waits += 1
+                    norms.end = self.clock.so_far()
+                else:
+                    self._note(name, _site(frame), perf_counter() - begin)
+            except Exception as error:  # whatever it is, the program goes on
+                self.clock.watcher.failed(error)
             return result
 
         return wait
@@ -159,19 +186,30 @@ class Reads:
     def _move(self, name: str, original: Any) -> Any:
         def move(self_: Any, *args: Any, **kwargs: Any) -> Any:
             clock = self.clock
-            if is_compiling() or not clock.on or self_.is_cuda or not clock.enter("transfer"):
+            if is_compiling() or not clock.on or type(self_) not in _PLAIN:
+                return original(self_, *args, **kwargs)
+            if self_.is_cuda or not clock.enter("transfer"):
                 return original(self_, *args, **kwargs)
             begin = perf_counter()
             result = clock.run("transfer", original, self_, *args, **kwargs)
             seconds = perf_counter() - begin
-            if result.is_cuda and not clock.watcher.looking:
-                flags = [each for each in args if isinstance(each, bool)]
-                soon = kwargs.get("non_blocking", flags[0] if flags else False)
-                facts = {"non_blocking": bool(soon), "pinned": self_.is_pinned()}
-                self._note(f"move by {name}", _site(sys._getframe(1)), seconds, **facts)
+            try:
+                self._moved(name, (self_, result), (args, kwargs), sys._getframe(1), seconds)
+            except Exception as error:  # whatever it is, the program goes on
+                clock.watcher.failed(error)
             return result
 
         return move
+
+    def _moved(self, name: str, pair: Any, given: Any, frame: Any, seconds: float) -> None:
+        """A tensor was moved: `pair` is what it was and what it is."""
+        before, after = pair
+        args, kwargs = given
+        if after.is_cuda and not self.clock.watcher.looking:
+            flags = [each for each in args if type(each) is bool]
+            soon = kwargs.get("non_blocking", flags[0] if flags else False)
+            facts = {"non_blocking": soon is True, "pinned": before.is_pinned()}
+            self._note(f"move by {name}", _site(frame), seconds, **facts)
 
     @frames.passed_over
     def _outermost(self, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

@@ -11,11 +11,13 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset, IterableDataset, Subset, TensorDataset, default_collate
 
+from trueloop.doctor.runtime import kinds
+
 
 def note(loader: Any, facts: dict[str, Any]) -> None:
     """Note on a loader's facts how it fetches, once."""
     if "sample at a time" not in facts:
-        facts["iterable"] = isinstance(loader.dataset, IterableDataset)
+        facts["iterable"] = kinds.is_a(loader.dataset, IterableDataset)
         facts["sample at a time"] = (
             loader.batch_size is not None
             and loader.collate_fn is default_collate
@@ -28,11 +30,11 @@ def _is_indexed(dataset: Any, depth: int = 4) -> bool:
     if type(dataset) is Subset:
         return depth > 0 and _is_indexed(dataset.dataset, depth - 1)
     if type(dataset) is TensorDataset:
-        return not hasattr(dataset, "__getitems__")
+        return not hasattr(type(dataset), "__getitems__")
     method = getattr(type(dataset), "__getitem__", None)
-    if not isinstance(dataset, Dataset) or not isinstance(method, FunctionType):
+    if not kinds.is_a(dataset, Dataset) or type(method) is not FunctionType:
         return False
-    return not hasattr(dataset, "__getitems__") and _indexes(method, dataset)
+    return not hasattr(type(dataset), "__getitems__") and _indexes(method, dataset)
 
 
 def _indexes(method: FunctionType, dataset: Any) -> bool:
@@ -60,5 +62,5 @@ def _is_row(node: ast.expr, own: str, index: str, dataset: Any) -> bool:
     holder, place = node.value.value, node.slice
     if not isinstance(holder, ast.Name) or not isinstance(place, ast.Name):
         return False
-    held = vars(dataset).get(node.value.attr)
+    held = kinds.attributes(dataset).get(node.value.attr)
     return (holder.id, place.id) == (own, index) and type(held) is torch.Tensor

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from trueloop.doctor.runtime import frames
+from trueloop.doctor.runtime import frames, kinds
 from trueloop.doctor.runtime.things import Weak
 from trueloop.doctor.things import Loader
 
@@ -85,17 +85,30 @@ class Starts:
         try:
             return original(iterator)
         finally:
-            going = self._going.get(iterator)
+            going = self._known(iterator)
             if going is not None and going.first is None:
                 going.first = perf_counter() - begin
+
+    def _known(self, iterator: Any) -> Pass | None:
+        try:
+            found: Pass | None = self._going.get(iterator)
+        except Exception as error:  # whatever it is, the program goes on
+            self.watcher.failed(error)
+            return None
+        return found
 
     @frames.passed_over
     def stop(self, original: Callable[[Any], None], iterator: Any) -> None:
         """Stop an iterator's workers."""
-        going = self._going.get(iterator)
+        going = self._known(iterator)
         begin = perf_counter()
         original(iterator)
-        end = perf_counter()
+        try:
+            self._stopped(iterator, going, begin, perf_counter())
+        except Exception as error:
+            self.watcher.failed(error)
+
+    def _stopped(self, iterator: Any, going: Pass | None, begin: float, end: float) -> None:
         if going is None or going.first is None or not self.watcher.is_here:
             return
         self._going.put(iterator, None)
@@ -113,8 +126,8 @@ class Starts:
 
 def _state(dataset: Any, depth: int = 4) -> tuple[Any, ...]:
     """Changes when an attribute of a data set, or of one inside of it, is set to something else."""
-    own = getattr(dataset, "__dict__", {})
+    own = kinds.attributes(dataset)
     plain = (bool, int, float, str, type(None))
-    seen = tuple((name, v if isinstance(v, plain) else id(v)) for name, v in own.items())
+    seen = tuple((name, v if type(v) in plain else id(v)) for name, v in own.items())
     inner = own.get("dataset")
     return seen if inner is None or not depth else (*seen, _state(inner, depth - 1))

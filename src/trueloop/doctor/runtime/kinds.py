@@ -1,0 +1,207 @@
+"""What a value of the program's is, and what it holds, found out without asking it.
+
+A proxy, a mock, a lazy or a recording object answers whatever it is asked, and what it does then
+is seen by the program: it lands in a trace, counts as a call, loads a file, raises. So nothing is
+asked of values here but their types, and what lies in them: no attribute that a class computes, no
+method that a class of the program's defines.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+from itertools import islice
+from types import FunctionType, MemberDescriptorType
+from typing import Any, TypeGuard
+
+import torch
+from torch import nn
+from torch.utils import data
+
+_MANY = 64
+"""Entries of a container that are looked at."""
+_PLAIN_TENSORS = (torch.Tensor, nn.Parameter)
+_NUMBERS = (bool, int, float)
+_LAZY: Any = (nn.parameter.UninitializedParameter, nn.parameter.UninitializedBuffer)
+
+
+def is_a(value: Any, kinds: Any) -> bool:
+    """`isinstance` that does not ask for `__class__`, which an object may compute."""
+    return issubclass(type(value), kinds)
+
+
+def held(value: Any, name: str, default: Any = None) -> Any:
+    """An attribute that an object or its class holds; `default` for one that would be computed."""
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        own = {}
+    if name in own:
+        return own[name]
+    for kind in type(value).__mro__:
+        if name in vars(kind):
+            found = vars(kind)[name]
+            if type(found) is MemberDescriptorType:
+                try:
+                    return found.__get__(value)
+                except AttributeError:  # a slot that is empty
+                    return default
+            return default if hasattr(type(found), "__get__") else found
+    return default
+
+
+def attributes(value: Any) -> dict[str, Any]:
+    """All that an object holds by name."""
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return own if type(own) is dict else {}
+
+
+def entries(value: Any) -> list[Any]:
+    """What a sequence, a dict or a data class holds; nothing of anything else."""
+    kind = type(value)
+    if issubclass(kind, tuple):
+        return list(tuple.__getitem__(value, slice(_MANY)))
+    if issubclass(kind, list):
+        return list.__getitem__(value, slice(_MANY))
+    if issubclass(kind, dict):
+        return list(islice(dict.values(value), _MANY))
+    fields = _fields(kind)
+    return [held(value, name) for name in fields] if fields else []
+
+
+def items(value: Any) -> list[tuple[Any, Any]]:
+    """The first keys and values of a dict."""
+    return list(islice(dict.items(value), _MANY))
+
+
+def _fields(kind: type) -> Any:
+    for base in kind.__mro__:
+        if "__dataclass_fields__" in vars(base):
+            return vars(base)["__dataclass_fields__"]
+    return ()
+
+
+# ---------------------------------------------------------------------- tensors
+
+
+def is_tensor(value: Any) -> TypeGuard[torch.Tensor]:
+    """A tensor that can be read without running code of the program's: one of a class that takes
+    its operations itself (`__torch_dispatch__`) is left alone, unless the class is torch's."""
+    kind = type(value)
+    return kind in _PLAIN_TENSORS or (issubclass(kind, torch.Tensor) and _is_readable(kind))
+
+
+def _is_readable(kind: type[Any]) -> bool:
+    for base in kind.__mro__:
+        if "__torch_dispatch__" in vars(base):
+            return base is torch.Tensor or base.__module__.startswith("torch.")
+    return True
+
+
+def parameters_of(optimizer: Any) -> list[Any]:
+    """The parameters that an optimizer holds and that can be read."""
+    found = (p for group in optimizer.param_groups for p in group["params"])
+    return [each for each in found if is_tensor(each) and not is_lazy(each) and _is_clear(each)]
+
+
+def _is_clear(parameter: Any) -> bool:
+    gradient = parameter.grad
+    return gradient is None or is_tensor(gradient)
+
+
+def is_lazy(parameter: Any) -> bool:
+    """Its layer has not been called yet: it has no shape."""
+    return issubclass(type(parameter), _LAZY)
+
+
+def number(value: Any) -> float | None:
+    """The number that something is, where nothing of the program's has to say so."""
+    if type(value) in _NUMBERS:
+        return float(value)
+    if is_tensor(value) and value.numel() == 1 and not value.is_meta:
+        return float(value)
+    return float(value) if type(value).__module__ == "numpy" and _is_scalar(value) else None
+
+
+def _is_scalar(value: Any) -> bool:
+    import numpy as np
+
+    return issubclass(type(value), (np.integer, np.floating))
+
+
+# ---------------------------------------------------------------------- lengths
+
+
+def length(value: Any) -> int | None:
+    """`len(value)`, or None where that could be noticed.
+
+    The length of a loader over a stream is one of these: a loader that was asked for it warns when
+    the stream gives more.
+    """
+    kind = type(value)
+    if issubclass(kind, data.DataLoader):
+        return _batches(value)
+    if kind is data.TensorDataset:
+        return len(value.tensors[0]) if value.tensors and is_tensor(value.tensors[0]) else None
+    if kind in (data.Subset, data.SubsetRandomSampler):
+        return length(value.indices)
+    if kind is data.ConcatDataset:
+        return int(value.cumulative_sizes[-1])
+    if kind is data.RandomSampler and type(held(value, "_num_samples")) is int:
+        return int(value._num_samples)
+    if kind in (data.SequentialSampler, data.RandomSampler):
+        return length(value.data_source)
+    if kind in (data.WeightedRandomSampler, data.DistributedSampler):
+        return int(value.num_samples)
+    method = next((vars(base)["__len__"] for base in kind.__mro__ if "__len__" in vars(base)), None)
+    if method is None or (type(method) is FunctionType and not _only_reads(method)):
+        return None
+    try:
+        return len(value)
+    except (TypeError, NotImplementedError):
+        return None
+
+
+def _batches(loader: Any) -> int | None:
+    dataset, sampler = held(loader, "dataset"), held(loader, "batch_sampler")
+    if is_a(dataset, data.IterableDataset) or type(loader).__len__ is not data.DataLoader.__len__:
+        return None
+    if sampler is None:
+        return length(held(loader, "sampler"))
+    if type(sampler) is not data.BatchSampler:
+        return length(sampler)
+    count, size = length(sampler.sampler), sampler.batch_size
+    if count is None:
+        return None
+    return count // size if sampler.drop_last else -(-count // size)
+
+
+_ASKS = frozenset("len int min max sum abs round".split())
+_READS = frozenset(
+    "RESUME COPY_FREE_VARS PUSH_NULL PRECALL CALL CALL_FUNCTION CACHE NOP COPY SWAP KW_NAMES"
+    " BINARY_OP BINARY_SUBSCR BINARY_SLICE BUILD_SLICE COMPARE_OP CONTAINS_OP IS_OP UNARY_NEGATIVE"
+    " UNARY_NOT STORE_FAST POP_TOP JUMP_FORWARD EXTENDED_ARG TO_BOOL".split()
+)
+_BEGINNINGS = ("LOAD_", "RETURN_", "POP_JUMP")
+_METHODS = frozenset("size __len__".split())
+
+
+def _only_reads(function: FunctionType) -> bool:
+    """A function looks at what its object holds and calls nothing of the program's by name."""
+    return all(_is_reading(each, function) for each in dis.get_instructions(function))
+
+
+def _is_reading(instruction: dis.Instruction, function: FunctionType) -> bool:
+    name = instruction.opname
+    if name == "LOAD_GLOBAL":
+        given = str(instruction.argval)
+        return (
+            given in _ASKS
+            and function.__globals__.get(given, vars(builtins)[given]) is (vars(builtins)[given])
+        )
+    if name == "LOAD_METHOD" or (name == "LOAD_ATTR" and instruction.argrepr.endswith("NULL|self")):
+        return instruction.argval in _METHODS
+    return name in _READS or name.startswith(_BEGINNINGS)

@@ -1,0 +1,37 @@
+"""What differs between the versions of torch that are supported, for all that watches programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import cache
+from types import CodeType
+from typing import Any
+
+
+def is_fx_tracing() -> bool:
+    """A program is being traced by `torch.fx`."""
+    fx: Any = sys.modules.get("torch.fx._symbolic_trace")
+    if fx is None:
+        return False
+    if hasattr(fx, "_is_fx_tracing_flag"):  # a variable of the module, up to torch 2.13
+        return bool(fx._is_fx_tracing_flag)
+    return bool(fx._get_is_fx_tracing())
+
+
+@cache
+def skipped_by_compiler() -> tuple[Callable[[CodeType], object], Callable[[CodeType], object]]:
+    """What leaves a frame to Python: alone, and with all that it calls."""
+    # Not from `torch._dynamo`, which takes seconds to import.
+    from torch._C._dynamo import eval_frame
+
+    compiled: Any = eval_frame
+    if not hasattr(compiled, "set_code_exec_strategy"):  # torch 2.6
+        return compiled.skip_code, compiled.skip_code
+    action = compiled._FrameAction
+
+    def leave(below: Any) -> Callable[[CodeType], object]:
+        strategy = compiled._FrameExecStrategy(action.SKIP, below)
+        return lambda code: compiled.set_code_exec_strategy(code, strategy)
+
+    return leave(action.DEFAULT), leave(action.SKIP)
