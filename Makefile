@@ -1,12 +1,14 @@
 # Two commands do it all on a machine with Python alone:
 #   make demo    train the spiral and print where its report is
 #   make test    lint, type-check, run the tests
+# And one for each version of torch that is to be tried, in an environment of its own:
+#   make test-torch TORCH=2.6.0 [PATHS="tests/step tests/feed"] [JOBS=1]
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint types unit clean
+.PHONY: demo test lint types unit test-torch clean
 
 demo: $(READY)
 	$(BIN)/trueloop train spiral --run runs/demo-$$(date +%Y%m%d-%H%M%S)
@@ -23,6 +25,25 @@ types: $(READY)
 unit: $(READY)
 	$(BIN)/python -m pytest -n 2
 
+TORCH      ?=
+TORCH_VENV ?= .venv-torch-$(TORCH)
+PATHS      ?= tests
+JOBS       ?= 2
+
+test-torch:
+	@test -n "$(TORCH)" || { echo 'TORCH is missing: write make test-torch TORCH=2.6.0' >&2; exit 2; }
+	@$(MAKE) --no-print-directory $(TORCH_VENV)/.ready
+	$(TORCH_VENV)/bin/python -c 'import torch; print("torch", torch.__version__)'
+	$(TORCH_VENV)/bin/python -m pytest -n $(JOBS) $(PATHS)
+
+# Everything of constraints.txt but its torch.
+$(TORCH_VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(TORCH_VENV)
+	grep -v '^torch==' constraints.txt > $(TORCH_VENV)/constraints.txt
+	$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c $(TORCH_VENV)/constraints.txt 'torch==$(TORCH)' -e '.[dev]'
+	touch $@
+
 # constraints.txt pins the CPU build of torch, so that a fresh clone does not pull gigabytes of CUDA.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -30,4 +51,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info
+	rm -rf $(VENV) .venv-torch-* build dist src/*.egg-info

@@ -6,6 +6,7 @@ what it computes alone; the fault is told once.
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
 import sys
@@ -31,8 +32,10 @@ _GUARDS = frozenset(
     # What catches the errors of all else (each is one `try`, from its first line to its last), and
     # `forget`, which Python calls when an object is gone.
     "quietly can_read failed tell enter leave turn steps has_stepped _broke is_here see"
-    " _leave_alone hook put_on take_off undo attend forget".split()
+    " _leave_alone _without_graph hook put_on take_off undo attend forget".split()
 )
+_BEGINNING = 8
+"""Bytes of a generator's code before its body."""
 UPDATES = 70
 
 
@@ -104,6 +107,8 @@ class Faults:
             return
         if code.co_name in _GUARDS or code.co_name.startswith("<"):
             return
+        if code.co_flags & inspect.CO_GENERATOR and frame.f_lasti > _BEGINNING:
+            return  # it goes on, or is closed by Python
         name = f"{os.path.basename(path)}:{code.co_qualname}"
         self.calls[name] += 1
         if self._is_due(name, self.calls[name]):

@@ -101,7 +101,7 @@ warnings.warn("beyond the program", stacklevel=2)
 
 
 def test_no_frame_of_ours_is_seen(tmp_path: Path) -> None:
-    alone, seen = alone_and_watched(tmp_path, TEXT)
+    alone, seen = alone_and_watched(tmp_path, TEXT, options=["--ignore", "TH101"])
     line = TEXT[: TEXT.index("float(loss)")].count("\n") + 1
     assert f"train.py:{line}: UserWarning: Converting a tensor" in alone.err
     assert "sys:1: UserWarning: beyond the program\n" in alone.err

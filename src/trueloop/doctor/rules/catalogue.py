@@ -70,6 +70,7 @@ ENTRIES = (
     Entry("TL507", "trains-in-half", "warning", "L"),
     Entry("TL508", "zero-grad-inside-accumulation", "error", "SL"),
     Entry("TL509", "autocast-around-backward", "warning", "SL"),
+    Entry("TL511", "pairs-of-micro-batches", "advice", "L"),
     # Schedules
     Entry("TL601", "scheduler-before-optimizer", "warning", "SL"),
     Entry("TL602", "epoch-schedule-per-batch", "error", "SL"),

@@ -34,7 +34,7 @@ NOWHERE = Place("", 0)
 """Of a finding about the model or the data as a whole: no line of the user's own is to blame."""
 _LOOPS = ("fit", "evaluate")
 _OF_MODEL_AND_DATA = (
-    "TL3", "TL4", "TL707", "TL708", "TL710", "TH101", "TH102", "TH103", "TH105",
+    "TL3", "TL4", "TL511", "TL707", "TL708", "TL710", "TH101", "TH102", "TH103", "TH105",
 )  # fmt: skip
 """Rules, by how their codes begin, about what `fit` is given rather than about the loop, which is
 `fit` itself."""

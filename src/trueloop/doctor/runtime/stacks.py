@@ -69,7 +69,7 @@ def _outer_frames(original: Any) -> Any:
 def _inner_frames(original: Any) -> Any:
     def getinnerframes(tb: TracebackType, context: int = 1) -> list[Any]:
         whole = original(tb, context)
-        return [each for each in whole if not is_hidden(each[0].f_code)] or whole  # type: ignore[no-any-return]
+        return [each for each in whole if not is_hidden(each[0].f_code)] or whole
 
     return getinnerframes
 

@@ -120,6 +120,7 @@ def _kinds() -> list[type[Probe]]:
         growth,
         kept,
         losses,
+        pairs,
         parameters,
         predictions,
         recipes,
@@ -139,4 +140,5 @@ def _kinds() -> list[type[Probe]]:
         growth.Growth,
         recipes.Recipes,
         replicas.Replicas,
+        pairs.Pairs,
     ]

@@ -93,9 +93,9 @@ def _without_graph(
     watcher: Watcher, kind: str, args: Any, kwargs: Any, output: Any, frame: Any
 ) -> None:
     """A loss of an evaluation, whether somebody looks or not."""
-    if watcher.crowded or dispatch_modes():
-        return
     try:
+        if watcher.crowded or dispatch_modes():
+            return
         with no_torch_function():
             watcher.progress.evaluated(kind, args, kwargs, output, frame)
     except Exception as error:  # whatever it is, the program goes on

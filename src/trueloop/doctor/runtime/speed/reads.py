@@ -159,7 +159,9 @@ class Reads:
 
     def _wait(self, name: str, original: Any) -> Any:
         def wait(self_: Any, *args: Any, **kwargs: Any) -> Any:
-            if is_compiling() or self._inside or not self._is_asked():
+            if is_compiling() or self._inside:
+                return original(self_, *args, **kwargs)
+            if not self.clock.on or get_ident() != self.clock.thread:
                 return original(self_, *args, **kwargs)
             frame = sys._getframe(1)
             norms = self._norms.get(frame.f_code)
@@ -179,9 +181,6 @@ class Reads:
             return result
 
         return wait
-
-    def _is_asked(self) -> bool:
-        return self.clock.on and get_ident() == self.clock.thread
 
     def _move(self, name: str, original: Any) -> Any:
         def move(self_: Any, *args: Any, **kwargs: Any) -> Any:
