@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -14,15 +13,6 @@ from trueloop.doctor.events import BatchFetched, Measured, Seeded, Used
 from trueloop.doctor.runtime import workers
 from trueloop.doctor.runtime.probes import data
 from trueloop.doctor.runtime.watcher import Watcher
-
-
-@pytest.fixture
-def watcher() -> Iterator[Watcher]:
-    watcher = Watcher([])
-    watcher.start()
-    yield watcher
-    watcher.stop()
-    assert watcher.errors == []
 
 
 class Noisy(Dataset[torch.Tensor]):

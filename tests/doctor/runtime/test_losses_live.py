@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -13,15 +11,6 @@ from trueloop.doctor.events import Loss, Measured
 from trueloop.doctor.runtime import graph
 from trueloop.doctor.runtime.things import Things
 from trueloop.doctor.runtime.watcher import Watcher
-
-
-@pytest.fixture
-def watcher() -> Iterator[Watcher]:
-    watcher = Watcher()
-    watcher.start()
-    yield watcher
-    watcher.stop()
-    assert watcher.errors == []
 
 
 def codes(watcher: Watcher) -> list[str]:

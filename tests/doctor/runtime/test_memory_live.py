@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -217,16 +217,6 @@ def really_saved(model: nn.Module, x: Tensor, target: Tensor) -> int:
         loss = F.cross_entropy(model(x), target)
     assert loss.requires_grad
     return sum(storage.nbytes() for storage in found.values())
-
-
-@pytest.fixture
-def watcher() -> Iterator[Watcher]:
-    torch.manual_seed(0)
-    found = Watcher()
-    found.start()
-    yield found
-    found.stop()
-    assert found.errors == []
 
 
 def recipe_of(watcher: Watcher, model: nn.Module, x: Tensor, target: Tensor) -> Recipe:

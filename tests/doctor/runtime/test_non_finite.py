@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,6 @@ from trueloop.doctor.findings import Finding
 from trueloop.doctor.runtime import bundle
 from trueloop.doctor.runtime.watcher import Watcher
 from trueloop.errors import ConfigError
-
-
-@pytest.fixture
-def watcher(tmp_path: Path) -> Iterator[Watcher]:
-    torch.manual_seed(0)
-    watcher = Watcher()
-    watcher.bundles = str(tmp_path)
-    watcher.start()
-    yield watcher
-    watcher.stop()
-    assert watcher.errors == []
 
 
 def found(watcher: Watcher) -> list[Finding]:

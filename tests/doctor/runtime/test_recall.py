@@ -22,17 +22,6 @@ Pairs = Iterable[tuple[Tensor, Tensor]]
 Run = Callable[[nn.Module, Any, Pairs], None]
 
 
-@pytest.fixture
-def watcher() -> Iterator[Watcher]:
-    torch.manual_seed(0)
-    watcher = Watcher()
-    watcher.bundles = ""
-    watcher.start()
-    yield watcher
-    watcher.stop()
-    assert watcher.errors == []
-
-
 class Share(nn.Module):
     def forward(self, x: Tensor, scale: float = 1.0) -> Tensor:
         return scale * x / x.sum(dim=1, keepdim=True)
