@@ -177,6 +177,7 @@ class Session:
         try:
             from trueloop.doctor.rules.loading import load
 
+            self._stacks.add_logging()
             # Imported now: where it is needed, there may be no memory left to do it.
             from trueloop.doctor.runtime.exhausted import death_of
             from trueloop.doctor.runtime.watcher import Watcher

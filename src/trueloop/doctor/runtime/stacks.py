@@ -15,7 +15,6 @@ from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
 
 from trueloop.doctor.runtime import frames
-from trueloop.doctor.runtime.arrival import Arrival
 from trueloop.doctor.runtime.patches import Patch
 
 _RUNPY = "<frozen runpy>"
@@ -136,7 +135,7 @@ class CleanStacks:
 
     def __init__(self) -> None:
         self._patches: list[Patch] = []
-        self._logging = Arrival("logging", self._patch_logging)
+        self._has_logging = False
 
     def put_on(self) -> None:
         import inspect
@@ -146,15 +145,19 @@ class CleanStacks:
         for module, name, wrap in _PLACES:
             self._patch(modules[module], name, wrap)
         self._patch(threading, "excepthook", _thread_hook)
-        self._logging.await_it()
+        self.add_logging()
 
     def take_off(self) -> None:
-        self._logging.withdraw()
         while self._patches:
             self._patches.pop().take_off()
+        self._has_logging = False
 
-    def _patch_logging(self) -> None:
-        self._patch(sys.modules["logging"].Logger, "findCaller", _find_caller)
+    def add_logging(self) -> None:
+        """Do the same for `logging`, once something has imported it: torch does."""
+        logging = sys.modules.get("logging")
+        if logging is not None and not self._has_logging:
+            self._has_logging = True
+            self._patch(logging.Logger, "findCaller", _find_caller)
 
     def _patch(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
         original = vars(owner).get(name)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.compiler import is_compiling
 
-from trueloop.doctor.runtime import frames
+from trueloop.doctor.runtime import frames, kinds
 from trueloop.doctor.runtime.patches import Patches
 from trueloop.doctor.runtime.speed.tally import OWN, Calls, Site
-from trueloop.doctor.runtime.tracing import dispatch_modes, function_modes
+from trueloop.doctor.runtime.tracing import dispatch_modes, function_modes, no_torch_function
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -118,6 +118,14 @@ class Reads:
 
         return norm
 
+    def _is_on_gpu(self, tensor: Any) -> bool:
+        try:
+            with no_torch_function():
+                return kinds.is_tensor(tensor) and tensor.is_cuda
+        except Exception as error:  # whatever it is, the program goes on
+            self.clock.watcher.failed(error)
+            return False
+
     def _leave_alone(self) -> None:
         """Put torch's own functions back, until the next time."""
         try:
@@ -166,7 +174,7 @@ class Reads:
             frame = sys._getframe(1)
             norms = self._norms.get(frame.f_code)
             is_norm = norms is not None and norms.waits < norms.count
-            if not is_norm and not (self._on_device and type(self_) in _PLAIN and self_.is_cuda):
+            if not is_norm and not (self._on_device and self._is_on_gpu(self_)):
                 return original(self_, *args, **kwargs)
             begin = perf_counter()
             result = self._outermost(original, self_, *args, **kwargs)
@@ -185,9 +193,9 @@ class Reads:
     def _move(self, name: str, original: Any) -> Any:
         def move(self_: Any, *args: Any, **kwargs: Any) -> Any:
             clock = self.clock
-            if is_compiling() or not clock.on or type(self_) not in _PLAIN:
+            if is_compiling() or not clock.on:
                 return original(self_, *args, **kwargs)
-            if self_.is_cuda or not clock.enter("transfer"):
+            if self._is_on_gpu(self_) or not clock.enter("transfer"):
                 return original(self_, *args, **kwargs)
             begin = perf_counter()
             result = clock.run("transfer", original, self_, *args, **kwargs)
@@ -204,7 +212,7 @@ class Reads:
         """A tensor was moved: `pair` is what it was and what it is."""
         before, after = pair
         args, kwargs = given
-        if after.is_cuda and not self.clock.watcher.looking:
+        if self._is_on_gpu(after) and not self.clock.watcher.looking:
             flags = [each for each in args if type(each) is bool]
             soon = kwargs.get("non_blocking", flags[0] if flags else False)
             facts = {"non_blocking": soon is True, "pinned": before.is_pinned()}
