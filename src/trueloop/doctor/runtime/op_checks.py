@@ -9,13 +9,20 @@ an empty text.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import torch
 
 from trueloop.doctor.runtime import op_indices as indices, op_shapes as shapes
 from trueloop.doctor.runtime.op_indices import Check, Named, broadcast, length
 from trueloop.doctor.runtime.op_shapes import LONGEST
+
+_OF_MEMORY = ("as_strided", "as_strided_copy", "as_strided_scatter", "_reshape_alias", "view")
+
+
+def trusts_strides(packet: str) -> bool:
+    """Its kernels were not written for tensors whose elements share memory."""
+    return packet in _CHECKS and packet not in _OF_MEMORY
 
 
 def problem(packet: str, named: Named) -> str:
@@ -95,6 +102,15 @@ def _not_to_bool(named: Named) -> str:
     return ""
 
 
+def _few(name: str, most: int) -> Check:
+    """A number of terms that are summed one by one."""
+
+    def check(named: Named) -> str:
+        return f"its {name} is too large" if named[name] > most else ""
+
+    return check
+
+
 def _into(named: Named) -> str:
     """An `out=` of the shape and dtype that the result has: it is neither resized nor cast."""
     if "out" not in named:
@@ -149,7 +165,9 @@ def _channel_scales(named: Named) -> str:
 def _counted(named: Named) -> str:
     """bincount: as many bins as the largest number says."""
     inputs = named["self"]
-    largest = int(inputs.max()) if inputs.numel() and not inputs.is_floating_point() else 0
+    if inputs.is_floating_point() or inputs.is_complex():
+        return "its numbers are not whole"
+    largest = int(inputs.max()) if inputs.numel() else 0
     return "" if max(largest, named["minlength"]) < 2**24 else "it has too many bins"
 
 
@@ -161,7 +179,9 @@ def _repeats(named: Named) -> str:
         return "its repeats are not whole numbers"
     if repeats.numel() and (int(repeats.min()) < 0 or int(repeats.max()) > 2**31):
         return "its repeats are negative or too large"
-    return ""
+    size = named.get("output_size")
+    fits = size is None or size == int(repeats.sum(dtype=torch.int64))
+    return "" if fits else "its size is not the sum of its repeats"
 
 
 def _pairwise(named: Named) -> str:
@@ -187,20 +207,22 @@ def _pairwise(named: Named) -> str:
 def _columns(named: Named) -> str:
     """A convolution's windows side by side, as a kernel may lay them out, for all of a batch."""
     inputs, weight = named["input"], named["weight"]
-    numbers: Iterable[Sequence[int]] = (
+    numbers: tuple[Sequence[int], ...] = (
         named["stride"], named["padding"], named["dilation"], named["output_padding"]
     )  # fmt: skip
     if any(abs(each) >= LONGEST for given in numbers for each in given):
         return "its stride, padding or dilation is too large"
-    if inputs.dim() < 3 or weight.dim() != inputs.dim():
-        return ""
+    dims = inputs.dim() - 2
+    if dims < 1 or weight.dim() != inputs.dim():
+        return "its input and its weight have a wrong number of dimensions"
+    if any(len(given) not in (1, dims) for given in numbers[:3]) or (
+        len(named["output_padding"]) not in (0, 1, dims)
+    ):
+        return "its stride, padding or dilation does not fit its input"
     sizes = []
     spatial = zip(inputs.shape[2:], weight.shape[2:], strict=True)
     for place, (before, kernel) in enumerate(spatial):
-        stride, padding, dilation = (
-            given[place if len(given) > 1 else 0] if given else 1
-            for given in (named["stride"], named["padding"], named["dilation"])
-        )
+        stride, padding, dilation = (given[place if len(given) > 1 else 0] for given in numbers[:3])
         if stride <= 0:
             return "its stride is not positive"
         if named["transposed"]:
@@ -288,6 +310,10 @@ _CHECKS: dict[str, tuple[Check, ...]] = {
         (_finite("self", "A"),),
     ),
     "div": (_into,),
+    "mvlgamma": (_few("p", 1000),),
+    "mvlgamma_": (_few("p", 1000),),
+    "polygamma": (_few("n", 1000),),
+    "polygamma_": (_few("n", 1000),),
     "view": (_not_to_bool,),
     "linalg_lu_solve": (_pivots,),
     "lu_unpack": (_pivots,),
@@ -320,9 +346,12 @@ _CHECKS: dict[str, tuple[Check, ...]] = {
     ),
     **dict.fromkeys(
         "reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d"
-        " replication_pad3d constant_pad_nd reflection_pad1d_backward reflection_pad2d_backward"
-        " reflection_pad3d_backward replication_pad1d_backward replication_pad2d_backward"
-        " replication_pad3d_backward".split(),
+        " replication_pad3d constant_pad_nd".split(),
         (shapes.short("padding", "pad"),),
     ),
+    **{
+        f"{kind}_pad{dims}d_backward": (shapes.short("padding"), shapes.padded(dims))
+        for kind in ("reflection", "replication")
+        for dims in (1, 2, 3)
+    },
 }

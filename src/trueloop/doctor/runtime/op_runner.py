@@ -76,6 +76,8 @@ class OpRunner:
         reason = op_checks.problem(call.packet, named) or self._bad_workspace(call.packet, named)
         if reason:
             raise CannotRunError(reason)
+        if op_checks.trusts_strides(call.packet):
+            given = _apart(call, given)
         sizes = _made_by(call, given, named, results)
         if sum(size for size in sizes) > self.most - sum(size for size, _ in self._held.values()):
             raise CannotRunError(f"it needs more than the {files.size(self.most)} that it may have")
@@ -153,6 +155,23 @@ def _call(operation: Any, given: dict[str, Any]) -> Any:
             break
         args.append(rest.pop(argument.name))
     return operation(*args, **rest)
+
+
+def _apart(call: BoundCall, given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments, of which those that are only read have memory for each of their elements."""
+    written = {
+        each.name
+        for each in call.operation._schema.arguments
+        if each.alias_info is not None and each.alias_info.is_write
+    }
+    return {
+        name: value.contiguous()
+        if isinstance(value, torch.Tensor)
+        and name not in written
+        and torch._debug_has_internal_overlap(value)
+        else value
+        for name, value in given.items()
+    }
 
 
 def _tensors(output: Any) -> Iterator[Any]:

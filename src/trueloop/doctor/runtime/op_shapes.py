@@ -52,6 +52,21 @@ def pooled(dims: int) -> Check:
     return check
 
 
+def padded(dims: int) -> Check:
+    """The backward of a padding: a gradient of the padded shape."""
+
+    def check(named: Named) -> str:
+        inputs, grad, padding = named["self"], named["grad_output"], named["padding"]
+        if inputs.dim() not in (dims + 1, dims + 2) or len(padding) != 2 * dims:
+            return "its padding does not fit its input"
+        wanted = list(inputs.shape)
+        for place in range(dims):
+            wanted[-1 - place] += padding[2 * place] + padding[2 * place + 1]
+        return "" if list(grad.shape) == wanted else "its gradient does not have the padded shape"
+
+    return check
+
+
 def unpooled(dims: int) -> Check:
     def check(named: Named) -> str:
         inputs, indices, size = named["self"], named["indices"], named["output_size"]
@@ -83,9 +98,12 @@ def sampled(named: Named) -> str:
         return "its grid does not fit its input"
     if grid.shape[0] != inputs.shape[0] or min(inputs.shape[2:]) <= 0:
         return "its grid does not fit its input"
-    if grad is not None and grad.shape != (*inputs.shape[:2], *grid.shape[1:-1]):
+    if grad is None:
+        return ""
+    if grad.shape != (*inputs.shape[:2], *grid.shape[1:-1]):
         return "its gradient does not have its result's shape"
-    return ""
+    # At NaN, and far outside, the backward reads where there is no input.
+    return "" if bool((grid.abs() < 2**20).all()) else "its grid is not finite"
 
 
 def scaled(named: Named) -> str:
@@ -97,10 +115,12 @@ def scaled(named: Named) -> str:
     if scales is None:
         scales = [named.get(key) for key in ("scales_d", "scales_h", "scales_w") if key in named]
         scales = [named["scales"]] if "scales" in named else scales
+    if any(given is not None and len(given) != len(before) for given in (sizes, scales)):
+        return "its sizes or its scales do not fit its input"
     for index, scale in enumerate(scales or ()):
         if scale is None:
             continue
-        if not 1e-6 < scale < 1e6 or index >= len(before):
+        if not 1e-6 < scale < 1e6:
             return "its scale is not a ratio of sizes"
         if sizes is not None and abs(int(before[index] * scale) - sizes[index]) > 1:
             return "its scale does not fit its sizes"
@@ -178,6 +198,8 @@ def weight_norm(named: Named) -> str:
     shape[dim] = weight.shape[dim]
     if list(size.shape) != shape or not numbers(named.get("saved_norms"), shape[dim]):
         return "its norms do not have one number per row"
+    if not weight.numel() or not size.is_contiguous():
+        return "its weight is empty, or its norms share memory"
     if named.get("grad_w") is not None and named["grad_w"].shape != weight.shape:
         return "its gradient and its weight differ in shape"
     return ""
