@@ -7,6 +7,7 @@ a file, takes memory by its address, changes a tensor's memory (`set_`, `resize_
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any, NamedTuple
 
@@ -210,6 +211,7 @@ def find(name: str, torch_version: str) -> Any:
     return found
 
 
+@functools.cache
 def _is_functional(found: Any) -> bool:
     """It is called by torch's dispatcher, makes its own results (or changes its first argument, as
     `add_`), and takes nothing that a bundle does not hold."""
@@ -252,11 +254,21 @@ def bind(operation: Any, packet: str, args: list[Any], kwargs: dict[str, Any]) -
             if kind == "Tensor" and _takes_numbers(packet) and not isinstance(value, dict):
                 kind = "number"
             value = _typed(kind, value, argument.name)
+            if isinstance(value, list):
+                _must_have_length(value, argument)
             bound.append((argument.name, value))
         elif argument.name == "device":
             _typed("Optional[Device]", given["device"], "device")
             bound.append(("device", torch.device("cpu")))
     return BoundCall(operation, packet, tuple(bound))
+
+
+def _must_have_length(value: list[Any], argument: Any) -> None:
+    """Of `int[2]`: two, or one that stands for both, or none where that is the default."""
+    wanted = argument.N
+    default = argument.default_value if argument.has_default_value() else None
+    if wanted and len(value) not in (1, wanted) and not (not value and default in ([], None)):
+        raise BadArgumentError(f"its argument {argument.name} does not have {wanted} numbers")
 
 
 def fits(written: dict[str, Any]) -> bool:

@@ -27,11 +27,12 @@ def trusts_strides(packet: str) -> bool:
 
 def problem(packet: str, named: Named) -> str:
     """Why an operation is not run with these arguments; empty where nothing speaks against it."""
-    for check in _CHECKS.get(packet, ()):
-        reason = check(named)
-        if reason:
-            return reason
-    return ""
+    try:
+        return next(filter(None, (check(named) for check in _CHECKS.get(packet, ()))), "")
+    except (IndexError, OverflowError, RuntimeError, TypeError):
+        # A check asks for the least or the largest of a tensor, and for dimensions, as they are
+        # where the kinds of the tensors are right.
+        return "its tensors are not of the kinds that it takes"
 
 
 def _finite(*names: str) -> Check:
@@ -58,12 +59,13 @@ def _half_spectrum(named: Named) -> str:
 
 
 def _dims(named: Named) -> str:
-    """Dimensions that are there, each of them once."""
-    count = max(named["self"].dim(), 1)
+    """Dimensions that are there, each of them once, and not counted from the end."""
     dims = named["dim"]
-    if not dims or any(not -count <= each < count for each in dims):
+    if not dims or any(not 0 <= each < named["self"].dim() for each in dims):
         return "it has no such dimension"
-    return "" if len({each % count for each in dims}) == len(dims) else "a dimension is named twice"
+    if not 0 <= named["normalization"] <= 2:
+        return "it has no such normalization"
+    return "" if len(set(dims)) == len(dims) else "a dimension is named twice"
 
 
 def _within_memory(named: Named) -> str:
@@ -129,7 +131,7 @@ def _pivots(named: Named) -> str:
     """A row to swap with, counted from 1; and factors of the shape that goes with them."""
     plain = "LU" in named
     factors, pivots = (named[key] for key in (("LU", "pivots") if plain else _UNPACKED))
-    if factors.dim() < 2 or pivots.dim() < 1 or pivots.shape[-1] != min(factors.shape[-2:]):
+    if factors.dim() < 2 or (tuple(pivots.shape) != (*factors.shape[:-2], min(factors.shape[-2:]))):
         return "its pivots do not fit its factors"
     return indices.outside(pivots, 1, factors.shape[-2] + 1)
 
@@ -201,39 +203,70 @@ def _pairwise(named: Named) -> str:
         wanted = (*first.shape[:-1], second.shape[-2])
     if tuple(grad.shape) != wanted or tuple(made.shape) != wanted:
         return "its gradient does not have its result's shape"
-    return ""
+    return "" if first.numel() and grad.numel() else "its input is empty"
 
 
-def _columns(named: Named) -> str:
-    """A convolution's windows side by side, as a kernel may lay them out, for all of a batch."""
+def _convolution(named: Named) -> str:
+    """Numbers that go with its dimensions, and in its backward a gradient of its result's shape."""
     inputs, weight = named["input"], named["weight"]
-    numbers: tuple[Sequence[int], ...] = (
-        named["stride"], named["padding"], named["dilation"], named["output_padding"]
-    )  # fmt: skip
+    numbers = _windows(named)
     if any(abs(each) >= LONGEST for given in numbers for each in given):
         return "its stride, padding or dilation is too large"
     dims = inputs.dim() - 2
-    if dims < 1 or weight.dim() != inputs.dim():
+    if dims < 1 or weight.dim() != inputs.dim() or named["groups"] < 1:
         return "its input and its weight have a wrong number of dimensions"
     if any(len(given) not in (1, dims) for given in numbers[:3]) or (
         len(named["output_padding"]) not in (0, 1, dims)
     ):
         return "its stride, padding or dilation does not fit its input"
+    if min(named["stride"]) <= 0:
+        return "its stride is not positive"
+    groups, transposed = named["groups"], named["transposed"]
+    if inputs.shape[1] != (weight.shape[0] if transposed else weight.shape[1] * groups):
+        return "its input and its weight differ in channels"
+    grad = named.get("grad_output")
+    channels = weight.shape[1] * groups if transposed else weight.shape[0]
+    if grad is not None and list(grad.shape) != [inputs.shape[0], channels, *_convolved(named)]:
+        return "its gradient does not have its result's shape"
+    return ""
+
+
+def _windows(named: Named) -> tuple[Sequence[int], ...]:
+    return named["stride"], named["padding"], named["dilation"], named["output_padding"]
+
+
+def _convolved(named: Named) -> list[int]:
+    """The size of a convolution's result, without batch and channels."""
     sizes = []
-    spatial = zip(inputs.shape[2:], weight.shape[2:], strict=True)
+    spatial = zip(named["input"].shape[2:], named["weight"].shape[2:], strict=True)
     for place, (before, kernel) in enumerate(spatial):
-        stride, padding, dilation = (given[place if len(given) > 1 else 0] for given in numbers[:3])
-        if stride <= 0:
-            return "its stride is not positive"
+        stride, padding, dilation, more = (
+            (*given, 0)[place if len(given) > 1 else 0] for given in _windows(named)
+        )
+        reach = dilation * (kernel - 1) + 1
         if named["transposed"]:
-            sizes.append(int(before))
+            sizes.append((before - 1) * stride - 2 * padding + reach + more)
         else:
-            sizes.append(max((before + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1, 0))
-    whole = inputs.shape[0] * math.prod(sizes) * math.prod(weight.shape[1:])
-    return "" if whole * inputs.element_size() < 2**36 else "it needs too much memory"
+            sizes.append(max((before + 2 * padding - reach) // stride + 1, 0))
+    return sizes
+
+
+def scratch(packet: str, named: Named) -> int:
+    """Bytes that an operation needs beside what it makes: a convolution of float64 lays out the
+    windows of all of a batch side by side."""
+    if packet not in ("convolution", "convolution_backward"):
+        return 0
+    inputs, weight = named["input"], named["weight"]
+    if inputs.dtype in (torch.float16, torch.bfloat16, torch.float32):
+        return 0
+    steps = inputs.shape[2:] if named["transposed"] else _convolved(named)
+    return int(
+        inputs.shape[0] * math.prod(steps) * math.prod(weight.shape[1:]) * inputs.element_size()
+    )
 
 
 _INDEX = (indices.along(),)
+_WINDOW = shapes.short("kernel_size", "stride", "padding", "dilation", "output_size")
 _CHECKS: dict[str, tuple[Check, ...]] = {
     **dict.fromkeys(
         "gather index_add index_add_ index_copy index_copy_ index_reduce index_reduce_ index_select"
@@ -337,13 +370,15 @@ _CHECKS: dict[str, tuple[Check, ...]] = {
     "repeat_interleave": (_repeats,),
     "_cdist_backward": (_pairwise,),
     "_pdist_backward": (_pairwise,),
-    "convolution": (_columns,),
-    "convolution_backward": (_columns,),
+    "convolution": (_convolution,),
+    "convolution_backward": (_convolution,),
     **dict.fromkeys(
-        "avg_pool2d avg_pool2d_backward avg_pool3d avg_pool3d_backward col2im im2col"
-        " max_pool2d_with_indices max_pool3d_with_indices".split(),
-        (shapes.short("kernel_size", "stride", "padding", "dilation", "output_size"),),
+        "avg_pool2d avg_pool3d col2im im2col max_pool2d_with_indices"
+        " max_pool3d_with_indices".split(),
+        (_WINDOW,),
     ),
+    "avg_pool2d_backward": (_WINDOW, shapes.leading(2)),
+    "avg_pool3d_backward": (_WINDOW, shapes.leading(3)),
     **dict.fromkeys(
         "reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d"
         " replication_pad3d constant_pad_nd".split(),

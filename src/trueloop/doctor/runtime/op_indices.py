@@ -139,7 +139,7 @@ def bags(named: Named) -> str:
     if "weight" in named and grad.shape[1] != named["weight"].shape[-1]:
         return "its gradient and its weight differ in shape"
     largest, sizes = named.get("maximum_indices"), named.get("bag_size")
-    if sizes is not None and sizes.numel() not in (0, grad.shape[0]):
+    if sizes is not None and sizes.numel() != grad.shape[0] and (sizes.numel() or named["mode"]):
         return "its sizes are not one per bag"
     if named["mode"] == 2 and (largest is None or largest.shape != grad.shape):
         return "its maxima and its gradient differ in shape"

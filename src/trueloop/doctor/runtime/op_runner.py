@@ -79,7 +79,9 @@ class OpRunner:
         if op_checks.trusts_strides(call.packet):
             given = _apart(call, given)
         sizes = _made_by(call, given, named, results)
-        if sum(size for size in sizes) > self.most - sum(size for size, _ in self._held.values()):
+        if sum(sizes) + op_checks.scratch(call.packet, named) > self.most - sum(
+            size for size, _ in self._held.values()
+        ):
             raise CannotRunError(f"it needs more than the {files.size(self.most)} that it may have")
         try:
             with torch.set_grad_enabled(results == _WITH_WORKSPACE.get(call.packet)):
