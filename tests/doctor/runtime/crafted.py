@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import pickle
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,7 +34,9 @@ class Parts:
     generators: dict[str, Any]
 
     def copy(self) -> Parts:
-        return Parts(json.loads(json.dumps(self.tape)), dict(self.tensors), dict(self.generators))
+        return Parts(
+            pickle.loads(pickle.dumps(self.tape)), dict(self.tensors), dict(self.generators)
+        )
 
     def write(self, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
@@ -171,7 +174,7 @@ def recorded(folder: Path) -> dict[str, Parts]:
     """One bundle of each kind."""
     torch.manual_seed(0)
     return {
-        name: parts_of(written(record(compute, *inputs), folder))
+        name: parts_of(written(record(compute, *inputs, gradients=name != "algebra"), folder))
         for name, (compute, inputs) in _cases().items()
     }
 

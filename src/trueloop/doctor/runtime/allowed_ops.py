@@ -266,8 +266,8 @@ def bind(operation: Any, packet: str, args: list[Any], kwargs: dict[str, Any]) -
 def _must_have_length(value: list[Any], argument: Any) -> None:
     """Of `int[2]`: two, or one that stands for both, or none where that is the default."""
     wanted = argument.N
-    default = argument.default_value if argument.has_default_value() else None
-    if wanted and len(value) not in (1, wanted) and not (not value and default in ([], None)):
+    may_be_empty = argument.has_default_value() and argument.default_value in ([], None)
+    if wanted and len(value) not in (1, wanted) and (value or not may_be_empty):
         raise BadArgumentError(f"its argument {argument.name} does not have {wanted} numbers")
 
 
