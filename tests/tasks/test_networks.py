@@ -39,10 +39,36 @@ def test_an_image_network_is_rebuilt_from_plain_values(image_folder):
 
 
 def test_what_training_never_shows_begins_in_the_middle():
-    embedding = network.CategoryEmbedding([5, 9])
-    for table in embedding.tables:
-        assert (table.weight[:2] == 0).all()
-        assert (table.weight[2:] != 0).all()
+    embedding = network.CategoryEmbedding([5, 9, 5])
+    for unseen in (0, 1):
+        assert (embedding(torch.full((1, 3), unseen)) == 0).all()
+    assert (embedding(torch.full((1, 3), 2)) != 0).all()
+
+
+def test_each_column_has_vectors_of_its_own():
+    """Also where columns share a table: a change of one column changes its part of the output."""
+    sizes = [5, 9, 5, 300, 9, 3]
+    embedding = network.CategoryEmbedding(sizes)
+    indices = torch.full((1, len(sizes)), 2)
+    before = embedding(indices)
+    assert before.shape == (1, embedding.width)
+    changed = []
+    for column, size in enumerate(sizes):
+        other = indices.clone()
+        other[0, column] = size - 1
+        if size > 3:
+            changed.append(set((embedding(other) != before).flatten().nonzero().flatten().tolist()))
+    assert all(changed)
+    assert sum(map(len, changed)) == len(set().union(*changed))
+
+
+def test_numbers_are_embedded_alike_whole_and_in_parts(monkeypatch):
+    embedding = network.PeriodicEmbedding(7)
+    numbers = torch.randn(5, 7)
+    whole = embedding(numbers)
+    monkeypatch.setattr(network, "_MOST_WAVES", 5 * 24 * 3)
+    with torch.inference_mode():
+        assert torch.allclose(embedding(numbers), whole, atol=1e-6)
 
 
 @pytest.mark.parametrize("module", [network, resnet])

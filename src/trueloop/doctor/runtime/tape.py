@@ -308,4 +308,4 @@ def _place_in(text: str) -> Place | None:
     if len(words) < 3:
         return None
     number = words[2].removeprefix(", line ").split(",")[0].strip()
-    return Place(words[1], int(number)) if number.isdigit() else None
+    return Place(words[1], int(number)) if number.isdecimal() else None

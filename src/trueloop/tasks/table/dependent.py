@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from trueloop.errors import DataError
@@ -12,6 +12,9 @@ from trueloop.tasks.table.columns import Reading, RowErrors, kind_of, moments, n
 
 if TYPE_CHECKING:
     import polars as pl
+
+    Kind = tuple[pl.Series, str | None]
+    """A column and what it holds; None for one that cannot be read."""
 
 _FEWEST_VALUES = 10
 """Different times or groups: with fewer, a column is one of the few categories of a survey."""
@@ -25,19 +28,27 @@ _NAME_OF_TIME = re.compile(r"(?:^|[_\W])(?:year|date|datetime|time|timestamp|mon
 _OF_A_PERSON = re.compile(r"birth|born|dob", re.I)
 
 
-def dependent_rows(frame: pl.DataFrame, target: str, reading: Reading) -> list[DataFinding]:
-    """A word for the first column that orders the rows in time, and the first that groups them.
+def dependent_rows(
+    frame: pl.DataFrame, target: str, reading: Reading, kinds: Mapping[str, str]
+) -> list[DataFinding]:
+    """A finding on the first column that orders the rows in time, and on the first that groups
+    them.
 
-    `frame` holds the rows in the order of the file, dropped columns included.
+    `frame` holds the rows in the order of the file, dropped columns included; `kinds` are those of
+    the columns that are inputs.
     """
-    columns = [frame.get_column(name) for name in frame.columns if name != target]
-    found = (next(_ordered(columns, reading), None), next(_grouped(columns, reading), None))
+    columns = [
+        (frame.get_column(name), kinds.get(name) or _kind(frame.get_column(name), reading))
+        for name in frame.columns
+        if name != target
+    ]
+    found = (next(_ordered(columns, reading), None), next(_grouped(columns), None))
     return [finding for finding in found if finding is not None]
 
 
-def _ordered(columns: list[pl.Series], reading: Reading) -> Iterator[DataFinding]:
-    for column in columns:
-        span = _span(column, reading)
+def _ordered(columns: list[Kind], reading: Reading) -> Iterator[DataFinding]:
+    for column, kind in columns:
+        span = _span(column, kind, reading)
         if span is not None:
             name = column.name
             yield DataFinding(
@@ -51,11 +62,10 @@ def _ordered(columns: list[pl.Series], reading: Reading) -> Iterator[DataFinding
             )
 
 
-def _span(column: pl.Series, reading: Reading) -> str | None:
+def _span(column: pl.Series, kind: str | None, reading: Reading) -> str | None:
     """The first and the last time of a column of times, in words; None for any other column."""
     import polars as pl
 
-    kind = _kind(column, reading)
     if kind == "date" and not _OF_A_PERSON.search(column.name):
         times = moments(column, reading, RowErrors()).drop_nulls()
         shown = times.sort().dt.strftime("%Y-%m-%d")
@@ -70,10 +80,9 @@ def _span(column: pl.Series, reading: Reading) -> str | None:
     return f"{shown[0]} to {shown[-1]}" if times.n_unique() >= _FEWEST_VALUES else None
 
 
-def _grouped(columns: list[pl.Series], reading: Reading) -> Iterator[DataFinding]:
-    for column in columns:
+def _grouped(columns: list[Kind]) -> Iterator[DataFinding]:
+    for column, kind in columns:
         name = column.name
-        kind = _kind(column, reading)
         if kind not in ("number", "category") or not _NAME_OF_GROUP.search(name):
             continue
         counts = column.drop_nulls().value_counts().get_column("count")

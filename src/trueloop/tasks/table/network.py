@@ -10,6 +10,9 @@ import math
 import torch
 from torch import Tensor, nn
 
+_MOST_WAVES = 1 << 24
+"""Angles that are held at once where no gradient is asked for: 64 MiB."""
+
 
 class PeriodicEmbedding(nn.Module):
     """Each number as a small vector: ReLU(linear(cos, sin of learned frequencies, the number)).
@@ -29,31 +32,55 @@ class PeriodicEmbedding(nn.Module):
         self.bias = nn.Parameter(torch.zeros(inputs, width))
 
     def forward(self, numbers: Tensor) -> Tensor:
-        angle = 2 * math.pi * numbers.unsqueeze(-1) * self.frequency
-        features = torch.cat((angle.cos(), angle.sin(), numbers.unsqueeze(-1)), dim=-1)
-        embedded = torch.einsum("nfk,fkd->nfd", features, self.weight) + self.bias
-        return torch.relu(embedded).flatten(1)
+        if torch.is_grad_enabled():
+            return self._embed(numbers, slice(None))
+        # Without a backward, the waves of a few columns at a time take little memory.
+        inputs, waves = self.frequency.shape
+        some = max(1, _MOST_WAVES // max(1, len(numbers) * waves))
+        parts = [self._embed(numbers, slice(k, k + some)) for k in range(0, inputs, some)]
+        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+
+    def _embed(self, numbers: Tensor, columns: slice) -> Tensor:
+        some = numbers[:, columns].unsqueeze(-1)
+        angle = 2 * math.pi * some * self.frequency[columns]
+        features = torch.cat((angle.cos(), angle.sin(), some), dim=-1)
+        embedded = torch.einsum("nfk,fkd->nfd", features, self.weight[columns])
+        return torch.relu(embedded + self.bias[columns]).flatten(1)
 
 
 class CategoryEmbedding(nn.Module):
-    """Each category index as a small vector; input int64 (rows, columns)."""
+    """Each category index as a small vector; input int64 (rows, columns), output float (rows,
+    `width`).
+
+    Columns whose vectors are of one width share a table, so that thousands of columns take a few
+    look-ups; the output has them in the order of their widths.
+    """
 
     def __init__(self, sizes: list[int]) -> None:
         super().__init__()
-        widths = [min(32, math.ceil(1.6 * size**0.56)) for size in sizes]
-        self.tables = nn.ModuleList(
-            nn.Embedding(size, width) for size, width in zip(sizes, widths, strict=True)
-        )
-        self.width = sum(widths)
-        for table in self.tables:
+        columns: dict[int, list[int]] = {}
+        for column, size in enumerate(sizes):
+            columns.setdefault(min(32, math.ceil(1.6 * size**0.56)), []).append(column)
+        self.width = sum(width * len(group) for width, group in columns.items())
+        self.tables = nn.ModuleList()
+        for k, width in enumerate(sorted(columns)):
+            group = torch.tensor(columns[width])
+            ends = torch.tensor([sizes[column] for column in columns[width]]).cumsum(0)
+            starts = torch.cat((ends.new_zeros(1), ends[:-1]))
+            table = nn.Embedding(int(sum(sizes[column] for column in columns[width])), width)
             # Unknown (0) and missing (1): what training never shows stays at the middle of the
             # known values, not at random.
-            assert isinstance(table, nn.Embedding)
-            nn.init.zeros_(table.weight[:2])
+            with torch.no_grad():
+                table.weight[torch.cat((starts, starts + 1))] = 0.0
+            self.tables.append(table)
+            self.register_buffer(f"columns{k}", group, persistent=False)
+            self.register_buffer(f"starts{k}", starts, persistent=False)
 
     def forward(self, indices: Tensor) -> Tensor:
-        columns = indices.unbind(dim=1)
-        vectors = [table(column) for table, column in zip(self.tables, columns, strict=True)]
+        vectors = []
+        for k, table in enumerate(self.tables):
+            columns, starts = self.get_buffer(f"columns{k}"), self.get_buffer(f"starts{k}")
+            vectors.append(table(indices[:, columns] + starts).flatten(1))
         return torch.cat(vectors, dim=1) if vectors else indices.new_empty(len(indices), 0).float()
 
 

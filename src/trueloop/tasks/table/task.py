@@ -439,7 +439,7 @@ class Table(Task):
         """Findings on rows that should not be divided at random, where they are."""
         if self.options.split != "random" or self.options.val_data is not None:
             return []
-        return dependent_rows(frame, self.options.target, self.reading)
+        return dependent_rows(frame, self.options.target, self.reading, self.kinds)
 
     def _encode(self, raw: Raw) -> Inputs:
         floats, indices = self.encoder.encode(raw)
