@@ -143,6 +143,7 @@ def test_an_interruption_at_the_end_says_how_to_go_on(
 def test_a_task_that_returns_something_else(command: Command, tmp_path: Path) -> None:
     Path("odd.py").write_text(
         "import trueloop\n\nclass Odd(trueloop.Task):\n    def splits(self): return None\n"
+        "    def model(self): return None\n"
     )
     said = command("train", "odd.py:Odd", "--run", "new")
     assert said.status == 2

@@ -90,7 +90,7 @@ def test_a_missing_file_or_class_or_a_class_that_is_no_task(tmp_path, refused):
     refused(f"{file}:Mine", "no file")
     file.write_text("from trueloop import Task\nclass Mine(Task): pass\nclass Other: pass\n")
     refused(f"{file}:Mime", "did you mean 'Mine'")
-    refused(f"{file}:Other", "no task: derive it from trueloop.Task")
+    refused(f"{file}:Other", "is not a task: derive it from trueloop.Task")
 
 
 @pytest.mark.parametrize(

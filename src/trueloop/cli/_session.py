@@ -27,6 +27,7 @@ from trueloop.run import Run
 from trueloop.seed import rng_preserved, seed_everything
 from trueloop.step import Step, loading
 from trueloop.tasks import Splits, Task, limits
+from trueloop.tasks.own_class import check_class
 
 if TYPE_CHECKING:
     from trueloop.doctor.runtime.sink import Doctor
@@ -72,6 +73,7 @@ def open_session(settings: Settings) -> Session:
     Raises any `UserError`: of the device, the task's data, or options that do not fit the data.
     """
     refuse_many_processes()
+    check_class(settings.task_class)
     run = settings.run
     device = devices.pick(run.device)
     seed_everything(run.seed, deterministic=run.deterministic)

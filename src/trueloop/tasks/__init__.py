@@ -13,6 +13,7 @@ from trueloop.errors import ConfigError, nearest
 from trueloop.files import special_kind
 from trueloop.tasks import own
 from trueloop.tasks.base import Recipe, Splits, Task, Unseen
+from trueloop.tasks.own_class import check_options
 
 __all__ = ["READY_MADE", "Recipe", "Splits", "Task", "Unseen", "load"]
 
@@ -30,7 +31,8 @@ def load(name: str) -> type[Task]:
 
     The user's file runs as a module of `trueloop.tasks.own`, once per call, with its folder at the
     end of `sys.path`, so that it can import its neighbours. Raises `ConfigError` for an unknown
-    name, a missing file or class, a file that fails when imported, and a class that is no `Task`.
+    name, a missing file or class, a file that fails when imported, and a class that is not a
+    `Task`, and an option of it without a type or a default.
     """
     if name in READY_MADE:
         module, _, class_name = READY_MADE[name].partition(":")
@@ -110,7 +112,8 @@ def _class_in(module: ModuleType, class_name: str, path: Path) -> type[Task]:
         raise ConfigError(f"{path} has no class {class_name!r}: {hint}")
     if not (isinstance(found, type) and issubclass(found, Task)):
         raise ConfigError(
-            f"{class_name} in {path} is no task: derive it from trueloop.Task, "
+            f"{class_name} in {path} is not a task: derive it from trueloop.Task, "
             f"`class {class_name}(trueloop.Task)`"
         )
+    check_options(found)
     return found

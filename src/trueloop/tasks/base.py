@@ -12,16 +12,20 @@ import torch
 from torch import Tensor, nn
 
 from trueloop import losses, metrics
-from trueloop.errors import ConfigError, DataError
+from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.records import LossOutput
 from trueloop.run import Album
+from trueloop.tasks.fields import documented
 from trueloop.tasks.findings import DataFinding
 
 LossFn = Callable[[nn.Module, Any], LossOutput | Tensor]
+KINDS = ("multiclass", "binary", "multilabel", "regression")
+"""What a task may be, for its loss and its metrics."""
 ERROR = "error"
 """The column of a prediction file that says why a row could not be read."""
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """How a task trains unless told otherwise: each field is an option of `trueloop train`."""
@@ -59,6 +63,7 @@ class Recipe:
     """How much better counts as better."""
 
 
+@documented
 @dataclass(kw_only=True)
 class Splits:
     """The data of a run. Each split is anything that `Feed` takes and yields (inputs, targets)."""
@@ -72,9 +77,25 @@ class Splits:
     facts: dict[str, Any] = field(default_factory=dict)
     """Plain data about the data, for the report: sizes, classes, columns, what was left out."""
     findings: list[DataFinding] = field(default_factory=list)
-    """What makes scores on these data doubtful; said before the training, and in the report."""
+    """What makes scores on these data doubtful: printed before the training, and in the report."""
+
+    def __post_init__(self) -> None:
+        for name in ("train", "val"):
+            if getattr(self, name) is None:
+                raise ConfigError(
+                    f"Splits({name}=None) has no data: give tensors, (inputs, targets), or a "
+                    "Dataset"
+                )
+        if not isinstance(self.facts, Mapping):
+            raise ConfigError(
+                f"Splits(facts={type(self.facts).__name__}) is not a dict: write "
+                "facts={'samples': 100}"
+            )
+        if not all(isinstance(finding, DataFinding) for finding in self.findings):
+            raise ConfigError("Splits(findings=…) takes instances of DataFinding: leave it out")
 
 
+@documented
 @dataclass(kw_only=True)
 class Unseen:
     """Data without targets, to predict: `inputs` for `Feed`, and what names each row in the output.
@@ -159,11 +180,11 @@ class Task:
 
     def splits(self) -> Splits:
         """Read or make the data; whatever is fitted is fitted on the training part only."""
-        raise NotImplementedError(f"{type(self).__name__} must define splits()")
+        raise NotImplementedError  # `check_class` refuses a task without it
 
     def model(self) -> nn.Module:
         """A freshly initialised model for the data that `splits` or `restore` described."""
-        raise NotImplementedError(f"{type(self).__name__} must define model()")
+        raise NotImplementedError  # `check_class` refuses a task without it
 
     def example_inputs(self, samples: int) -> tuple[Tensor, ...] | None:
         """Inputs of `model()` for so many samples, of the right shapes and dtypes and of any
@@ -172,11 +193,28 @@ class Task:
 
     def loss_fn(self) -> LossFn:
         """The loss as a function of (model, batch)."""
+        self._check_kind(classes=False)
         return losses.supervised(losses.for_task(self.kind, classes=self.n_classes))
 
     def metrics(self) -> Any:
         """What `evaluate` measures beside the loss."""
+        self._check_kind(classes=True)
         return metrics.for_task(self.kind, classes=self.n_classes)
+
+    def _check_kind(self, *, classes: bool) -> None:
+        """Raise `ConfigError` where loss or metrics cannot be chosen by the kind (and classes)."""
+        name = type(self).__name__
+        if self.kind not in KINDS:
+            raise ConfigError(
+                f"{name}.kind is {self.kind!r}: {nearest(str(self.kind), KINDS)}; or define "
+                "loss_fn() and metrics()"
+            )
+        if classes and self.kind == "multiclass" and not self.classes:
+            raise ConfigError(
+                f"{name} names neither its kind nor its classes: write kind = 'regression' "
+                "('binary', 'multilabel') in the class, or for several classes classes = ['a', "
+                "'b', 'c']"
+            )
 
     @property
     def n_classes(self) -> int | None:

@@ -18,6 +18,7 @@ from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.names import printable
 from trueloop.run import Album
 from trueloop.tasks.base import Recipe, Splits, Task, Unseen
+from trueloop.tasks.fields import documented
 from trueloop.tasks.findings import DataFinding, rare_class
 from trueloop.tasks.images.augment import Augment
 from trueloop.tasks.images.checks import shared_images
@@ -64,6 +65,7 @@ class Images(Task):
 
     smaller = "--batch-size, --size or --width"
 
+    @documented
     @dataclass(kw_only=True)
     class Options:
         """Options of the images task."""

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from trueloop import losses
 from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.tasks.base import LossFn, Recipe, Splits, Task, Unseen
+from trueloop.tasks.fields import documented
 from trueloop.tasks.findings import DataFinding
 from trueloop.tasks.limits import MOST_LAYERS, MOST_UNITS, check_range
 from trueloop.tasks.splitting import random_split, stratified_split
@@ -63,6 +64,7 @@ class Table(Task):
 
     smaller = "--batch-size, --width or --layers, or leave columns out with --drop"
 
+    @documented
     @dataclass(kw_only=True)
     class Options:
         """Options of the table task."""
