@@ -51,23 +51,23 @@ def kind_of(value: Any) -> str:
     return f"{'an' if name[0] in letters else 'a'} {name}"
 
 
-def number(option: str, value: Any) -> float:
+def number(option: str, value: Any, example: str = "1.0") -> float:
     """A finite real number."""
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise ConfigError(f"{option}={shown(value)} is not a number: write e.g. {option}=1.0")
+        raise ConfigError(f"{option}={shown(value)} is not a number: write e.g. {option}={example}")
     return float(value)
 
 
 def positive(option: str, value: Any, example: str = "1.0") -> float:
     """A finite number above 0."""
-    if number(option, value) <= 0:
+    if number(option, value, example) <= 0:
         raise ConfigError(f"{option}={shown(value)} must be above 0: write e.g. {option}={example}")
     return float(value)
 
 
 def not_negative(option: str, value: Any, example: str = "0.0") -> float:
     """A finite number of at least 0."""
-    if number(option, value) < 0:
+    if number(option, value, example) < 0:
         raise ConfigError(
             f"{option}={shown(value)} must not be below 0: write e.g. {option}={example}"
         )
@@ -76,7 +76,7 @@ def not_negative(option: str, value: Any, example: str = "0.0") -> float:
 
 def share(option: str, value: Any, *, below_one: bool = False, example: str = "0.1") -> float:
     """A number from 0 to 1; `below_one`: 1 itself is too much."""
-    if not 0 <= number(option, value) <= 1 or (below_one and value == 1):
+    if not 0 <= number(option, value, example) <= 1 or (below_one and value == 1):
         limit = "below 1" if below_one else "1"
         raise ConfigError(
             f"{option}={shown(value)} must be from 0 to {limit}: write e.g. {option}={example}"

@@ -400,7 +400,7 @@ def _clock(tick: Any) -> str:
 
 def _fraction(option: str, value: Any) -> float:
     """A number between 0 and 1."""
-    if not 0 < _options.number(option, value) < 1:
+    if not 0 < _options.number(option, value, "0.1") < 1:
         raise ConfigError(f"{option}={value!r} must be between 0 and 1: write e.g. {option}=0.1")
     return float(value)
 
