@@ -306,7 +306,7 @@ def saving(folder: Path) -> dict[str, Wrong]:
             f"every={value!r}": Wrong(
                 kept(every=value), ConfigError, f"every={value!r}", "'50 updates'"
             )
-            for value in ("often", 5, "0 updates", "-5 updates", "2 hours", "1.5 epochs", "10 steps")
+            for value in ("often", 5, "0 updates", "-5 updates", "2 hours", "1.5 epochs", "9 steps")
         },
         "asynchronous='no'": Wrong(
             kept(asynchronous="no"), ConfigError, "asynchronous='no'", "asynchronous=False"
@@ -429,7 +429,7 @@ DOCTOR: dict[str, Wrong] = {
     "Doctor(first=0)": Wrong(lambda: Doctor(first=0), ConfigError, "first=0", "first=500"),
     "Doctor(first=1.5)": Wrong(lambda: Doctor(first=1.5), ConfigError, "first=1.5", "first=500"),
     "Doctor(select=['XX1'])": Wrong(
-        lambda: Doctor(select=["XX1"]), ConfigError, "'XX1'", "known: 'TH101'"
+        lambda: Doctor(select=["XX1"]), ConfigError, "'XX1'", "trueloop explain"
     ),
     "Doctor(select='TL1')": Wrong(
         lambda: Doctor(select="TL1"), ConfigError, "a list of codes", 'select=["TL1"]'
@@ -437,7 +437,7 @@ DOCTOR: dict[str, Wrong] = {
     "Doctor(ignore=3)": Wrong(lambda: Doctor(ignore=3), ConfigError, "ignore=3", 'ignore=["TL1"]'),
     "Doctor(ignore=[3])": Wrong(lambda: Doctor(ignore=[3]), ConfigError, "ignore=[3]", "ignore=["),
     "watch(select=['XX'])": Wrong(
-        lambda: trueloop.watch(select=["XX"]), ConfigError, "'XX'", "known: 'TH101'"
+        lambda: trueloop.watch(select=["XX"]), ConfigError, "'XX'", "trueloop explain"
     ),
     "watch(select=3)": Wrong(lambda: trueloop.watch(select=3), ConfigError, "select=3", "select=["),
     "watch(first='x')": Wrong(
