@@ -26,20 +26,26 @@ Sink = Callable[[Any], object]
 
 @dataclass
 class History:
-    """What `fit` returns."""
+    """What `fit` returns.
+
+    Attributes:
+        records: one per epoch; scores are named `train_loss`, `val_loss`, `val_accuracy`, …
+        monitor: the score that says which epoch is the best.
+        best_epoch: that epoch, from 0; None before the first evaluation.
+        best: its monitored score.
+        status: `finished`, `stopped early`, `out of time` or `interrupted`.
+        signal: the number of the signal that interrupted the run; None if none did.
+        updates: updates applied, by earlier parts of a resumed run too.
+        skipped: updates left out because their gradient was not finite.
+        seconds: wall time of the training, of a resumed run in all.
+    """
 
     records: list[EvalRecord] = field(default_factory=list)
-    """One per epoch; scores are named `train_loss`, `val_loss`, `val_accuracy`, …"""
     monitor: str = "val_loss"
-    """The score that says which epoch is the best."""
     best_epoch: int | None = None
-    """That epoch, from 0; None before the first evaluation."""
     best: float | None = None
-    """Its monitored score."""
     status: str = "finished"
-    """`finished`, `stopped early`, `out of time` or `interrupted`."""
     signal: int | None = None
-    """The number of the signal that interrupted the run; None if none did."""
     updates: int = 0
     skipped: int = 0
     seconds: float = 0.0

@@ -24,19 +24,23 @@ Count = int | float | Tensor | Callable[[], "int | float | Tensor"]
 
 @dataclass(slots=True, eq=False)
 class LossOutput:
-    """What a `loss_fn(model, batch)` may return instead of the bare loss."""
+    """What a `loss_fn(model, batch)` may return instead of the bare loss.
+
+    Attributes:
+        loss: mean loss of the batch, a scalar, with its graph.
+        count: what the mean is over (tokens, or the summed class weights); None: the batch's
+            samples.
+        outputs: the model's output, for metrics.
+        targets: what the output is compared with, for metrics.
+        parts: named parts of the loss to log beside it (`{"reconstruction": …, "kl": …}`): scalars,
+            means over the same count as the loss. They train nothing by themselves.
+    """
 
     loss: Tensor
-    """Mean loss of the batch, a scalar, with its graph."""
     count: Count | None = None
-    """What the mean is over (tokens, or the summed class weights); None: the batch's samples."""
     outputs: Any = None
-    """The model's output, for metrics."""
     targets: Any = None
-    """What the output is compared with, for metrics."""
     parts: Mapping[str, Any] = field(default_factory=dict)
-    """Named parts of the loss to log beside it (`{"reconstruction": …, "kl": …}`): scalars, means
-    over the same count as the loss. They train nothing by themselves."""
 
     @classmethod
     def of(cls, returned: Any) -> LossOutput:
@@ -156,48 +160,57 @@ def _kind_of(value: Any) -> str:
 
 
 class StepRecord(NamedTuple):
-    """One call of `Step`. It describes its window so far; when `updated`, the whole update."""
+    """One call of `Step`. It describes its window so far; when `updated`, the whole update.
+
+    Attributes:
+        epoch: epoch of the batch, from 0.
+        batch: position of the micro-batch in its epoch, from 0.
+        update: how many optimizer updates have been applied, this one included.
+        loss: mean loss over the window so far: a detached scalar on the device.
+        grad_norm: global L2 norm of the gradient before clipping, a scalar; None while a window is
+            open.
+        lr: learning rate of the first parameter group in this update (before the schedule ticks).
+        samples: samples in the window so far.
+        updated: the optimizer stepped.
+        skipped: the window ended, but its gradient was not finite and the update was left out.
+        lrs: learning rate of each parameter group, by the group's `name` or else its number ("0",
+            …).
+        parts: mean over the window so far of each named part of the loss: detached scalars.
+    """
 
     epoch: int
-    """Epoch of the batch, from 0."""
     batch: int
-    """Position of the micro-batch in its epoch, from 0."""
     update: int
-    """How many optimizer updates have been applied, this one included."""
     loss: Tensor
-    """Mean loss over the window so far: a detached scalar on the device."""
     grad_norm: Tensor | None
-    """Global L2 norm of the gradient before clipping, a scalar; None while a window is open."""
     lr: float
-    """Learning rate of the first parameter group in this update (before the schedule ticks)."""
     samples: int
-    """Samples in the window so far."""
     updated: bool
-    """The optimizer stepped."""
     skipped: bool = False
-    """The window ended, but its gradient was not finite and the update was left out."""
     lrs: Mapping[str, float] = MappingProxyType({})
-    """Learning rate of each parameter group, by the group's `name` or else its number ("0", …)."""
     parts: Mapping[str, Tensor] = MappingProxyType({})
-    """Mean over the window so far of each named part of the loss: detached scalars."""
 
 
 @dataclass(frozen=True)
 class EvalRecord:
-    """One pass over a feed by `evaluate`, or the summary of an epoch without one."""
+    """One pass over a feed by `evaluate`, or the summary of an epoch without one.
+
+    Attributes:
+        scores: name to value: `loss` and the metrics; within `fit`, prefixed: `val_loss`,
+            `train_loss`.
+        samples: how many samples were counted, each once.
+        epoch: the epoch that had just ended, from 0; None outside `fit`.
+        update: how many updates had been applied; None outside `fit`.
+        seconds: wall time of the pass.
+        details: what is no single number: confusion matrix, per-class scores (plain lists).
+    """
 
     scores: dict[str, float]
-    """Name to value: `loss` and the metrics; within `fit`, prefixed: `val_loss`, `train_loss`."""
     samples: int
-    """How many samples were counted, each once."""
     epoch: int | None = None
-    """The epoch that had just ended, from 0; None outside `fit`."""
     update: int | None = None
-    """How many updates had been applied; None outside `fit`."""
     seconds: float = 0.0
-    """Wall time of the pass."""
     details: dict[str, Any] = field(default_factory=dict)
-    """What is no single number: confusion matrix, per-class scores (plain lists)."""
 
     def __getitem__(self, name: str) -> float:
         return self.scores[name]

@@ -27,29 +27,37 @@ _LISTED = 2
 
 
 class Mismatch(NamedTuple):
-    """A weight that both sides have, and that does not fit."""
+    """A weight that both sides have, and that does not fit.
+
+    Attributes:
+        name: name of the weight.
+        in_file: its shape (a tuple) where the shapes differ, its dtype where only the dtypes do,
+            else text.
+        in_model: the same of the model's.
+    """
 
     name: str
     in_file: Any
-    """Its shape (a tuple) where the shapes differ, its dtype where only the dtypes do, else text.
-    """
     in_model: Any
-    """The same of the model's."""
 
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What `load_weights` has loaded and what not; as `str`, a table of what not."""
+    """What `load_weights` has loaded and what not; as `str`, a table of what not.
+
+    Attributes:
+        path: the file.
+        loaded: names whose values are the file's now, tied ones included.
+        missing: names that only the model has: they kept their values.
+        unexpected: names that only the file has.
+        mismatched: names that both have and that do not fit: they kept their values.
+    """
 
     path: Path
     loaded: list[str] = field(default_factory=list)
-    """Names whose values are the file's now, tied ones included."""
     missing: list[str] = field(default_factory=list)
-    """Names that only the model has: they kept their values."""
     unexpected: list[str] = field(default_factory=list)
-    """Names that only the file has."""
     mismatched: list[Mismatch] = field(default_factory=list)
-    """Names that both have and that do not fit: they kept their values."""
 
     @property
     def is_complete(self) -> bool:

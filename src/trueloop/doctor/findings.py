@@ -9,19 +9,23 @@ Severity = Literal["error", "warning", "advice"]
 
 
 class Place(NamedTuple):
-    """A stretch of the user's code: an expression, or a statement."""
+    """A stretch of the user's code: an expression, or a statement.
+
+    Attributes:
+        path: of the file.
+        line: from 1.
+        column: from 1, in characters.
+        end_line: last line of it; 0 where only a line is known (live).
+        end_column: the column after its last character, from 1.
+        function: qualified name of the function it stands in; empty at the top of a module.
+    """
 
     path: str
     line: int
-    """From 1."""
     column: int = 1
-    """From 1, in characters."""
     end_line: int = 0
-    """Last line of it; 0 where only a line is known (live)."""
     end_column: int = 0
-    """Column behind its last character, from 1."""
     function: str = ""
-    """Qualified name of the function it stands in; empty at the top of a module."""
 
 
 class Related(NamedTuple):
@@ -68,20 +72,26 @@ Remedy = Move | Insert | Replace | Delete
 
 @dataclass(frozen=True)
 class Finding:
-    """One fault at one place."""
+    """One fault at one place.
+
+    Attributes:
+        code: stable code of the rule, `TL101`.
+        name: name of the rule, `zero-grad-after-backward`.
+        severity: `error`, `warning` or `advice`.
+        place: where, in the user's own code.
+        message: what happens here and why it is wrong, in one or two sentences.
+        fix: what to do, in one sentence.
+        related: other lines that are involved, each with its part in it.
+        remedies: the edit that `--fix` makes: only where there is one safe way; empty otherwise.
+        count: how often it was seen (live).
+    """
 
     code: str
-    """Stable code of the rule, `TL101`."""
     name: str
-    """Name of the rule, `zero-grad-after-backward`."""
     severity: Severity
     place: Place
     message: str
-    """What happens here and why it is wrong, in one or two sentences."""
     fix: str | None = None
-    """What to do, in one sentence."""
     related: tuple[Related, ...] = ()
     remedies: tuple[Remedy, ...] = ()
-    """The edit that `--fix` makes: only where there is one safe way; empty otherwise."""
     count: int = field(default=1, compare=False)
-    """How often it was seen (live)."""

@@ -274,22 +274,31 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSummary:
-    """One line of `trueloop runs`."""
+    """One line of `trueloop runs`.
+
+    Attributes:
+        path: the run directory.
+        status: how the run ended, `unfinished` or `unreadable`.
+        task: name of the task; None if not recorded.
+        monitor: the score that says which epoch is the best.
+        score: the best value of the monitored score.
+        epochs: epochs done.
+        updates: updates applied.
+        seconds: wall time of the training.
+        started: ISO 8601, UTC.
+        problem: why the run is unreadable.
+    """
 
     path: Path
     status: str
     task: str | None = None
     monitor: str | None = None
     score: float | None = None
-    """The best value of the monitored score."""
     epochs: int | None = None
-    """Epochs done."""
     updates: int | None = None
     seconds: float | None = None
     started: str | None = None
-    """ISO 8601, UTC."""
     problem: str | None = None
-    """Why the run is unreadable."""
 
 
 def summarize(path: Path) -> RunSummary:

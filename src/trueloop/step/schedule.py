@@ -27,14 +27,17 @@ TICKS = ("update", "epoch", "metric")
 
 @dataclass(frozen=True)
 class Plan:
-    """How long a run is."""
+    """How long a run is.
+
+    Attributes:
+        epochs: passes over the training data.
+        updates_per_epoch: optimizer updates in each; None when the data has no length.
+        batches: micro-batches in each; None when the data has no length.
+    """
 
     epochs: int
-    """Passes over the training data."""
     updates_per_epoch: int | None
-    """Optimizer updates in each; None when the data has no length."""
     batches: int | None = None
-    """Micro-batches in each; None when the data has no length."""
 
     def ticks(self, clock: str) -> int | None:
         """How often a clock ticks in the whole run."""
@@ -45,14 +48,20 @@ class Plan:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A schedule described but not built: see the functions of this module."""
+    """A schedule described but not built: see `trueloop.schedules`.
+
+    Attributes:
+        name: name of the function that made it.
+        tick: its clock: `update`, `epoch` or `metric`.
+        build: `build(optimizer, resolver)` returns torch's scheduler; the resolver turns lengths
+            into ticks.
+        monitor: for the `metric` clock: the score it watches.
+    """
 
     name: str
     tick: str
-    """Its clock: `update`, `epoch` or `metric`."""
     build: Callable[[Optimizer, Resolver], LRScheduler]
     monitor: str | None = None
-    """For the `metric` clock: the score it watches."""
 
     def __post_init__(self) -> None:
         if self.tick not in TICKS:
