@@ -13,7 +13,7 @@ from trueloop.cli._doctor import keep_findings, watched_session
 from trueloop.cli._outcome import carry_out, shown
 from trueloop.cli._session import settings_of
 from trueloop.cli.options import Settings
-from trueloop.cli.resume import OVER, go_on
+from trueloop.cli.resume import OVER, finish_up, go_on, is_complete
 from trueloop.errors import ConfigError
 from trueloop.run import Run, environment
 
@@ -30,9 +30,10 @@ def take_up(path: Path, given: Settings) -> int:
     run = Run(path)
     check_agreement(given, run)
     # One that is over is only read; whoever holds it may bring it to its end until it is ours.
-    with nullcontext() if run.status in OVER else run.claimed():
+    with nullcontext() if is_complete(run) else run.claimed():
         if run.status in OVER:
-            print(f"{shown(run.path)} has {run.status}: there is nothing left to do")
+            if is_complete(run) or not finish_up(run):
+                print(f"{shown(run.path)} has {run.status}: there is nothing left to do")
             return OK
         return _bring_on(run, given)
 

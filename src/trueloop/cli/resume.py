@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from trueloop.checkpoint import has_checkpoint
-from trueloop.errors import RunError
+from trueloop.checkpoint import LOCK, has_checkpoint
+from trueloop.cli import OK
+from trueloop.errors import ConfigError, RunError, ScheduleError
 
 if TYPE_CHECKING:
+    from trueloop.cli._session import Session
     from trueloop.cli.options import Settings
+    from trueloop.cli.parser import Parser
     from trueloop.run import Run
 
+DATA, ENVIRONMENT, REPORT = "data.json", "environment.json", "report.html"
+_OF_ANY = ("--help", "--print_shtab")
 OVER = ("finished", "stopped early")
 """The status of a run that has nothing left to do."""
 
@@ -26,45 +32,163 @@ def main(argv: Sequence[str]) -> int:
         epilog="example:\n  trueloop resume runs/spiral-20250131-120000",
     )
     parser.add_argument("run", metavar="RUN", help="directory of the run")
+    parser.add_argument(
+        "--epochs",
+        type=int,
+        metavar="N",
+        help="more epochs than before, in all; where the schedule is not as long as the run",
+    )
     parser.add_argument("--device", default=None, metavar="NAME", help="another device than before")
     parser.add_argument("--max-minutes", type=float, metavar="X", help="another limit than before")
     parser.add_argument("--quiet", action="store_true", help="show no progress, only the result")
-    given = parser.parse(argv)
+    given = parse(parser, argv)
 
     from trueloop.cli._session import settings_of
     from trueloop.run import Run
 
     run = Run(given.run)
-    refuse_if_over(run)
     settings = settings_of(
-        run, device=given.device, max_minutes=given.max_minutes, quiet=given.quiet or None
+        run,
+        device=given.device,
+        max_minutes=given.max_minutes,
+        quiet=given.quiet or None,
+        epochs=given.epochs,
     )
+    if given.epochs is None and is_complete(run):
+        refuse_over(run)
     with run.claimed():
+        if given.epochs is not None:
+            refuse_no_more(run, given.epochs)
+        elif run.status in OVER:
+            if not finish_up(run):
+                refuse_over(run)
+            return OK
         refuse_without_checkpoint(run)
-        return go_on(run, settings)
+        return go_on(run, settings, prolong=given.epochs is not None)
 
 
-def go_on(run: Run, settings: Settings) -> int:
+def parse(parser: Parser, argv: Sequence[str]) -> Any:
+    """What was given; an option of `train` is answered with those that a resume takes."""
+    try:
+        return parser.parse(argv)
+    except ConfigError as error:
+        if "unknown option" not in str(error):
+            raise
+        options = ", ".join(name for name in parser.option_names() if name not in _OF_ANY)
+        raise ConfigError(
+            f"{str(error).partition(':')[0]}: a resume goes on with the options of the run, and "
+            f"takes {options} alone"
+        ) from None
+
+
+def go_on(run: Run, settings: Settings, *, prolong: bool = False) -> int:
     """Train on from the run's last checkpoint; the exit status."""
     from trueloop.checkpoint import load_checkpoint
     from trueloop.cli._doctor import keep_findings, watched_session
     from trueloop.cli._outcome import carry_out
     from trueloop.run import environment
-    from trueloop.tasks.base import refuse_changed_data
 
     refuse_damaged(run)
     state = load_checkpoint(run.checkpoints, which="last")
     with watched_session(settings) as session:
-        kept = run.task_state.get("digest")
-        refuse_changed_data(session.task, kept, "train anew with a different --run")
+        if prolong:
+            refuse_another_curve(session, state)
+        run.remove_litter()
+        missing = [name for name in (DATA, ENVIRONMENT) if not (run.path / name).exists()]
         if not run.data:
             run.write_data(session.splits.facts)
         if not run.environment:
             run.write_environment(environment(session.device))
         if not run.task_state:
             run.write_task(session.task.state())
+        say_what_was_lost(run, state, missing)
+        if prolong:
+            run.forget_results()
+            run.write_config({**run.config, "epochs": settings.recipe.epochs})
         keep_findings(session, run)
         return carry_out(session, run, resume_from=state)
+
+
+def is_complete(run: Run) -> bool:
+    """Whether the run is over, with its report, and nothing that a killed process left."""
+    left = run.litter() or (run.path / LOCK).exists()
+    return run.status in OVER and has_report(run) and not left
+
+
+def has_report(run: Run) -> bool:
+    from trueloop.run.page import SCRIPT
+
+    return all((run.path / name).is_file() for name in (REPORT, SCRIPT))
+
+
+def finish_up(run: Run) -> bool:
+    """Remove the temporary files of ours that a kill has left, and write the report of a run that
+    was killed before it had one; whether it was. Hold the directory before."""
+    from trueloop.cli._outcome import shown
+    from trueloop.run import write_report
+
+    run.remove_litter()
+    if has_report(run):
+        return False
+    report = write_report(run)
+    print(f"{shown(run.path)} has {run.status}; what was missing is written")
+    print(f"report  {shown(report)}")
+    return True
+
+
+def say_what_was_lost(run: Run, state: dict[str, Any], missing: Sequence[str]) -> None:
+    """One warning, and notes in the log, which the report shows: of lines of the log up to the
+    checkpoint, and of files that were `missing` and are written anew."""
+    from trueloop.records import EvalRecord
+    from trueloop.run.log import mend_gaps
+
+    notes = [
+        f"{name} was missing when the run was resumed: it was written anew, of that moment."
+        for name in missing
+    ]
+    gaps = mend_gaps(
+        run.path / "metrics.jsonl",
+        update=state["step"]["counters"][2],
+        evals=[EvalRecord(*fields) for fields in state.get("records", [])],
+        seconds=state.get("seconds", 0.0),
+        notes=notes,
+    )
+    lost = [f"{gap} of metrics.jsonl" for gap in gaps[:3]] + list(missing)
+    if lost:
+        warnings.warn(
+            f"{run.path} has lost {', '.join(lost)}: it goes on, and its log and report say so",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def refuse_another_curve(session: Session, state: dict[str, Any]) -> None:
+    """Raise `ScheduleError` where more epochs would have given another learning rate up to here."""
+    from trueloop.step.loading import same_curve
+
+    saved, planned = state["step"]["schedule"], session.step.state_dict()["schedule"]
+    if not same_curve(saved, planned):
+        name, epochs = session.settings.recipe.schedule, session.settings.recipe.epochs
+        raise ScheduleError(
+            f"the schedule {name} is as long as the run, so with --epochs {epochs} it would have "
+            f"been another one up to here: train anew with trueloop train "
+            f"{session.settings.task} --epochs {epochs}"
+        )
+
+
+def refuse_no_more(run: Run, epochs: int) -> None:
+    """Raise unless `epochs` are more than the run has, and it may have more."""
+    if run.status == "stopped early":
+        raise RunError(
+            f"{run.path} has stopped early, which more epochs do not change: train anew, with a "
+            "larger --patience"
+        )
+    before = run.option("epochs")
+    if isinstance(before, int) and epochs <= before:
+        raise ConfigError(
+            f"--epochs {epochs} is not more than the {before} of the run: write a larger number, "
+            "or leave it out"
+        )
 
 
 def refuse_damaged(run: Run) -> None:
@@ -77,13 +201,13 @@ def refuse_damaged(run: Run) -> None:
             raise RunError(f"{cause}: delete it; a resume then writes it anew") from None
 
 
-def refuse_if_over(run: Run) -> None:
+def refuse_over(run: Run) -> None:
     """Raise `RunError` for a run that has nothing left to do."""
-    if run.status in OVER:
-        raise RunError(
-            f"{run.path} has {run.status}: there is nothing to go on with; for a longer run write "
-            f"trueloop train {run.option('task')} --config {run.path / 'config.json'} --epochs N"
-        )
+    raise RunError(
+        f"{run.path} has {run.status}: there is nothing to go on with; for a longer run write "
+        f"trueloop resume {run.path} --epochs N, or where the schedule is as long as the run, "
+        f"trueloop train {run.option('task')} --config {run.path / 'config.json'} --epochs N"
+    )
 
 
 def refuse_without_checkpoint(run: Run) -> None:

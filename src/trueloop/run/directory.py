@@ -44,6 +44,8 @@ _REACHED = (
     "data.json", "task.json", "findings.json",
 )  # fmt: skip
 # All that `create` writes before the file that makes the folder a run, and while it writes that.
+# What `write_atomic` writes before it gives it its name.
+_TEMPORARY = re.compile(r"\..+\.\d+(\.old)?\.tmp")
 _UNBORN = re.compile(r"environment\.json|\.lock|\.(environment|config)\.json\.\d+\.tmp")
 UNFINISHED = "unfinished"
 """The status of a run without results: still running, or killed before it could write them."""
@@ -114,6 +116,25 @@ class Run:
                 "permissions, or choose another one"
             ) from None
         write_json(self.path / "environment.json", environment)
+
+    def litter(self) -> list[Path]:
+        """Temporary files of ours: those being written, and those that a killed process left."""
+        folders = (self.path, self.checkpoints, *(self.path / "pictures").glob("**/"))
+        return [
+            entry
+            for folder in folders
+            if folder.is_dir()
+            for entry in folder.iterdir()
+            if _TEMPORARY.fullmatch(entry.name)
+        ]
+
+    def remove_litter(self) -> None:
+        """Remove what a killed process left half-written. Hold the directory before."""
+        for entry in self.litter():
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
 
     def claimed(self) -> AbstractContextManager[None]:
         """Hold the directory against other processes that would train in it; see `lock`."""
@@ -240,6 +261,15 @@ class Run:
     def write_task(self, state: Mapping[str, Any]) -> None:
         """Store what `Task.state` returned."""
         write_json(self.path / "task.json", state)
+
+    def forget_results(self) -> None:
+        """Remove what came out of the run, which goes on."""
+        for name in ("results.json", "report.html"):
+            (self.path / name).unlink(missing_ok=True)
+
+    def write_config(self, config: Mapping[str, Any]) -> None:
+        """Store the resolved options anew, of a run that goes on with another number of epochs."""
+        write_json(self.path / CONFIG, config)
 
     def write_results(self, results: Mapping[str, Any]) -> None:
         """Store what came out of the run."""

@@ -4,7 +4,10 @@
      "samples":64,"skipped":false,"time":0.21}
     {"kind":"eval","epoch":1,"update":32,"train_loss":0.9,"val_loss":0.8,"time":0.25,"seconds":0.01}
 
-An update's line has each named part of the loss beside `loss`, and `lr/NAME` for each parameter
+    {"kind":"note","update":32,"message":"The lines of updates 1 to 32 were lost: …","time":0.25}
+
+A note says what a reader must know of the log, such as a gap (`from` and `to`, both included). An
+update's line has each named part of the loss beside `loss`, and `lr/NAME` for each parameter
 group whose learning rate differs from `lr`, the first group's. Epochs count from 1, as in
 everything that people read, and batches, being positions, from 0; `time` is in seconds of this
 run's life so far: a resumed run goes on counting where its log ended. NaN and the infinities are
@@ -212,11 +215,59 @@ def _lines(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
             line = json.loads(text)
         except (ValueError, RecursionError):
             line = None
-        if isinstance(line, dict) and line.get("kind") in ("update", "eval"):
+        if isinstance(line, dict) and line.get("kind") in ("update", "eval", "note"):
             lines.append((text, line))
         else:
             raise RunError(f"{path} is corrupt in line {number}: delete that line and try again")
     return lines
+
+
+def mend_gaps(
+    path: Path, *, update: int, evals: Sequence[EvalRecord], seconds: float, notes: Sequence[str]
+) -> list[str]:
+    """Say in the log what it has lost; returns the gaps in words, none if there are none.
+
+    `update` updates had been applied when a checkpoint was written, in `seconds`: an update up to
+    there that has no line is named by a note. Missing evaluations are written again from `evals`,
+    which the checkpoint holds. `notes` are further ones to write. For a log of every update.
+    """
+    lines = [line for _, line in _lines(path)] if path.exists() else []
+    known = {line["update"] for line in lines if line["kind"] == "update" and not line["skipped"]}
+    for line in lines:
+        if line["kind"] == "note" and "from" in line:
+            known.update(range(line["from"], line["to"] + 1))
+    told, new = [], []
+    for first, last in _ranges(sorted(set(range(1, update + 1)) - known)):
+        what = f"updates {first:,} to {last:,}" if last > first else f"update {first:,}"
+        told.append(what)
+        message = f"The lines of {what} were lost: the curves have a gap there."
+        new.append({**_note(message, last, seconds), "from": first, "to": last})
+    new += [_note(message, update, seconds) for message in notes]
+    there = {line["epoch"] for line in lines if line["kind"] == "eval"}
+    for record in evals:
+        if record.epoch is not None and record.epoch + 1 not in there:
+            new.append(json.loads(_eval_line(record, seconds)))
+    if new:
+        # In order of the updates; where they are as many, what was there comes first.
+        whole = sorted([*lines, *new], key=lambda line: line["update"] or 0)
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in whole)
+        write_atomic(path, text.encode())
+    return told
+
+
+def _note(message: str, update: int, seconds: float) -> dict[str, Any]:
+    return {"kind": "note", "update": update, "message": message, "time": round(seconds, 4)}
+
+
+def _ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Ascending numbers as the first and last of each unbroken run."""
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
 
 
 def _mend(path: Path) -> float:
@@ -240,6 +291,8 @@ def _mend(path: Path) -> float:
 
 
 def _is_before(line: dict[str, Any], *, update: int, epoch: int, batch: int | None) -> bool:
+    if line["kind"] == "note":
+        return bool(line["update"] <= update)
     if line["kind"] == "eval":
         if line["epoch"] is None:
             return line["update"] is None or line["update"] <= update

@@ -221,6 +221,7 @@ def _notes(run: Run, curves: Curves) -> list[str]:
     elif run.status == "failed":
         error = run.results.get("error")
         notes.append(f"The run failed{f': {error}' if error else ''}.")
+    notes += [str(line.get("message", "")) for line in curves.lines if line["kind"] == "note"]
     skipped = sum(line["skipped"] for line in curves.updates)
     if skipped:
         share = percent(skipped / len(curves.updates))

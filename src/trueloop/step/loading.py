@@ -326,3 +326,21 @@ def _unlike_number(here: Any, there: Any, path: str) -> str | None:
     if here >= 0 and there < least:
         return f"{path} is {there}"
     return None
+
+
+# What of a scheduler's state moves with the run; all else is the curve.
+_PROGRESS = frozenset(
+    ("last_epoch", "T_cur", "T_i", "best", "num_bad_epochs", "cooldown_counter", "last_lr")
+)
+
+
+def same_curve(a: Any, b: Any) -> bool:
+    """Whether two states of a schedule are of one curve, at whatever place on it."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        names = {n for n in {**a, **b} if n not in _PROGRESS and str(n)[:1] != "_"}
+        # A sequence's parts and its joints are private attributes of torch's.
+        names |= {"_schedulers", "_milestones", "_schedule_phases"} & ({*a} | {*b})
+        return all(n in a and n in b and same_curve(a[n], b[n]) for n in names)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(same_curve, a, b))
+    return bool(a == b)
