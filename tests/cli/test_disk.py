@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from documents import is_shown, shown
 from trueloop.checkpoint import load_checkpoint
 from trueloop.run import Run
 
@@ -82,6 +83,10 @@ def test_stop_names_the_checkpoint_the_remedy_and_how_to_go_on(
     assert f"cannot write {Path('r/checkpoints/e0000').absolute()}" in said.complaint
     assert f"({os.strerror(number)}): {remedy} or choose another folder" in said.complaint
     assert said.complaint.endswith("; then go on with: trueloop resume r")
+    if number == errno.ENOSPC:
+        name = "test_stop_names_the_checkpoint_the_remedy_and_how_to_go_on"
+        (text,) = shown(f"tests/cli/test_disk.py::{name}")
+        assert is_shown(text, said.complaint, apart=True)
     assert Run("r").status == "failed"
     assert broken.count < 12, "it stopped at once"
     assert load_checkpoint(Run("r").checkpoints)["step"]["counters"][2] == 4

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 import torch
 
+from documents import is_shown, shown
 from trueloop.checkpoint import load_checkpoint
 from trueloop.run import Run
 
@@ -74,6 +75,8 @@ def test_a_leak_is_said_kept_and_shown(command: Command, table: str) -> None:
         "trueloop: error TL710, people.csv, column 'alive': Column 'alive' alone"
     )
     assert leak.endswith("(trueloop explain TL710)")
+    (text,) = shown("tests/cli/test_findings.py::test_a_leak_is_said_kept_and_shown")
+    assert is_shown(text, leak, apart=True)
     assert constant.startswith("trueloop: advice TL714, people.csv, column 'unit': ")
     assert of("new") == [
         ("TL710", "people.csv, column 'alive'"),

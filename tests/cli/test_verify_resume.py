@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+from documents import is_shown, shown
 from trueloop.cli._legs import MicroBatch, digest
 from trueloop.cli._same_run import parting, state_differences
 from trueloop.cli.verify_resume import choose_stop
@@ -313,6 +314,9 @@ def test_a_data_set_with_hidden_state(verify: Command, task: str) -> None:
     assert done.status == 1
     lines = done.out.splitlines()
     assert lines[3].startswith("not the same run: stopped after batch")
+    if task == "DataState":
+        (text,) = shown("tests/cli/test_verify_resume.py::test_a_data_set_with_hidden_state")
+        assert is_shown(text, done.out, part=True, apart=True), done.out
     # The first batch after the stop is the first to differ.
     epoch, batch = (int(lines[1].split(f"{word} ")[1].split()[0]) for word in ("epoch", "batch"))
     place = f"epoch {epoch}, batch {batch + 1}"

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from documents import is_shown, shown
+
 DIES = """\
 import os, resource, sys
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -91,6 +93,9 @@ def test_the_text_of_it(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     trace, _, told = done.stderr.partition("\nMemory\n")
     assert trace.splitlines()[-1].startswith("RuntimeError: ")
+    name = "tests/doctor/runtime/test_memory_integration.py::test_the_text_of_it"
+    (text,) = shown(name)
+    assert is_shown(text, f"Memory\n{told}", apart=True)
     told = " ".join(told.split())
     assert told.startswith("train.py:11:")
     assert "memory ran out in update 1, in the forward of `" in told

@@ -1,0 +1,106 @@
+"""The documents' fenced blocks, and the commands that print them.
+
+A comment before a block says where it comes from:
+
+    <!-- output: FOLDER: COMMAND -->           all that the command prints, run in a copy of
+                                               tests/documents/FOLDER
+    <!-- part of output: FOLDER: COMMAND -->   lines of it that follow each other
+    <!-- output in: tests/FILE.py::TEST -->    that test compares it, by `shown`
+
+`, figures apart` before the colon, or `apart=True`, leaves numbers and bars out of the comparison.
+In a block, `…` stands for what was left out: of a line, or, alone on one, of lines. Numbers with a
+unit of time, memory or share, and dates, differ from run to run and are compared as `#`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = Path(__file__).with_name("documents")
+DOCUMENTS = (
+    "README.md", "CONTRIBUTING.md", "docs/bench.md", "docs/check.md", "docs/loop.md",
+    "docs/using-a-model.md", "docs/watch.md",
+)  # fmt: skip
+"""All but those that commands write: the rules' pages and the crib sheet."""
+_FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w-]*)\n(?P<text>.*?)^ *```$", re.M | re.S)
+_MARK = re.compile(
+    r"<!-- (?:(?P<part>part of )?output(?P<apart>, figures apart)?: "
+    r"(?P<folder>[\w-]+): (?P<command>.+?)"
+    r"|output in: (?P<test>\S+)) -->\s*\Z"
+)
+_VOLATILE = re.compile(r"\d[\d,.]*(?= ?(?:s|ms|µs|min|%|bytes|kB|MB|MiB|GB|GiB)(?!\w))|\d{8}-\d{6}")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block."""
+
+    document: str
+    line: int
+    language: str
+    text: str
+    folder: str = ""
+    command: str = ""
+    """What prints it; empty where nothing is said."""
+    part: bool = False
+    apart: bool = False
+    test: str = ""
+    """The test that compares it."""
+
+    @property
+    def place(self) -> str:
+        return f"{self.document}:{self.line}"
+
+
+def blocks(document: str) -> list[Block]:
+    """All fenced blocks of a document, in order."""
+    text = (ROOT / document).read_text("utf-8")
+    found = []
+    for fence in _FENCE.finditer(text):
+        mark = _MARK.search(text[: fence.start()])
+        named = mark.groupdict() if mark else {}
+        found.append(
+            Block(
+                document,
+                1 + text.count("\n", 0, fence.start()),
+                fence["language"],
+                re.sub(f"^{fence['indent']}", "", fence["text"], flags=re.M),
+                named.get("folder") or "",
+                named.get("command") or "",
+                bool(named.get("part")),
+                bool(named.get("apart")),
+                named.get("test") or "",
+            )
+        )
+    return found
+
+
+def shown(test: str) -> list[str]:
+    """The blocks that a test compares, by its name `tests/FILE.py::TEST`."""
+    return [each.text for name in DOCUMENTS for each in blocks(name) if each.test == test]
+
+
+def is_shown(text: str, output: str, *, part: bool = False, apart: bool = False) -> bool:
+    """A block's text is the output of a command, or a part of it."""
+    if apart:
+        text, output = _without_figures(text), _without_figures(output)
+    lines = [re.escape(_plain(line)).replace("…", ".*") for line in text.rstrip("\n").split("\n")]
+    pattern = "".join(r"(?:.*\n)*?" if line.strip() == ".*" else rf"{line}\n" for line in lines)
+    whole = _plain(output).rstrip("\n") + "\n"
+    if part:
+        return re.search(rf"^{pattern}", whole, re.M) is not None
+    return re.fullmatch(pattern, whole) is not None
+
+
+def _without_figures(text: str) -> str:
+    """Numbers with their units as 0, without bars, and with single spaces."""
+    text = re.sub(r"\d[\d,.]*( ?(ms|µs|s|min|KiB|MiB|GiB)(?!\w))?", "0", text)
+    return re.sub(r"(?<=\S) +", " ", re.sub(r" +#+$", "", text, flags=re.M))
+
+
+def _plain(text: str) -> str:
+    lines = (line.rstrip() for line in text.split("\n"))
+    return _VOLATILE.sub("#", "\n".join(lines))

@@ -1,0 +1,186 @@
+"""What the documents show: outputs are what commands print, commands are understood, programs
+compile. How a block is paired with its command stands in `documents.py`."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import runpy
+import shlex
+import shutil
+import sys
+import tomllib
+import warnings
+from pathlib import Path
+
+import pytest
+import yaml
+
+from documents import DOCUMENTS, FOLDERS, ROOT, Block, blocks, is_shown
+from trueloop.cli import VERBS, main
+
+BLOCKS = [block for document in DOCUMENTS for block in blocks(document)]
+PROGRAMS = re.compile(r"(trueloop|make|torchrun|python|pip|srun|\.venv/bin/\w+|#SBATCH|#|\[ |$)")
+"""What a line of a block of commands begins with."""
+
+
+def _ids(chosen: list[Block]) -> list[str]:
+    return [block.place for block in chosen]
+
+
+def is_commands(block: Block) -> bool:
+    text = block.text.replace("\\\n", " ")
+    return block.language in ("", "sh", "bash") and all(map(PROGRAMS.match, text.splitlines()))
+
+
+def is_source(block: Block) -> bool:
+    return block.language in ("python", "toml", "yaml")
+
+
+def test_every_block_is_a_program_a_configuration_commands_or_the_output_of_one() -> None:
+    bare = [
+        block.place
+        for block in BLOCKS
+        if not (is_source(block) or is_commands(block) or block.command or block.test)
+    ]
+    assert not bare, f"say which command prints these, see tests/documents.py: {bare}"
+    assert len(BLOCKS) > 40
+
+
+# ------------------------------------------------------------------------------- outputs
+
+PRINTED = [block for block in BLOCKS if block.command]
+IN_PROCESS = [block for block in PRINTED if not block.command.startswith("trueloop watch")]
+
+
+@pytest.mark.parametrize("block", IN_PROCESS, ids=_ids(IN_PROCESS))
+def test_an_output_is_what_the_command_prints(
+    block: Block,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shutil.copytree(FOLDERS / block.folder, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))
+    program, *words = shlex.split(block.command)
+    if program == "trueloop":
+        main(words)
+    else:
+        assert program == "python"
+        monkeypatch.setattr(sys, "argv", words)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            runpy.run_path(words[0], run_name="__main__")
+    printed = "".join(capsys.readouterr())
+    assert is_shown(block.text, printed, part=block.part, apart=block.apart), printed
+
+
+@pytest.mark.parametrize(
+    "block", [block for block in BLOCKS if block.test], ids=lambda block: block.place
+)
+def test_an_output_that_another_test_compares_is_compared_there(block: Block) -> None:
+    file, _, name = block.test.partition("::")
+    tree = ast.parse((ROOT / file).read_text("utf-8"))
+    (test,) = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == name]
+    assert "is_shown(" in ast.unparse(test)
+
+
+def test_every_folder_of_a_document_is_used() -> None:
+    used = {block.folder for block in PRINTED}
+    assert {folder.name for folder in FOLDERS.iterdir() if folder.name[0] != "_"} == used
+
+
+def test_json_that_is_shown_is_json() -> None:
+    for block in BLOCKS:
+        if block.language == "json" and "…" not in block.text:
+            assert json.loads(block.text), block.place
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "part", "same"),
+    [
+        ("a\nb\n", "a\nb\n", False, True),
+        ("a\n", "a\nb\n", False, False),
+        ("b\n", "a\nb\n", True, True),
+        ("c\n", "a\nb\n", True, False),
+        ("a …\n", "a lot\n", False, True),
+        ("a\n…\nc\n", "a\nb\nb\nc\n", False, True),
+        ("took 4.2 s, 13%\n", "took 5 s, 9%\n", False, True),
+        ("took 4.2 s, 13 runs\n", "took 4.2 s, 14 runs\n", False, False),
+        ("a.b\n", "acb\n", False, False),
+    ],
+)
+def test_a_block_is_compared_to_the_letter(text: str, output: str, part: bool, same: bool) -> None:
+    assert is_shown(text, output, part=part) is same
+
+
+# ------------------------------------------------------------------------------- commands
+
+COMMANDS = [
+    (f"{block.document}:{block.line}", line)
+    for block in BLOCKS
+    if is_commands(block)
+    for line in block.text.replace("\\\n", " ").splitlines()
+] + [
+    (document, code)
+    for document in DOCUMENTS
+    for code in re.findall(r"(?<!`)`(trueloop [a-z][^`]+)`", (ROOT / document).read_text("utf-8"))
+]
+CALLS = [
+    (place, match[1].replace("\n", " "))
+    for place, line in COMMANDS
+    if (match := re.search(r"(?:^|-m )trueloop ([a-z][^#>]*)", line))
+]
+
+
+def _parses(verb: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Every option that is written is one of the verb's, as its help lists them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["trueloop"])
+        task = [word for word in words[:1] if verb in ("train", "verify-resume")]
+        known = task if task and task[0] in ("spiral", "digits", "table", "images") else []
+        if verb in ("train", "verify-resume") and not known:
+            known = ["table"]
+        assert main([verb, *known, "--help"]) == 0
+    helped = capsys.readouterr().out
+    own = words
+    if verb == "watch":  # what follows the script is the script's
+        ends = (i for i, word in enumerate(words) if word.endswith(".py") or word == "-m")
+        script = next(ends, len(words))
+        own = words[:script]
+    for word in own:
+        option = word.strip("[]").split("=")[0]
+        if option.startswith("--") and option != "--help":
+            assert re.search(rf"{re.escape(option)}\b", helped), f"{verb} has no {option}"
+
+
+@pytest.mark.parametrize(("place", "call"), CALLS, ids=[f"{p} {c[:30]}" for p, c in CALLS])
+def test_every_call_of_a_document_names_a_verb_and_options_that_there_are(
+    place: str, call: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = shlex.split(call.replace("...", "").replace("…", ""))
+    assert words[0] in VERBS, f"{place}: there is no verb {words[0]}"
+    _parses(words[0], words[1:], capsys)
+
+
+# ------------------------------------------------------------------------------- sources
+
+
+@pytest.mark.parametrize(
+    "block", [b for b in BLOCKS if b.language == "python"], ids=lambda block: block.place
+)
+def test_programs_compile(block: Block) -> None:
+    text = block.text
+    if re.match(r"\w+\([^()]*\*, [^()]*\)$", text.strip()):  # a signature alone
+        text = f"def {text.strip()}: ..."
+    assert compile(text, block.place, "exec").co_code
+
+
+@pytest.mark.parametrize(
+    "block", [b for b in BLOCKS if b.language in ("toml", "yaml")], ids=lambda block: block.place
+)
+def test_configurations_are_read(block: Block) -> None:
+    load = tomllib.loads if block.language == "toml" else yaml.safe_load
+    assert load(block.text)
