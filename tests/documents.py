@@ -87,8 +87,10 @@ def is_shown(text: str, output: str, *, part: bool = False, apart: bool = False)
     """A block's text is the output of a command, or a part of it."""
     if apart:
         text, output = _without_figures(text), _without_figures(output)
-    lines = [re.escape(_plain(line)).replace("…", ".*") for line in text.rstrip("\n").split("\n")]
-    pattern = "".join(r"(?:.*\n)*?" if line.strip() == ".*" else rf"{line}\n" for line in lines)
+    pattern = ""
+    for line in _plain(text).rstrip("\n").split("\n"):
+        exact = re.escape(line).replace("…", ".*")
+        pattern += r"(?:.*\n)*?" if line.strip() == "…" else rf"{exact}\n"
     whole = _plain(output).rstrip("\n") + "\n"
     if part:
         return re.search(rf"^{pattern}", whole, re.M) is not None

@@ -106,7 +106,7 @@ def test_json_that_is_shown_is_json() -> None:
         ("b\n", "a\nb\n", True, True),
         ("c\n", "a\nb\n", True, False),
         ("a …\n", "a lot\n", False, True),
-        ("a\n…\nc\n", "a\nb\nb\nc\n", False, True),
+        ("a\n  …\nc\n", "a\nb\nb\nc\n", False, True),
         ("took 4.2 s, 13%\n", "took 5 s, 9%\n", False, True),
         ("took 4.2 s, 13 runs\n", "took 4.2 s, 14 runs\n", False, False),
         ("a.b\n", "acb\n", False, False),
