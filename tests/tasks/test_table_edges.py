@@ -31,7 +31,9 @@ def parquet(tmp_path):
 @pytest.mark.parametrize("kind", ["auto", "classification", "regression"])
 def test_a_target_without_a_value_is_named(parquet, refusal, dtype, kind):
     path = parquet(x=NUMBERS, y=pl.Series(NOTHING, dtype=dtype))
-    refusal(table(path, kind=kind), "the target 'y' is empty in every row: choose another --target")
+    refusal(
+        table(path, kind=kind), "the target 'y' is empty in every row: choose a different --target"
+    )
 
 
 @pytest.mark.parametrize("kind", ["auto", "classification", "regression"])
@@ -49,7 +51,7 @@ def test_a_csv_target_without_a_value_is_named(table_file, refusal, kind, catego
         if cell == "NA" and categorical:
             continue  # as a category, NA is text like any other
         task = table(path, kind=kind, categorical=categorical)
-        refusal(task, "the target 'y' is empty in every row: choose another --target")
+        refusal(task, "the target 'y' is empty in every row: choose a different --target")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -98,7 +100,7 @@ def test_a_parquet_file_of_nothing_is_named(parquet, refusal):
 def test_a_target_that_cannot_be_read_is_not_to_be_dropped(parquet, refusal):
     said = refusal(table(parquet(x=NUMBERS, y=[b"a"] * 40)), "'y' holds Binary")
     assert "--drop" not in said
-    assert said.endswith("choose another --target")
+    assert said.endswith("choose a different --target")
 
 
 def test_rows_keep_the_numbers_of_the_file_where_some_have_no_target(table_file, refusal):

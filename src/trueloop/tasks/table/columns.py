@@ -85,7 +85,7 @@ def kind_of(column: pl.Series, reading: Reading, *, role: str = "input") -> str:
     import polars as pl
 
     if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object, pl.Time):
-        other = "choose another --target" if role == "target" else f"write --drop {column.name}"
+        other = "choose a different --target" if role == "target" else f"write --drop {column.name}"
         raise DataError(
             f"column {column.name!r} holds {column.dtype}, which cannot be read: save it as "
             f"numbers or text, or {other}"

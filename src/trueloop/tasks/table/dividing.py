@@ -88,7 +88,7 @@ class Split:
             what = "times" if self.by == "time" else "groups"
             raise DataError(
                 f"--split {self.by}:{self.column}: the column has {len(sizes)} different values, "
-                f"too few {what} for {len(shares) + 1} parts: choose another column, or write "
+                f"too few {what} for {len(shares) + 1} parts: choose a different column, or write "
                 "--test-share 0"
             )
         cut = _by_time if self.by == "time" else _by_group

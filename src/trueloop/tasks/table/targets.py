@@ -41,13 +41,13 @@ class ClassTarget:
         if len(found) < 2:
             raise DataError(
                 f"the target {name!r} has one class only ({found[0]!r:.42}): nothing to learn "
-                "from it, choose another --target"
+                "from it, choose a different --target"
             )
         known = len(texts) - texts.null_count()
         if len(found) > _MOST_CLASSES or 2 * len(found) > known:
             raise DataError(
                 f"the target {name!r} has {len(found)} different values in {known} rows, too many "
-                "for classes: choose another --target, or for numbers write --kind regression"
+                "for classes: choose a different --target, or for numbers write --kind regression"
             )
         return cls(name, sorted(found, key=_order), numeric)
 
@@ -101,7 +101,7 @@ class NumberTarget:
         if not deviation > 0:
             raise DataError(
                 f"the target {name!r} is {values[0]:g} in every training row: nothing to learn "
-                "from it, choose another --target"
+                "from it, choose a different --target"
             )
         return cls(name, float(values.mean()), deviation, log)
 
@@ -119,14 +119,14 @@ def is_number(
         if found != "number":
             raise DataError(
                 f"the target {column.name!r} holds text such as {_example(column)!r}, not numbers "
-                "for a regression: write --kind classification, or choose another --target"
+                "for a regression: write --kind classification, or choose a different --target"
             )
         return True
     if kind == "classification" or found == "category":
         return False
     if found == "date":
         raise DataError(
-            f"the target {column.name!r} holds dates: save it as a number, or choose another "
+            f"the target {column.name!r} holds dates: save it as a number, or choose a different "
             "--target"
         )
     values = np.unique(numbers(column, reading, errors))

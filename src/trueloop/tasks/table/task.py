@@ -315,7 +315,9 @@ class Table(Task):
         name = self.options.target
         column = sources.frame.get_column(name)
         if kind_of(column, self.reading, role="target") == "empty":
-            raise DataError(f"the target {name!r} is empty in every row: choose another --target")
+            raise DataError(
+                f"the target {name!r} is empty in every row: choose a different --target"
+            )
         errors = RowErrors(strict=True, name=sources.name)
         if is_number(column, self.options.kind, self.reading, errors):
             self.kind = "regression"
@@ -434,7 +436,7 @@ class Table(Task):
         if self.classes is not None and len(torch.unique(targets[parts["train"]])) < 2:
             raise DataError(
                 f"the training rows have one class of the target {self.options.target!r} only: "
-                "choose another --split, or give more rows"
+                "choose a different --split, or give more rows"
             )
 
     def _dependent(self, frame: pl.DataFrame) -> list[DataFinding]:
