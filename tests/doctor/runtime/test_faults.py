@@ -32,7 +32,8 @@ _GUARDS = frozenset(
     # What catches the errors of all else (each is one `try`, from its first line to its last), and
     # `forget`, which Python calls when an object is gone.
     "quietly can_read failed tell enter leave turn steps has_stepped _broke is_here see"
-    " _leave_alone _is_on_gpu _without_graph hook put_on take_off undo attend forget".split()
+    " _leave_alone _stand_in _is_on_gpu _without_graph hook put_on take_off undo attend"
+    " forget".split()
 )
 _BEGINNING = 8
 """Bytes of a generator's code before its body."""

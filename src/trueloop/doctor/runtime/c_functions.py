@@ -25,16 +25,26 @@ def from_program(original: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if is_compiling():
             return original(*args, **kwargs)
-        frame: FrameType | None = sys._getframe(1)
+        stand_in = _stand_in(sys._getframe(1))
+        if stand_in is None:
+            return original(*args, **kwargs)
+        return stand_in(original, args, kwargs)
+
+    return call
+
+
+def _stand_in(frame: FrameType | None) -> Callable[..., Any] | None:
+    """`_call` where the program stands, outside of our frames; None where that cannot be made."""
+    try:
         while frame is not None and frames.is_watching(frame.f_code):
             frame = frame.f_back
         if frame is None:
-            return original(*args, **kwargs)
+            return None
         at = _standing_at(frame.f_code.co_filename, frame.f_lineno or 0)
         # The program's own names: a warning looks up there whether it has been shown.
-        return FunctionType(at, frame.f_globals)(original, args, kwargs)
-
-    return call
+        return FunctionType(at, frame.f_globals)
+    except Exception:  # a warning may then name a line of ours; nothing else comes of it
+        return None
 
 
 def _call(original: Any, args: Any, kwargs: Any) -> Any:
