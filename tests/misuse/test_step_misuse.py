@@ -740,3 +740,10 @@ def test_what_looks_odd_and_works_as_documented() -> None:
 def test_an_argument_that_is_not_there_is_pythons_own_error(call: Any, named: str) -> None:
     with pytest.raises(TypeError, match=named):
         call()
+
+
+def test_the_guide_shows_what_is_said() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "loop.md").read_text("utf-8")
+    with pytest.raises(ConfigError) as caught:
+        Step(MODEL, SGD, nn.CrossEntropyLoss())
+    assert f"\nConfigError: {caught.value}\n" in guide
