@@ -289,6 +289,12 @@ FLOAT = {"dtype": "float32"}
             "it needs more than",
         ),
         # memory that is not the tensor's
+        (
+            [torch.tensor([-(2**63)]), torch.tensor([7])],
+            call("lcm.default", T[0], T[1]),
+            "the least number of a dtype",
+        ),
+        ([torch.ones(5, 1, 0)], call("_pdist_forward.default", T[0]), "not rows of numbers"),
         ([X], call("as_strided.default", T[0], [9], [1]), "beyond its tensor's memory"),
         ([X], call("as_strided.default", T[0], [1], [1], 6), "beyond its tensor's memory"),
         ([X], call("_reshape_alias.default", T[0], [9], [1]), "beyond its tensor's memory"),

@@ -113,6 +113,22 @@ def _few(name: str, most: int) -> Check:
     return check
 
 
+def _not_least(named: Named) -> str:
+    """The least number of its dtype has no opposite: a division by -1 ends the process."""
+    tensors = (each for each in named.values() if isinstance(each, torch.Tensor))
+    signed = [each for each in tensors if each.dtype in _SIGNED and each.numel()]
+    least = any(int(each.min()) == torch.iinfo(each.dtype).min for each in signed)
+    return "the least number of a dtype is not divided" if least else ""
+
+
+_SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+def _rows(named: Named) -> str:
+    inputs = named["self"]
+    return "" if inputs.dim() == 2 and inputs.numel() else "its input is not rows of numbers"
+
+
 def _into(named: Named) -> str:
     """An `out=` of the shape and dtype that the result has: it is neither resized nor cast."""
     if "out" not in named:
@@ -190,7 +206,7 @@ def _pairwise(named: Named) -> str:
     """The backward of cdist and pdist: distances as the forward has made them."""
     grad, made = named["grad"], named["cdist" if "cdist" in named else "pdist"]
     first, second = named["x1" if "x1" in named else "self"], named.get("x2")
-    if first.dim() < 2 or not named["p"] >= 0:
+    if first.dim() < 2 or (second is None and first.dim() != 2) or not named["p"] >= 0:
         return "its inputs have a wrong number of dimensions"
     if second is None:
         rows = first.shape[0]
@@ -342,7 +358,12 @@ _CHECKS: dict[str, tuple[Check, ...]] = {
         "_linalg_eigh _linalg_svd linalg_eig linalg_matrix_exp linalg_qr multinomial".split(),
         (_finite("self", "A"),),
     ),
-    "div": (_into,),
+    "div": (_into, _not_least),
+    **dict.fromkeys(
+        "div_ floor_divide floor_divide_ fmod fmod_ gcd gcd_ lcm lcm_ remainder remainder_".split(),
+        (_not_least,),
+    ),
+    "_pdist_forward": (_rows,),
     "mvlgamma": (_few("p", 1000),),
     "mvlgamma_": (_few("p", 1000),),
     "polygamma": (_few("n", 1000),),
