@@ -170,7 +170,7 @@ def test_run_directory_that_cannot_be_written(
 ) -> None:
     # The superuser may write anywhere, so the permission itself cannot be tested by every tester.
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
-    with pytest.raises(RunError, match="cannot be written; choose another --run"):
+    with pytest.raises(RunError, match="cannot be written; choose a different --run"):
         check_free(tmp_path / "new" / "run")
 
 

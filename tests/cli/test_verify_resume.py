@@ -320,7 +320,7 @@ def test_a_data_set_with_hidden_state(verify: Command, task: str) -> None:
     # The first batch after the stop is the first to differ.
     epoch, batch = (int(lines[1].split(f"{word} ")[1].split()[0]) for word in ("epoch", "batch"))
     place = f"epoch {epoch}, batch {batch + 1}"
-    assert lines[4] == f"  differs first at {place}: the batch holds other data"
+    assert lines[4] == f"  differs first at {place}: the batch contains different data"
     assert f"  log: line {7 * (epoch - 1) + batch + 2}, epoch {epoch}" in lines[5]
     assert "\n  weights: 0.weight: 24 of 24 entries differ, by up to " in done.out
     assert lines[-1].startswith("likely cause: the data set has a state of its own")

@@ -105,6 +105,14 @@ def _dispatch(words: list[str]) -> int:
     return status
 
 
+def refuse_dashes(words: Sequence[str]) -> None:
+    """Raise `ConfigError` for --option=--, of which argparse makes an empty list."""
+    for word in words:
+        option, _, value = word.partition("=")
+        if value == "--" and option.startswith("--"):
+            raise ConfigError(f"{option} needs a value, and -- is none: write {option}=VALUE")
+
+
 def usage() -> str:
     width = max(map(len, VERBS)) + 2
     verbs = "\n".join(f"  {verb:<{width}}{line}" for verb, line in VERBS.items())

@@ -151,14 +151,14 @@ def parting(a: list[MicroBatch], b: list[MicroBatch]) -> Parting | None:
 
 
 _SEEN = {
-    "epoch": "another batch is next",
-    "batch": "another batch is next",
-    "data": "the batch holds other data",
-    "rng": "torch's, numpy's or Python's generators stand elsewhere",
-    "loss": "the same batch gives another loss",
-    "grad_norm": "the same loss gives another gradient",
-    "lr": "the learning rate is another",
-    "update": "another number of updates has been applied",
+    "epoch": "a different batch comes next",
+    "batch": "a different batch comes next",
+    "data": "the batch contains different data",
+    "rng": "the RNG state of torch, numpy or random differs",
+    "loss": "the same batch gives a different loss",
+    "grad_norm": "the same loss gives a different gradient",
+    "lr": "the learning rate differs",
+    "update": "a different number of updates has been applied",
     "ended": "the window ends elsewhere",
     "end": "one run is longer",
 }

@@ -1,4 +1,4 @@
-"""`trueloop lab`: what is said of the training loop, measured."""
+"""`trueloop lab`: experiments that test common advice about training loops."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def main(argv: Sequence[str]) -> int:
 
     parser = Parser(
         "trueloop lab",
-        description="Move a line of the training loop and measure what breaks: each claim of the "
-        "crib sheet\nis run right and wrong under five seeds, and told on a page of its own.",
+        description="Test common advice about training loops by experiment: each claim of the crib "
+        "sheet\nis run right and wrong under five seeds, and gets a page of its own.",
         epilog=_EPILOG,
     )
     parser.add_argument(

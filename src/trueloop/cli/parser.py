@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import jsonargparse
 
+from trueloop.cli import refuse_dashes
 from trueloop.errors import ConfigError, nearest
 
 
@@ -75,6 +76,7 @@ class Parser(jsonargparse.ArgumentParser):
     def parse(self, argv: Sequence[str], **kwargs: Any) -> Any:
         """`parse_args` with every failure as a `ConfigError`."""
         self.words = self._with_null(argv)
+        refuse_dashes(self.words)
         try:
             return self.parse_args(self.words, **kwargs)
         except ArgumentError as error:
@@ -191,6 +193,8 @@ def _instead_of(word: str, known: Collection[str]) -> str:
 
 def option_for(word: str, known: Collection[str]) -> str | None:
     """The option to which a bare file or folder on the command line must belong, if any."""
+    if not word.strip():
+        return None
     suffix = Path(word).suffix.lower()
     if suffix in CONFIGURATION and "--config" in known:
         return "--config"
@@ -265,7 +269,8 @@ def _argument_type(hint: Any) -> dict[str, Any]:
         container: Any = typing.get_origin(kinds[0])
 
         def words(given: Any) -> Any:
-            return None if given in (None, "null") else container(_words(given))
+            nothing = given in (None, "null") and type(None) in parts
+            return None if nothing else container(_words(given))
 
         return {"type": words, "metavar": "A,B,…"}
     if kinds == [Path]:
@@ -282,6 +287,10 @@ _PATH = {"metavar": "PATH"}
 def _words(given: Any) -> list[str]:
     """Names from "a,b" or from a list in a file."""
     if isinstance(given, str):
+        try:
+            given.encode()
+        except UnicodeEncodeError:
+            raise ArgumentTypeError(f"{given!r} is not UTF-8 text: write it in UTF-8") from None
         return [word.strip() for word in given.split(",") if word.strip()]
     if isinstance(given, (list, tuple)):
         return [str(word) for word in given]

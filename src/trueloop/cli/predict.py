@@ -74,7 +74,7 @@ def check_out(out: Path | None, *, force: bool) -> None:
     if out.is_dir():
         raise ConfigError(f"--out {out} is a directory: write the name of a file")
     if out.exists() and not force:
-        raise ConfigError(f"{out} exists: choose another --out, or replace it with --force")
+        raise ConfigError(f"{out} exists: choose a different --out, or replace it with --force")
 
 
 def predict(trained: Trained, data: Path, out: Path) -> tuple[int, dict[str, str]]:

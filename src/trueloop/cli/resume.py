@@ -38,8 +38,8 @@ def main(argv: Sequence[str]) -> int:
         metavar="N",
         help="more epochs than before, in all; where the schedule is not as long as the run",
     )
-    parser.add_argument("--device", default=None, metavar="NAME", help="another device than before")
-    parser.add_argument("--max-minutes", type=float, metavar="X", help="another limit than before")
+    parser.add_argument("--device", default=None, metavar="NAME", help="override the device")
+    parser.add_argument("--max-minutes", type=float, metavar="X", help="override the time limit")
     parser.add_argument("--quiet", action="store_true", help="show no progress, only the result")
     given = parse(parser, argv)
 

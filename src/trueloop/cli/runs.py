@@ -45,6 +45,9 @@ def main(argv: Sequence[str]) -> int:
     if given.sort not in COLUMNS:
         raise ConfigError(f"unknown column {given.sort!r}: {nearest(given.sort, COLUMNS)}")
 
+    if not given.folder.strip():
+        raise ConfigError(f"{given.folder!r} is not a path: write the name of a folder with runs")
+
     from trueloop.run import Run
 
     folder = Path(given.folder)

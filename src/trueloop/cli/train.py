@@ -112,17 +112,19 @@ def check_free(path: Path) -> None:
         if path.is_dir():
             if not is_empty(path):
                 raise RunError(
-                    f"the run directory {path} exists and is not empty: choose another --run, or "
-                    f"go on with that run: trueloop resume {path}"
+                    f"the run directory {path} exists and is not empty: choose a different "
+                    f"--run, or go on with that run: trueloop resume {path}"
                 )
         elif path.exists():
             what = special_kind(path) or "a file"
-            raise RunError(f"{path} is {what}, not a run directory: choose another --run")
+            raise RunError(f"{path} is {what}, not a run directory: choose a different --run")
         above = next(parent for parent in (path, *path.parents) if parent.exists())
     except OSError as error:
         raise RunError(
-            f"cannot use the run directory {path} ({error.strerror}): choose another --run"
+            f"cannot use the run directory {path} ({error.strerror}): choose a different --run"
         ) from None
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         why = "cannot be written" if above.is_dir() else "is a file"
-        raise RunError(f"cannot make the run directory {path}: {above} {why}; choose another --run")
+        raise RunError(
+            f"cannot make the run directory {path}: {above} {why}; choose a different --run"
+        )

@@ -53,7 +53,7 @@ def usage() -> str:
         "accumulation window where there is one) and a resume in a new process, through real\n"
         "checkpoints in a temporary folder. Weights, optimizer, scaler, schedule, random\n"
         "generators and log must be bitwise the same; if they are not, it says what differs\n"
-        "first and what the likely cause is. Exit status: 0 the same run, 1 another run.\n\n"
+        "first and what the likely cause is. Exit status: 0 the same run, 1 a different run.\n\n"
         "  trueloop verify-resume TASK --help     the options: --updates, and those of train\n\n"
         "example:\n  trueloop verify-resume spiral --accumulate 4 --updates 100"
     )
@@ -84,7 +84,7 @@ def verify(straight: Leg, *, seed: int) -> int:
         _say(f"the same run: stopped after {_place(last)} and resumed, it is bitwise the run that")
         _say(f"never stopped: {compared(straight.folder)}")
         return OK
-    _say(f"not the same run: stopped after {_place(last)} and resumed, it is another one")
+    _say(f"not the same run: stopped after {_place(last)} and resumed, it is a different one")
     if parted is not None:
         _say(f"  differs first at {seen(parted)}")
     for one in differences[:MOST_SAID]:

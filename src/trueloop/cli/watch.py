@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from trueloop.cli import FAILED, MISTAKE, OK
+from trueloop.cli import FAILED, MISTAKE, OK, refuse_dashes
 from trueloop.errors import ConfigError, UserError, nearest
 
 if TYPE_CHECKING:
@@ -199,16 +199,19 @@ def _text(watched: Watched, form: str, stream: Any) -> str:
 
 def _writable(path: str) -> str:
     """The file's absolute path. Raises `ConfigError` unless a report can be written there."""
+    if not path.strip() or "\0" in path:
+        raise ConfigError(f"--output {path!r} is not a path: write the name of a file")
     whole = os.path.abspath(os.path.expanduser(path))
     is_new = not os.path.lexists(whole)
+    # Without O_NONBLOCK, a FIFO that nobody reads would be waited for.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
     try:
-        with open(whole, "ab"):
-            pass
+        os.close(os.open(whole, flags, 0o666))
         if is_new:
             os.remove(whole)
     except OSError as error:
         raise ConfigError(
-            f"--output {path} cannot be written ({error.strerror}): choose another place"
+            f"--output {path} cannot be written ({error.strerror}): choose a different place"
         ) from None
     return whole
 
@@ -226,6 +229,7 @@ def _parse(argv: Sequence[str]) -> tuple[Any, Script]:
     from trueloop.doctor.runtime.script import Script
 
     ours, name, words, is_module = _split(list(argv))
+    refuse_dashes(ours)
     given = _parser().parse_args(ours)
     given.first = None if given.first is None else _count(given.first)
     if name is None:
