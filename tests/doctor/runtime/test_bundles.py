@@ -292,7 +292,7 @@ FLOAT = {"dtype": "float32"}
         (
             [torch.tensor([-(2**63)]), torch.tensor([7])],
             call("lcm.default", T[0], T[1]),
-            "the least number of a dtype",
+            "least number of a dtype",
         ),
         ([torch.ones(5, 1, 0)], call("_pdist_forward.default", T[0]), "not rows of numbers"),
         ([X], call("as_strided.default", T[0], [9], [1]), "beyond its tensor's memory"),

@@ -114,11 +114,12 @@ def _few(name: str, most: int) -> Check:
 
 
 def _not_least(named: Named) -> str:
-    """The least number of its dtype has no opposite: a division by -1 ends the process."""
+    """The least number of its dtype has no opposite: Euclid's algorithm divides by 0 there, which
+    ends the process."""
     tensors = (each for each in named.values() if isinstance(each, torch.Tensor))
     signed = [each for each in tensors if each.dtype in _SIGNED and each.numel()]
     least = any(int(each.min()) == torch.iinfo(each.dtype).min for each in signed)
-    return "the least number of a dtype is not divided" if least else ""
+    return "it takes no least number of a dtype" if least else ""
 
 
 _SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)
@@ -358,11 +359,8 @@ _CHECKS: dict[str, tuple[Check, ...]] = {
         "_linalg_eigh _linalg_svd linalg_eig linalg_matrix_exp linalg_qr multinomial".split(),
         (_finite("self", "A"),),
     ),
-    "div": (_into, _not_least),
-    **dict.fromkeys(
-        "div_ floor_divide floor_divide_ fmod fmod_ gcd gcd_ lcm lcm_ remainder remainder_".split(),
-        (_not_least,),
-    ),
+    "div": (_into,),
+    **dict.fromkeys(("gcd", "gcd_", "lcm", "lcm_"), (_not_least,)),
     "_pdist_forward": (_rows,),
     "mvlgamma": (_few("p", 1000),),
     "mvlgamma_": (_few("p", 1000),),
