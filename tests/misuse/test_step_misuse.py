@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 from wrong_calls import Wrong, check
 
 import trueloop
+from documents import is_shown, shown
 from trueloop import Feed, Step, evaluate, fit, losses, metrics, optimizers, predict, schedules
 from trueloop.errors import (
     ConfigError,
@@ -743,7 +744,8 @@ def test_an_argument_that_is_not_there_is_pythons_own_error(call: Any, named: st
 
 
 def test_the_guide_shows_what_is_said() -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "loop.md").read_text("utf-8")
+    (text,) = shown("tests/misuse/test_step_misuse.py::test_the_guide_shows_what_is_said")
     with pytest.raises(ConfigError) as caught:
         Step(MODEL, SGD, nn.CrossEntropyLoss())
-    assert f"\nConfigError: {caught.value}\n" in guide
+    call = "Step(model, optimizer, nn.CrossEntropyLoss())"
+    assert is_shown(text, f"{call}\nConfigError: {caught.value}\n")
