@@ -68,9 +68,9 @@ class MissingDependencyError(UserError):
 class NonFiniteError(TrueloopError, ArithmeticError):
     """The loss or a gradient is NaN or infinite.
 
-    Attributes: `update` (how many updates were applied before), `epoch`, `batch` (the position of
-    the micro-batch in its epoch) and `parameter` (the first one with a non-finite gradient, or
-    None when the loss itself was non-finite).
+    Attributes: `update` (how many updates were applied before), `epoch` and `batch` (the position
+    of the micro-batch in its epoch), both from 0 (the message counts them from 1), and `parameter`
+    (the first one with a non-finite gradient, or None when the loss itself was non-finite).
     """
 
     def __init__(

@@ -388,7 +388,7 @@ def test_its_help_names_its_own_options(command: Command) -> None:
 def test_training_that_fails_is_said_as_ever(verify: Command) -> None:
     said = verify("Clean", "--lr", "1000", "--optimizer", "sgd", "--clip-norm", "null")
     assert said.status == 1
-    assert "is not finite (epoch 0, batch 2" in said.complaint
+    assert "is not finite (epoch 1, batch 3" in said.complaint
     said = verify("Broken")
     assert said.status == 2
     assert "the process that trained ended by itself (exit status 1)" in said.complaint

@@ -233,7 +233,7 @@ def test_a_failing_sample_is_named(data: type, workers: int) -> None:
         with pytest.raises(DataError) as caught:
             list(epoch)
         message = str(caught.value)
-        assert "sample 17 of epoch 3" in message
+        assert "sample 17 of epoch 4" in message
         assert "OSError: truncated file" in message
         assert "\n" not in message
         cause = caught.value.__cause__

@@ -363,15 +363,15 @@ SAMPLES: dict[str, Wrong] = {
     "sets": Wrong(of(lambda k: {1, 2}), DataError, "sample 0 is a set", "collate_fn"),
     "functions": Wrong(of(lambda k: fails), DataError, "sample 0 is a function", "collate_fn"),
     "__getitem__ raises": Wrong(
-        of(fails), DataError, "sample 0 of epoch 0 cannot be fetched, RuntimeError", "mend the"
+        of(fails), DataError, "sample 0 of epoch 1 cannot be fetched, RuntimeError", "mend the"
     ),
     "__getitem__ raises KeyError": Wrong(of(lambda k: {}["x"]), DataError, "KeyError: 'x'", "mend"),
     "__getitem__ takes nothing": Wrong(
         lambda: read(Feed(type("Bad", (Made,), {"__getitem__": lambda self: 1})(int), 3)),
-        DataError, "sample 0 of epoch 0 cannot be fetched, TypeError", "mend the sample",
+        DataError, "sample 0 of epoch 1 cannot be fetched, TypeError", "mend the sample",
     ),
     "IndexError before its length": Wrong(
-        of(lambda k: [0, 0, 0, 0][k]), DataError, "sample 4 of epoch 0", "mend the sample"
+        of(lambda k: [0, 0, 0, 0][k]), DataError, "sample 4 of epoch 1", "mend the sample"
     ),
     "StopIteration": Wrong(
         of(lambda k: next(iter(()))), DataError, "cannot be fetched, StopIteration", "mend"

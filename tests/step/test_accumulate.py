@@ -298,7 +298,7 @@ def test_counts_that_cannot_be(count: Any, accumulate: int, asked: bool) -> None
 def test_a_batch_without_samples_is_refused() -> None:
     step, _ = ones_step(1)
     step(torch.ones(2, 1))
-    with pytest.raises(trueloop.DataError, match="batch 1 of epoch 0 holds no samples"):
+    with pytest.raises(trueloop.DataError, match="batch 2 of epoch 1 holds no samples"):
         step(torch.ones(0, 1))
     step.loss_fn = lambda m, b: m(b["x"]).mean()
     # A graph without edges has samples all the same.

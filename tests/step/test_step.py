@@ -61,7 +61,7 @@ def test_stop_names_update_parameter_epoch_and_batch_and_changes_nothing() -> No
     step(good())
     before = snapshot(step)
     with pytest.raises(
-        trueloop.NonFiniteError, match=r"update 5.*'0\.weight'.*epoch 1, batch 1"
+        trueloop.NonFiniteError, match=r"update 5.*'0\.weight'.*epoch 2, batch 2"
     ) as e:
         step(bad())
     assert (e.value.update, e.value.epoch, e.value.batch) == (4, 1, 1)

@@ -245,13 +245,13 @@ class Foreign:
             raise
         except Exception as error:
             raise DataError(
-                f"the {name} cannot make its next batch in epoch {place.epoch}, "
+                f"the {name} cannot make its next batch in epoch {place.epoch + 1}, "
                 f"{reason_of(error)}: mend the data set, or what the loader was given"
             ) from error
         if batch is None:
             raise DataError(
-                f"the {name} gave None as a batch in epoch {place.epoch}: end its collate_fn with "
-                "`return batch`"
+                f"the {name} gave None as a batch in epoch {place.epoch + 1}: end its "
+                "collate_fn with `return batch`"
             )
         return batch
 

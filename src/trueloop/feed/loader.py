@@ -85,8 +85,8 @@ def _end_when_the_parent_says() -> None:
 
 def _not_fetched(sample: int, epoch: int, error: Exception) -> Failure:
     return failure(
-        f"sample {sample} of epoch {epoch} cannot be fetched, {reason_of(error)}: mend the sample "
-        "or the data set's code, or leave the sample out",
+        f"sample {sample} of epoch {epoch + 1} cannot be fetched, {reason_of(error)}: mend the "
+        "sample or the data set's code, or leave the sample out",
         error,
     )
 

@@ -110,9 +110,9 @@ def _stop(evidence: Evidence) -> NoReturn:
         cause = "the loss was finite"
     what = f"of {parameter!r}" if parameter else "norm"
     raise NonFiniteError(
-        f"update {update + 1}: the gradient {what} is not finite (epoch {epoch}, batch "
-        f"{batch}; {cause}): lower the lr, clip the gradient, check this batch for NaN, or "
-        "write nonfinite='skip' to leave such updates out",
+        f"update {update + 1}: the gradient {what} is not finite (epoch {epoch + 1}, "
+        f"batch {batch + 1}; {cause}): lower the lr, clip the gradient, check this batch for NaN, "
+        "or write nonfinite='skip' to leave such updates out",
         update=update,
         epoch=epoch,
         batch=batch,

@@ -443,7 +443,7 @@ class Step:
         samples = batch_samples(batch)
         if samples == 0 and is_empty(batch):
             raise DataError(
-                f"batch {self.batch - 1} of epoch {self.epoch} holds no samples, so its mean loss "
+                f"batch {self.batch} of epoch {self.epoch + 1} holds no samples, so its mean loss "
                 "is a mean over nothing: leave empty batches out before step(batch)"
             )
         return samples or 1
