@@ -58,7 +58,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def _take(file: Path) -> int | None:
-    """The lock file, open and locked; None where there are no locks."""
+    """The lock file, open and locked; None on a system without file locks."""
     try:
         import fcntl
     except ImportError:  # Windows

@@ -61,7 +61,8 @@ def capture_named(state: Mapping[str, Any]) -> dict[str, Any]:
 def restore_named(state: Mapping[str, Any], saved: Mapping[str, Any], undo: ExitStack) -> None:
     """Let each value take up what was saved under its name; `undo` then puts it back.
 
-    Raises `RunError` for names that are only in one of the two, and for what is not taken up.
+    Raises `RunError` for names that are only in one of the two, and for a value that cannot be
+    restored.
     """
     for name in state:
         if name not in saved:

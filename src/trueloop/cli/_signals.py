@@ -38,7 +38,7 @@ class Signals:
 
     With `to_the_end`, a process that ends after it keeps the signals quiet until it is gone.
     Signals that are ignored (of a background job, under nohup) stay ignored. Outside Python's main
-    thread, which alone is told of signals, it does nothing.
+    thread, which alone receives signals, it does nothing.
     """
 
     def __init__(self, *, to_the_end: bool = False) -> None:

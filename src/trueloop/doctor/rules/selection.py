@@ -43,7 +43,7 @@ def find_codes(word: str) -> list[str]:
 
 
 def unknown_rule(word: str) -> str:
-    """What is said about a word that stands for no rule: the names most like it; for a code, the
+    """The message about a word that does not name a rule: the names most like it; for a code, the
     rules of its group by name, because the digits of a code do not say what it is about."""
     word = word.strip()
     said = f"unknown rule {cut(word, 60)!r}"

@@ -1,8 +1,9 @@
 """What a run of the machine costs: a count of steps, and of levels of nesting.
 
-Steps stand for time, and are no time: the same text costs the same on every machine, busy or not,
-and so gives the same findings. Each statement, expression, call and event is one step; whatever
-takes longer the more there is of it (a list of names, a text, a container) counts for its size.
+Steps stand for time, but are not measured in it: the same text costs the same on every machine,
+busy or not, and so gives the same findings. Each statement, expression, call and event is one step;
+whatever takes longer the more there is of it (a list of names, a text, a container) counts for its
+size.
 """
 
 from __future__ import annotations
