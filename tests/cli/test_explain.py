@@ -34,6 +34,7 @@ def test_all_rules_by_group(command: Command) -> None:
         ("missing-zerograd", "did you mean TL102 (missing-zero-grad)?"),
         ("missing_zero_grad ", "did you mean TL102 (missing-zero-grad)?"),
         ("softmax", "did you mean TL401 (softmax-before-cross-entropy) or TL408 (softmax-over-b"),
+        ("softmaxx", "did you mean TL401 (softmax-before-cross-entropy) or TL408 (softmax-over-b"),
         ("xyzzy", "write a code or a name from `trueloop explain`"),
         ("", "write a code or a name from `trueloop explain`"),
     ],

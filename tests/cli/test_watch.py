@@ -29,6 +29,8 @@ def test_the_help_shows_an_example(command: Command) -> None:
         (["gone.py"], "no such file: gone.py: check the path"),
         (["folder"], "folder is a folder without a __main__.py: write a script's name"),
         ([""], "'' is not a path: write the name of a script"),
+        (["/dev/null"], "/dev/null is a character device: write the name of a script"),
+        (["pipe"], "pipe is a FIFO: write the name of a script"),
         (["--outptu", "x", "a.py"],
          "unknown option --outptu: did you mean --output?; the program's own follow its name"),
         (["--first"], "--first needs a value: write --first=VALUE"),
@@ -51,11 +53,12 @@ def test_the_help_shows_an_example(command: Command) -> None:
 def test_a_mistake_is_one_line(command: Command, words: list[str], complaint: str) -> None:
     Path("folder").mkdir()
     Path("a.py").write_text("raise SystemExit('it must not run')")
+    os.mkfifo("pipe")
     ended = command("watch", *words)
     assert ended.status == 2
     assert ended.out == ""
     assert ended.complaint.startswith(f"trueloop: error: {complaint}")
-    assert sorted(os.listdir()) == ["a.py", "folder"]
+    assert sorted(os.listdir()) == ["a.py", "folder", "pipe"]
 
 
 def test_a_faulty_configuration_is_told_before_the_program_runs(command: Command) -> None:

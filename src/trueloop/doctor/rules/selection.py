@@ -63,8 +63,9 @@ def unknown_rule(word: str) -> str:
 
 def _similar(name: str) -> list[Entry]:
     """The rules whose names are most like `name`, or hold all words of it."""
-    words = set(filter(None, name.split("-")))
-    holding = [entry for entry in ENTRIES if words and words <= set(entry.name.split("-"))]
+    known = {word for entry in ENTRIES for word in entry.name.split("-")}
+    words = {next(iter(get_close_matches(word, known, 1, 0.8)), word) for word in name.split("-")}
+    holding = [entry for entry in ENTRIES if words <= set(entry.name.split("-"))]
     names = {entry.name: entry for entry in ENTRIES}
     close = [names[each] for each in get_close_matches(name, names, n=3, cutoff=0.6)]
     return holding[:SHOWN] or close

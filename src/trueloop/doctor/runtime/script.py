@@ -16,6 +16,7 @@ from typing import Any
 
 from trueloop.doctor.runtime import frames, stacks
 from trueloop.errors import ConfigError
+from trueloop.files import NotAFileError, open_regular
 
 
 class MissingModuleError(ConfigError):
@@ -49,8 +50,10 @@ class Script:
         if os.path.isdir(name):
             raise ConfigError(f"{name} is a folder without a __main__.py: write a script's name")
         try:
-            with open(name, "rb") as file:
+            with open_regular(name) as file:
                 self._content = file.read()
+        except NotAFileError as error:
+            raise ConfigError(f"{name} is {error.kind}: write the name of a script") from None
         except OSError as error:
             raise ConfigError(f"{name} cannot be read ({error.strerror}): check it") from None
 
