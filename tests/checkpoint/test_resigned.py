@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
-from resigned import changes, resign
 from torch import Tensor, nn
 
 import trueloop
+from resigned import changes, examples, resign
 from trueloop.checkpoint import Checkpoints, load_checkpoint, restore, store
 from trueloop.errors import RunError, ScheduleError, TrueloopError
 from trueloop.seed import rng_state
@@ -114,7 +114,7 @@ def go_on_or_refuse(folder: Path) -> None:
     assert "\n" not in why
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(made=changes())
 def test_whatever_is_changed_it_goes_on_or_says_why(
     stopped: Path, tmp_path_factory: pytest.TempPathFactory, made: Any

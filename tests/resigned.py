@@ -1,8 +1,13 @@
-"""Checkpoints whose hashes fit and whose content was changed: at any place, into anything."""
+"""Checkpoints whose hashes fit and whose content was changed: at any place, into anything.
+
+`TRUELOOP_FUZZ=2000 pytest tests/checkpoint/test_resigned.py tests/cli/test_resigned_commands.py`
+tries 2,000 of them.
+"""
 
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +27,11 @@ JUNK: list[Any] = [
     torch.zeros(5056, dtype=torch.uint8),
 ]  # fmt: skip
 MOST_ENTRIES = 8
+
+
+def examples(usual: int) -> int:
+    """How many changed checkpoints a test tries."""
+    return int(os.environ.get("TRUELOOP_FUZZ", usual))
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
