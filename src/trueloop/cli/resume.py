@@ -87,10 +87,13 @@ def go_on(run: Run, settings: Settings, *, prolong: bool = False) -> int:
     from trueloop.cli._doctor import keep_findings, watched_session
     from trueloop.cli._outcome import carry_out
     from trueloop.run import environment
+    from trueloop.tasks.base import refuse_changed_data
 
     refuse_damaged(run)
     state = load_checkpoint(run.checkpoints, which="last")
     with watched_session(settings) as session:
+        kept = run.task_state.get("digest")
+        refuse_changed_data(session.task, kept, "train anew with a different --run")
         if prolong:
             refuse_another_curve(session, state)
         run.remove_litter()
