@@ -7,7 +7,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,12 +61,11 @@ def check_continued(done: subprocess.CompletedProcess[str], reason: str) -> None
     assert lines[-1].endswith("; then go on with: trueloop resume r")
 
 
-def check_whole_and_resume() -> None:
+def check_whole_and_resume(command: Callable[..., Any]) -> None:
     before = load_checkpoint(Run("r").checkpoints)["step"]["counters"][2]
     assert 20 <= before < 640
-    words = [sys.executable, "-m", "trueloop", "resume", "r", "--quiet"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = command("resume", "r", "--quiet")
+    assert (done.status, done.err) == (0, "")
     assert Run("r").results["updates"] == 640
     assert len(Run("r").metrics()) == 660
 
@@ -74,7 +75,7 @@ CHECKS = {"stop": check_stopped, "continue": check_continued}
 
 @needs_mount
 @pytest.mark.parametrize("on_error", CHECKS)
-def test_a_disk_that_fills_up(on_error: str) -> None:
+def test_a_disk_that_fills_up(on_error: str, command: Callable[..., Any]) -> None:
     Path("small").mkdir()
     script = """
         mount -t tmpfs -o size=900k tmpfs small && cd small || exit 99
@@ -83,12 +84,14 @@ def test_a_disk_that_fills_up(on_error: str) -> None:
     """
     done = in_namespace(script, "--epochs", "20", "--on-save-error", on_error)
     CHECKS[on_error](done, "No space left on device")
-    check_whole_and_resume()
+    check_whole_and_resume(command)
 
 
 @needs_mount
 @pytest.mark.parametrize(("on_error", "folder"), [("stop", "r"), ("continue", "r/checkpoints")])
-def test_a_folder_that_is_made_read_only(on_error: str, folder: str) -> None:
+def test_a_folder_that_is_made_read_only(
+    on_error: str, folder: str, command: Callable[..., Any]
+) -> None:
     script = f"""
         mkdir -p r; mount --bind r r || exit 99
         TRAIN & job=$!
@@ -101,12 +104,12 @@ def test_a_folder_that_is_made_read_only(on_error: str, folder: str) -> None:
     done = in_namespace(script, "--epochs", "20", "--on-save-error", on_error)
     done.stderr = "".join(x for x in done.stderr.splitlines(True) if x.startswith("trueloop"))
     CHECKS[on_error](done, "Read-only file system")
-    check_whole_and_resume()
+    check_whole_and_resume(command)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
 @pytest.mark.parametrize("on_error", CHECKS)
-def test_a_folder_without_permission(on_error: str) -> None:
+def test_a_folder_without_permission(on_error: str, command: Callable[..., Any]) -> None:
     words = [*TRAIN, *OPTIONS, "--epochs", "20", "--on-save-error", on_error]
     job = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     checkpoints = Path("r/checkpoints")
@@ -118,4 +121,4 @@ def test_a_folder_without_permission(on_error: str) -> None:
     CHECKS[on_error](
         subprocess.CompletedProcess(words, job.returncode, "", err), "Permission denied"
     )
-    check_whole_and_resume()
+    check_whole_and_resume(command)
