@@ -65,11 +65,16 @@ def changed(state: dict[str, Any], path: tuple[Any, ...], how: str, what: Any) -
         holder.append(holder[key])
     elif how == "rename" and isinstance(holder, dict):
         holder[f"{key}?"] = holder.pop(key)
-    elif isinstance(holder[key], Tensor) and not holder[key].is_complex():
+    elif _is_dense(holder[key]):
         holder[key] = holder[key].flatten()[:-1] if how == "shorten" else -holder[key].float()
     elif isinstance(holder[key], (int, float)):
         holder[key] = -holder[key] if how == "shorten" else holder[key] * 1000 + 7
     return state
+
+
+def _is_dense(value: Any) -> bool:
+    is_tensor = isinstance(value, Tensor) and value.layout is torch.strided
+    return is_tensor and not value.is_complex()
 
 
 def mutable(value: Any) -> Any:
