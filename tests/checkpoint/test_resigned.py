@@ -291,3 +291,12 @@ def test_a_module_that_refuses_its_state_half_way(stopped: Path) -> None:
     with pytest.raises(RunError, match="ValueError: I keep to what I have"):
         restore(load_checkpoint(stopped), step, feed)
     assert same(before, everything(step, feed))
+
+
+@pytest.mark.parametrize("option", ["maximize", "amsgrad"])
+def test_a_switch_of_the_optimizer_is_not_left_open(option: str) -> None:
+    step, _ = make()
+    state = copy.deepcopy(step.state_dict())
+    state["optimizer"]["param_groups"][0][option] = None
+    with pytest.raises(RunError, match=rf"param_groups\[0\]\.{option} is of type NoneType"):
+        step.load_state_dict(state)

@@ -95,7 +95,8 @@ def _check_group(mine: Mapping[str, Any], theirs: Mapping[str, Any], of: str) ->
             continue
         if name not in theirs:
             refuse(f"{of} has no {name!r}")
-        if _sort(value) != _sort(theirs[name]):
+        is_open = theirs[name] is None and isinstance(value, bool) and name not in _OF_THE_DEVICE
+        if is_open or _sort(value) != _sort(theirs[name]):
             refuse(f"{of}.{name} is of type {type(theirs[name]).__name__}")
 
 
