@@ -45,7 +45,8 @@ def test_a_changed_checkpoint_is_used_or_refused_in_one_line(
         ended = command(*words)
         assert ended.status in (0, 1, 2), ended
         assert "Traceback" not in ended.err
-        errors = [line for line in ended.err.splitlines() if "warning:" not in line]
+        # Beside it stand warnings, and what the doctor finds in a run whose numbers explode.
+        errors = [line for line in ended.err.splitlines() if line.startswith("trueloop: error: ")]
         assert len(errors) == (ended.status != 0), ended.err
         assert [entry.name for entry in folder.iterdir()] == ["run"]
     shutil.rmtree(folder)
