@@ -111,64 +111,6 @@ def fit(
         return _train(book, epochs, stop)
 
 
-def _check_step(step: Any) -> None:
-    if not isinstance(step, Step):
-        raise ConfigError(
-            f"the step must be a Step, not {_options.shown(step)}: write "
-            "fit(Step(model, optimizer, loss_fn), train, epochs=10)"
-        )
-
-
-def _checked_sinks(sinks: Any) -> list[Sink]:
-    """The sinks in a list, each a function of one record."""
-    if callable(sinks) or not isinstance(sinks, Iterable) or isinstance(sinks, (str, bytes, dict)):
-        raise ConfigError(
-            f"sinks={_options.shown(sinks)} is not a list of functions: write sinks=[print]"
-        )
-    listed = list(sinks)
-    for place, sink in enumerate(listed):
-        kinds = {"early_stop": EarlyStopping, "checkpoints": Checkpoints}
-        for option, kind in kinds.items():
-            if isinstance(sink, kind):
-                raise ConfigError(
-                    f"sinks[{place}] is {_options.kind_of(sink)}: write {option}=... instead"
-                )
-        if isinstance(sink, type):
-            raise ConfigError(
-                f"sinks[{place}] is the class {sink.__name__} itself: write {sink.__name__}(...)"
-            )
-        _options.function(f"sinks[{place}]", sink, "record", "sinks=[print]")
-    return listed
-
-
-def _check_kinds(run: Any, early_stop: Any, checkpoints: Any, resume_from: Any) -> None:
-    """Each is what its name says, or None."""
-    text = isinstance(run, (str, os.PathLike))
-    is_run = hasattr(run, "claimed") and hasattr(run, "sinks") and not isinstance(run, type)
-    if run is not None and not is_run:
-        raise ConfigError(
-            f"run={_options.shown(run)} is not a run: write run=trueloop.Run.create("
-            + (f"{str(run)!r}, config={{}})" if text else "'runs/one', config={})")
-        )
-    if early_stop is not None and not isinstance(early_stop, EarlyStopping):
-        patience = early_stop if _options.is_integer(early_stop) else 10
-        raise ConfigError(
-            f"early_stop={_options.shown(early_stop)} is not an EarlyStopping: write "
-            f"early_stop=EarlyStopping('val_loss', patience={patience})"
-        )
-    if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
-        folder = checkpoints if isinstance(checkpoints, str) else "checkpoints"
-        raise ConfigError(
-            f"checkpoints={_options.shown(checkpoints)} is not a Checkpoints: write "
-            f"checkpoints=Checkpoints({folder!r})"
-        )
-    if resume_from is not None and not isinstance(resume_from, dict):
-        raise ConfigError(
-            f"resume_from={_options.shown(resume_from)} is not a state: write "
-            "resume_from=load_checkpoint(folder)"
-        )
-
-
 def _train(book: _Book, epochs: int, stop: Stop) -> History:
     """The loop: epochs of steps, each evaluated, until `epochs` are done or `stop` is due."""
     step, train = book.step, book.train
@@ -445,3 +387,61 @@ class _Book:
         self._earlier_seconds = state["seconds"]
         _, self.history.best, self.history.best_epoch = state["best"]
         self.history.records = [EvalRecord(*fields) for fields in state["records"]]
+
+
+def _check_step(step: Any) -> None:
+    if not isinstance(step, Step):
+        raise ConfigError(
+            f"the step must be a Step, not {_options.shown(step)}: write "
+            "fit(Step(model, optimizer, loss_fn), train, epochs=10)"
+        )
+
+
+def _checked_sinks(sinks: Any) -> list[Sink]:
+    """The sinks in a list, each a function of one record."""
+    if callable(sinks) or not isinstance(sinks, Iterable) or isinstance(sinks, (str, bytes, dict)):
+        raise ConfigError(
+            f"sinks={_options.shown(sinks)} is not a list of functions: write sinks=[print]"
+        )
+    listed = list(sinks)
+    for place, sink in enumerate(listed):
+        kinds = {"early_stop": EarlyStopping, "checkpoints": Checkpoints}
+        for option, kind in kinds.items():
+            if isinstance(sink, kind):
+                raise ConfigError(
+                    f"sinks[{place}] is {_options.kind_of(sink)}: write {option}=... instead"
+                )
+        if isinstance(sink, type):
+            raise ConfigError(
+                f"sinks[{place}] is the class {sink.__name__} itself: write {sink.__name__}(...)"
+            )
+        _options.function(f"sinks[{place}]", sink, "record", "sinks=[print]")
+    return listed
+
+
+def _check_kinds(run: Any, early_stop: Any, checkpoints: Any, resume_from: Any) -> None:
+    """Each is what its name says, or None."""
+    text = isinstance(run, (str, os.PathLike))
+    is_run = hasattr(run, "claimed") and hasattr(run, "sinks") and not isinstance(run, type)
+    if run is not None and not is_run:
+        raise ConfigError(
+            f"run={_options.shown(run)} is not a run: write run=trueloop.Run.create("
+            + (f"{str(run)!r}, config={{}})" if text else "'runs/one', config={})")
+        )
+    if early_stop is not None and not isinstance(early_stop, EarlyStopping):
+        patience = early_stop if _options.is_integer(early_stop) else 10
+        raise ConfigError(
+            f"early_stop={_options.shown(early_stop)} is not an EarlyStopping: write "
+            f"early_stop=EarlyStopping('val_loss', patience={patience})"
+        )
+    if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
+        folder = checkpoints if isinstance(checkpoints, str) else "checkpoints"
+        raise ConfigError(
+            f"checkpoints={_options.shown(checkpoints)} is not a Checkpoints: write "
+            f"checkpoints=Checkpoints({folder!r})"
+        )
+    if resume_from is not None and not isinstance(resume_from, dict):
+        raise ConfigError(
+            f"resume_from={_options.shown(resume_from)} is not a state: write "
+            "resume_from=load_checkpoint(folder)"
+        )
