@@ -20,7 +20,7 @@ from torch.utils.data import Dataset, IterableDataset
 from trueloop.losses import apply_model
 from trueloop.seed import rng_preserved
 
-WORK_PER_THREAD = 1e9
+WORK_PER_THREAD = 2.5e8
 """Floating-point operations in an update from which on a further thread pays, measured by
 benchmarks/threads.py."""
 _BACKWARD = 2
