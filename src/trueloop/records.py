@@ -202,7 +202,7 @@ class EvalRecord:
         epoch: the epoch that had just ended, from 0; None outside `fit`.
         update: how many updates had been applied; None outside `fit`.
         seconds: wall time of the pass.
-        details: what is no single number: confusion matrix, per-class scores (plain lists).
+        details: what is not a single number: confusion matrix, per-class scores (plain lists).
     """
 
     scores: dict[str, float]

@@ -35,7 +35,7 @@ def worker_death(error: BaseException) -> DataError | None:
     if found is None:
         return None
     if error.__cause__ is not None and (first := worker_death(error.__cause__)) is not None:
-        return first  # what its handler said is told again with less in it
+        return first  # it repeats what its handler said, with less in it
     where = f"a DataLoader worker died (pid {found[1]}: {found[2].strip()})"
     if "shared memory" in text:
         return DataError(

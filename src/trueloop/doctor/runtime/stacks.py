@@ -37,7 +37,7 @@ def _walk_tb(original: Any) -> Any:
     def walk_tb(tb: TracebackType | None) -> Iterator[Any]:
         whole = list(original(tb))
         shown = [found for found in whole if not is_hidden(found[0].f_code)]
-        yield from shown or whole  # who asks about one frame alone is told of it
+        yield from shown or whole  # who asks about one frame alone gets it
 
     return walk_tb
 

@@ -1,7 +1,7 @@
 """From the bytes of a file to the programs in it: Python text, notebooks, fences of Markdown.
 
 A *document* is a file as it is shown: its lines, its cells. A *program* is Python text that is
-checked as a whole; what is found in it is told in the document's own lines.
+checked as a whole; findings name the document's own lines.
 """
 
 from __future__ import annotations

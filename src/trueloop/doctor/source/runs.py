@@ -147,7 +147,7 @@ class Reading:
         try:
             drive(machine)
             machine.modules[:], machine.functions[:] = [self.module], [""]
-            machine.budget += 10  # the end is no step of the program's
+            machine.budget += 10  # the end is not a step of the program
             machine.emit(Ended, self.module.tree, whole=whole)
         except OutOfBudgetError:
             if machine.stopped is not None:  # what was seen before stands
