@@ -426,7 +426,7 @@ def _joined(parts: list[Any]) -> Any:
 
 
 def as_feed(data: Any, name: str = "feed") -> Feed:
-    """`data` itself if it is a feed; a `DataLoader` taken as it is.
+    """`data` itself if it is a feed; a feed of it if it is a `DataLoader`.
 
     Raises `DataError`, with the argument's `name`, for data that are not batches yet.
     """

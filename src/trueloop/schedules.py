@@ -432,7 +432,7 @@ def _check_torch_scheduler(scheduler: Any) -> None:
         return
     if isinstance(scheduler, Schedule):
         raise ConfigError(
-            f"the schedule {scheduler.name!r} is trueloop's own: give it to Step as it is, "
+            f"the schedule {scheduler.name!r} is trueloop's own: give it to Step itself, "
             "schedule=..., without from_torch"
         )
     if isinstance(scheduler, type) and issubclass(scheduler, LRScheduler):

@@ -33,7 +33,7 @@ def _is_torch_state(state: torch.Tensor) -> bool:
 
 def _is_numpy_state(state: Any) -> bool:
     name, keys, position, has_gauss, cached = state
-    # numpy reads where it is told to, inside its words or not.
+    # numpy reads at the saved position, even if that is outside its words.
     if len(keys) != _WORDS or not 0 <= position <= _WORDS:
         return False
     words = np.asarray(keys, dtype=np.uint32)

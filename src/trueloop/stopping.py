@@ -67,8 +67,8 @@ class EarlyStopping:
     def __call__(self, record: EvalRecord, model: nn.Module) -> bool:
         """Take in an epoch's scores, of which `monitor` is one; whether the run should stop now.
 
-        Copies the model's state when the score is the best so far. Raises `ConfigError` if there
-        is no such score.
+        Copies the model's state when the score is the best so far. Raises `ConfigError` if the
+        scores do not have it.
         """
         value = monitored(record.scores, self.monitor)
         # A gain below `min_delta` is none for the patience, but its weights are the better ones.

@@ -108,7 +108,7 @@ KINDS: dict[str, Wrong] = {
     "an enumerated loader": Wrong(
         lambda: Feed(enumerate(DataLoader(X, 2)), 2), DataError, "one-shot enumerate", "DataLoader"
     ),
-    "a feed": Wrong(lambda: Feed(Feed(X, 2), 2), DataError, "a Feed already", "use it as it is"),
+    "a feed": Wrong(lambda: Feed(Feed(X, 2), 2), DataError, "a Feed already", "use it itself"),
     "a feed alone": Wrong(lambda: Feed(Feed(X, 2)), DataError, "a Feed already", "use it"),
     "a set": Wrong(given({1, 2, 3}, 2), DataError, "a set", "sorted(data)"),
     "loaders": Wrong(

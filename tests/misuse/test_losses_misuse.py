@@ -63,9 +63,9 @@ CRITERIA: dict[str, Wrong] = {
     "metrics": Wrong(
         lambda: supervised(metrics.for_task("binary")), LossError, "a Binary", "supervised(nn."
     ),
-    "twice": Wrong(lambda: supervised(supervised(MSE)), LossError, "already", "to Step as it is"),
+    "twice": Wrong(lambda: supervised(supervised(MSE)), LossError, "already", "to Step directly"),
     "loss_fn": Wrong(
-        lambda: supervised(lambda model, batch: 0), LossError, "already", "to Step as it is"
+        lambda: supervised(lambda model, batch: 0), LossError, "already", "to Step directly"
     ),
     "sum": Wrong(
         lambda: supervised(nn.MSELoss(reduction="sum")), LossError, "'sum'", 'reduction="mean"'

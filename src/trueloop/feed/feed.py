@@ -109,7 +109,7 @@ class Feed:
         persistent_workers: bool = True,
     ) -> None:
         if isinstance(data, Feed):
-            raise DataError("the data is a Feed already: use it as it is, or Feed(its data, ...)")
+            raise DataError("the data is a Feed already: use it itself, or Feed(its data, ...)")
         check_kind(data)
         self.shuffle = _options.flag("shuffle", shuffle)
         self.seed = seeds.check_seed(seed)

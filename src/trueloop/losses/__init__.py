@@ -202,8 +202,8 @@ def _check_criterion(criterion: Any) -> None:
         )
     if isinstance(criterion, Supervised) or _refusals.has_signature_of_loss_fn(criterion):
         raise LossError(
-            "supervised was given a loss_fn(model, batch) already: give that to Step as it is, "
-            "without supervised"
+            "supervised was given a loss_fn(model, batch) already: give that to Step "
+            "directly, without supervised"
         )
     if not _options.takes(criterion, 2):
         raise LossError(

@@ -175,7 +175,7 @@ def _check_restarts(
 
 
 def _length(scheduler: LRScheduler) -> int | None:
-    """How many ticks a scheduler is made for; None where torch does not say or there is no end."""
+    """How many ticks a scheduler is made for; None if torch does not say or it never ends."""
     s = torch_schedulers
     if isinstance(scheduler, s.OneCycleLR):
         return int(scheduler.total_steps)

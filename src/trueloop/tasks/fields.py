@@ -14,7 +14,7 @@ _WIDTH = 96
 def documented(cls: type[T]) -> type[T]:
     """Add the fields of a dataclass, with their types, defaults and docstrings, to its docstring.
 
-    Without the source (a frozen program) the docstring stays as it is.
+    Without the source (a frozen program) the docstring stays unchanged.
     """
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))

@@ -51,7 +51,7 @@ def _absent_classes(counts: Mapping[str, int]) -> list[DataFinding]:
         code="TL716",
         severity="warning",
         subject=f"class {listed}",
-        message=f"There is no training sample of the class {listed}, only held-out ones: the model "
+        message=f"The class {listed} has held-out samples and no training sample: the model "
         "cannot learn it, and predicts each of them wrongly.",
         fix="Add training samples of it, or leave its samples out.",
     )

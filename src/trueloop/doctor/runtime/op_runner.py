@@ -56,7 +56,7 @@ class OpRunner:
         return tensor.untyped_storage()._cdata not in self._blank
 
     def release(self, tensor: Any) -> None:
-        """A value is no longer held."""
+        """Count one holder of the value less."""
         key = tensor.untyped_storage()._cdata
         held = self._held[key]
         held[1] -= 1

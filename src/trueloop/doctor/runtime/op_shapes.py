@@ -102,7 +102,7 @@ def sampled(named: Named) -> str:
         return ""
     if grad.shape != (*inputs.shape[:2], *grid.shape[1:-1]):
         return "its gradient does not have its result's shape"
-    # At NaN, and far outside, the backward reads where there is no input.
+    # At NaN, and far outside, the backward reads outside the input.
     return "" if bool((grid.abs() < 2**20).all()) else "its grid is not finite"
 
 
