@@ -22,7 +22,9 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+# Where Python is told to write no byte code, each process that a test starts would compile src again.
 unit: $(READY)
+	$(BIN)/python -m compileall -q src tests/on_ranks.py
 	$(BIN)/python -m pytest -n 2
 
 TORCH      ?=

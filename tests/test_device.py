@@ -33,3 +33,14 @@ def test_a_device_that_is_not_there() -> None:
     with pytest.raises(DeviceError, match="--device cpu") as e:
         device.pick("cuda")
     assert "\n" not in str(e.value)
+
+
+def test_more_processes_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert device.pick("auto") == device.pick("cuda") == torch.device("cuda:1")
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    for name in ("auto", "cuda"):
+        with pytest.raises(DeviceError, match="process 3 of this machine has no GPU"):
+            device.pick(name)

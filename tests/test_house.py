@@ -31,6 +31,7 @@ FLOORS = {
     "device": 1,
     "threads": 3,
     "seed": 1,
+    "group": 2,
     "losses": 2,
     "optimizers": 2,
     "step": 2,
@@ -161,11 +162,12 @@ def test_no_file_over_500_lines_and_no_function_over_60() -> None:
 
 
 PUBLIC = [
-    "Checkpoints", "ConfigError", "DataError", "Doctor", "EarlyStopping", "EvalRecord", "Feed",
-    "History", "LossOutput", "NonFiniteError", "Run", "Step", "StepRecord", "Task", "TrueloopError",
+    "Checkpoints", "ConfigError", "DDPOptions", "DataError", "Doctor", "EarlyStopping",
+    "EvalRecord", "FSDPOptions", "Feed", "History", "LossOutput", "NonFiniteError", "Run",
+    "Step", "StepRecord", "Task", "TrueloopError",
     "UserError", "errors", "evaluate", "fit", "load_checkpoint", "load_weights", "losses",
-    "metrics", "optimizers", "predict", "records", "save_weights", "schedules", "seed",
-    "seed_everything", "supervised", "watch",
+    "metrics", "optimizers", "predict", "process_group", "records", "save_weights", "schedules",
+    "seed", "seed_everything", "supervised", "watch",
 ]  # fmt: skip
 
 
@@ -219,3 +221,11 @@ def test_the_import_costs_at_most_a_tenth_of_a_second_beyond_torch() -> None:
     )
     # The best of three: what others do on the machine is no cost of the import.
     assert min(float(in_fresh_python(code)) for _ in range(3)) <= 0.1
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    """A function that a test sends to other processes is found there by its file's bare name."""
+    tests = Path(__file__).parent
+    files = {*tests.rglob("test_*.py"), *tests.rglob("*_integration.py")}
+    names = [path.name for path in files]
+    assert sorted(names) == sorted(set(names))

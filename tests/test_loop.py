@@ -484,7 +484,7 @@ def test_an_epoch_cut_short_is_the_best_only_if_there_is_no_other(
 ) -> None:
     """The run may go on inside it: the best checkpoint, once there is one, is of a whole epoch."""
     now = [0.0]
-    monkeypatch.setattr(trueloop.stopping, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(trueloop.stopping.stop, "time", SimpleNamespace(monotonic=lambda: now[0]))
     history = trueloop.fit(
         make_step(),
         *feeds(),

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from trueloop import metrics
 from trueloop.errors import ConfigError, LossError
+from trueloop.metrics._wrapped import snake_case
 
 SIZES = [7, 64, 1, 33, 95]
 N = sum(SIZES)
@@ -453,7 +454,7 @@ def test_wrap_takes_torchmetrics_in_every_form():
     ],
 )
 def test_metrics_are_named_after_their_class(name, expected):
-    assert metrics._snake_case(name) == expected
+    assert snake_case(name) == expected
 
 
 @pytest.mark.parametrize("given", ["accuracy", [], {"a": "b"}, {}, lambda x, y: 0.0])

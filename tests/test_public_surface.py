@@ -15,13 +15,14 @@ import pytest
 import trueloop
 from trueloop.checkpoint.weights import LoadReport, Mismatch
 from trueloop.doctor.findings import Finding, Place
+from trueloop.group import Ranks
 from trueloop.run.directory import RunSummary
 
 FROZEN = Path(__file__).parent / "public_surface.txt"
 METHODS = {
     "Checkpoints": ["keep", "resume", "save", "wait"],
     "EarlyStopping": ["__call__", "bring_back", "reset"],
-    "Feed": ["epoch", "load_state_dict", "state_dict"],
+    "Feed": ["epoch", "load_state_dict", "state_dict", "whole_batches"],
     "Run": ["create", "find"],
     "Step": [
         "__call__", "end_epoch", "flush", "load_state_dict", "plan", "restart_epoch", "state_dict",
@@ -41,6 +42,7 @@ def public() -> Iterator[tuple[str, Any]]:
             for method in METHODS.get(name, ()):
                 yield f"{name}.{method}", getattr(value, method)
     yield "seed.for_sample", trueloop.seed.for_sample
+    yield "seed.seed_rank", trueloop.seed.seed_rank
 
 
 def signature(function: Callable[..., Any]) -> str:
@@ -79,7 +81,7 @@ def fields(kind: type) -> list[str]:
 
 
 # Those that users get as values, beside those that have a public name.
-RETURNED = (Finding, LoadReport, Mismatch, Place, RunSummary)
+RETURNED = (Finding, LoadReport, Mismatch, Place, Ranks, RunSummary)
 RECORDS = {kind for _, kind in public() if isinstance(kind, type) and fields(kind)} | {*RETURNED}
 
 

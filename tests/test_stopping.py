@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import sys
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +17,8 @@ import torch
 from torch import nn
 
 import trueloop
+from on_ranks import endings, on_ranks
+from trueloop import ranks
 from trueloop.checkpoint import Checkpoints, load_checkpoint
 from trueloop.errors import Interrupted
 from trueloop.records import StepRecord
@@ -93,7 +98,7 @@ def test_a_second_signal_ends_at_once(first: int, second: int) -> None:
 def test_one_signal_sent_twice_at_once_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """timeout(1) sends its signal to the process and then to the process's group."""
     now = [100.0]
-    monkeypatch.setattr(trueloop.stopping, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(trueloop.stopping.stop, "time", SimpleNamespace(monotonic=lambda: now[0]))
     with Stop(None) as stop:
         send(signal.SIGTERM)
         now[0] += 0.01
@@ -139,3 +144,165 @@ def test_the_reason_is_settled_only_where_it_is_asked() -> None:
         assert (stop.reason, stop.signal) == ("", None)
         assert stop.is_due()
         assert stop.signal == signal.SIGINT
+
+
+def _stops_at(signalled: int, clock: int) -> tuple[int, str, int | None]:
+    """The call at which this rank is to end, with the reason; one rank gets a signal, one has an
+    earlier end of its time than that."""
+    with Stop(None if ranks.rank() != clock else 1e-6) as stop:
+        for call in range(1, 20_000):
+            if ranks.rank() == signalled and call == 3:
+                send(signal.SIGUSR1)
+            if stop.is_due():
+                return call, stop.reason, stop.signal
+    raise AssertionError("no rank has stopped")
+
+
+@pytest.mark.parametrize(
+    ("signalled", "clock", "reason", "number"),
+    [
+        (1, -1, "interrupted", signal.SIGUSR1),
+        (0, -1, "interrupted", signal.SIGUSR1),
+        (-1, 1, "out of time", None),
+    ],
+)
+def test_all_ranks_end_at_one_place_for_one_reason(
+    signalled: int, clock: int, reason: str, number: int | None
+) -> None:
+    first, second = on_ranks(2, _stops_at, signalled, clock)
+    assert first == second
+    assert first[1:] == (reason, number)
+
+
+class _Late(torch.utils.data.Dataset[Any]):
+    """Samples, one of which does not come: before its signal, and a first time."""
+
+    def __init__(self, late: int | None) -> None:
+        self.late = late
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        if index == self.late:
+            self.late = None
+            threading.Timer(0.1, send, [signal.SIGTERM]).start()
+            time.sleep(60.0)
+        torch.manual_seed(index)
+        return torch.randn(3), torch.randn(1)
+
+
+def _train_on(data: _Late, folder: Path, resume_from: Any = None) -> tuple[Any, torch.Tensor]:
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    step = trueloop.Step(
+        model, trueloop.optimizers.sgd(model, lr=0.1), trueloop.supervised(nn.MSELoss())
+    )
+    history = trueloop.fit(
+        step,
+        trueloop.Feed(data, 2, shuffle=True),
+        epochs=2,
+        checkpoints=Checkpoints(folder, keep_best=None),
+        resume_from=resume_from,
+        grace_seconds=2.0,
+    )
+    return history, model.weight.detach().clone()
+
+
+def test_a_wait_for_data_is_given_up_in_time_to_save(tmp_path: Path) -> None:
+    began = time.monotonic()
+    history, _ = _train_on(_Late(5), tmp_path / "a")
+    assert time.monotonic() - began < 2.0, "within the grace time"
+    assert (history.status, history.signal) == ("interrupted", signal.SIGTERM)
+    resumed, weight = _train_on(_Late(None), tmp_path / "a", load_checkpoint(tmp_path / "a"))
+    straight, expected = _train_on(_Late(None), tmp_path / "b")
+    assert resumed.updates == straight.updates == 12
+    assert torch.equal(weight, expected)
+
+
+def test_a_run_that_comes_to_no_end_is_left_when_the_grace_time_is_over() -> None:
+    before, began = handlers(), time.monotonic()
+
+    def stay() -> None:
+        send(signal.SIGTERM)
+        time.sleep(60.0)
+
+    with pytest.raises(Interrupted, match="no time left for a save") as raised:
+        fit(stay, grace_seconds=1.0)
+    assert raised.value.signal == signal.SIGTERM
+    assert 0.7 < time.monotonic() - began < 1.5
+    assert handlers() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a child is forked")
+def test_a_signal_to_a_forked_child_is_not_one_to_its_parent() -> None:
+    with Stop(None) as stop:
+        child = os.fork()
+        if child == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+            os._exit(7)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        time.sleep(0.1)
+        assert not stop.is_due()
+        send(signal.SIGTERM)
+        assert stop.is_due()
+
+
+def test_the_file_descriptor_of_another_listener_comes_back_and_hears_all() -> None:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.settimeout(5.0)
+    before = signal.set_wakeup_fd(ours.fileno())
+    try:
+        with Stop(None):
+            send(signal.SIGUSR1)
+            assert theirs.recv(10) == bytes([signal.SIGUSR1])
+        assert signal.set_wakeup_fd(ours.fileno()) == ours.fileno()
+    finally:
+        signal.set_wakeup_fd(before)
+
+
+def _signalled_in_a_collective(repeats: int) -> Any:
+    """Rank 0 gets SIGTERM while it waits for rank 1, which computes."""
+    with Stop(None) as stop:
+        for call in range(1, 1000):
+            if call == 3 and ranks.rank() == 0:
+                for number in range(repeats):
+                    threading.Timer(0.1 + 0.3 * number, send, [signal.SIGTERM]).start()
+            if call == 3 and ranks.rank() == 1:
+                began = time.monotonic()
+                while ranks.stop_signal() is None and time.monotonic() - began < 10:
+                    time.sleep(0.01)  # it is told while rank 0 cannot run a handler
+                time.sleep(0.3 * (repeats - 1))
+            ranks.sum_over_ranks(torch.ones(1))
+            if stop.is_due():
+                return call, stop.reason, stop.signal
+    raise AssertionError("no rank has stopped")
+
+
+@pytest.mark.parametrize("repeats", [1, 4])
+def test_a_signal_to_a_rank_that_waits_for_another_is_known_to_all(repeats: int) -> None:
+    first, second = on_ranks(2, _signalled_in_a_collective, repeats)
+    assert first == second
+    assert first[1:] == ("interrupted", signal.SIGTERM)
+
+
+def _never_ends() -> None:
+    try:
+        with ranks.joined(torch.device("cpu")), Stop(None, grace_seconds=4.0):
+            ranks.barrier("the start")
+            if ranks.rank() == 0:
+                os.kill(os.getpid(), signal.SIGUSR1)
+                ranks.barrier("what rank 1 never comes to")
+            time.sleep(60.0)
+    except Interrupted as interrupted:  # as the command line does
+        if ranks.speaks():
+            print(interrupted, file=sys.stderr)
+        sys.exit(128 + interrupted.signal)
+
+
+def test_ranks_that_come_to_no_end_are_left_within_the_grace_time() -> None:
+    ended = endings(2, _never_ends)
+    assert [each.status for each in ended] == [128 + signal.SIGUSR1] * 2
+    assert all(each.seconds < 7.0 for each in ended)
+    assert "".join(each.stderr for each in ended).count("there was no time left for a save") == 1

@@ -21,6 +21,8 @@ _HOME = {
     "LossOutput": "trueloop.records",
     "NonFiniteError": "trueloop.errors",
     "Run": "trueloop.run",
+    "DDPOptions": "trueloop.step",
+    "FSDPOptions": "trueloop.step",
     "Step": "trueloop.step",
     "StepRecord": "trueloop.records",
     "Task": "trueloop.tasks",
@@ -31,7 +33,8 @@ _HOME = {
     "load_checkpoint": "trueloop.checkpoint",
     "load_weights": "trueloop.checkpoint.weights",
     "predict": "trueloop.evaluation",
-    "save_weights": "trueloop.checkpoint.weights",
+    "process_group": "trueloop.group",
+    "save_weights": "trueloop.checkpoint.export",
     "seed_everything": "trueloop.seed",
     "supervised": "trueloop.losses",
     "watch": "trueloop.doctor.runtime.block",
@@ -73,10 +76,8 @@ if TYPE_CHECKING:
         seed as seed,
     )
     from trueloop.checkpoint import Checkpoints as Checkpoints, load_checkpoint as load_checkpoint
-    from trueloop.checkpoint.weights import (
-        load_weights as load_weights,
-        save_weights as save_weights,
-    )
+    from trueloop.checkpoint.export import save_weights as save_weights
+    from trueloop.checkpoint.weights import load_weights as load_weights
     from trueloop.doctor.runtime.block import watch as watch
     from trueloop.doctor.runtime.sink import Doctor as Doctor
     from trueloop.errors import (
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     )
     from trueloop.evaluation import evaluate as evaluate, predict as predict
     from trueloop.feed import Feed as Feed
+    from trueloop.group import process_group as process_group
     from trueloop.loop import History as History, fit as fit
     from trueloop.losses import supervised as supervised
     from trueloop.records import (
@@ -97,6 +99,10 @@ if TYPE_CHECKING:
     )
     from trueloop.run import Run as Run
     from trueloop.seed import seed_everything as seed_everything
-    from trueloop.step import Step as Step
+    from trueloop.step import (
+        DDPOptions as DDPOptions,
+        FSDPOptions as FSDPOptions,
+        Step as Step,
+    )
     from trueloop.stopping import EarlyStopping as EarlyStopping
     from trueloop.tasks import Task as Task

@@ -17,13 +17,14 @@ _CPU = "write the device auto or cpu (--device cpu)"
 def pick(name: str | torch.device = "auto") -> torch.device:
     """The device called `name`: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
 
-    `auto` is CUDA if there is one, else Apple's MPS, else the CPU. Raises `DeviceError` when the
-    device is unknown or not there.
+    `auto` is CUDA if there is one, else Apple's MPS, else the CPU. Under `torchrun`, `auto` and
+    `cuda` are the GPU of this process's number on its host. Raises `DeviceError` when the device is
+    unknown or not there.
     """
     text = str(name).strip().lower() if isinstance(name, (str, torch.device)) else shown(name)
     if text == "auto":
         if torch.cuda.is_available():
-            return torch.device("cuda", torch.cuda.current_device())
+            return _of_this_process() or torch.device("cuda", torch.cuda.current_device())
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         device = torch.device(text)
@@ -34,12 +35,28 @@ def pick(name: str | torch.device = "auto") -> torch.device:
     if device.type in ("cpu", "mps") and device.index:
         raise DeviceError(f"there is one {device.type} only, no {text}: write {device.type}")
     if device.type == "cuda":
+        if ":" not in text:
+            device = _of_this_process() or device
         _check_cuda(device)
     elif device.type == "mps" and not torch.backends.mps.is_available():
         raise DeviceError(f"no MPS device in this machine: {_CPU}")
     elif device.type not in ("cpu", "mps"):
         raise DeviceError(f"unknown device {text!r}: write auto, cpu, cuda, cuda:N or mps")
     return device
+
+
+def _of_this_process() -> torch.device | None:
+    """The GPU with this process's number on its host, as `torchrun` counts; None without it."""
+    number = os.environ.get("LOCAL_RANK", "")
+    if not number.isdecimal():
+        return None
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if count and int(number) >= count:
+        raise DeviceError(
+            f"process {int(number) + 1} of this machine has no GPU of its own, of which there are "
+            f"{count}: write torchrun --nproc-per-node {count}, or --device cpu"
+        )
+    return torch.device("cuda", int(number))
 
 
 def _check_cuda(device: torch.device) -> None:

@@ -65,6 +65,17 @@ class MissingDependencyError(UserError):
     """A library that an optional part needs is not installed."""
 
 
+class RankError(TrueloopError, RuntimeError):
+    """Another rank of the run has failed or died, has ended too early, or has never come.
+
+    Attributes: `rank`, the number of that rank; None where it is not known.
+    """
+
+    def __init__(self, message: str, rank: int | None = None) -> None:
+        super().__init__(message)
+        self.rank = rank
+
+
 class NonFiniteError(TrueloopError, ArithmeticError):
     """The loss or a gradient is NaN or infinite.
 

@@ -166,16 +166,20 @@ class StepRecord(NamedTuple):
         epoch: epoch of the batch, from 0.
         batch: position of the micro-batch in its epoch, from 0.
         update: how many optimizer updates have been applied, this one included.
-        loss: mean loss over the window so far: a detached scalar on the device.
+        loss: mean loss over the window so far, of an update over that of all ranks: a detached
+            scalar on the device.
         grad_norm: global L2 norm of the gradient before clipping, a scalar; None while a window is
             open.
         lr: learning rate of the first parameter group in this update (before the schedule ticks).
-        samples: samples in the window so far.
+        samples: samples in the window so far; of an update, those of all ranks (on an accelerator
+            then a scalar that stays on the device).
         updated: the optimizer stepped.
         skipped: the window ended, but its gradient was not finite and the update was left out.
         lrs: learning rate of each parameter group, by the group's `name` or else its number ("0",
             …).
-        parts: mean over the window so far of each named part of the loss: detached scalars.
+        parts: mean over the window so far of each named part of the loss, of an update over those
+            of all ranks: detached scalars. On an accelerator a rank has those parts that it has
+            seen itself in this window.
     """
 
     epoch: int

@@ -113,6 +113,17 @@ def seed_everything(seed: int, deterministic: bool = True) -> None:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 
+def seed_rank(seed: int, rank: int) -> None:
+    """Seed the global generators of one rank among several by (seed, rank), for what each rank
+    draws by itself, such as dropout masks. Rank 0 keeps the generators that it has.
+    """
+    if rank:
+        word = mix(check_seed(seed), 3, rank)
+        torch.manual_seed(word >> 1)
+        np.random.seed(word & 0xFFFFFFFF)
+        random.seed(word)
+
+
 def for_sample(epoch: int, index: int, seed: int | None = None) -> torch.Generator:
     """A CPU generator that depends on (seed, epoch, sample index) alone.
 
@@ -163,6 +174,18 @@ def set_rng_state(state: dict[str, Any]) -> None:
     if "cuda" in state and torch.cuda.is_available():
         # There may have been more devices where it was saved.
         torch.cuda.set_rng_state_all(state["cuda"][: torch.cuda.device_count()])
+
+
+def reseed_from_state(*words: int) -> None:
+    """Seed the process's generators anew, from what they would draw next and from `words`.
+
+    The seed of `seed_everything` stays: it is what `for_sample` goes by.
+    """
+    drawn = int(torch.randint(0, 2**62, ()))
+    word = mix(drawn, *words)
+    torch.manual_seed(word >> 1)
+    np.random.seed(mix(word, 1) & 0xFFFFFFFF)
+    random.seed(mix(word, 2))
 
 
 @contextmanager

@@ -10,6 +10,7 @@ floating-point sums, and a run that is started again must be bitwise the same.
 from __future__ import annotations
 
 import copy
+import os
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
 from torch.utils.data import Dataset, IterableDataset
 
+from trueloop import ranks
 from trueloop.losses import apply_model
 from trueloop.seed import rng_preserved
 
@@ -27,6 +29,20 @@ _BACKWARD = 2
 """The backward does each product of the forward twice: for the inputs and for the weights."""
 _OPTIMIZER = 16
 """Operations of AdamW on each weight, in round figures."""
+
+
+def most_threads() -> int:
+    """CPU threads that this process may take: torch's number, or of several ranks on one host an
+    even share of the cores.
+
+    `torchrun` writes OMP_NUM_THREADS=1 where nothing is written, so that a 1 says nothing; any
+    other number is the user's.
+    """
+    local = ranks.local_world_size()
+    if local == 1 or os.environ.get("OMP_NUM_THREADS", "1").strip() != "1":
+        return torch.get_num_threads()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max((cores or 1) // local, 1)
 
 
 def threads_for(work: float, most: int) -> int:

@@ -133,7 +133,7 @@ class FullFile:
 def test_a_disk_that_fills_up_inside_the_state_is_what_is_said(room: int) -> None:
     """torch.save itself raises something else then, when it closes its archive."""
     with pytest.raises(OSError, match="No space left"):
-        store._Hashed(FullFile(room)).save(state())  # type: ignore[arg-type]
+        store.Hashed(FullFile(room)).save(state())  # type: ignore[arg-type]
 
 
 def mutations(path: Path, other: Path, rng: random.Random) -> str:

@@ -139,11 +139,13 @@ def test_unknown_task(command: Command) -> None:
     assert "did you mean 'spiral'?" in said.complaint
 
 
-def test_torchrun_is_refused(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_launcher_that_does_not_say_how_to_meet(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WORLD_SIZE", "4")
     said = command("train", "spiral")
     assert said.status == 2
-    assert "torchrun started 4 processes" in said.complaint
+    assert "has WORLD_SIZE=4 and no RANK: start the processes with torchrun" in said.complaint
 
 
 def test_run_directory_that_holds_something(command: Command, tmp_path: Path) -> None:

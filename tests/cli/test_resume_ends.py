@@ -252,7 +252,7 @@ def test_a_killed_prolongation_goes_on(
     [
         (["--epochs", "3"], "--epochs 3 is not more than the 3 of the run"),
         (["--epochs", "0"], "--epochs must be 1"),
-        (["--lr", "0.1"], "takes --epochs, --device, --max-minutes, --quiet alone"),
+        (["--lr", "0.1"], "--hang-exit, --log-ranks, --quiet alone"),
         (["--batch-size=8"], "unknown option --batch-size: a resume goes on with the options of"),
         ([], "for a longer run write trueloop resume r --epochs N"),
     ],

@@ -18,6 +18,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from trueloop.feed.order import ROUNDS, TABLE_SIZE, Feistel, Order, sorted_hashes
+from trueloop.feed.parts import Part, portion
 from trueloop.seed import mix
 
 Permutation = Callable[[int, int, int], np.ndarray]
@@ -128,15 +129,15 @@ def test_windows_of_huge_orders_hold_no_index_twice(size: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 1000, TABLE_SIZE + 1])
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_at_span_and_spans_agree(size: int, shuffle: bool) -> None:
+def test_at_span_and_batches_agree(size: int, shuffle: bool) -> None:
     order = Order(size, 7, 8, shuffle)
     whole = order.at(np.arange(size))
     assert np.array_equal(order.span(0, size), whole)
-    assert np.array_equal(np.concatenate(list(order.spans(0, size, 7))), whole)
-    assert np.array_equal(
-        np.concatenate(list(order.spans(size // 2, size, 9000))), whole[size // 2 :]
-    )
-    assert {len(span) for span in list(order.spans(0, size, 64))[:-1]} <= {64}
+    for width in (7, 64, 9000):
+        taken = portion(Part(), width, size // 2, size)
+        batches = list(order.batches(taken.stretches))
+        assert np.array_equal(np.concatenate(batches), whole[size // 2 :])
+        assert {len(batch) for batch in batches[:-1]} <= {width}
     assert order.at([[0], [size - 1]]).tolist() == [[whole[0]], [whole[-1]]]
     if not shuffle:
         assert np.array_equal(whole, np.arange(size))

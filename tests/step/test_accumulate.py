@@ -259,7 +259,10 @@ def test_the_second_window_of_a_gan_is_not_the_models_that_is_evaluated() -> Non
 
 @pytest.mark.parametrize("accumulate", [1, 3])
 @pytest.mark.parametrize("nonfinite", ["stop", "skip"])
-def test_a_mean_over_nothing_is_not_applied(accumulate: int, nonfinite: str) -> None:
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_a_mean_over_nothing_is_not_applied(
+    accumulate: int, nonfinite: str, precision: str
+) -> None:
     model = nn.Linear(1, 1)
     loss_fn = lambda m, x: (m(x).mean(), torch.tensor(0))  # noqa: E731
     step = trueloop.Step(
@@ -268,7 +271,10 @@ def test_a_mean_over_nothing_is_not_applied(accumulate: int, nonfinite: str) -> 
         loss_fn,
         accumulate=accumulate,
         nonfinite=nonfinite,
+        precision=precision,
     )
+    if precision == "fp16":
+        step.precision.scaler = torch.amp.GradScaler("cpu", init_scale=256.0)  # type: ignore[attr-defined]
     before = model.weight.detach().clone()
     for _ in range(accumulate - 1):
         step(torch.ones(2, 1))
@@ -278,6 +284,8 @@ def test_a_mean_over_nothing_is_not_applied(accumulate: int, nonfinite: str) -> 
     else:
         assert step(torch.ones(2, 1)).skipped
     assert torch.equal(model.weight, before)
+    step.loss_fn = lambda m, x: m(x).mean()
+    assert [step(torch.ones(2, 1)) for _ in range(accumulate)][-1].updated or nonfinite == "stop"
 
 
 @pytest.mark.parametrize("count", [-1, -0.5, math.nan, math.inf, True, torch.tensor(-3), "4", [1]])
@@ -372,6 +380,22 @@ def test_a_micro_batch_without_a_counted_token_weighs_nothing(first_empty: bool)
     for n in counts:
         step(torch.full((2, 1), float(n)))
     assert [float(g) for g in optimizer.gradients] == [1.0]
+
+
+def test_the_gradient_of_a_window_leaves_out_what_is_a_mean_over_nothing() -> None:
+    model = nn.Linear(1, 1, bias=False)
+    optimizer = Recorder(model.parameters())
+
+    def loss_fn(model: nn.Module, batch: Tensor) -> Any:
+        mask = batch > 0
+        # 0 / 0 where nothing is counted, forwards and backwards.
+        return (model(batch) * mask).sum() / mask.sum(), mask.sum()
+
+    step = trueloop.Step(model, optimizer, loss_fn, accumulate=3)
+    for value in (2.0, -1.0, 4.0):
+        record = step(torch.full((2, 1), value))
+    assert [float(g) for g in optimizer.gradients] == [3.0]
+    assert torch.isfinite(record.loss)
 
 
 def test_the_loss_of_a_window_leaves_out_what_is_a_mean_over_nothing() -> None:

@@ -435,14 +435,6 @@ def test_the_state_of_an_open_window_goes_to_the_models_device() -> None:
 
 def test_a_late_verdict_knows_its_own_windows_losses() -> None:
     """On an accelerator the verdict is read when its window has long been closed."""
-
-    class Passed:
-        def query(self) -> bool:
-            return True
-
-        def synchronize(self) -> None:
-            pass
-
     step = make_step()
     evidence = nonfinite.Evidence(
         (4, 1, 7),
@@ -450,8 +442,7 @@ def test_a_late_verdict_knows_its_own_windows_losses() -> None:
         ["0.weight", "0.bias"],
         [torch.tensor(1.0), torch.tensor(math.nan), torch.tensor(1.0)],
     )
-    arrived: Any = Passed()
-    step._nonfinite._pending.append(nonfinite._Pending(torch.tensor(False), arrived, evidence))
+    step._nonfinite._late.send(torch.tensor(False), evidence)
     with pytest.raises(trueloop.NonFiniteError, match="loss was not finite already") as e:
         step(good())
     assert (e.value.update, e.value.batch, e.value.parameter) == (4, 6, "0.weight")

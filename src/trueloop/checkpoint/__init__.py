@@ -1,12 +1,9 @@
 """Saving and loading: atomic, verified."""
 
 from trueloop.checkpoint.atomic import WriteError, cannot_write, write_atomic
-from trueloop.checkpoint.checkpoints import (
-    Checkpoints,
-    has_checkpoint,
-    load_checkpoint,
-    parse_every,
-)
+from trueloop.checkpoint.checkpoints import Checkpoints, parse_every
+from trueloop.checkpoint.layout import model_state
+from trueloop.checkpoint.load import has_checkpoint, load_checkpoint
 from trueloop.checkpoint.lock import LOCK, claimed
 from trueloop.checkpoint.state import capture, place_of, restore
 
@@ -19,6 +16,7 @@ __all__ = [
     "claimed",
     "has_checkpoint",
     "load_checkpoint",
+    "model_state",
     "parse_every",
     "place_of",
     "restore",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from trueloop.errors import RunError
 
@@ -17,10 +19,11 @@ class WriteError(RunError):
     """A file of a run cannot be written: the disk is full, broken, or not to be written on."""
 
 
-def write_atomic(path: Path, content: bytes | memoryview) -> None:
+def write_atomic(path: Path, content: bytes | memoryview | Callable[[BinaryIO], object]) -> None:
     """Replace the file at `path` in one go: a reader, or a crash, finds the old one or the new one.
 
-    The folder is made if it is not there. Raises `WriteError` when it cannot be written or the
+    `content` may be a function that writes into the open file. The folder is made if it is not
+    there. Raises `WriteError` when it cannot be written or the
     disk is full; `path` is then as it was before.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -28,7 +31,10 @@ def write_atomic(path: Path, content: bytes | memoryview) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Not tempfile, whose files nobody else may read.
         with temporary.open("wb") as file:
-            file.write(content)
+            if callable(content):
+                content(file)
+            else:
+                file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

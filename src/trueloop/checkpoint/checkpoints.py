@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from trueloop import _options, device as devices
-from trueloop.checkpoint import best as bests, contents, store
+from trueloop import _options, ranks
+from trueloop.checkpoint import best as bests, store
 from trueloop.checkpoint.atomic import WriteError
+from trueloop.checkpoint.group_write import GroupWriter, LostRankError
+from trueloop.checkpoint.load import has_checkpoint, load_checkpoint
 from trueloop.checkpoint.lock import FolderClaim
 from trueloop.checkpoint.named import capture_named, check_named
+from trueloop.checkpoint.shards import divided
 from trueloop.checkpoint.spare import Spare
-from trueloop.checkpoint.state import capture, place_of, relocated, restore
+from trueloop.checkpoint.state import Place, capture, place_of, restore
 from trueloop.errors import ConfigError, RunError
 from trueloop.feed import Feed
 from trueloop.records import EvalRecord, is_better, loss_beside, monitored
 from trueloop.step import Step
 from trueloop.step.schedule import resolve_mode
 
+State = dict[str, Any]
+
 # Writing the state after every epoch of a few milliseconds would cost more than the epochs.
 _SECONDS = 5.0
+_ON_MAIN = "rank 0's work on the checkpoints' folder"
+_WRITING = "the writing of a checkpoint by all ranks"
 _EVERY = re.compile(r"(\d+(?:\.\d+)?) ?(update|epoch|minute)s?")
 
 
@@ -49,6 +55,12 @@ class Checkpoints:
 
     While a run writes into the folder, it is locked against other processes and other fits.
     An older checkpoint is deleted only when a newer one is on disk and verified.
+
+    Under several ranks every rank makes one, with the same options and a folder that all hosts
+    share, and calls its methods at the same places. Each rank writes its part of the state, and
+    rank 0 makes it a checkpoint when all have: what one rank cannot write is missing on all. What
+    `state` holds is saved of each rank, where it is not the same as on rank 0; on another number
+    of ranks, all go on with rank 0's.
     """
 
     def __init__(
@@ -80,6 +92,9 @@ class Checkpoints:
         self._missed = 0
         self._updates = 0
         self._spare = Spare()
+        self._group: GroupWriter | None = None
+        self._attention = ranks.Agreement()
+        self._is_time = False
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
         self._saved_at = time.monotonic()
@@ -87,14 +102,20 @@ class Checkpoints:
     def is_due(self, *, updates: int, epochs: int | None = None) -> bool:
         """Whether it is time to save: after an update, or (`epochs` ended) after an epoch."""
         if self._unit == "minute":
-            return time.monotonic() - self._saved_at >= 60 * self._amount
+            if ranks.is_distributed() and epochs is None:
+                return self._is_time
+            return self._is_past(60 * self._amount)
         if self._unit == "update":
             return epochs is None and updates % self._amount == 0
         if epochs is None:
             return False
         if self._unit == "epoch":
             return epochs % self._amount == 0
-        return time.monotonic() - self._saved_at >= _SECONDS
+        return self._is_past(_SECONDS)
+
+    def _is_past(self, seconds: float) -> bool:
+        """Whether the last save is so long ago, by the clock of rank 0."""
+        return ranks.on_main(lambda: time.monotonic() - self._saved_at >= seconds, _ON_MAIN)
 
     def begin(self, resumed: tuple[int, int, int] | None) -> bool:
         """Make the folder fit for a run that begins at (epoch, batch, update), or anew with None.
@@ -103,6 +124,9 @@ class Checkpoints:
         up, and is removed. Returns whether that place is already saved in this folder. Raises
         `RunError` for a new run where another one has checkpoints.
         """
+        return ranks.on_main(lambda: self._begin_folder(resumed), _ON_MAIN)
+
+    def _begin_folder(self, resumed: tuple[int, int, int] | None) -> bool:
         self._claim.take()
         names = store.names_in(self.folder)
         if resumed is None and names:
@@ -123,7 +147,8 @@ class Checkpoints:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """For the time of a fit: nobody else writes into the folder, in this process either."""
-        with self._claim.held():
+        with ExitStack() as held:
+            ranks.on_main(lambda: held.enter_context(self._claim.held()), _ON_MAIN)
             yield
 
     def keep(self, step: Step, feed: Feed, scores: EvalRecord | None = None) -> None:
@@ -155,8 +180,8 @@ class Checkpoints:
         `feed.epoch(epoch, start=step.batch)`, are the rest of the run.
         """
         _check_step_and_feed(step, feed)
-        self._claim.take()
-        found = has_checkpoint(self.folder)
+        ranks.on_main(self._claim.take, _ON_MAIN)
+        found = ranks.on_main(lambda: has_checkpoint(self.folder), _ON_MAIN)
         if found:
             restore(load_checkpoint(self.folder), step, feed, self.state)
         self.begin(place_of(step) if found else None)
@@ -171,7 +196,8 @@ class Checkpoints:
         name = bare if bare in scores.scores else self.keep_best
         value = monitored(scores.scores, name)
         self._settle()
-        before = (bests.marked(self.folder) or {"scores": {}})["scores"]
+        mark = ranks.on_main(lambda: bests.marked(self.folder), _ON_MAIN)
+        before = (mark or {"scores": {}})["scores"]
         losses = {
             "loss": loss_beside(scores.scores, name),
             "best_loss": loss_beside(before, name),
@@ -189,37 +215,79 @@ class Checkpoints:
         `best` (plain data: `epoch`, `scores`) marks it as the best so far. Returns when the state
         is copied; `wait` says when it is on disk.
         """
-        self._settle()
+        before = ranks.here.phase
+        ranks.here.move("saving")
+        try:
+            self._settle()
+            self._saved_at, self._is_time = time.monotonic(), False
+            if self.state:
+                state = {**state, "named": capture_named(self.state)}
+            write = self._write_together if ranks.is_distributed() else self._write_alone
+            write(state, place, best)
+        finally:
+            ranks.here.move(before)
+
+    def _write_alone(self, state: State, place: Place, best: dict[str, Any] | None) -> None:
         self._claim.take()
-        self._saved_at = time.monotonic()
-        if self.state:
-            state = {**state, "named": capture_named(self.state)}
-        if not self.asynchronous:
-            self._write(state, place, best)
+        write = functools.partial(self._write, place=place, best=best)
+        if self.asynchronous:
+            copied = self._spare.copy(state)
+            self._begin_thread(lambda: write(copied))
+        else:
+            write(state)
             self._judge()
-            return
-        self._thread = threading.Thread(
-            target=self._write, args=(self._spare.copy(state), place, best), name="checkpoint"
-        )
+
+    def _write_together(self, state: State, place: Place, best: dict[str, Any] | None) -> None:
+        parts = divided(state, ranks.rank(), ranks.world_size())
+        if self._group is None:
+            self._group = GroupWriter()
+        path, facts = self.folder / store.name_of(*place), _facts(place, best)
+
+        def write() -> None:
+            assert self._group is not None
+            self._failure = None
+            try:
+                self._group.write(
+                    path, parts, facts, begin=self._claim.take, end=lambda: self._end(path, best)
+                )
+            except BaseException as error:
+                self._failure = error
+
+        if self.asynchronous:
+            parts = parts.copied(self._spare.copy(parts.tensors()))
+            self._begin_thread(write)
+        else:
+            with ranks.waiting(_WRITING):
+                write()
+            self._judge()
+
+    def _begin_thread(self, write: Callable[[], None]) -> None:
+        self._thread = threading.Thread(target=write, name="checkpoint")
         self._thread.start()
 
     def prepare(self, state: Callable[[], dict[str, Any]]) -> None:
         """Once there is something to save: get the memory for a copy of `state()`, in the
         background and once, so that the first save need not wait for it."""
-        if self.asynchronous and not self._spare.is_prepared:
-            more = {"named": capture_named(self.state)} if self.state else {}
-            self._spare.prepare({**state(), **more})
+        if not self.asynchronous or self._spare.is_prepared:
+            return
+        found = {**state(), **({"named": capture_named(self.state)} if self.state else {})}
+        if ranks.is_distributed():
+            found = divided(found, ranks.rank(), ranks.world_size()).tensors()
+        self._spare.prepare(found)
 
     def mark_best(self, place: tuple[int, int, int], best: dict[str, Any]) -> None:
         """Mark the checkpoint already saved at `place` as the best so far."""
         self._settle()
+        try:
+            ranks.on_main(lambda: self._mark(store.name_of(*place), best), _ON_MAIN)
+        except WriteError as error:
+            self.miss(error)
+
+    def _mark(self, name: str, best: dict[str, Any]) -> None:
         # It is not there where it could not be written, and the run goes on without.
-        if (self.folder / store.name_of(*place)).is_dir():
-            try:
-                bests.mark(self.folder, store.name_of(*place), best)
-                store.note(self.folder / store.name_of(*place), best=store.in_file(best))
-            except WriteError as error:
-                self.miss(error)
+        if (self.folder / name).is_dir():
+            bests.mark(self.folder, name, best)
+            store.note(self.folder / name, best=store.in_file(best))
 
     def wait(self) -> None:
         """The end of a run: return when no write is under way; raises (or warns) if the last one
@@ -232,13 +300,24 @@ class Checkpoints:
             self._claim.release()
 
     def poll(self) -> None:
-        """Raise (or warn) if a write has failed by now; waits for none."""
-        if self._thread is not None and not self._thread.is_alive():
-            self._settle()
+        """Raise (or warn) if a write has failed by now; waits for none. Several ranks learn of it
+        a little later, all of them at the same call."""
+        is_done = self._thread is not None and not self._thread.is_alive()
+        if not ranks.is_distributed():
+            if is_done:
+                self._settle()
+            return
+        is_time = self._unit == "minute" and ranks.is_main()
+        is_time = is_time and time.monotonic() - self._saved_at >= 60 * self._amount
+        if self._attention.ask((is_done and self._failure is not None) or is_time):
+            said = ranks.gathered((self._failure is not None, is_time), _ON_MAIN)
+            self._is_time = any(time for _, time in said)
+            if any(failed for failed, _ in said):
+                self._settle()
 
     def miss(self, error: RunError) -> None:
         """A state cannot be saved, because something that belongs to it cannot be written: as if
-        its own writing had failed."""
+        its own writing had failed. Several ranks call it together."""
         self._settle()
         self._failure = error
         self._judge()
@@ -252,30 +331,25 @@ class Checkpoints:
     def join(self) -> None:
         """Return when no write is under way, however the last one went."""
         if self._thread is not None:
-            self._thread.join()
+            with ranks.waiting(_WRITING) if ranks.is_distributed() else nullcontext():
+                self._thread.join()
             self._thread = None
 
-    def _write(
-        self, state: dict[str, Any], place: tuple[int, int, int], best: dict[str, Any] | None
-    ) -> None:
+    def _write(self, state: State, place: Place, best: dict[str, Any] | None) -> None:
         self._failure = None
-        epoch, batch, update = place
         path = self.folder / store.name_of(*place)
-        facts = {
-            "epoch": epoch,
-            "batch": batch,
-            "update": update,
-            "time": round(time.time()),
-            "best": None if best is None else store.in_file(best),
-        }
         try:
-            store.write(path, state, facts)
+            store.write(path, state, _facts(place, best))
             store.verify(path)
-            if best is not None:
-                bests.mark(self.folder, path.name, best)
-            self._delete_older(path.name)
+            self._end(path, best)
         except BaseException as error:
             self._failure = error
+
+    def _end(self, path: Path, best: dict[str, Any] | None) -> None:
+        """What follows when a checkpoint is on the disk and verified."""
+        if best is not None:
+            bests.mark(self.folder, path.name, best)
+        self._delete_older(path.name)
 
     def _delete_older(self, newest: str) -> None:
         names = store.names_in(self.folder)
@@ -292,16 +366,31 @@ class Checkpoints:
                 self._warn(f"checkpoints are written again; {self._missed} could not be")
             self.unsaved, self._missed = None, 0
             return
-        if self.on_error == "stop" or not isinstance(failure, RunError):
+        is_lost = isinstance(failure, LostRankError) or not isinstance(failure, RunError)
+        if self.on_error == "stop" or is_lost:
             raise failure
         self.unsaved, self._missed = str(failure), self._missed + 1
         if self._missed == 1:
             self._warn(f"{failure}; the run goes on without this checkpoint")
 
     def _warn(self, what: str) -> None:
+        if not ranks.is_main():
+            return
         names = store.names_in(self.folder)
         last = f"the last one is {names[-1]}" if names else "there is none"
         warnings.warn(f"{what}; {last}", RuntimeWarning, stacklevel=4)
+
+
+def _facts(place: Place, best: dict[str, Any] | None) -> dict[str, Any]:
+    """What the manifest says of a checkpoint, beside its files."""
+    epoch, batch, update = place
+    return {
+        "epoch": epoch,
+        "batch": batch,
+        "update": update,
+        "time": round(time.time()),
+        "best": None if best is None else store.in_file(best),
+    }
 
 
 def _check_step_and_feed(step: Any, feed: Any) -> None:
@@ -311,84 +400,6 @@ def _check_step_and_feed(step: Any, feed: Any) -> None:
             f"{_options.kind_of(feed)}: write checkpoints.keep(step, feed), with the Feed that you "
             "train on"
         )
-
-
-def load_checkpoint(
-    path: str | Path,
-    which: str = "last",
-    map_location: str | torch.device = "cpu",
-    dtype: torch.dtype | None = None,
-) -> dict[str, Any]:
-    """The state in one checkpoint, or in the newest good (`last`) or the `best` one of a folder.
-
-    Every byte is verified, and nothing in a file is executed. A damaged newest checkpoint is
-    said in a warning, and the one before it taken. The best one's state has `epoch` and `scores`
-    beside it. One that another version of torch has written is loaded, with a warning.
-
-    From the CPU, where the state is by default, a resume puts each part where it belongs.
-    `map_location` moves weights, gradients and the optimizer's tensors to another device (`meta`:
-    shapes alone); generators and counters stay. `dtype` converts floating-point weights and
-    gradients, for a model of another dtype.
-
-    Raises `RunError` when there is no checkpoint that is whole, `DeviceError` for a device that is
-    not there, `ConfigError` for another argument that cannot be.
-    """
-    path = _options.path("path", path)
-    _options.choice("which", which, ("last", "best"))
-    _options.floating_dtype(dtype)
-    meta = torch.device("meta")
-    device = meta if str(map_location) == "meta" else devices.pick(map_location)
-    found, more = _place(path, which)
-    if found is None:
-        found, state = _newest_good(path)
-    else:
-        state = _read(found)
-    if note := store.other_torch(found):
-        warnings.warn(note, UserWarning, stacklevel=2)
-    return relocated(state, device, dtype) | more
-
-
-def _place(path: Path, which: str) -> tuple[Path | None, dict[str, Any]]:
-    """The checkpoint to read, None for the newest good one; and what to say beside its state."""
-    if (path / store.MANIFEST).exists():
-        return path, {}
-    if not store.names_in(path):
-        raise RunError(f"no checkpoint in {path}: the run ended before it saved one")
-    if which == "last":
-        return None, {}
-    mark = bests.marked(path)
-    if mark is None:
-        raise RunError(f"no best checkpoint in {path}: the run ended before it had a score")
-    return path / mark["name"], {"epoch": mark["epoch"], "scores": mark["scores"]}
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """The state in the checkpoint `path`, every byte and every part of it as it should be."""
-    state = store.read(path)
-    contents.check(state, path)
-    return state
-
-
-def _newest_good(folder: Path) -> tuple[Path, dict[str, Any]]:
-    problem: RunError | None = None
-    for name in reversed(store.names_in(folder)):
-        try:
-            state = _read(folder / name)
-        except store.NewerError:
-            raise  # what is good must not be taken for damaged, and given up
-        except RunError as error:
-            problem = problem or error
-        else:
-            if problem is not None:
-                warnings.warn(f"{problem}; going back to {name}", RuntimeWarning, stacklevel=3)
-            return folder / name, state
-    assert problem is not None
-    raise problem
-
-
-def has_checkpoint(folder: Path, which: str = "last") -> bool:
-    """Whether there is something for `load_checkpoint(folder, which)` to load, whole or not."""
-    return bool(store.names_in(folder)) and (which == "last" or bests.is_there(folder))
 
 
 def parse_every(every: str | None) -> tuple[float, str]:

@@ -36,6 +36,7 @@ STATE = {
     "feed": Feed.STATE,
     "rng": seed.STATE,
     "named": Maybe(Table(str, Anything)),
+    "ranks": Maybe({"count": COUNT, "rank": COUNT}),
 }
 """What `capture` returns."""
 

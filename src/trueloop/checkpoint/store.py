@@ -2,7 +2,9 @@
 
     e00003-b00000-u000000320/
         state.pt        plain data and tensors, as torch.save writes them
-        manifest.json   size and SHA-256 of state.pt; written last
+        __0_0.distcp    where several ranks train: the tensors that rank 0 has written, …
+        .metadata       … and which file has which part of each tensor
+        manifest.json   size and SHA-256 of each of them; written last
 
 It is written under a temporary name, every file flushed to the disk, and renamed into place; the
 rename is flushed too. A crash at any moment leaves the earlier checkpoints as they were and at most
@@ -29,10 +31,13 @@ from trueloop.checkpoint.atomic import cannot_write, flush_folder, write_atomic
 from trueloop.errors import RunError
 from trueloop.files import open_regular, read_bytes
 
-FORMAT = 2
-"""Of what is written here: 2 has room for the user's own named state. Both are read."""
+FORMAT = 3
+"""The newest one: 2 has room for the user's own named state, 3 is written by several ranks. One
+process writes 2. All are read."""
+OF_ONE_PROCESS = 2
 STATE = "state.pt"
 MANIFEST = "manifest.json"
+_FILE = re.compile(r"state\.pt|\.metadata|__\d+_\d+\.distcp")
 _NAME = re.compile(r"e\d{5,}-b\d{5,}-u\d{9,}")
 _CHUNK = 1 << 22
 _MOST_BYTES = 1 << 24
@@ -62,19 +67,47 @@ def write(path: Path, state: dict[str, Any], facts: dict[str, Any]) -> None:
     checkpoint of that name is replaced. Raises `RunError` when it cannot be written; nothing of
     the new one is left then.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_of(path)
+    try:
+        make(temporary)
+        files = {STATE: write_state(temporary, state)}
+        commit(temporary, path, files, {"format": OF_ONE_PROCESS, **facts})
+    except OSError as error:
+        raise cannot_write(path, error) from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def temporary_of(path: Path) -> Path:
+    """The folder in which the checkpoint `path` is written before it is one."""
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+
+def make(temporary: Path) -> None:
+    """Make the folder of a checkpoint to be written."""
+    temporary.mkdir(parents=True)
+    reached("folder made")
+
+
+def write_state(temporary: Path, state: dict[str, Any]) -> dict[str, Any]:
+    """Write the file of plain data and tensors, onto the disk; returns its size and SHA-256."""
+    with (temporary / STATE).open("wb") as file:
+        hashed = Hashed(file)
+        hashed.save(state)
+        reached("state written")
+        _flush(file)
+    reached("state flushed")
+    return {"size": hashed.size, "sha256": hashed.digest()}
+
+
+def commit(
+    temporary: Path, path: Path, files: Mapping[str, dict[str, Any]], facts: Mapping[str, Any]
+) -> None:
+    """Make the checkpoint `path` of a folder whose other files are whole and on the disk: write
+    the manifest, and rename. A checkpoint of that name is replaced."""
     aside = path.with_name(f".{path.name}.{os.getpid()}.old.tmp")
     try:
-        temporary.mkdir(parents=True)
-        reached("folder made")
-        with (temporary / STATE).open("wb") as file:
-            hashed = _Hashed(file)
-            hashed.save(state)
-            reached("state written")
-            _flush(file)
-        reached("state flushed")
-        files = {STATE: {"size": hashed.size, "sha256": hashed.digest()}}
-        manifest = {"format": FORMAT, **_versions(), **facts, "files": files}
+        manifest = {**_versions(), **facts, "files": dict(files)}
         with (temporary / MANIFEST).open("wb") as file:
             file.write(json.dumps(manifest, indent=2).encode())
             reached("manifest written")
@@ -89,10 +122,7 @@ def write(path: Path, state: dict[str, Any], facts: dict[str, Any]) -> None:
         reached("renamed")
         flush_folder(path.parent)
         reached("done")
-    except OSError as error:
-        raise cannot_write(path, error) from None
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(aside, ignore_errors=True)
 
 
@@ -100,12 +130,12 @@ def reached(stage: str) -> None:
     """Where a write stands; a test may end the process at each of these places."""
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The state in the checkpoint `path`, on the CPU, every byte of it verified first.
+def read(path: Path, part: tuple[int, int] = (0, 1)) -> dict[str, Any]:
+    """What state.pt of the checkpoint `path` holds, on the CPU, after `verify(path, part)`.
 
     Raises `RunError` naming the file that is missing or damaged.
     """
-    verify(path)
+    verify(path, part)
     try:
         # Indices of a sparse tensor that lead out of it would be followed.
         check = torch.sparse.check_sparse_tensor_invariants(enable=True)  # type: ignore[no-untyped-call]
@@ -121,10 +151,21 @@ def read(path: Path) -> dict[str, Any]:
     return state
 
 
-def verify(path: Path) -> dict[str, Any]:
-    """The manifest of the checkpoint `path`; `RunError` if any byte is not what it says."""
+def verify(path: Path, part: tuple[int, int] = (0, 1)) -> dict[str, Any]:
+    """The manifest of the checkpoint `path`; `RunError` if any byte is not what it says.
+
+    `part` = (k, n) looks at every n-th file of shards alone, from the k-th on: n ranks do it
+    together.
+    """
     facts = manifest(path)
-    file, said = path / STATE, facts["files"][STATE]
+    shards = sorted(name for name in facts["files"] if name.endswith(".distcp"))
+    for name in [n for n in facts["files"] if n not in shards] + shards[part[0] :: part[1]]:
+        verify_file(path / name, facts["files"][name])
+    return facts
+
+
+def verify_file(file: Path, said: Mapping[str, Any]) -> None:
+    """Raise `RunError` unless the file has the size and the SHA-256 that its manifest states."""
     try:
         digest = hashlib.sha256()
         with open_regular(file) as content:
@@ -137,7 +178,6 @@ def verify(path: Path) -> dict[str, Any]:
         ) from None
     if (size, digest.hexdigest()) != (said["size"], said["sha256"]):
         raise RunError(f"{file} is damaged (not what its manifest says): use another checkpoint")
-    return facts
 
 
 def manifest(path: Path) -> dict[str, Any]:
@@ -145,8 +185,10 @@ def manifest(path: Path) -> dict[str, Any]:
     file = path / MANIFEST
     try:
         facts = json.loads(read_bytes(file, _MOST_BYTES))
-        said, form = facts["files"][STATE], facts["format"]
-        known = [type(one) for one in (form, said["size"], said["sha256"])] == [int, int, str]
+        files, form = facts["files"], facts["format"]
+        known = type(form) is int and STATE in files and all(map(_FILE.fullmatch, files))
+        for said in files.values():
+            known = known and [type(said[name]) for name in ("size", "sha256")] == [int, str]
         known = known and (facts.get("best") is None or is_best(facts["best"]))
     except OSError as error:
         raise RunError(
@@ -221,7 +263,7 @@ def _flush(file: BinaryIO) -> None:
     os.fsync(file.fileno())
 
 
-class _Hashed:
+class Hashed:
     """A file for torch.save, hashed on its way: reading it again would cost as much as writing."""
 
     def __init__(self, file: BinaryIO) -> None:

@@ -1,8 +1,7 @@
-"""A model's weights alone, as safetensors: readable everywhere, and reading them runs no code."""
+"""Reading a model's weights from a safetensors file, which runs no code."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,15 +12,10 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from trueloop import _options, device as devices
-from trueloop.checkpoint.atomic import write_atomic
-from trueloop.errors import ConfigError, RunError
+from trueloop.checkpoint.export import DIGEST, FORMAT, Digest, first_line, raw, tied
+from trueloop.checkpoint.layout import like_live
+from trueloop.errors import RunError
 from trueloop.files import cannot_read, open_regular
-
-# The file's metadata, text to text: the digest of all it holds, since the format has no checksum,
-# and, as safetensors' own `save_model` writes it, a line "name left out": "name of its twin" for
-# each tied weight.
-_DIGEST = "trueloop.sha256"
-_FORMAT = "format"
 
 _LISTED = 2
 
@@ -91,43 +85,6 @@ class LoadReport:
         ]
 
 
-def save_weights(model: nn.Module | Mapping[str, Any], path: str | Path) -> Path:
-    """Write a model's weights and buffers, or a state dict, as safetensors; returns the path.
-
-    The file is whole or absent, and carries a digest of what it holds. Names, shapes and dtypes
-    are kept as they are. Weights that are tied (the same memory under several names) are stored
-    once, and the file says which they are; `load_weights` gives them back, and so does
-    `safetensors.torch.load_model`. Views that overlap otherwise are stored as copies.
-
-    Raises `RunError` when there is something that is no tensor with values, or that cannot be
-    written.
-    """
-    from safetensors.torch import save
-
-    path = _options.path("path", path)
-    if not isinstance(model, (nn.Module, Mapping)):
-        raise ConfigError(
-            f"save_weights was given {_options.shown(model)}: give the model, or its state_dict()"
-        )
-    if path.is_dir():
-        raise RunError(f"{path} is a folder: name a file, e.g. {path / 'model.safetensors'}")
-    named = dict(model.state_dict() if isinstance(model, nn.Module) else model)
-    for name, value in named.items():
-        _options.text("a weight's name", name, "layer.weight")
-        _check_storable(name, value)
-    tensors, ties = _stored_once(named)
-    metadata = {**ties, _FORMAT: "pt", _DIGEST: _digest(tensors, ties)}
-    try:
-        content = save(tensors, metadata)
-    except Exception as error:  # a dtype that the format has no name for
-        raise RunError(
-            f"cannot store these weights as safetensors ({_first_line(error)}): "
-            "convert them to a dtype that it knows"
-        ) from None
-    write_atomic(path, content)
-    return path
-
-
 def load_weights(
     model: nn.Module,
     path: str | Path,
@@ -163,7 +120,8 @@ def load_weights(
         name: tensor.to(device, dtype if tensor.is_floating_point() else None)
         for name, tensor in _read(path).items()
     }
-    report = _compared(model.state_dict(), weights, path)
+    live = model.state_dict()
+    report = _compared(live, weights, path)
     if strict and not report.is_complete:
         raise RunError(_refusal(report, model, weights))
     if not report.loaded and (weights or report.missing):
@@ -171,57 +129,11 @@ def load_weights(
             f"nothing in {path} fits the model, so nothing was loaded: "
             "load the weights of a model like this one"
         )
-    model.load_state_dict({n: weights[n] for n in report.loaded if n in weights}, strict=False)
+    found = {
+        name: like_live(weights[name], live[name]) for name in report.loaded if name in weights
+    }
+    model.load_state_dict(found, strict=False)
     return report
-
-
-def _check_storable(name: str, value: Any) -> None:
-    if not isinstance(value, Tensor):
-        raise RunError(
-            f"{name!r} is a {type(value).__name__}, and a safetensors file holds tensors alone: "
-            "leave it out of the state dict, or save the whole state with Checkpoints"
-        )
-    if is_lazy(value) or value.is_meta:
-        raise RunError(f"{name!r} has no values yet: run the model once, or load it, before saving")
-    if value.layout != torch.strided or value.is_quantized:
-        raise RunError(f"{name!r} is sparse or quantized: convert it to a dense tensor first")
-
-
-def _stored_once(named: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors in memory of their own, and for each name left out the one it is tied to."""
-    tensors: dict[str, Tensor] = {}
-    ties: dict[str, str] = {}
-    memory: set[tuple[torch.device, int]] = set()
-    for names in _tied(named):
-        value = named[names[0]].detach()
-        kept = value.contiguous()
-        place = (value.device, value.untyped_storage().data_ptr())
-        # safetensors refuses two tensors in one piece of memory, even where they do not overlap.
-        tensors[names[0]] = kept.clone() if kept is value and place in memory else kept
-        memory.add(place)
-        ties |= dict.fromkeys(names[1:], names[0])
-    return tensors, ties
-
-
-def _tied(named: Mapping[str, Any]) -> list[list[str]]:
-    """The names in groups, in order: those of one group are the very same tensor."""
-    groups: dict[Any, list[str]] = {}
-    for name, value in named.items():
-        key: Any = name
-        if isinstance(value, Tensor) and not is_lazy(value) and value.numel() and not value.is_meta:
-            key = (value.device, value.data_ptr(), value.dtype, value.shape, value.stride())
-        groups.setdefault(key, []).append(name)
-    return list(groups.values())
-
-
-def _digest(tensors: Mapping[str, Tensor], ties: Mapping[str, str]) -> str:
-    """SHA-256 over names, dtypes, shapes, values and ties, in the order of the names."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(tensors.items()):
-        digest.update(repr((name, str(tensor.dtype), tuple(tensor.shape))).encode())
-        digest.update(_raw(tensor).cpu().numpy().data)
-    digest.update(repr(sorted(ties.items())).encode())
-    return digest.hexdigest()
 
 
 def _read(path: Path) -> dict[str, Tensor]:
@@ -235,14 +147,21 @@ def _read(path: Path) -> dict[str, Tensor]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except Exception as error:  # damaged bytes make the reader raise anything
         raise RunError(
-            f"{path} is damaged or no safetensors file ({_first_line(error)}): use another one"
+            f"{path} is damaged or no safetensors file ({first_line(error)}): use another one"
         ) from None
-    expected = metadata.pop(_DIGEST, None)
-    metadata.pop(_FORMAT, None)
+    expected = metadata.pop(DIGEST, None)
+    metadata.pop(FORMAT, None)
     if expected is not None and expected != _digest(tensors, metadata):
         raise RunError(f"{path} is damaged (its SHA-256 is another): use another copy of it")
     twins = {name: twin for name, twin in metadata.items() if twin in tensors}
     return {**{name: tensors[twin] for name, twin in twins.items()}, **tensors}
+
+
+def _digest(tensors: Mapping[str, Tensor], ties: Mapping[str, str]) -> str:
+    digest = Digest()
+    for name, tensor in sorted(tensors.items()):
+        digest.add(name, tensor)
+    return digest.end(ties)
 
 
 def _check_kind(path: Path) -> None:
@@ -268,7 +187,7 @@ def _check_kind(path: Path) -> None:
 def _compared(state: Mapping[str, Any], weights: Mapping[str, Tensor], path: Path) -> LoadReport:
     """What of `weights` goes into a model with this state dict, name by name."""
     report = LoadReport(path, unexpected=[name for name in weights if name not in state])
-    for names in _tied(state):
+    for names in tied(state):
         good: list[str] = []
         bad: list[Mismatch] = []
         for name in (name for name in names if name in weights):
@@ -291,12 +210,7 @@ def _compared(state: Mapping[str, Any], weights: Mapping[str, Tensor], path: Pat
 
 def _is_same(one: Tensor, other: Tensor) -> bool:
     """Bit for bit, NaN included."""
-    return one.dtype == other.dtype and torch.equal(_raw(one), _raw(other))
-
-
-def _raw(tensor: Tensor) -> Tensor:
-    """Its bytes, shape (N,), uint8."""
-    return tensor.detach().reshape(-1).view(torch.uint8)
+    return one.dtype == other.dtype and torch.equal(raw(one), raw(other))
 
 
 def _misfit(name: str, found: Tensor, there: Any) -> Mismatch | None:
@@ -354,8 +268,3 @@ def _prefix(longer: Iterable[str], shorter: Iterable[str]) -> str:
     any_name = min(wanted, default="")
     ends = (any_name[: -len(name)] for name in known if any_name.endswith(f".{name}"))
     return next((p for p in ends if {p + name for name in known} == wanted), "")
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0][:160] if text else type(error).__name__

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Sequence
 
 from trueloop.cli._signals import Signals
-from trueloop.errors import ConfigError, NonFiniteError, UserError, nearest, shortened
+from trueloop.errors import ConfigError, NonFiniteError, RankError, UserError, nearest, shortened
 from trueloop.names import printable_line
 
 VERBS = {
@@ -73,17 +73,17 @@ def _status(words: list[str]) -> int:
             return NO_READER
         return stop.code if isinstance(stop.code, int) else MISTAKE
     except UserError as error:
-        return _fail(str(error), MISTAKE)
-    except NonFiniteError as error:
-        return _fail(str(error), FAILED)
+        return _fail(error, str(error), MISTAKE)
+    except (NonFiniteError, RankError) as error:
+        return _fail(error, str(error), FAILED)
     except BrokenPipeError:
         # The reader (head, less) went away: nothing to say, and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NO_READER
     except (MemoryError, RuntimeError) as error:
-        return _fail(_of_the_machine(error), MISTAKE)
+        return _fail(error, _of_the_machine(error), MISTAKE)
     except OSError as error:
-        return _fail(_about_files(error), MISTAKE)
+        return _fail(error, _about_files(error), MISTAKE)
     return status
 
 
@@ -100,9 +100,9 @@ def _dispatch(words: list[str]) -> int:
     if verb not in VERBS:
         kind = "option" if verb.startswith("-") else "verb"
         raise ConfigError(f"unknown {kind} {verb!r}: {nearest(verb, VERBS)}")
-    status = importlib.import_module(f"trueloop.cli.{verb.replace('-', '_')}").main(rest)
-    assert isinstance(status, int)
-    return status
+    from trueloop.cli._ranks import run_verb
+
+    return run_verb(verb, rest)
 
 
 def refuse_dashes(words: Sequence[str]) -> None:
@@ -142,8 +142,17 @@ def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
     print(f"trueloop: warning: {printable_line(str(message))}", file=sys.stderr)
 
 
-def _fail(message: str, status: int) -> int:
-    print(f"trueloop: error: {shortened(printable_line(message))}", file=sys.stderr)
+def _fail(error: BaseException, message: str, status: int) -> int:
+    """Print the one line about it, on many ranks by one of them; the exit status."""
+    where = ""
+    if os.environ.get("WORLD_SIZE", "1").strip() != "1":
+        from trueloop import ranks
+
+        ranks.fail_before_joining(error)
+        if not ranks.speaks():
+            return status
+        where = ranks.prefix()
+    print(f"trueloop: error: {where}{shortened(printable_line(message))}", file=sys.stderr)
     return status
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from trueloop import ranks
 from trueloop.cli._session import Session, open_session
 from trueloop.cli.options import Settings
 from trueloop.doctor.rules.catalogue import BY_CODE
@@ -57,6 +58,8 @@ def keep_findings(session: Session, run: Run) -> None:
         run.add_findings(told)
     if session.doctor is not None:
         session.doctor.run = run
+    if not ranks.is_main():
+        return
     if session.task.skipped:
         line = f"trueloop: {skipped_samples(session.task.skipped)}; data.json names all"
         print(printable_line(line), file=sys.stderr)

@@ -13,6 +13,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -23,10 +24,12 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
+from trueloop import ranks
 from trueloop.checkpoint import load_checkpoint
 from trueloop.cli import keep_libraries_quiet
 from trueloop.cli._doctor import watched_session
 from trueloop.cli._outcome import train
+from trueloop.cli._ranks import launched, together
 from trueloop.cli._session import Session
 from trueloop.cli.options import VerifyOptions, settings_from
 from trueloop.errors import ConfigError, RunError, TrueloopError
@@ -57,6 +60,12 @@ class Leg:
     stop: tuple[int, int] | None = None
     """Epoch and batch of the micro-batch after which it is stopped."""
     resume: bool = False
+    launcher: dict[str, str] = field(default_factory=launched)
+    """What `torchrun` has put into the environment, for the process to meet its peers."""
+
+
+class EndedError(RunError):
+    """The process of a leg has ended without a word."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +98,26 @@ class Trace:
 
 
 def in_fresh_process(leg: Leg) -> Trace:
-    """Train the leg in a new process; what happened there.
+    """Train the leg in a new process, of each rank if there are several; what happened there.
 
-    Raises what the training raised, and `RunError` if the process ended without a word.
+    Raises what the training raised, on all ranks, and `RunError` if the process ended without a
+    word.
     """
+    said: Trace | Exception
+    try:
+        said = _said_in_fresh_process(leg)
+    except (TrueloopError, OSError, MemoryError) as error:
+        said = error
+    failure = said if isinstance(said, Exception) else None
+    failures = [each for each in ranks.gathered(failure, "their runs") if each is not None]
+    if failures:
+        # Where one rank's training fails, the others end without a word.
+        raise min(failures, key=lambda each: isinstance(each, EndedError))
+    assert isinstance(said, Trace)
+    return said
+
+
+def _said_in_fresh_process(leg: Leg) -> Trace:
     if sys.platform == "win32":
         context = multiprocessing.get_context("spawn")
     else:
@@ -109,7 +134,7 @@ def in_fresh_process(leg: Leg) -> Trace:
         process.join()
     except EOFError:
         process.join()
-        raise RunError(
+        raise EndedError(
             f"the process that trained ended by itself (exit status {process.exitcode}): see "
             f"above what it says, and whether trueloop train {leg.task} runs"
         ) from None
@@ -127,12 +152,17 @@ def _answer(leg: Leg, start_method: str, sender: Connection) -> None:
     """What a fresh process does: train, and send the trace, or the error that is the user's."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it reaches the parent, which ends this process
     os.chdir(leg.here)
+    os.environ.update(leg.launcher)
     # Workers of the data set are to start as in `trueloop train`, not as this process was.
     multiprocessing.set_start_method(start_method, force=True)
     said: Trace | Exception
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), ExitStack() as stack:
             keep_libraries_quiet()
+            if leg.launcher:
+                stack.enter_context(together())
+                # Asked after every update: the leg must end at the chosen one.
+                ranks.Agreement.most_calls = 1
             said = train_leg(leg)
     except (TrueloopError, OSError, MemoryError) as error:
         said = error

@@ -14,11 +14,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from trueloop import ranks
 from trueloop.checkpoint import (
     Checkpoints,
     WriteError,
+    best as best_checkpoint,
     has_checkpoint,
     load_checkpoint,
+    model_state,
     place_of,
 )
 from trueloop.cli import OK
@@ -30,6 +33,7 @@ from trueloop.evaluation import evaluating
 from trueloop.loop import History, fit
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run import Album, Progress, Run, write_report
+from trueloop.run.rank_log import RankLog
 from trueloop.run.wording import duration, number, score_name
 from trueloop.seed import rng_preserved
 from trueloop.stopping import EarlyStopping
@@ -67,14 +71,20 @@ def _carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None) -
         status, interruption = history.status, history.signal
         if session.doctor is not None:
             session.doctor.end(cut=status not in ("finished", "stopped early"))
-        if saved.unsaved is not None:
-            status, failure = "failed", WriteError(saved.unsaved)
+        unsaved = ranks.from_main(saved.unsaved, "whether all was saved")
+        if unsaved is not None:
+            status, failure = "failed", WriteError(unsaved)
     except TrueloopError as error:
+        if not ranks.all_raise(error):
+            raise  # the others are in the midst of an update, and would wait for this one
         status, failure = "failed", error
         if session.doctor is not None:
             session.doctor.end(cut=True)
+        if not ranks.is_main():
+            raise  # where the other ranks stand is not known: rank 0 concludes without them
         if isinstance(error, UserError) and not _has_moved(session, run, resume_from):
             raise
+    ranks.here.move("ending")
     try:
         conclude(session, run, album, status, failure)
     except UserError as error:
@@ -103,18 +113,46 @@ def _with_remedy(failure: TrueloopError, run: Run) -> TrueloopError:
 def conclude(
     session: Session, run: Run, album: Album, status: str, failure: TrueloopError | None
 ) -> None:
-    """Leave results and report, and the last words on the terminal."""
+    """Leave results and report, and the last words on the terminal.
+
+    All ranks score the best weights together, and rank 0 writes. After a failure it is alone.
+    """
+    found: dict[str, Any] = {}
+    if failure is not None and ranks.is_distributed():
+        if ranks.is_main():
+            _write(session, run, status, failure, _marked_best(run))
+        return
+    # There are none before the first evaluation, nor when each of them gave a NaN.
+    if ranks.on_main(lambda: has_checkpoint(run.checkpoints, "best"), "the best checkpoint"):
+        best = load_checkpoint(run.checkpoints, which="best")
+        found |= {"best_epoch": best["epoch"] + 1, "scores": best["scores"]}
+        load_weights(session.model, model_state(best, session.model), run)
+        # Data that stopped the training would stop an evaluation too.
+        if not isinstance(failure, UserError):
+            found |= _of_best_weights(session, album)
+    ranks.on_main(lambda: _write(session, run, status, failure, found), "the report")
+
+
+def _marked_best(run: Run) -> dict[str, Any]:
+    """What is known of the best epoch without a look at its weights."""
+    if not has_checkpoint(run.checkpoints, "best"):
+        return {}
+    mark = best_checkpoint.marked(run.checkpoints)
+    return {} if mark is None else {"best_epoch": mark["epoch"] + 1, "scores": mark["scores"]}
+
+
+def _write(
+    session: Session,
+    run: Run,
+    status: str,
+    failure: TrueloopError | None,
+    found: dict[str, Any],
+) -> None:
+    """Write results and report, with what was `found` of the best weights, and say where."""
     results = _totals(session, run, status)
     if failure is not None:
         results["error"] = str(failure)
-    # There are none before the first evaluation, nor when each of them gave a NaN.
-    if has_checkpoint(run.checkpoints, "best"):
-        best = load_checkpoint(run.checkpoints, which="best")
-        results |= {"best_epoch": best["epoch"] + 1, "scores": best["scores"]}
-        load_weights(session.model, best["model"], run)
-        # Data that stopped the training would stop an evaluation too.
-        if not isinstance(failure, UserError):
-            results |= _of_best_weights(session, album)
+    results |= found
     run.write_results(results)
     report = write_report(run)
     _say(last_words(run, results, report, epochs=session.settings.recipe.epochs))
@@ -147,7 +185,7 @@ def train(
     patience = recipe.patience
     with ExitStack() as stack:
         sinks: list[Callable[[Any], object]] = []
-        if not options.quiet:
+        if not options.quiet and ranks.is_main():
             batches = len(session.train) if session.train.has_length else None
             progress = Progress(epochs=recipe.epochs, batches=batches, monitor=recipe.monitor)
             sinks.append(stack.enter_context(progress))
@@ -155,6 +193,8 @@ def train(
         sinks.append(_after_epoch(session, album))
         if session.doctor is not None:
             sinks.append(session.doctor)
+        if options.log_ranks:
+            sinks.append(stack.enter_context(RankLog(run.path, session.device)))
         train_it = partial(
             fit,
             session.step,
@@ -170,6 +210,9 @@ def train(
             checkpoints=checkpoints or checkpoints_of(session, run),
             max_seconds=None if options.max_minutes is None else 60 * options.max_minutes,
             resume_from=resume_from,
+            grace_seconds=options.grace_seconds,
+            hang_minutes=options.hang_minutes,
+            hang_exit=options.hang_exit,
         )
         history: History = on_stage(train_it)
         return history

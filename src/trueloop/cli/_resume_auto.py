@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from trueloop import ranks
 from trueloop.checkpoint import has_checkpoint
 from trueloop.cli import OK
 from trueloop.cli._doctor import keep_findings, watched_session
@@ -18,7 +19,10 @@ from trueloop.errors import ConfigError
 from trueloop.run import Run, environment
 
 # As with `trueloop resume`: they say where and how long, not what is trained.
-_MAY_CHANGE = ("device", "max_minutes", "doctor")
+_MAY_CHANGE = (
+    "device", "parallel", "log_ranks", "max_minutes", "doctor", "grace_seconds", "hang_minutes",
+    "hang_exit",
+)  # fmt: skip
 
 
 def take_up(path: Path, given: Settings) -> int:
@@ -29,22 +33,30 @@ def take_up(path: Path, given: Settings) -> int:
     """
     run = Run(path)
     check_agreement(given, run)
+    complete = ranks.on_main(lambda: is_complete(run), "the state of the run")
     # One that is over is only read; whoever holds it may bring it to its end until it is ours.
-    with nullcontext() if is_complete(run) else run.claimed():
-        if run.status in OVER:
-            if is_complete(run) or not finish_up(run):
-                print(f"{shown(run.path)} has {run.status}: there is nothing left to do")
+    with nullcontext() if complete else run.claimed():
+        if ranks.on_main(lambda: _is_over(run), "the state of the run"):
             return OK
         return _bring_on(run, given)
 
 
+def _is_over(run: Run) -> bool:
+    """Whether the run has nothing left to train; what it still lacks is written then."""
+    if run.status not in OVER:
+        return False
+    if is_complete(run) or not finish_up(run):
+        print(f"{shown(run.path)} has {run.status}: there is nothing left to do")
+    return True
+
+
 def _bring_on(run: Run, given: Settings) -> int:
     settings = _with_changes(settings_of(run), given)
-    if has_checkpoint(run.checkpoints):
+    if ranks.on_main(lambda: has_checkpoint(run.checkpoints), "the state of the run"):
         return go_on(run, settings)
     print(f"{shown(run.path)} ended before its first checkpoint: it starts again")
     with watched_session(settings) as session:
-        run.begin_again(environment(session.device))
+        run.begin_again(environment(session.device, session.parallel))
         run.write_data(session.splits.facts)
         run.write_task(session.task.state())
         keep_findings(session, run)

@@ -62,7 +62,7 @@ def compare(straight: Path, other: Path) -> list[Difference]:
 
 def final_state(run: Path) -> dict[str, Any]:
     """The run's last checkpoint by its sections, without what a clock has written."""
-    state = load_checkpoint(Run(run).checkpoints, which="last")
+    state = load_checkpoint(Run(run).checkpoints, which="last", map_location="cpu")
     state |= state.pop("step")
     del state["seconds"]
     state["records"] = [record[:-1] for record in state["records"]]  # its last entry is a time
@@ -125,7 +125,8 @@ def _apart(a: Tensor, b: Tensor) -> str:
     """How two tensors differ in their bits; empty if they do not."""
     if (a.shape, a.dtype) != (b.shape, b.dtype):
         return f"{a.dtype} {tuple(a.shape)} straight, {b.dtype} {tuple(b.shape)} here"
-    bits = [t.contiguous().reshape(-1, 1).view(torch.uint8) for t in (a, b)]
+    flat = [t.reshape(-1).clone(memory_format=torch.contiguous_format) for t in (a, b)]
+    bits = [t.unsqueeze(1).view(torch.uint8) for t in flat]
     differs = (bits[0] != bits[1]).any(dim=1)
     if not differs.any():
         return ""

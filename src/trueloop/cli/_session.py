@@ -17,15 +17,22 @@ from trueloop import (
     schedules,
     threads,
 )
-from trueloop.checkpoint import load_checkpoint
-from trueloop.cli.options import CHOSEN_THREADS, Settings, settings_from
+from trueloop.checkpoint import load_checkpoint, model_state
+from trueloop.cli.options import (
+    CHOSEN_THREADS,
+    FSDP,
+    RANKS,
+    RunOptions,
+    Settings,
+    settings_from,
+)
 from trueloop.errors import ConfigError, RunError, nearest
 from trueloop.evaluation import evaluate, evaluating
 from trueloop.feed import Feed
 from trueloop.records import EvalRecord, LossOutput
 from trueloop.run import Run
-from trueloop.seed import rng_preserved, seed_everything
-from trueloop.step import Step, loading
+from trueloop.seed import rng_preserved, seed_everything, seed_rank
+from trueloop.step import FSDPOptions, Step, loading
 from trueloop.tasks import Splits, Task, limits
 from trueloop.tasks.own_class import check_class
 
@@ -48,6 +55,8 @@ class Session:
     train: Feed
     val: Feed
     test: Feed | None
+    parallel: str | None = None
+    """How many ranks train together; None in one process."""
     doctor: Doctor | None = None
     """Who watches the training; None if nobody does."""
 
@@ -72,10 +81,10 @@ def open_session(settings: Settings) -> Session:
 
     Raises any `UserError`: of the device, the task's data, or options that do not fit the data.
     """
-    refuse_many_processes()
     check_class(settings.task_class)
     run = settings.run
     device = devices.pick(run.device)
+    _check_own_device(run.device)
     seed_everything(run.seed, deterministic=run.deterministic)
     task = settings.make_task()
     if stated := run.threads or task.threads:
@@ -86,13 +95,14 @@ def open_session(settings: Settings) -> Session:
     settings = settings.suited(task.recipe)
     recipe = settings.recipe
     train = make_feed(settings, device, splits.train, transform=splits.augment, train=True)
-    _check_batch_size(recipe.batch_size, train.samples)
+    _check_batch_size(recipe.batch_size, train)
     if train.has_length:
         _check_accumulate(recipe.accumulate, len(train))
     if device.type == "cpu":
         _check_memory(task, recipe.batch_size)
     model = returned(task, "model", task.model(), nn.Module).to(device)
     settings = _settle_threads(settings, task, splits, model)
+    parallel = "ddp" if run.parallel == "auto" else run.parallel
     optimizer = optimizers.by_name(
         recipe.optimizer, model, recipe.lr, weight_decay=recipe.weight_decay
     )
@@ -107,7 +117,9 @@ def open_session(settings: Settings) -> Session:
         clip_value=recipe.clip_value,
         nonfinite=recipe.nonfinite,
         compile=run.compile or None,
+        parallel=_sharing(run) if parallel == "fsdp" else parallel,
     )
+    seed_rank(run.seed, ranks.rank())
     # A schedule that cannot end where the run ends is refused here, before a directory is made.
     step.plan(epochs=recipe.epochs, batches=len(train) if train.has_length else None)
     session = Session(
@@ -120,6 +132,7 @@ def open_session(settings: Settings) -> Session:
         train=train,
         val=make_feed(settings, device, splits.val),
         test=None if splits.test is None else make_feed(settings, device, splits.test),
+        parallel=parallel if ranks.is_distributed() else None,
     )
     _check_monitor(session, recipe.monitor)
     return session
@@ -133,7 +146,7 @@ def _settle_threads(settings: Settings, task: Task, splits: Splits, model: nn.Mo
         return settings
     chosen = settings.chosen_threads
     if chosen is None:
-        most, samples = torch.get_num_threads(), settings.recipe.batch_size
+        most, samples = threads.most_threads(), _share(settings.recipe.batch_size)
         inputs = task.example_inputs(samples) or threads.example_inputs(splits.train, samples)
         work = None if inputs is None else threads.work_of_update(model, inputs)
         chosen = most if work is None else threads.threads_for(work, most)
@@ -151,13 +164,26 @@ def returned(task: Task, method: str, value: Any, kind: type[T]) -> T:
     return value
 
 
-def refuse_many_processes() -> None:
-    """Raises `ConfigError` under torchrun: each process would train alone, into one directory."""
-    if ranks.launched_ranks() > 1:
+def _check_own_device(option: str) -> None:
+    if ranks.local_world_size() > 1 and option.strip().lower().startswith("cuda:"):
         raise ConfigError(
-            f"torchrun started {ranks.launched_ranks()} processes, which this version of the "
-            "command line cannot train with: start one process, without torchrun"
+            f"--device {option} is one GPU, and {ranks.local_world_size()} ranks on this machine "
+            "need one each: write --device cuda"
         )
+
+
+def _sharing(run: RunOptions) -> FSDPOptions:
+    return FSDPOptions(
+        blocks=run.fsdp_blocks,
+        replicate=run.fsdp_replicate,
+        param_dtype=run.fsdp_param_dtype,
+        cpu_offload=run.fsdp_cpu_offload,
+    )
+
+
+def _share(batch_size: int) -> int:
+    """Samples of a batch that the rank with the most of them takes."""
+    return -(-batch_size // ranks.world_size())
 
 
 def make_feed(
@@ -173,9 +199,11 @@ def make_feed(
     if isinstance(data, DataLoader):
         return Feed(data, device=device)
     size = settings.recipe.batch_size
+    # Each rank evaluates whole batches: a large one of all ranks may be too much for one.
+    without_gradients = max(_share(size), min(4 * size, 1024))
     return Feed(
         data,
-        size if train else max(size, min(4 * size, 1024)),
+        size if train else without_gradients,
         shuffle=train and not isinstance(data, IterableDataset),
         seed=settings.run.seed,
         workers=settings.run.workers,
@@ -187,18 +215,24 @@ def make_feed(
 def _check_memory(task: Task, batch_size: int) -> None:
     """Refuse a model and batch that the machine's memory cannot hold, before they are made."""
     if task.example_inputs(1) is not None:
+        samples, beside = _share(batch_size), ranks.local_world_size()
         with rng_preserved():
-            needed = limits.training_memory(
-                task.model, lambda: task.example_inputs(batch_size) or ()
-            )
+            needed = limits.training_memory(task.model, lambda: task.example_inputs(samples) or ())
+        here = f" on {beside} ranks of this machine" if beside > 1 else ""
         limits.check_memory(
-            needed,
-            what=f"training with --batch-size {batch_size}",
+            beside * needed,
+            what=f"training with --batch-size {batch_size}{here}",
             remedy=f"write a smaller {task.smaller}",
         )
 
 
-def _check_batch_size(batch_size: int, samples: int | None) -> None:
+def _check_batch_size(batch_size: int, train: Feed) -> None:
+    samples, count = train.samples, ranks.world_size()
+    if batch_size < count and train.batch_size is not None:
+        raise ConfigError(
+            f"--batch-size {batch_size} is the batch of all ranks together, and less than the "
+            f"{count} ranks: write --batch-size {count} or more, or start fewer ranks"
+        )
     if samples is not None and batch_size > samples:
         raise ConfigError(
             f"--batch-size {batch_size} is more than the {samples} training samples: "
@@ -255,7 +289,12 @@ def settings_of(run: Run, **changes: Any) -> Settings:
             "name a run that was"
         )
     config |= {name: value for name, value in changes.items() if value is not None}
+    if config.get("parallel") != "fsdp":
+        for name in FSDP:
+            config.pop(name, None)  # of a run that began with it
     chosen = config.pop(CHOSEN_THREADS, None)
+    if config.pop(RANKS, 1) != ranks.world_size():
+        chosen = None  # each rank has more to do now, or less
     source = str(run.path / "config.json")
     settings = settings_from(config["task"], [], file=config, source=source)
     return replace(settings, chosen_threads=chosen if isinstance(chosen, int) else None)
@@ -268,7 +307,7 @@ def load_trained(run: Run, device: str, *, quiet: bool = False) -> Trained:
     """
     settings = settings_of(run, device=device, quiet=quiet or None)
     where = devices.pick(device)
-    best = load_checkpoint(run.checkpoints, which="best")
+    best = load_checkpoint(run.checkpoints, which="best", map_location="cpu")
     task = settings.make_task()
     if where.type == "cpu" and (count := settings.run.threads or settings.chosen_threads):
         torch.set_num_threads(count)
@@ -280,7 +319,7 @@ def load_trained(run: Run, device: str, *, quiet: bool = False) -> Trained:
             "by another version or changed; train again"
         ) from error
     model = task.model()
-    load_weights(model, best["model"], run)
+    load_weights(model, model_state(best, model), run)
     return Trained(
         run=run,
         settings=settings,

@@ -25,6 +25,7 @@ T = TypeVar("T")
 _NAMES = ("SIGINT", "SIGTERM", "SIGUSR1")
 # timeout(1) and others send one signal twice, to the process and to its group.
 _SAME_SIGNAL_SECONDS = 0.25
+_SAME_SIGNAL_ON_RANKS_SECONDS = 5.0
 _LOOK_SECONDS = 0.2
 
 
@@ -95,8 +96,12 @@ class Signals:
         words = f"; {error}" if isinstance(error, KeyboardInterrupt) and error.args else ""
         number = getattr(error, "signal", self._noted)
         self._status = interrupted_by(signal.SIGINT if number is None else number)
+        speaks, status = _on_ranks()
+        # The launcher ends all ranks where one has failed.
+        self._status = self._status if status is None else status
         with suppress(OSError, ValueError):
-            print(f"trueloop: interrupted{words}", file=sys.stderr, flush=True)
+            if speaks:
+                print(f"trueloop: interrupted{words}", file=sys.stderr, flush=True)
         with suppress(OSError, ValueError, AttributeError):
             sys.stdout.flush()
         return self._status
@@ -111,10 +116,19 @@ class Signals:
             self._noted, self._noted_at = number, time.monotonic()
             self._look_after_it()
             raise Interrupted(number)
-        elif number != self._noted or time.monotonic() - self._noted_at > _SAME_SIGNAL_SECONDS:
-            with suppress(OSError):
-                os.write(2, b"trueloop: interrupted\n")
+        elif not self._is_repeated(number):
+            if _on_ranks()[0]:
+                with suppress(OSError):
+                    os.write(2, b"trueloop: interrupted\n")
             os._exit(interrupted_by(self._noted))
+
+    def _is_repeated(self, number: int) -> bool:
+        """Whether a signal is only the first one again: a launcher of many ranks repeats, in its
+        own time, what the terminal or the scheduler has sent to all."""
+        seconds = time.monotonic() - self._noted_at
+        if os.environ.get("WORLD_SIZE", "1").strip() != "1":
+            return seconds <= _SAME_SIGNAL_ON_RANKS_SECONDS
+        return number == self._noted and seconds <= _SAME_SIGNAL_SECONDS
 
     def _look_after_it(self) -> None:
         """See in a moment whether the interruption is still on its way: code in C (torch's, when it
@@ -156,6 +170,17 @@ class Signals:
         if self.to_the_end and os.getpid() == self._process:
             for number in self._previous:
                 signal.signal(number, signal.SIG_IGN)
+
+
+def _on_ranks() -> tuple[bool, int | None]:
+    """Whether this process speaks for all ranks, and the exit status of a failure of theirs."""
+    if os.environ.get("WORLD_SIZE", "1").strip() == "1":
+        return True, None
+    failure = sys.modules.get("trueloop.ranks.failure")
+    if failure is None:  # the signal came before the import
+        return os.environ.get("RANK", "0").strip() == "0", None
+    known = failure.known
+    return failure.speaks(), None if known is None else known.status
 
 
 def _is_on_its_way(error: BaseException | None) -> bool:

@@ -16,7 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
-from trueloop import schedules
+from trueloop import ranks, schedules
 from trueloop.checkpoint import parse_every
 from trueloop.cli.config_file import known_keys, read_config
 from trueloop.cli.parser import Parser, add_dataclass, option_for, path_from
@@ -26,7 +26,13 @@ from trueloop.tasks.limits import check_range
 
 CHOSEN_THREADS = "chosen_threads"
 """In a run's config.json, beside the options: how many CPU threads it chose to train on."""
+RANKS = "ranks"
+"""In a run's config.json, beside the options: on how many ranks it began, of more than one."""
 OPTIMIZERS = ("adamw", "adam", "sgd")
+PARALLEL = ("auto", "ddp", "fsdp")
+FSDP = ("fsdp_blocks", "fsdp_replicate", "fsdp_param_dtype", "fsdp_cpu_offload")
+"""Options that say how `--parallel fsdp` shards."""
+MOST_RANKS = 1_000_000
 PRECISIONS = ("fp32", "bf16", "fp16")
 NONFINITE = ("stop", "skip")
 MOST_THREADS = MOST_WORKERS = 1024
@@ -59,10 +65,32 @@ class RunOptions:
     """Processes that load samples; 0 loads them in this one."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:N or mps."""
+    parallel: str = "auto"
+    """How the ranks that torchrun starts train together: ddp, each with the whole model; fsdp, each
+    with a share of it; auto is ddp. Without effect in one process."""
+    fsdp_blocks: list[str] | None = None
+    """Names of the classes whose modules fsdp shards one by one; null takes the repeated layers."""
+    fsdp_replicate: int = 1
+    """Copies of the sharded model: the ranks of each group of neighbours share one (HSDP)."""
+    fsdp_param_dtype: str | None = None
+    """bf16 or fp16: what fsdp computes with and sends; null keeps the weights' own dtype."""
+    fsdp_cpu_offload: bool = False
+    """Keep fsdp's weights, gradients and optimizer state in the host's memory."""
+    log_ranks: bool = False
+    """Write what each rank does, warns and prints to log/rank-K.jsonl in the run directory."""
     threads: int | None = None
-    """CPU threads to compute on; null takes as many as the work of an update calls for."""
+    """CPU threads of each process to compute on; null takes as many as the work of an update calls
+    for."""
     max_minutes: float | None = None
     """End, evaluated and saved, at the first update after so many minutes; null for no limit."""
+    grace_seconds: float = 30.0
+    """Seconds from a signal to end (SIGTERM, SIGUSR1) until the process is killed: the state is
+    saved in that time."""
+    hang_minutes: float | None = None
+    """Write the stacks of every rank to hangs/ in the run directory when nothing has moved for so
+    many minutes; null for 50 times the longest that anything has taken, from 5 to 20 minutes."""
+    hang_exit: bool = False
+    """End the run after such a report, with exit status 1."""
     save_every: str | None = None
     """Write the state every "50 updates", "2 epochs" or "10 minutes"; null does so at the end of an
     epoch, if five seconds have passed. The best epochs and the end are saved in any case."""
@@ -142,6 +170,8 @@ class Settings:
             del config[name]
         if self.chosen_threads is not None:
             config[CHOSEN_THREADS] = self.chosen_threads
+        if ranks.is_distributed():
+            config[RANKS] = ranks.world_size()
         return {name: _plain(value) for name, value in config.items()}
 
     def make_task(self) -> Task:
@@ -174,7 +204,7 @@ def settings_from(
     stated = vars(parser.parse(argv, defaults=False))
     if file is None and stated.get("config") is not None:
         file, source = read_config(stated["config"]), str(stated["config"])
-    not_options = {*run_options.left_out, CHOSEN_THREADS}
+    not_options = {*run_options.left_out, CHOSEN_THREADS, RANKS}
     known = {k: v for k, v in (file or {}).items() if k not in not_options}
     _check_task(known.pop("task", task), name, source)
     values = known_keys(known, parser.option_names(), source)
@@ -305,6 +335,8 @@ def check(settings: Settings) -> None:
     _above_0("--clip-norm", recipe.clip_norm, limits.MOST_NORM, "1.0, or null for no clipping")
     _above_0("--clip-value", recipe.clip_value, limits.MOST_NORM, "0.5, or null for no clipping")
     _above_0("--max-minutes", run.max_minutes, limits.MOST_MINUTES, "30, or null for no limit")
+    _above_0("--grace-seconds", run.grace_seconds, limits.MOST_MINUTES, "30")
+    _above_0("--hang-minutes", run.hang_minutes, limits.MOST_MINUTES, "10, or null for the default")
     check_range("--weight-decay", recipe.weight_decay, 0, limits.MOST_RATE, example=0.01)
     check_range("--min-delta", recipe.min_delta, 0, limits.MOST_NORM, example=0)
     if recipe.min_delta and recipe.patience is None:
@@ -325,6 +357,18 @@ def check(settings: Settings) -> None:
     schedules.by_name(recipe.schedule, warmup=recipe.warmup, monitor=recipe.monitor)
     _one_of("--precision", recipe.precision, PRECISIONS)
     _one_of("--nonfinite", recipe.nonfinite, NONFINITE)
+    _one_of("--parallel", run.parallel, PARALLEL)
+    _check_fsdp(run)
+
+
+def _check_fsdp(run: RunOptions) -> None:
+    check_range("--fsdp-replicate", run.fsdp_replicate, 1, MOST_RANKS, unit="copies", example=2)
+    if run.fsdp_param_dtype is not None:
+        _one_of("--fsdp-param-dtype", run.fsdp_param_dtype, ("bf16", "fp16"))
+    for name in FSDP:
+        if run.parallel != "fsdp" and getattr(run, name) != getattr(RunOptions, name):
+            option = "--" + name.replace("_", "-")
+            raise ConfigError(f"{option} is for fsdp: write --parallel fsdp with it")
 
 
 def _check_every(option: str, every: str | None) -> None:

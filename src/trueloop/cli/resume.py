@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from trueloop import ranks
 from trueloop.checkpoint import LOCK, has_checkpoint
 from trueloop.cli import OK
 from trueloop.errors import ConfigError, RunError, ScheduleError
@@ -39,32 +40,60 @@ def main(argv: Sequence[str]) -> int:
         help="more epochs than before, in all; where the schedule is not as long as the run",
     )
     parser.add_argument("--device", default=None, metavar="NAME", help="override the device")
+    parser.add_argument(
+        "--parallel",
+        default=None,
+        metavar="NAME",
+        help="override how many ranks train together: auto, ddp or fsdp",
+    )
     parser.add_argument("--max-minutes", type=float, metavar="X", help="override the time limit")
+    parser.add_argument("--grace-seconds", type=float, metavar="X", help="override that option")
+    parser.add_argument("--hang-minutes", type=float, metavar="X", help="override that option")
+    parser.add_argument("--hang-exit", action="store_true", help="end the run where it hangs")
+    parser.add_argument(
+        "--log-ranks", action="store_true", help="write a log of each rank: log/rank-K.jsonl"
+    )
     parser.add_argument("--quiet", action="store_true", help="show no progress, only the result")
     given = parse(parser, argv)
 
+    from trueloop.cli._ranks import is_restarted
     from trueloop.cli._session import settings_of
     from trueloop.run import Run
 
     run = Run(given.run)
+    if is_restarted() and run.option("epochs") == given.epochs:
+        given.epochs = None  # the same command, before a rank was lost, has seen to that
     settings = settings_of(
         run,
         device=given.device,
+        parallel=given.parallel,
+        log_ranks=given.log_ranks or None,
         max_minutes=given.max_minutes,
+        grace_seconds=given.grace_seconds,
+        hang_minutes=given.hang_minutes,
+        hang_exit=given.hang_exit or None,
         quiet=given.quiet or None,
         epochs=given.epochs,
     )
-    if given.epochs is None and is_complete(run):
+    if given.epochs is None and ranks.on_main(lambda: is_complete(run), "the state of the run"):
         refuse_over(run)
     with run.claimed():
-        if given.epochs is not None:
-            refuse_no_more(run, given.epochs)
-        elif run.status in OVER:
-            if not finish_up(run):
-                refuse_over(run)
+        if ranks.on_main(lambda: _is_over(run, given.epochs), "the state of the run"):
             return OK
-        refuse_without_checkpoint(run)
         return go_on(run, settings, prolong=given.epochs is not None)
+
+
+def _is_over(run: Run, epochs: int | None) -> bool:
+    """Whether the run only lacked its report, which is now written. Raises `RunError` for one that
+    cannot go on."""
+    if epochs is not None:
+        refuse_no_more(run, epochs)
+    elif run.status in OVER:
+        if not finish_up(run):
+            refuse_over(run)
+        return True
+    refuse_without_checkpoint(run)
+    return False
 
 
 def parse(parser: Parser, argv: Sequence[str]) -> Any:
@@ -89,27 +118,47 @@ def go_on(run: Run, settings: Settings, *, prolong: bool = False) -> int:
     from trueloop.run import environment
     from trueloop.tasks.base import refuse_changed_data
 
-    refuse_damaged(run)
+    ranks.on_main(lambda: refuse_damaged(run), "the state of the run")
     state = load_checkpoint(run.checkpoints, which="last")
     with watched_session(settings) as session:
         kept = run.task_state.get("digest")
         refuse_changed_data(session.task, kept, "train anew with a different --run")
         if prolong:
             refuse_another_curve(session, state)
-        run.remove_litter()
-        missing = [name for name in (DATA, ENVIRONMENT) if not (run.path / name).exists()]
-        if not run.data:
-            run.write_data(session.splits.facts)
-        if not run.environment:
-            run.write_environment(environment(session.device))
-        if not run.task_state:
-            run.write_task(session.task.state())
-        say_what_was_lost(run, state, missing)
+        facts = environment(session.device, session.parallel)
+        ranks.on_main(lambda: mend(run, session, state, facts), "the mending of the run directory")
         if prolong:
             run.forget_results()
             run.write_config({**run.config, "epochs": settings.recipe.epochs})
         keep_findings(session, run)
         return carry_out(session, run, resume_from=state)
+
+
+def mend(run: Run, session: Session, state: dict[str, Any], facts: dict[str, Any]) -> None:
+    """Remove what a killed process has left half-written, and write anew what is missing; `facts`
+    are those of the machine."""
+    run.remove_litter()
+    missing = [name for name in (DATA, ENVIRONMENT) if not (run.path / name).exists()]
+    if not run.data:
+        run.write_data(session.splits.facts)
+    if not run.environment:
+        run.write_environment(facts)
+    note_ranks(run, facts, state["step"]["counters"][2])
+    if not run.task_state:
+        run.write_task(session.task.state())
+    say_what_was_lost(run, state, missing)
+
+
+def note_ranks(run: Run, facts: dict[str, Any], update: int) -> None:
+    """Add to the run's environment that it goes on, after `update` updates, on a different number
+    of ranks, or in a different way."""
+    environment = run.environment
+    parts = [environment, *environment.get("resumed", [])]
+    if all(parts[-1].get(name) == facts.get(name) for name in ("ranks", "parallel")):
+        return
+    names = ("started", "ranks", "hosts", "parallel", "device")
+    here = {"update": update, **{name: facts[name] for name in names if name in facts}}
+    run.write_environment({**environment, "resumed": [*parts[1:], here]})
 
 
 def is_complete(run: Run) -> bool:

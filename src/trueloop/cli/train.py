@@ -32,34 +32,73 @@ def main(argv: Sequence[str]) -> int:
     if "print_config" in settings.stated:
         print(as_yaml(settings), end="")
         return OK
-    path = settings.run.run or new_path(settings.task, settings.task_class.__name__)
-    if settings.run.resume == "auto":
-        from trueloop.cli._resume_auto import take_up
-        from trueloop.run import claimed
-        from trueloop.run.directory import is_run, remove_unborn
+    from trueloop import ranks
 
+    # One rank decides: the clock and the folder may look different to each of them.
+    path, is_there = ranks.on_main(lambda: _place(settings), "the choice of the run directory")
+    if is_there:
+        from trueloop.cli._resume_auto import take_up
+
+        return take_up(path, settings)
+    return _start(path, settings)
+
+
+def _place(settings: Settings) -> tuple[Path, bool]:
+    """Where the run goes, and whether it is there already and is to be gone on with."""
+    from trueloop.cli._ranks import is_restarted
+    from trueloop.run import claimed
+    from trueloop.run.folder import is_run, remove_unborn
+
+    restarted = is_restarted()
+    path = settings.run.run
+    if path is None and restarted:
+        path = _of_this_launch()
+    if path is None:
+        path = new_path(settings.task, settings.task_class.__name__)
+    if restarted or settings.run.resume == "auto":
         if is_run(path):
-            return take_up(path, settings)
+            return path, True
         if path.is_dir():
             with claimed(path):
                 remove_unborn(path)
     check_free(path)
-    return _start(path, settings)
+    return path, False
+
+
+def _of_this_launch() -> Path | None:
+    """The newest run in the folder of runs that the same `torchrun` has started, if any."""
+    from trueloop.errors import RunError
+    from trueloop.run import Run
+    from trueloop.run.machine import launched_by
+
+    by = launched_by()
+    found = []
+    for summary in Run.find(RUNS) if by is not None and RUNS.is_dir() else ():
+        try:
+            facts = Run(summary.path).environment
+        except RunError:  # a damaged one, of somebody else
+            continue
+        if facts.get("launch") == by:
+            found.append((str(facts.get("started")), summary.path.name, summary.path))
+    return max(found)[2] if found else None
 
 
 def _start(path: Path, settings: Settings) -> int:
     """Train a new run at `path`; the exit status."""
+    from trueloop import ranks
     from trueloop.cli._doctor import keep_findings, watched_session
     from trueloop.cli._outcome import carry_out
-    from trueloop.run import Run, claimed, environment
-    from trueloop.run.directory import make_folder
+    from trueloop.run import Run, environment
+    from trueloop.run.folder import claimed_by_main, make_folder
 
     with ExitStack() as stack:
         session = stack.enter_context(watched_session(settings))
-        make_folder(path)
-        stack.enter_context(claimed(path))
+        ranks.on_main(lambda: make_folder(path), "the making of the run directory")
+        stack.enter_context(claimed_by_main(path))
         run = Run.create(
-            path, config=session.settings.config(), environment=environment(session.device)
+            path,
+            config=session.settings.config(),
+            environment=environment(session.device, session.parallel),
         )
         try:
             run.write_data(session.splits.facts)
@@ -68,7 +107,7 @@ def _start(path: Path, settings: Settings) -> int:
             return carry_out(session, run)
         except BaseException:
             # Not one update: this directory, made a moment ago, would say nothing to anybody.
-            if not run.results and not run.metrics():
+            if ranks.is_main() and not run.results and not run.metrics():
                 run.discard()
             raise
 
@@ -106,7 +145,7 @@ def new_path(task: str, class_name: str) -> Path:
 def check_free(path: Path) -> None:
     """Refuse a run directory that is taken or cannot be made, before any data is read."""
     from trueloop.files import special_kind
-    from trueloop.run.directory import is_empty
+    from trueloop.run.folder import is_empty
 
     try:
         if path.is_dir():

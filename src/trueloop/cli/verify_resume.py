@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,15 +36,31 @@ def main(argv: Sequence[str]) -> int:
     updates = settings.run.updates
     if updates is not None and updates < 1:
         raise ConfigError(f"--updates must be 1 or more, not {updates}: write --updates 100")
-    with TemporaryDirectory(prefix="trueloop-") as folder:
+    with _shared_folder() as folder:
         straight = Leg(
             task=settings.task,
             argv=options,
             here=Path.cwd(),
-            folder=Path(folder) / "straight",
+            folder=folder / "straight",
             updates=updates,
         )
         return verify(straight, seed=settings.run.seed)
+
+
+@contextmanager
+def _shared_folder() -> Iterator[Path]:
+    """A temporary folder, which rank 0 makes and removes for all ranks."""
+    from trueloop import ranks
+
+    with ExitStack() as stack:
+        names = set(ranks.gathered(socket.gethostname(), "the names of the hosts"))
+        place = Path.cwd() if len(names) > 1 else None  # /tmp is each host's own
+
+        def make() -> str:
+            return stack.enter_context(TemporaryDirectory(prefix="trueloop-", dir=place))
+
+        yield Path(ranks.on_main(make, "a temporary folder"))
+        ranks.barrier("the end of the comparison")
 
 
 def usage() -> str:
@@ -61,12 +79,14 @@ def usage() -> str:
 
 def verify(straight: Leg, *, seed: int) -> int:
     """Train the legs, compare them, and say what came out; the exit status."""
+    from trueloop import ranks
     from trueloop.cli._legs import in_fresh_process
-    from trueloop.cli._same_run import compare, compared, parting, seen
+    from trueloop.cli._same_run import compare, compared, seen
 
     trace = in_fresh_process(straight)
     _say(f"straight: {len(trace.steps)} batches, {trace.steps[-1].update} updates")
-    index = choose_stop(trace.steps, seed)
+    # Several ranks agree on an end, which is then one update later.
+    index = choose_stop(trace.steps, seed, spare=2 if ranks.is_distributed() else 0)
     last = trace.steps[index]
     stopped = replace(
         straight,
@@ -75,14 +95,18 @@ def verify(straight: Leg, *, seed: int) -> int:
         stop=(last.epoch, last.batch),
     )
     before = in_fresh_process(stopped)
+    index, last = len(before.steps) - 1, before.steps[-1]
     _say(f"stopped after {_place(last)}")
     after = in_fresh_process(replace(stopped, stop=None, resume=True))
     _say(f"resumed: {len(after.steps)} batches")
-    parted = parting(trace.steps, before.steps + after.steps)
-    differences = compare(straight.folder, stopped.folder)
+    parted = _first_parting(trace.steps, before.steps + after.steps)
+    differences = ranks.on_main(
+        lambda: compare(straight.folder, stopped.folder), "the comparison of the two runs"
+    )
     if parted is None and not differences:
         _say(f"the same run: stopped after {_place(last)} and resumed, it is bitwise the run that")
-        _say(f"never stopped: {compared(straight.folder)}")
+        if ranks.is_main():
+            _say(f"never stopped: {compared(straight.folder)}")
         return OK
     _say(f"not the same run: stopped after {_place(last)} and resumed, it is a different one")
     if parted is not None:
@@ -101,24 +125,42 @@ def _cause(
     differences: list[Difference],
 ) -> str:
     """Why: the run itself cannot be repeated, which is tried, or only its resume."""
+    from trueloop import ranks
     from trueloop.cli._legs import in_fresh_process
-    from trueloop.cli._same_run import cause_of_resume, cause_without_a_stop, compare, parting
+    from trueloop.cli._same_run import cause_of_resume, cause_without_a_stop, compare
 
     if parted is not None and parted.index <= index:
         return cause_without_a_stop(parted)
     again = replace(straight, folder=straight.folder.with_name("again"))
-    parted_again = parting(trace.steps, in_fresh_process(again).steps)
-    if parted_again is not None or compare(straight.folder, again.folder):
+    parted_again = _first_parting(trace.steps, in_fresh_process(again).steps)
+    differs = ranks.on_main(
+        lambda: bool(compare(straight.folder, again.folder)), "the comparison of the two runs"
+    )
+    if parted_again is not None or differs:
         return cause_without_a_stop(parted_again)
     return cause_of_resume(parted, trace, differences)
 
 
-def choose_stop(steps: Sequence[MicroBatch], seed: int) -> int:
+def _first_parting(a: list[MicroBatch], b: list[MicroBatch]) -> Parting | None:
+    """The first place at which any rank's trace parts."""
+    from trueloop import ranks
+    from trueloop.cli._same_run import parting
+
+    found = [each for each in ranks.gathered(parting(a, b), "their traces") if each is not None]
+    return min(found, key=lambda each: each.index, default=None)
+
+
+def choose_stop(steps: Sequence[MicroBatch], seed: int, spare: int = 0) -> int:
     """A micro-batch to stop after: at random, but where possible inside an epoch, and a later one
-    than the first (what is carried from one epoch into the next is then lost), inside a window."""
-    if len(steps) < 2:
-        raise ConfigError("a run of one batch has no place to stop at: write --updates 2 or more")
-    places = list(range(len(steps) - 1))
+    than the first (what is carried from one epoch into the next is then lost), inside a window.
+    At least `spare` updates follow the one that it belongs to."""
+    end = steps[-1].update - spare
+    places = [k for k, step in enumerate(steps[:-1]) if step.update + (not step.ended) <= end]
+    if not places:
+        raise ConfigError(
+            f"a run of {steps[-1].update} updates has no place to stop at: write --updates "
+            f"{2 + spare} or more"
+        )
     for narrower in (
         [k for k in places if steps[k].epoch == steps[k + 1].epoch],
         [k for k in places if steps[k].epoch > 0],

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 The program's output, files, weights and exit status are what they are
-without trueloop. What is found is said on stderr at its end.
+without trueloop. At its end stderr has the findings: one report for
+this process, those that it starts with multiprocessing, and torchrun's ranks.
 
 exit status: the program's own; 2 a mistake in the command; with --exit-code
 1 if errors or warnings were found and the program itself ended with 0; with
@@ -56,11 +57,12 @@ def prepared(argv: Sequence[str]) -> Run | int:
 
 
 class Run:
-    """One program under the watcher."""
+    """One program under the watcher, with the processes that it starts."""
 
     def __init__(self, given: Any, script: Script) -> None:
         # All that the end needs is imported now: the program may change folders and paths.
         from trueloop.doctor.formats import watched as formats
+        from trueloop.doctor.runtime.company import Company
         from trueloop.doctor.runtime.session import Session
 
         if given.format not in formats.FORMATS:
@@ -68,22 +70,28 @@ class Run:
             raise ConfigError(f"unknown format {given.format!r}: {known}")
         self.given = given
         self.script = script
-        self.speaks = os.environ.get("RANK", "0") == "0"
-        """Under torchrun the first rank alone tells, stops and decides the exit status."""
-        fail_fast = given.fail_fast and self.speaks
+        configs = _configs(given)
         self.session: Session = Session(
-            _configs(given), first=given.first, fail_fast=fail_fast, speed=given.speed
+            configs, first=given.first, fail_fast=given.fail_fast, speed=given.speed
         )
-        self.output = _writable(given.output) if given.output is not None and self.speaks else None
-        if not self.speaks:
+        self.output = _writable(given.output) if given.output is not None else None
+        if os.environ.get("RANK", "0") != "0":
             self.session.bundles = ""
         elif self.output is not None:
             self.session.bundles = os.path.dirname(self.output)
+        self.company: Company = Company(
+            self.session,
+            select=configs.select,
+            ignore=configs.ignore,
+            first=given.first,
+            fail_fast=given.fail_fast,
+            speed=given.speed,
+        )
         self.cut = False
-        self.watched: Watched | None = None
         self._is_told = False
 
     def __call__(self) -> int:
+        from trueloop.doctor.runtime.processes import before_exit
         from trueloop.doctor.runtime.script import (
             MissingModuleError,
             open_stage,
@@ -91,14 +99,14 @@ class Run:
         )
 
         atexit.register(self.tell)  # the first to be registered is the last to run
-        _tell_before_exit(self.tell)
+        before_exit(lambda status: self.tell())
         open_stage()
-        self.session.begin()
+        self.company.begin()
         try:
             self.script.run()
         except MissingModuleError as error:
             self._is_told = True
-            self.session.leave()
+            self.company.leave()
             return _fail(str(error))
         except SystemExit as stop:
             self.cut = stop.code not in (None, OK)
@@ -107,17 +115,18 @@ class Run:
             raise
         except BaseException as error:
             self.cut = True
-            if self.speaks:
-                self.session.died(error)
-                atexit.register(self.session.reckon)  # the first to run
+            self.session.died(error)
+            atexit.register(self.session.reckon)  # the first to run
             show_as_python_would()
             raise
         return self.status()
 
     def status(self) -> int:
         """The exit status of a program that has ended with 0."""
-        decides = self.given.exit_code or self.session.stopped
-        if not (decides and self.speaks and self.session.is_here):
+        if not self.session.is_here:
+            return OK
+        was_stopped = self.given.fail_fast and self.company.was_stopped()
+        if not (self.given.exit_code or was_stopped):
             return OK
         # What Python does first at the end: the program's other threads may still be training.
         # `threading` has no public name for it, and does it only once.
@@ -125,42 +134,31 @@ class Run:
 
         shutdown: Callable[[], None] = vars(threading)["_shutdown"]
         shutdown()
-        return FAILED if self.session.stopped or self.end().alarms else OK
-
-    def end(self) -> Watched:
-        """What was found; the watching is over."""
-        if self.watched is None:
-            self.watched = self.session.end(cut=self.cut)
-        return self.watched
+        if was_stopped:
+            return FAILED
+        report = self.company.report(cut=self.cut)
+        return FAILED if report is not None and report.alarms else OK
 
     def tell(self) -> None:
         """Say it, once, in the process that was watched and in no child of it."""
         if self._is_told or not self.session.is_here:
             return
         self._is_told = True
-        watched = self.end()
-        if not self.speaks:
-            return
+        report = self.company.report(cut=self.cut)
+        if report is not None:
+            self._say(report)
+        self.company.leave()
+
+    def _say(self, report: Watched) -> None:
         if self.output is None:
-            _to_stderr(watched, self.given.format)
+            _to_stderr(report, self.given.format)
             return
         try:
             with open(self.output, "w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(_text(watched, self.given.format, None) + "\n")
+                file.write(_text(report, self.given.format, None) + "\n")
         except OSError as error:
-            _to_stderr(watched, self.given.format)
+            _to_stderr(report, self.given.format)
             _fail(f"{self.output} cannot be written ({error.strerror}): the report is above")
-
-
-def _tell_before_exit(tell: Callable[[], None]) -> None:
-    """`os._exit` runs no exit handlers: a program that ends by it is told of all the same."""
-    original = os._exit
-
-    def _exit(status: int) -> NoReturn:
-        tell()
-        original(status)
-
-    os._exit = _exit
 
 
 # ---------------------------------------------------------------------- what is told, and where
@@ -208,7 +206,8 @@ def _writable(path: str) -> str:
     try:
         os.close(os.open(whole, flags, 0o666))
         if is_new:
-            os.remove(whole)
+            with suppress(FileNotFoundError):  # several ranks try it at once
+                os.remove(whole)
     except OSError as error:
         raise ConfigError(
             f"--output {path} cannot be written ({error.strerror}): choose a different place"

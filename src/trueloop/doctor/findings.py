@@ -84,6 +84,7 @@ class Finding:
         related: other lines that are involved, each with its part in it.
         remedies: the edit that `--fix` makes: only where there is one safe way; empty otherwise.
         count: how often it was seen (live).
+        seen_in: which of several processes have it (`rank 1`); empty where all that train do.
     """
 
     code: str
@@ -95,3 +96,4 @@ class Finding:
     related: tuple[Related, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     count: int = field(default=1, compare=False)
+    seen_in: str = field(default="", compare=False)

@@ -9,18 +9,20 @@ from typing import Any, ClassVar
 import torch
 from torch.utils.data import DataLoader
 
-from trueloop import _options, device as devices, seed as seeds
+from trueloop import _options, device as devices, ranks, seed as seeds
 from trueloop.errors import ConfigError, DataError, RunError, UserError
 from trueloop.feed import transfer
 from trueloop.feed.collate import Collate, reason_of
 from trueloop.feed.draws import Draws
+from trueloop.feed.epoch import Epoch
 from trueloop.feed.foreign import Foreign, is_loader
-from trueloop.feed.kinds import check_data_set, check_kind, is_iterable
+from trueloop.feed.kinds import check_data_set, check_kind, is_iterable, reads_ranges
 from trueloop.feed.loader import Fetching, Mapped, Streamed
 from trueloop.feed.order import Order
+from trueloop.feed.parts import Part, Stretch, portion
 from trueloop.feed.place import Place
 from trueloop.feed.tensors import Arrays, holds_arrays
-from trueloop.shapes import COUNT, Either, Maybe, Shape, problem
+from trueloop.shapes import COUNT, Each, Either, Maybe, Shape, problem
 
 Transform = Callable[[Any, Draws], Any]
 Source = Arrays | Mapped | Streamed | Foreign
@@ -43,8 +45,20 @@ class Feed:
       alone: it is the same for any number of workers and differs from epoch to epoch.
     - an iterable data set (`__iter__` alone), read by this process or one worker. What it draws
       depends on (seed, epoch, position in the stream) alone.
+    - an iterable data set with `iter_range(start, stop)`, which gives the samples at these
+      positions of the epoch that `set_epoch` has told it, and `__len__` (samples per epoch). It is
+      called once for each batch, by any number of workers: nothing is read to be thrown away, and
+      any position is reached at once.
     - a torch `DataLoader`, taken as it is: only `device` may be given beside it. So is any other
       iterable of whole batches that has `state_dict` and `load_state_dict`.
+
+    On several ranks `batch_size` counts the samples of all of them together, so that a batch is the
+    same set of samples on any number of ranks, and each takes its part: of arrays, map-style data
+    sets and ranges it reads no other samples. An iterable data set without `iter_range` is read
+    whole by every rank, each of which keeps its part: the reading costs each of them what it costs
+    one process. It must give the same stream on all. A `DataLoader` must be split by rank already
+    (a `DistributedSampler`, or attributes `rank` and `num_replicas` of its own), with as many
+    batches on each; what it yields is this rank's part.
 
     A data set (or a sampler of a `DataLoader`) that has `set_epoch(epoch)` is told the epoch.
 
@@ -59,7 +73,7 @@ class Feed:
 
     Args:
         data: the samples, see above.
-        batch_size: samples per batch; None for a `DataLoader` alone.
+        batch_size: samples per batch, of all ranks together; None for a `DataLoader` alone.
         shuffle: a new order in each epoch; False takes the samples as they come.
         seed: of the order and of all that the samples and `transform` draw.
         workers: processes that fetch single samples; arrays need none, and none is started.
@@ -90,6 +104,7 @@ class Feed:
         "batch": COUNT,
         "place": Maybe(Place.STATE),
         **{name: Maybe(shape) for name, shape in Foreign.STATE.items()},
+        "others": Maybe(Each(Foreign.OTHERS)),
     }
     """What `load_state_dict` takes."""
 
@@ -152,6 +167,13 @@ class Feed:
         check_data_set(data)
         if not is_iterable(data):
             return Mapped(data, self.seed, fetching)
+        if self.shuffle:
+            raise ConfigError(
+                "shuffle=True needs samples that can be reached by index, and this data set only "
+                "gives a stream: shuffle inside it, or give it __getitem__ and __len__"
+            )
+        if reads_ranges(data):
+            return Mapped(data, self.seed, fetching)
         self._check_streamed(fetching)
         assert self.batch_size is not None
         return Streamed(data, self.batch_size, self.drop_last, self.seed, fetching)
@@ -176,11 +198,6 @@ class Feed:
             )
 
     def _check_streamed(self, fetching: Fetching) -> None:
-        if self.shuffle:
-            raise ConfigError(
-                "shuffle=True needs samples that can be reached by index, and this data set only "
-                "has __iter__: shuffle inside it, or give it __getitem__ and __len__"
-            )
         if fetching.workers > 1:
             raise ConfigError(
                 f"workers={fetching.workers} would each read the whole of an iterable data set, "
@@ -250,32 +267,74 @@ class Feed:
                 f"from 0 to {self._length}"
             )
         place = self._place.begin(epoch, start)
-        batches = self._batches(epoch, start, place)
+        opened = self._opened(epoch, start, place, self._part())
         self._place = place
-        # The __len__ of a stream is often an estimate; its end says which batch is the last.
-        return Epoch(batches, place, None if self._source.is_stream else self._length)
+        return opened
 
-    def _batches(self, epoch: int, start: int, place: Place) -> Iterator[Any]:
+    def whole_batches(self, epoch: int = 0) -> Epoch:
+        """The batches of one epoch, uncut and in turn: of each W batches, on W ranks, rank r takes
+        the one of number r.
+
+        Each batch then gives what it gives in one process, bit for bit: `evaluate` is made of this.
+        Every rank hands out as many; where the last ones are left without, they hand out stand-ins.
+        The feed's position stays. In one process it is `epoch(epoch)`.
+        """
+        part = Part(*ranks.data_parallel(), whole_batches=True)
+        if part.count == 1:
+            return self.epoch(epoch)
+        _options.whole("epoch", epoch, 0)
+        return self._opened(epoch, 0, Place(epoch, 0), part)
+
+    def check_whole_batches(self) -> None:
+        """Raise what `whole_batches` raises for data that cannot be given to the ranks."""
+        part = Part(*ranks.data_parallel(), whole_batches=True)
+        if isinstance(self._source, (Foreign, Streamed)):
+            self._source.check_part(part)
+
+    def _part(self) -> Part:
+        """What this rank takes of each batch."""
+        part = Part(*ranks.data_parallel())
+        if self.batch_size is not None and self.batch_size < part.count:
+            raise ConfigError(
+                f"batch_size={self.batch_size} counts the samples of all {part.count} ranks "
+                f"together, and some would get none: write batch_size={part.count} or more"
+            )
+        return part
+
+    def _opened(self, epoch: int, start: int, place: Place, part: Part) -> Epoch:
+        """The pass from `start` on, of which `part` is handed out."""
         source, size = self._source, self.batch_size
+        steps = None if self._length is None else part.steps(self._length)
         if isinstance(source, Foreign):
-            return transfer.to_device(source.batches(epoch, start, place), self.device)
+            opened = source.opened(epoch, start, place, part)
+            # The __len__ of a stream is often an estimate; its end says which batch is the last.
+            length = None if source.is_stream else self._length
+            return Epoch(transfer.to_device(opened, self.device), place, length)
         assert size is not None
         if isinstance(source, Streamed):
-            return transfer.to_device(source.batches(epoch, start, place), self.device)
+            streamed = source.batches(epoch, start, place, part)
+            return Epoch(transfer.to_device(streamed, self.device), place, None)
         assert self.samples is not None
         assert self._length is not None
+        taken = portion(part, size, start * size, min(self._length * size, self.samples))
+        batches = self._by_index(source, epoch, taken.stretches)
+        return Epoch(batches, place, steps, ends_with_stand_in=taken.ends_with_stand_in)
+
+    def _by_index(
+        self, source: Arrays | Mapped, epoch: int, stretches: list[Stretch]
+    ) -> Iterator[Any]:
+        assert self.samples is not None
         order = Order(self.samples, self.seed, epoch, self.shuffle)
-        first, stop = start * size, min(self._length * size, self.samples)
         if isinstance(source, Arrays):
-            batches = source.batches(order, size, first, stop, self.device)
+            batches = source.batches(order, stretches, self.device)
         else:
-            fetched = source.batches(order, epoch, size, first, stop)
+            fetched = source.batches(order, epoch, stretches)
             batches = transfer.to_device(fetched, self.device)
         if self._transform is None:
             return batches
         draws = (
             Draws(self.seed, epoch, indices, self.device or source.device)
-            for indices in order.spans(first, stop, size)
+            for indices in order.batches(stretches)
         )
         return map(_checked(self._transform), batches, draws)
 
@@ -291,7 +350,8 @@ class Feed:
     def state_dict(self) -> dict[str, Any]:
         """Where the feed stands and what its order depends on: plain data; for an iterable data set
         or a loader, also its own state there, if it has one, and for a loader the generators that
-        its epoch began with (plain data and tensors).
+        its epoch began with (plain data and tensors). The same on every rank; for a loader, each
+        must call it.
 
         Warns, once, of an own state that is there and cannot be stored.
         """
@@ -310,6 +370,12 @@ class Feed:
             state["place"] = self._place.state() | {"why": source.own.why}
         if isinstance(source, Foreign):
             state |= source.state()
+            each = ranks.gathered(
+                {name: state[name] for name in Foreign.OTHERS}, "the other ranks' loaders"
+            )
+            state |= each[0]
+            if len(each) > 1:
+                state["others"] = each[1:]
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -319,6 +385,7 @@ class Feed:
         """
         self.check_state(state)
         if isinstance(self._source, Foreign):
+            state = [state, *({**state, **each} for each in state.get("others", ()))][ranks.rank()]
             self._source.load(dict(state))
         self._place = Place.loaded(state["epoch"], state["batch"], state.get("place", {}))
 
@@ -335,6 +402,13 @@ class Feed:
                 )
         if isinstance(self._source, Foreign):
             self._source.check(state)
+            count = 1 + len(state.get("others", ()))
+            if count != ranks.world_size():
+                raise RunError(
+                    f"the saved loaders are those of {count} ranks, each with batches of its own, "
+                    f"and these of {ranks.world_size()}: go on with {count}, or train with "
+                    "Feed(loader.dataset, batch_size=...), whose batches are those of all ranks"
+                )
 
     def _identity(self) -> dict[str, Any]:
         return {
@@ -344,73 +418,6 @@ class Feed:
             "shuffle": self.shuffle,
             "drop_last": self.drop_last,
         }
-
-
-class Epoch(Iterator[Any]):
-    """One pass over a feed: its batches in order, and whether the one handed out last is the last.
-
-    A loop that knows no `plan` passes that on: `step(batch, last=batches.last)`.
-    """
-
-    def __init__(self, batches: Iterator[Any], place: Place, length: int | None) -> None:
-        self._batches = batches
-        self._place = place
-        self._next = place.batch
-        self._final = None if length is None else length - 1
-        # Without a length one batch is kept back: whether another follows it says which is last.
-        self._kept: list[Any] = []
-        self._looks = length is None
-        self._over = False
-        self.last = False
-        """Whether the batch handed out last is the last of the epoch."""
-
-    def __next__(self) -> Any:
-        try:
-            batch = next(self._batches) if self._final is not None else self._next_of_unknown()
-        except StopIteration:
-            self._finish()
-            raise
-        if self._final is not None and self._next > self._final:
-            raise self._wrong_length("goes on after")
-        self.last = self._next == self._final
-        self._next += 1
-        self._place.handed_out(last=self.last, looked=self._looks)
-        return batch
-
-    def close(self) -> None:
-        """End the pass here; the feed's position stays behind the batch handed out last."""
-        self._over = True
-        self._batches = iter(())
-        self._kept.clear()
-
-    def _next_of_unknown(self) -> Any:
-        batch = self._kept.pop() if self._kept else next(self._batches)
-        try:
-            self._kept.append(next(self._batches))
-        except StopIteration:
-            self._final = self._next
-        return batch
-
-    def _finish(self) -> None:
-        """The source has ended: once, and not before the batch that was to be the last."""
-        if self._over:
-            return
-        self.close()
-        if self._final is None and self._next == 0:
-            raise DataError(
-                "the data gave no batch at all: check that it yields samples (and, with drop_last, "
-                "at least batch_size of them)"
-            )
-        if self._final is not None and self._next <= self._final:
-            raise self._wrong_length("ended after")
-        self._place.finished()
-
-    def _wrong_length(self, what: str) -> DataError:
-        assert self._final is not None
-        return DataError(
-            f"the data {what} {self._next} batches where its length promised {self._final + 1}: "
-            "mend the __len__ of the data set or of its sampler"
-        )
 
 
 class NoLengthError(DataError, TypeError):

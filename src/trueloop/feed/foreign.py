@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 import torch
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset
 
-from trueloop import seed as seeds
+from trueloop import ranks, seed as seeds
 from trueloop.errors import DataError, RunError, UserError
 from trueloop.feed.collate import reason_of
 from trueloop.feed.loader import has_len, set_epoch
+from trueloop.feed.parts import Part
 from trueloop.feed.place import Generators, OwnState, Place, set_generators, timed
+from trueloop.feed.split import Together, check_counts_once, check_lengths, check_split, split_of
 from trueloop.feed.workers import iterate
 from trueloop.shapes import COUNT, Each, Either, Shape
 
@@ -48,6 +50,8 @@ class Foreign:
         "generators": _GENERATORS,
     }
     """What `load` takes."""
+    OTHERS: ClassVar[Shape] = {**STATE, "place": Place.STATE}
+    """What a state has of each rank but the first."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
@@ -61,13 +65,21 @@ class Foreign:
         self._generators = self._find_generators()
         self._beginning: dict[str, Any] | None = None
         """The generators as the last epoch found them, and whether its iterator draws a seed."""
+        self._together = Together()
         self._there: list[torch.Tensor] | None = None
         """The loader's own generators at a place that was loaded and not yet begun from."""
 
     def _count(self) -> int | None:
-        """Samples per epoch, where torch's own classes choose them; who knows otherwise."""
+        """Samples per epoch, of all ranks, where torch's own classes choose them; who knows
+        otherwise."""
         if not isinstance(self._loader, DataLoader):
             return None
+        counted, split = self._count_here(), split_of(self._loader)
+        if counted is None or split is None or not ranks.is_distributed():
+            return counted
+        return counted * split.count
+
+    def _count_here(self) -> int | None:
         chooser = self._loader.batch_sampler
         if isinstance(self._dataset, IterableDataset):
             counted: Any = self._dataset
@@ -112,6 +124,22 @@ class Foreign:
         """Take up what `state` gave; `batches` then begins there."""
         self._beginning = state["beginning"]
         self._there = state["generators"]
+
+    def check_part(self, part: Part) -> None:
+        """Raise `ConfigError` unless the loader gives this rank what `part` is: its own samples,
+        and for an evaluation none that another rank has too."""
+        check_split(self._loader, part)
+        if part.whole_batches:
+            check_counts_once(self._loader)
+
+    def opened(self, epoch: int, start: int, place: Place, part: Part) -> Iterator[Any]:
+        """`batches`; on several ranks those of this rank, which every rank must open, and of which
+        all give as many."""
+        self.check_part(part)
+        batches = self.batches(epoch, start, place)
+        if part.count == 1 or check_lengths(self.batches_per_epoch):
+            return batches
+        return self._together.read(batches)
 
     def batches(self, epoch: int, start: int, place: Place) -> Iterator[Any]:
         """The batches from position `start` on; without the loader's own state at this place,

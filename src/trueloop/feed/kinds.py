@@ -27,6 +27,11 @@ def is_iterable(data: Any) -> bool:
     )
 
 
+def reads_ranges(data: Any) -> bool:
+    """Whether `data` is a stream that reads any range of itself: `iter_range(start, stop)`."""
+    return is_iterable(data) and callable(getattr(data, "iter_range", None))
+
+
 def check_kind(data: Any) -> None:
     """`DataError` for what nobody means as data, whatever the other arguments are."""
     kind = type(data).__name__
@@ -68,6 +73,11 @@ def check_not_table(data: Any, name: str) -> None:
 def check_data_set(data: Any) -> None:
     """`DataError` unless `data` has the methods of a map-style or an iterable data set."""
     kind = type(data).__name__
+    if reads_ranges(data) and not defines_len(data):
+        raise DataError(
+            f"the data set {kind} has iter_range and no __len__: define __len__ (samples per "
+            "epoch), so that each rank knows where the last range ends"
+        )
     if isinstance(data, IterableDataset):
         return
     if isinstance(data, list) and any(isinstance(part, DataLoader) for part in data):

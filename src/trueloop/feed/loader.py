@@ -10,8 +10,9 @@ import pickle
 import signal
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from itertools import chain
 from typing import Any
 
 import torch
@@ -22,11 +23,13 @@ from torch.utils.data import (
 )
 
 from trueloop import seed as seeds
-from trueloop.errors import DataError
+from trueloop.errors import ConfigError, DataError
 from trueloop.feed.collate import Collate, Collator, Failure, Fetched, failure, reason_of
-from trueloop.feed.kinds import length_of
+from trueloop.feed.kinds import length_of, reads_ranges
 from trueloop.feed.order import Order
+from trueloop.feed.parts import Part, Stretch, cut
 from trueloop.feed.place import OwnState, Place, timed, tracked
+from trueloop.feed.split import check_same, digest, split_of
 from trueloop.feed.workers import iterate
 
 _END = object()
@@ -42,7 +45,9 @@ class Fetching:
     persistent_workers: bool = True
     pin_memory: bool = False
 
-    def loader(self, dataset: Dataset[Any], **batching: Any) -> DataLoader[Any]:
+    def loader(
+        self, dataset: Dataset[Any], collator: type[Collator] = Collator, **batching: Any
+    ) -> DataLoader[Any]:
         """A DataLoader with a generator of its own, so that it never draws from torch's global one.
 
         What it draws reaches no sample: each is fetched with generators seeded for it.
@@ -56,7 +61,7 @@ class Fetching:
         return DataLoader(
             dataset,
             num_workers=self.workers,
-            collate_fn=Collator(self.collate_fn),
+            collate_fn=collator(self.collate_fn),
             worker_init_fn=_leave_signals_to_the_parent,
             pin_memory=self.pin_memory,
             generator=generator,
@@ -102,10 +107,7 @@ class _Samples(Dataset[Any]):
     def __getitems__(self, key: tuple[int, list[int]]) -> list[Any] | Failure:
         """The samples of one batch, which the sampler names by epoch and indices."""
         epoch, indices = key
-        # Here, and not where the epoch begins, because the copy that matters is the worker's.
-        if epoch != self._epoch:
-            set_epoch(self.dataset, epoch)
-            self._epoch = epoch
+        self._tell(epoch)
         samples = []
         for index in indices:
             seeds.seed_sample(self.seed, epoch, index)
@@ -114,6 +116,41 @@ class _Samples(Dataset[Any]):
             except Exception as error:
                 return _not_fetched(index, epoch, error)
         return Fetched(samples, indices)
+
+    def _tell(self, epoch: int) -> None:
+        # Here, and not where the epoch begins, because the copy that matters is the worker's.
+        if epoch != self._epoch:
+            set_epoch(self.dataset, epoch)
+            self._epoch = epoch
+
+
+class _Ranges(_Samples):
+    """An iterable data set that reads any range of its stream (`iter_range`)."""
+
+    def __getitems__(self, key: tuple[int, list[int]]) -> list[Any] | Failure:
+        """The samples of one batch, which the sampler names by epoch and positions."""
+        epoch, positions = key
+        self._tell(epoch)
+        first, stop = positions[0], positions[-1] + 1
+        samples: list[Any] = []
+        try:
+            # For what the stream draws before a range's first sample.
+            seeds.seed_sample(self.seed, epoch, -1)
+            coming = iter(self.dataset.iter_range(first, stop))
+            for position in positions:
+                seeds.seed_sample(self.seed, epoch, position)
+                sample = next(coming, _END)
+                if sample is _END:
+                    return Failure(
+                        f"iter_range({first}, {stop}) of {type(self.dataset).__name__} gave "
+                        f"{len(samples)} samples instead of {stop - first}: mend it, or the "
+                        "__len__ of the data set",
+                        None,
+                    )
+                samples.append(sample)
+        except Exception as error:
+            return _not_fetched(first + len(samples), epoch, error)
+        return Fetched(samples, positions)
 
 
 class _Keys:
@@ -127,13 +164,14 @@ class _Keys:
 
 
 class Mapped:
-    """A source of batches: a map-style data set (`__getitem__` and `__len__`)."""
+    """A source of batches: a map-style data set (`__getitem__` and `__len__`), or one that reads by
+    range (`iter_range` and `__len__`)."""
 
     def __init__(self, dataset: Any, seed: int, fetching: Fetching) -> None:
         self.samples = length_of(dataset)
         self.is_stream = False
         self.device: torch.device | None = None
-        self._dataset = _Samples(dataset, seed)
+        self._dataset = (_Ranges if reads_ranges(dataset) else _Samples)(dataset, seed)
         self._fetching = fetching
         self._loader = _Reused()
 
@@ -141,33 +179,51 @@ class Mapped:
         keys = _Keys()
         return self._fetching.loader(self._dataset, batch_sampler=keys), keys
 
-    def batches(
-        self, order: Order, epoch: int, batch_size: int, start: int, stop: int
-    ) -> Iterator[Any]:
-        """The batches at positions `start` to `stop` - 1 (in samples); none before is fetched."""
+    def batches(self, order: Order, epoch: int, stretches: Sequence[Stretch]) -> Iterator[Any]:
+        """The batches at these positions of the order; no other sample is fetched."""
         loader, keys = self._loader.free(self._open)
-        spans = order.spans(start, stop, batch_size)
-        keys.coming = ((epoch, indices.tolist()) for indices in spans)
+        keys.coming = ((epoch, indices.tolist()) for indices in order.batches(stretches))
         return self._loader.lend(_fetch(_started(loader), preserve=not self._fetching.workers))
 
 
 class _Stream(IterableDataset[Any]):
-    """An iterable data set in which every sample is drawn with generators of its own."""
+    """An iterable data set in which every sample is drawn with generators of its own: yields, for
+    each batch, a rank's part of it and whether that is a stand-in; first, on several ranks, the
+    digest of its first sample in place of a part."""
 
-    def __init__(self, dataset: Any, seed: int) -> None:
+    def __init__(self, dataset: Any, batch_size: int, drop_last: bool, seed: int) -> None:
         self.dataset = dataset
         self.seed = seed
-        # Epoch and first sample, in shared memory: a worker that lives on must learn of them.
-        self.where = torch.zeros(2, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
+        self._batch_size = batch_size
+        self._drop_last = drop_last
+        # Epoch, first sample and the part, in shared memory: a worker that lives on must learn of
+        # them.
+        self.where = torch.zeros(5, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
         self.goes_on = False
         """The data set has taken up its own state, in this process: it begins at the first sample,
         or, where that is an epoch's, with what its state at the end of the last epoch leaves."""
 
+    def begin(self, epoch: int, start: int, part: Part) -> None:
+        """Set where the next iterator begins: at the sample `start`, with this part of each batch
+        from there on."""
+        self.where.copy_(torch.tensor([epoch, start, *astuple(part)]))
+
     def __iter__(self) -> Iterator[Any]:
         # Read now, not at the first `next`: by then another epoch may have begun.
-        epoch, start = self.where.tolist()
+        epoch, start, number, count, whole = self.where.tolist()
         goes_on, self.goes_on = self.goes_on, False
-        return self._samples(epoch, start, goes_on)
+        samples = self._samples(epoch, start, goes_on)
+        return self._cut(samples, Part(number, count, bool(whole)))
+
+    def _cut(self, samples: Iterator[Any], part: Part) -> Iterator[Any]:
+        try:
+            if part.count > 1:
+                first = next(samples, _END)
+                yield 0 if first is _END else digest(first), False
+                samples = iter(()) if first is _END else chain([first], samples)
+            yield from cut(samples, self._batch_size, self._drop_last, part)
+        except _SampleError as error:
+            yield error.failure, False
 
     def _samples(self, epoch: int, start: int, goes_on: bool) -> Iterator[Any]:
         position = start if goes_on else 0
@@ -188,17 +244,30 @@ class _Stream(IterableDataset[Any]):
                 position += 1
                 seeds.seed_sample(self.seed, epoch, position)
                 sample = next(samples, _END)
-            return
         except Exception as error:
-            failed = _not_fetched(position, epoch, error)
-        # Not once but for good, so that the batch it is in is full and never dropped.
-        while True:
-            yield failed
+            raise _SampleError(_not_fetched(position, epoch, error)) from error
 
     def _opened(self, epoch: int) -> Iterator[Any]:
         # For what the stream draws before its first sample: the order of its files, say.
         seeds.seed_sample(self.seed, epoch, -1)
         return iter(self.dataset)
+
+
+class _SampleError(Exception):
+    """A stream could not give its next sample."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class _CutCollator(Collator):
+    """Collates what `_Stream` yields."""
+
+    def __call__(self, samples: Any) -> Any:
+        part, is_stand_in = samples
+        batch = part if isinstance(part, int) else super().__call__(part)
+        return batch if isinstance(batch, Failure) else (batch, is_stand_in)
 
 
 class Streamed:
@@ -210,9 +279,8 @@ class Streamed:
         self.samples = length_of(dataset) if has_len(dataset) else None
         self.is_stream = True
         self._dataset = dataset
-        self._seed = seed
+        self._batching = (batch_size, drop_last, seed)
         self._batch_size = batch_size
-        self._batching = {"batch_size": batch_size, "drop_last": drop_last}
         self._fetching = fetching
         self.own = OwnState(dataset)
         if fetching.workers and self.own.why is None:
@@ -221,12 +289,22 @@ class Streamed:
         self._loader = _Reused()
 
     def _open(self) -> tuple[DataLoader[Any], _Stream]:
-        stream = _Stream(self._dataset, self._seed)
-        return self._fetching.loader(stream, **self._batching), stream
+        stream = _Stream(self._dataset, *self._batching)
+        return self._fetching.loader(stream, _CutCollator, batch_size=None), stream
 
-    def batches(self, epoch: int, start: int, place: Place) -> Iterator[Any]:
+    def check_part(self, part: Part) -> None:
+        """Raise `ConfigError` for a stream that is split by rank before `part` is taken of it."""
+        if part.count > 1 and split_of(self._dataset) is not None:
+            name = type(self._dataset).__name__
+            raise ConfigError(
+                f"the {name} is split by rank already, and Feed would take a part of each part: "
+                "give the whole one, or put this one into a DataLoader"
+            )
+
+    def batches(self, epoch: int, start: int, place: Place, part: Part) -> Iterator[Any]:
         """The batches from position `start` on; without a state of the data set at this place,
         those before are read and thrown away. Each is reported to `place`."""
+        self.check_part(part)
         if place.over:
             place.ended(place.own)
             return iter(())
@@ -239,12 +317,20 @@ class Streamed:
                     set_epoch(self._dataset, epoch)
                 self.own.give(place.own)
         stream.goes_on = goes_on
-        stream.where.copy_(torch.tensor([epoch, start * self._batch_size]))
+        stream.begin(epoch, start * self._batch_size, part)
         fetched = _fetch(_started(loader), preserve=not self._fetching.workers)
+        if part.count > 1:
+            fetched = self._the_same(fetched)
         batches = tracked(fetched, self.own, place)
         if resumed and start and not goes_on:
             batches = timed(batches, place, self.own)
         return self._loader.lend(batches)
+
+    def _the_same(self, fetched: Iterator[Any]) -> Iterator[Any]:
+        """`fetched`, after a look at whether all ranks read the same stream."""
+        first, _ = next(fetched)
+        check_same(first, type(self._dataset).__name__)
+        yield from fetched
 
 
 class _Reused:

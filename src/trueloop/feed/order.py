@@ -9,11 +9,12 @@ not change with the version of torch or numpy.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 
+from trueloop.feed.parts import Stretch
 from trueloop.seed import mix, mix_array
 
 Indices = npt.NDArray[np.int64]
@@ -63,13 +64,19 @@ class Order:
             return self._table[start:stop]
         return self.at(np.arange(start, stop, dtype=np.int64))
 
-    def spans(self, start: int, stop: int, step: int) -> Iterator[Indices]:
-        """`span` by `span` of `step` positions, the last one shorter; computed in larger chunks."""
-        chunk = max(_CHUNK // step, 1) * step
-        for first in range(start, stop, chunk):
-            indices = self.span(first, min(first + chunk, stop))
-            for low in range(0, len(indices), step):
-                yield indices[low : low + step]
+    def of(self, stretch: Stretch) -> Indices:
+        """Sample indices of all batches of `stretch`, one after the other; not to be written."""
+        if stretch.is_contiguous:
+            return self.span(stretch.first, stretch.stop)
+        return self.at(stretch.positions())
+
+    def batches(self, stretches: Iterable[Stretch]) -> Iterator[Indices]:
+        """Sample indices batch by batch; computed in larger chunks."""
+        for stretch in stretches:
+            for chunk in stretch.chunks(_CHUNK):
+                indices = self.of(chunk)
+                for low in range(0, len(indices), stretch.width):
+                    yield indices[low : low + stretch.width]
 
 
 def sorted_hashes(size: int, seed: int, epoch: int) -> Indices:

@@ -141,7 +141,9 @@ class Place:
         """Why the state that was loaded has none of the source's own."""
         self.ahead: list[dict[str, Any]] = []
         """The generators just before each batch that had been fetched beyond this place."""
-        self._waiting: deque[tuple[Any, Generators | None]] = deque()
+        self.stand_in = False
+        """What was handed out last is a stand-in."""
+        self._waiting: deque[tuple[Any, Generators | None, bool]] = deque()
         self._end: Any = None
         self._moved = False
 
@@ -169,11 +171,13 @@ class Place:
     def _ahead(self) -> list[dict[str, Any]]:
         if not self._moved:
             return self.ahead
-        return [before.plain() for _, before in self._waiting if before is not None]
+        return [before.plain() for _, before, _ in self._waiting if before is not None]
 
-    def fetched(self, own: Any, before: Generators | None = None) -> None:
+    def fetched(
+        self, own: Any, before: Generators | None = None, *, stand_in: bool = False
+    ) -> None:
         """A batch has left the source, with its `own` state, the generators as they were before."""
-        self._waiting.append((own, before))
+        self._waiting.append((own, before, stand_in))
 
     def ended(self, own: Any) -> None:
         """The source's epoch has ended, with its `own` state."""
@@ -185,7 +189,7 @@ class Place:
         self._moved = True
         self.over = last
         if self._waiting:
-            self.own, _ = self._waiting.popleft()
+            self.own, _, self.stand_in = self._waiting.popleft()
         if last and looked:
             self.own = self._end  # samples may follow that make no batch
 
@@ -195,10 +199,11 @@ class Place:
         self.own = self._end
 
 
-def tracked(batches: Iterable[Any], own: OwnState, place: Place) -> Iterator[Any]:
-    """`batches`, each reported to `place` with the source's own state."""
-    for batch in batches:
-        place.fetched(own.take())
+def tracked(batches: Iterable[tuple[Any, bool]], own: OwnState, place: Place) -> Iterator[Any]:
+    """The batches of (batch, whether it is a stand-in), each reported to `place` with the source's
+    own state."""
+    for batch, stand_in in batches:
+        place.fetched(own.take(), stand_in=stand_in)
         yield batch
     place.ended(own.take())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from trueloop.errors import DataError
 from trueloop.feed import transfer
 from trueloop.feed.kinds import check_not_table, check_tensor, subset_rows
 from trueloop.feed.order import Indices, Order
+from trueloop.feed.parts import Stretch
 
 _CHUNK_BYTES = 1 << 20
 _CHUNK_ROWS = 1 << 14
@@ -53,25 +54,26 @@ class Arrays:
         self._chunk_rows = self._rows_at_once(size)
 
     def batches(
-        self, order: Order, batch_size: int, start: int, stop: int, device: torch.device | None
+        self, order: Order, stretches: Sequence[Stretch], device: torch.device | None
     ) -> Iterator[Any]:
-        """The batches at positions `start` to `stop` - 1 (in samples) of the order.
+        """The batches at these positions of the order; no other rows are read.
 
         Many small batches are gathered at once, up to 1 MiB, and cut apart; large ones singly, and
         those of a memory map too, since each row may cost a read from the disk.
         """
-        rows = max(self._chunk_rows // batch_size, 1) * batch_size
+        rows = self._chunk_rows
         chunks: Iterator[list[Tensor]] = (
-            self._gather(order, first, min(first + rows, stop))
-            for first in range(start, stop, rows)
+            self._gather(order, chunk) for stretch in stretches for chunk in stretch.chunks(rows)
         )
         if device is not None and device.type == "cuda":
             chunks = map(transfer.pin, chunks)
+        # Apart from the chunks, of which one is ahead on its way to the device.
+        widths = (stretch.width for stretch in stretches for _ in stretch.chunks(rows))
         assemble = self._assemble
-        for chunk in transfer.to_device(chunks, device):
+        for chunk, width in zip(transfer.to_device(chunks, device), widths, strict=True):
             # `unsafe_split` is `split` with version counters of their own, so that autograd does
             # not take writing into one batch for a change of its neighbours.
-            cut = zip(*(torch.unsafe_split(part, batch_size) for part in chunk), strict=True)
+            cut = zip(*(torch.unsafe_split(part, width) for part in chunk), strict=True)
             yield from cut if assemble is tuple else map(assemble, cut)
 
     def _rows_at_once(self, size: int) -> int:
@@ -80,11 +82,11 @@ class Arrays:
         row_bytes = sum(leaf.nbytes for leaf in self._leaves) // max(size, 1)
         return min(_CHUNK_BYTES // max(row_bytes, 1), _CHUNK_ROWS)
 
-    def _gather(self, order: Order, start: int, stop: int) -> list[Tensor]:
-        """The samples at positions `start` to `stop` - 1, copied out of each leaf."""
-        if order.in_sequence and self._rows is None:
-            return [_copy(leaf, start, stop) for leaf in self._leaves]
-        indices = order.span(start, stop)
+    def _gather(self, order: Order, chunk: Stretch) -> list[Tensor]:
+        """The samples at the positions of `chunk`, copied out of each leaf."""
+        if order.in_sequence and self._rows is None and chunk.is_contiguous:
+            return [_copy(leaf, chunk.first, chunk.stop) for leaf in self._leaves]
+        indices = order.of(chunk)
         if self._rows is not None:
             indices = self._rows[indices]
         return [_take(leaf, indices) for leaf in self._leaves]

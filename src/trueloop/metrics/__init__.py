@@ -23,8 +23,12 @@ foreground) and, over several outputs, rmse and r2. NaN where nothing is defined
 
 A set takes the model's raw outputs (logits) batch by batch and keeps sums on their device; nothing
 is averaged before `compute`, so that uneven batches do not matter. Accuracy, precision, recall, F1
-and the confusion matrix all come from one matrix of counts. In several processes every rank must
-call `compute` and `details`: the sums are those of all ranks.
+and the confusion matrix all come from one matrix of counts.
+
+On several ranks every one must call `compute` and `details`, and each gets the scores of all ranks'
+batches, which `over_ranks` brings together: counts are exact, and floating-point sums are added up
+in the feed's order, so that the scores are those of one process. A set of your own says how its
+attributes are reduced: `MetricSet.reductions`.
 
 AUROC and whatever a user brings come from torchmetrics. The counts and the regression sums are our
 own, exact in int64 and float64: torchmetrics' confusion matrix needs batch · C² numbers of memory
@@ -34,19 +38,16 @@ squares below 1e-4 for zero) or far from zero (float32 sums of squares cancel).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
-
-import torch
-from torch import Tensor
 
 from trueloop import _options
 from trueloop.errors import ConfigError
 from trueloop.metrics import _sets
-from trueloop.metrics._base import MetricSet, load_metric_state, metric_state
+from trueloop.metrics._base import MetricSet, over_ranks
+from trueloop.metrics._wrapped import Wrapped, snake_case
 
-__all__ = ["MetricSet", "for_task", "wrap"]
+__all__ = ["MetricSet", "for_task", "over_ranks", "wrap"]
 
 
 def for_task(
@@ -163,90 +164,17 @@ def wrap(metrics: Any) -> MetricSet | None:
     from torchmetrics import Metric, MetricCollection
 
     if isinstance(metrics, MetricCollection):
-        return _Wrapped([(None, metrics)])
+        return Wrapped([(None, metrics)])
     if isinstance(metrics, Metric):
-        return _Wrapped([(_snake_case(type(metrics).__name__), metrics)])
+        return Wrapped([(snake_case(type(metrics).__name__), metrics)])
     if (
         isinstance(metrics, Mapping)
         and metrics
         and all(isinstance(m, Metric) for m in metrics.values())
     ):
-        return _Wrapped([(str(name), metric) for name, metric in metrics.items()])
+        return Wrapped([(str(name), metric) for name, metric in metrics.items()])
     raise ConfigError(
         f"metrics={_options.shown(metrics)} cannot be measured with: write metrics.for_task(...), "
         "a torchmetrics Metric or MetricCollection, a dict of names to Metrics, or an instance of "
         "a subclass of metrics.MetricSet"
     )
-
-
-def _snake_case(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-
-
-def _plain_name(key: str, collection: Any) -> str:
-    """A collection's key, which may have a prefix and a postfix, with class names in snake case."""
-    for metric in collection.values():
-        name = type(metric).__name__
-        key = key.replace(name, _snake_case(name))
-    return key
-
-
-class _Wrapped(MetricSet):
-    """Metrics of torchmetrics: scalars are scores, everything else is a detail."""
-
-    def __init__(self, parts: list[tuple[str | None, Any]]) -> None:
-        self._parts = parts
-        self._device: torch.device | None = None
-
-    def reset(self) -> None:
-        for _, metric in self._parts:
-            metric.reset()
-
-    def update(self, outputs: Any, targets: Any) -> None:
-        if isinstance(outputs, Tensor) and outputs.device != self._device:
-            self.to(outputs.device)
-        for _, metric in self._parts:
-            metric.update(outputs, targets)
-
-    def compute(self) -> dict[str, float]:
-        return {name: float(v) for name, v in self._values().items() if v.numel() == 1}
-
-    def details(self) -> dict[str, Any]:
-        return {name: v.tolist() for name, v in self._values().items() if v.numel() != 1}
-
-    def to(self, device: torch.device | str) -> MetricSet:
-        self._device = torch.device(device)
-        for _, metric in self._parts:
-            metric.to(device)
-        return self
-
-    def _metrics(self) -> list[Any]:
-        """Every single metric, those of a collection in its own order."""
-        from torchmetrics import MetricCollection
-
-        found = []
-        for _, metric in self._parts:
-            if isinstance(metric, MetricCollection):
-                # Asked so, each has its state for itself, and none shares that of its group.
-                found += [one for _, one in metric.items(keep_base=True, copy_state=True)]
-            else:
-                found.append(metric)
-        return found
-
-    def state_dict(self) -> dict[str, Any]:
-        return {str(k): metric_state(metric) for k, metric in enumerate(self._metrics())}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        for k, metric in enumerate(self._metrics()):
-            load_metric_state(metric, state[str(k)])
-
-    def _values(self) -> dict[str, Tensor]:
-        found: dict[str, Any] = {}
-        for name, metric in self._parts:
-            value = metric.compute()
-            if name is not None and not isinstance(value, Mapping):
-                found[name] = value
-                continue
-            for key, part in value.items():
-                found[_plain_name(str(key), metric) if name is None else str(key)] = part
-        return {name: torch.as_tensor(value) for name, value in found.items()}

@@ -65,7 +65,8 @@ class _Exact:
 
         self._flat = columns == 1
         self._one_of = one_of
-        options: dict[str, Any] = {"validate_args": False}
+        # `over_ranks` has brought the other ranks' scores already.
+        options: dict[str, Any] = {"validate_args": False, "sync_on_compute": False}
         if self._flat:
             self._metric: Any = classification.BinaryAUROC(**options)
         elif one_of:

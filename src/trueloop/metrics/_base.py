@@ -1,18 +1,39 @@
-"""What a set of metrics is, and the exact sums that the sets are made of."""
+"""What a set of metrics is, how it adds up over ranks, and the exact sums that sets are made of."""
 
 from __future__ import annotations
 
+import functools
+import operator
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import zip_longest
+from typing import Any, ClassVar, Literal, TypeVar
 
 import torch
 from torch import Tensor
 
-from trueloop.ranks import sum_over_ranks
+from trueloop import _options, ranks
+from trueloop.errors import ConfigError, RunError
+
+Reduction = Literal["sum", "mean", "max", "min", "gather"]
 
 
 class MetricSet(ABC):
-    """Metrics that are measured together. For one of your own, define the first three methods."""
+    """Metrics that are measured together. For one of your own, define the first three methods, and
+    `reductions` if it is to work on several ranks."""
+
+    reductions: ClassVar[Mapping[str, Reduction] | None] = None
+    """How each attribute that `update` changes is reduced over the ranks before `compute` and
+    `details` see it, e.g. `{"right": "sum", "slowest": "max", "rows": "gather"}`.
+
+    `sum`, `mean`, `max` and `min` are for numbers and tensors, element by element. `gather` is for
+    lists with one entry per `update`: the entries of all ranks, in the feed's order. `{}` says that
+    `compute` and `details` do it themselves; None, that nobody does, which is an error on several
+    ranks.
+    """
+    _is_reduced = False
+    """It holds what the batches of all ranks have left (`over_ranks`)."""
 
     @abstractmethod
     def reset(self) -> None:
@@ -27,7 +48,7 @@ class MetricSet(ABC):
         """Name to value over all batches since `reset`; NaN where a value is undefined."""
 
     def details(self) -> dict[str, Any]:
-        """What is no single number, as plain lists and dicts."""
+        """What is not a single number, as plain lists and dicts."""
         return {}
 
     def to(self, device: torch.device | str) -> MetricSet:
@@ -54,6 +75,179 @@ class MetricSet(ABC):
             kind.state_dict is not MetricSet.state_dict
             and kind.load_state_dict is not MetricSet.load_state_dict
         )
+
+    def _local(self) -> dict[str, Any]:
+        """What the batches of this rank have left: what `_merged` takes of each rank."""
+        return {name: getattr(self, name) for name in self.reductions or {}}
+
+    def _merged(self, states: list[dict[str, Any]]) -> dict[str, Any]:
+        """What the batches of all ranks have left, from what `_local` gave on each."""
+        reductions = self.reductions or {}
+        return {
+            name: reduced([state[name] for state in states], how, f"{type(self).__name__}.{name}")
+            for name, how in reductions.items()
+        }
+
+    def _load_local(self, state: dict[str, Any]) -> None:
+        """Hold `state`, from `_local` or `_merged`."""
+        for name, value in state.items():
+            here = getattr(self, name)
+            setattr(self, name, value.to(here.device) if isinstance(here, Tensor) else value)
+
+
+class MergedSet(MetricSet):
+    """A set of ours, whose state is made of counts and of lists with one entry per batch."""
+
+    reductions: ClassVar[Mapping[str, Reduction] | None] = {}
+
+    def _local(self) -> dict[str, Any]:
+        return self.state_dict()
+
+    def _merged(self, states: list[dict[str, Any]]) -> dict[str, Any]:
+        merged: dict[str, Any] = merge(states)
+        return merged
+
+    def _load_local(self, state: dict[str, Any]) -> None:
+        if state:
+            self.load_state_dict(state)
+
+
+def reduced(values: list[Any], how: Reduction, name: str) -> Any:
+    """One attribute of all ranks as one value."""
+    if how == "gather":
+        if not all(isinstance(value, list) for value in values):
+            raise ConfigError(
+                f"{name} is {_options.kind_of(values[0])}, and 'gather' is for a list with one "
+                "entry per update: make it a list, or write another reduction"
+            )
+        return interleaved(values)
+    if not all(isinstance(value, (int, float, Tensor)) for value in values):
+        raise ConfigError(
+            f"{name} is {_options.kind_of(values[0])}, and {how!r} is for numbers and tensors: "
+            "make it a tensor, or a list with the reduction 'gather'"
+        )
+    if how in ("max", "min"):
+        pick = torch.maximum if how == "max" else torch.minimum
+        if not isinstance(values[0], Tensor):
+            return max(values) if how == "max" else min(values)
+        return functools.reduce(pick, values)
+    total = functools.reduce(operator.add, values)
+    return total / len(values) if how == "mean" else total
+
+
+def interleaved(lists: Iterable[list[Any]]) -> list[Any]:
+    """The ranks' entries in the feed's order: the first of each rank, the second of each, …"""
+    return [
+        entry
+        for turn in zip_longest(*lists, fillvalue=_NONE)
+        for entry in turn
+        if entry is not _NONE
+    ]
+
+
+_NONE = object()
+
+
+def merge(states: list[Any]) -> Any:
+    """The states of all ranks as one: counts added up, lists interleaved."""
+    first = states[0]
+    if isinstance(first, dict):
+        return {name: merge([state[name] for state in states]) for name in first}
+    if isinstance(first, list):
+        return interleaved(states)
+    return functools.reduce(operator.add, states)
+
+
+@contextmanager
+def over_ranks(meter: MetricSet) -> Iterator[None]:
+    """Within it, `meter` holds what the batches of all ranks have left; afterwards its own again.
+
+    Every rank must enter it. For a loop of your own: `with over_ranks(meter): meter.compute()`.
+    """
+    check_reductions(meter)
+    kept = meter._local() if ranks.is_distributed() and not meter._is_reduced else {}
+    if not kept:
+        yield
+        return
+    everywhere = ranks.of_each_part(on_host(kept), "the other ranks' metrics")
+    meter._load_local(meter._merged(everywhere))
+    meter._is_reduced = True
+    try:
+        yield
+    finally:
+        meter._is_reduced = False
+        meter._load_local(kept)
+
+
+Result = TypeVar("Result")
+
+
+def of_all_ranks(method: Callable[[Any], Result]) -> Callable[[Any], Result]:
+    """A method of a set that is called as itself, and sees the batches of all ranks."""
+
+    @functools.wraps(method)
+    def wrapped(self: Any) -> Result:
+        with over_ranks(self):
+            return method(self)
+
+    return wrapped
+
+
+def check_reductions(meter: MetricSet) -> None:
+    """Raise `ConfigError` on several ranks for a set that does not say how it is reduced."""
+    if ranks.is_distributed() and meter.reductions is None:
+        name = type(meter).__name__
+        raise ConfigError(
+            f"{name} does not say how it adds up over {ranks.world_size()} ranks, and would give "
+            f"those of one: write in the class {name}, for each attribute that update changes, "
+            "e.g. reductions = {'total': 'sum'}"
+        )
+
+
+def on_host(part: Any) -> Any:
+    """A copy of a state on the CPU, to be sent."""
+    if isinstance(part, Tensor):
+        return part.detach().cpu().clone()
+    if isinstance(part, dict):
+        return {name: on_host(inner) for name, inner in part.items()}
+    if isinstance(part, (list, tuple)):
+        return type(part)(on_host(inner) for inner in part)
+    return part
+
+
+def state_over_ranks(meter: MetricSet) -> dict[str, Any]:
+    """The states of all ranks, for `load_state_over_ranks`: every rank must call it. In one process
+    `state_dict` itself."""
+    if not ranks.is_distributed():
+        return meter.state_dict()
+    return {_EACH: ranks.gathered(on_host(meter.state_dict()), "the other ranks' metrics")}
+
+
+def load_state_over_ranks(meter: MetricSet, state: dict[str, Any]) -> None:
+    """Go on from what `state_over_ranks` gave, on as many ranks or on others."""
+    states = state.get(_EACH, [state])
+    if len(states) == ranks.world_size():
+        meter.load_state_dict(states[ranks.rank()])
+        return
+    parts = []
+    for one in states:
+        meter.load_state_dict(one)
+        parts.append(on_host(meter._local()))
+    if not parts[0]:
+        raise RunError(
+            f"the state of {type(meter).__name__} is that of {len(states)} ranks, and with "
+            f"reductions = {{}} nobody can add it up: go on with {len(states)} ranks"
+        )
+    merged = meter._merged(parts)
+    if not ranks.is_main():
+        # Rank 0 goes on from the sums, the others from nothing; a mean is that of equals.
+        meter.reset()
+        means = [name for name, how in (meter.reductions or {}).items() if how == "mean"]
+        merged = {name: merged[name] for name in means}
+    meter._load_local(merged)
+
+
+_EACH = "of each rank"
 
 
 class Sums:
@@ -97,8 +291,8 @@ class Sums:
             self._sums = {name: value.to(self.device, copy=True) for name, value in state.items()}
 
     def total(self, name: str) -> Tensor:
-        """The sum over all ranks, float64, on the CPU."""
-        return sum_over_ranks(self._sums[name]).cpu().double()
+        """The sum, float64, on the CPU."""
+        return self._sums[name].cpu().double()
 
 
 def metric_state(metric: Any) -> dict[str, Any]:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from trueloop import ranks
 from trueloop.errors import LossError
 from trueloop.metrics._auroc import Auroc
-from trueloop.metrics._base import MetricSet, Sums, double, mean_where, ratio
-from trueloop.ranks import sum_over_ranks
+from trueloop.metrics._base import (
+    MergedSet,
+    MetricSet,
+    Sums,
+    double,
+    mean_where,
+    of_all_ranks,
+    ratio,
+)
 
 
-class _Counting(MetricSet):
+class _Counting(MergedSet):
     """A set that is made of counts and, for classifiers, of an AUROC beside them."""
 
     def __init__(self, auroc: Auroc | None = None, **shapes: tuple[int, ...]) -> None:
@@ -84,6 +93,7 @@ class Multiclass(_Counting):
         assert self._auroc is not None
         self._auroc.update(outputs, targets)
 
+    @of_all_ranks
     def compute(self) -> dict[str, float]:
         matrix = self._sums.total("matrix")
         right, predicted, support = _marginals(matrix)
@@ -96,6 +106,7 @@ class Multiclass(_Counting):
         scores["auroc"] = mean_where(~areas.isnan(), areas, weights)
         return scores
 
+    @of_all_ranks
     def details(self) -> dict[str, Any]:
         matrix = self._sums.total("matrix")
         return {
@@ -127,6 +138,7 @@ class Binary(_Counting):
         assert self._auroc is not None
         self._auroc.update(outputs[:, None], positive[:, None])
 
+    @of_all_ranks
     def compute(self) -> dict[str, float]:
         matrix = self._sums.total("matrix")
         right, predicted, support = _marginals(matrix)
@@ -135,6 +147,7 @@ class Binary(_Counting):
         scores["auroc"] = self._areas(support[1:], matrix.sum()).item()
         return scores
 
+    @of_all_ranks
     def details(self) -> dict[str, Any]:
         matrix = self._sums.total("matrix")
         return {
@@ -173,6 +186,7 @@ class Multilabel(_Counting):
         assert self._auroc is not None
         self._auroc.update(outputs, positive)
 
+    @of_all_ranks
     def compute(self) -> dict[str, float]:
         right, predicted, support = self._labels()
         samples = self._sums.total("samples")
@@ -185,6 +199,7 @@ class Multilabel(_Counting):
             "auroc": mean_where(~areas.isnan(), areas, weights),
         }
 
+    @of_all_ranks
     def details(self) -> dict[str, Any]:
         return {"per_class": _per_class(*self._labels())}
 
@@ -218,6 +233,7 @@ class Segmentation(_Counting):
         cells = targets * self._classes + predicted.long()
         self._sums.count("matrix", torch.where(kept, cells, 0), kept)
 
+    @of_all_ranks
     def compute(self) -> dict[str, float]:
         matrix = self._sums.total("matrix")
         right, predicted, support = _marginals(matrix)
@@ -231,6 +247,7 @@ class Segmentation(_Counting):
             "dice": mean_where(measured, ratio(2 * right, both)),
         }
 
+    @of_all_ranks
     def details(self) -> dict[str, Any]:
         matrix = self._sums.total("matrix")
         right, predicted, support = _marginals(matrix)
@@ -254,11 +271,12 @@ class Ranking(_Counting):
         self._sums.add("halves", (2 * (lead > 0) + (lead == 0).long()).sum())
         self._sums.add("pairs", len(lead))
 
+    @of_all_ranks
     def compute(self) -> dict[str, float]:
         return {"accuracy": float(self._sums.total("halves") / (2 * self._sums.total("pairs")))}
 
 
-class Regression(MetricSet):
+class Regression(MergedSet):
     """Outputs and targets (N,), (N, 1) or (N, K): K outputs, averaged.
 
     Sums in float64 (float32 on MPS). The targets' variance is merged batch by batch from means
@@ -269,21 +287,23 @@ class Regression(MetricSet):
         self.reset()
 
     def reset(self) -> None:
-        self._n = 0
-        self._sums: Tensor | None = None
-        """(4, K): absolute errors, squared errors, mean of the targets, their squared deviations
-        from it."""
+        self._batches: list[tuple[int, Tensor]] = []
+        """Samples, and (4, K): absolute errors, squared errors, mean of the targets, their squared
+        deviations from it. One for all batches; on several ranks, where all of them are merged in
+        the feed's order, one for each."""
 
     def to(self, device: torch.device | str) -> MetricSet:
-        self._sums = None if self._sums is None else self._sums.to(device)
+        self._batches = [(n, sums.to(device)) for n, sums in self._batches]
         return self
 
     def state_dict(self) -> dict[str, Any]:
-        return {"n": self._n, "sums": self._sums}
+        return {"batches": [list(batch) for batch in self._batches]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._n = state["n"]
-        self._sums = None if state["sums"] is None else state["sums"].clone()
+        if "batches" in state:
+            self._batches = [(n, sums.clone()) for n, sums in state["batches"]]
+        else:  # as one process has written it before
+            self._batches = [] if state["sums"] is None else [(state["n"], state["sums"].clone())]
 
     @torch.no_grad()
     def update(self, outputs: Tensor, targets: Tensor) -> None:
@@ -293,23 +313,15 @@ class Regression(MetricSet):
         error = double(outputs).reshape(n, -1) - y
         mean = y.mean(0)
         batch = torch.stack([error.abs().sum(0), (error**2).sum(0), mean, ((y - mean) ** 2).sum(0)])
-        if self._sums is None:
-            self._sums, self._n = batch, n
-            return
-        before, self._n = self._n, self._n + n
-        step = batch[2] - self._sums[2]
-        spread = torch.stack([torch.zeros_like(step)] * 3 + [step**2 * before * n / self._n])
-        batch[2] = step * n / self._n
-        self._sums = self._sums.to(batch.device) + batch + spread
+        self._batches.append((n, batch))
+        if not ranks.is_distributed():
+            self._batches = [functools.reduce(_union, self._batches)]
 
+    @of_all_ranks
     def compute(self) -> dict[str, float]:
-        if self._sums is None:
+        if not self._batches:
             return dict.fromkeys(("mae", "rmse", "r2"), math.nan)
-        n = sum_over_ranks(torch.tensor(float(self._n), device=self._sums.device))
-        absolute, squared, mean, spread = self._sums
-        overall = sum_over_ranks(mean * self._n) / n
-        spread = sum_over_ranks(spread + self._n * (mean - overall) ** 2)
-        absolute, squared = sum_over_ranks(absolute), sum_over_ranks(squared)
+        n, (absolute, squared, overall, spread) = functools.reduce(_union, self._batches)
         # Constant targets leave no more than what rounding leaves.
         varies = spread > n * (4 * torch.finfo(spread.dtype).eps * overall) ** 2
         r2 = 1 - squared / torch.where(varies, spread, 1)
@@ -318,6 +330,17 @@ class Regression(MetricSet):
             "rmse": float((squared / n).sqrt().mean()),
             "r2": mean_where(varies, r2),
         }
+
+
+def _union(one: tuple[int, Tensor], other: tuple[int, Tensor]) -> tuple[int, Tensor]:
+    """What `Regression` keeps of two batches, of that of both."""
+    before, sums = one
+    n, batch = other
+    total = before + n
+    step = batch[2] - sums[2]
+    spread = torch.stack([torch.zeros_like(step)] * 3 + [step**2 * before * n / total])
+    moved = torch.stack([batch[0], batch[1], step * n / total, batch[3]])
+    return total, sums.to(batch.device) + moved + spread
 
 
 class _ClassTargets:

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trueloop import ranks
 from trueloop.checkpoint import cannot_write, write_atomic
 from trueloop.errors import ConfigError
 from trueloop.files import read_bytes
@@ -25,6 +26,7 @@ _SHORTEST_MS = 20
 class Album:
     """Stores pictures below `run_path`/pictures and keeps the list that the report shows.
 
+    Of many ranks the main one stores them; on the others nothing is written.
     Names of pictures consist of letters, digits, "-" and "_"; any other raises `ConfigError`.
     """
 
@@ -41,6 +43,8 @@ class Album:
     def frame(self, name: str, image: Image, epoch: int) -> Path:
         """Store one frame of the film `name`. A frame made again (after a resume) is replaced."""
         path = self._folder("frames", _checked(name)) / f"{epoch + 1:05d}.png"
+        if not ranks.is_main():
+            return path
         # Fast rather than small: this is done while training waits.
         _save_png(image, path, compress_level=1)
         return path
@@ -52,6 +56,8 @@ class Album:
         are thinned evenly, the first and the last kept. Returns None, and registers nothing, if no
         frame was stored.
         """
+        if not ranks.is_main():
+            return None
         frames = _frames(self._run / "pictures" / "frames" / _checked(name))
         if not frames:
             return None
@@ -67,6 +73,8 @@ class Album:
     def picture(self, name: str, image: Image, title: str, caption: str) -> Path:
         """Save pictures/`name`.png and register it."""
         path = self._folder() / f"{_checked(name)}.png"
+        if not ranks.is_main():
+            return path
         _save_png(image, path)
         self._register(name, path, title, caption)
         return path
@@ -79,6 +87,8 @@ class Album:
 
     def _folder(self, *parts: str) -> Path:
         folder = self._run.joinpath("pictures", *parts)
+        if not ranks.is_main():
+            return folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

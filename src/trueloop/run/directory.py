@@ -7,30 +7,30 @@ task.json         from which the task is rebuilt without its data
 findings.json     what the data checks and the doctor have found
 metrics.jsonl     one line per logged update and per evaluation (`run.log`)
 results.json      written at the end, however it ended
+log/rank-K.jsonl  what each rank does, on request (`run.rank_log`)
 checkpoints/  pictures/  report.html  plotly.min.js
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
-import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 
 from trueloop import _options, ranks, seed as seeds
-from trueloop.checkpoint import LOCK, claimed
-from trueloop.errors import RunError, nearest
-from trueloop.files import special_kind
+from trueloop.errors import RunError
 from trueloop.records import EvalRecord, StepRecord, direction, is_better, loss_beside
 from trueloop.run.files import read_json, unspell, write_json
+from trueloop.run.folder import CONFIG, claimed_by_main, is_run, make, no_run, remove, runs_below
 from trueloop.run.log import MetricsLog, read_metrics
 from trueloop.run.machine import environment as this_environment
 
@@ -38,23 +38,34 @@ if TYPE_CHECKING:
     import polars as pl
     from torch import nn
 
-CONFIG = "config.json"
+P = ParamSpec("P")
 _REACHED = (
     "results.json", "checkpoints", "metrics.jsonl", "pictures", "report.html", "plotly.min.js",
-    "data.json", "task.json", "findings.json",
+    "data.json", "task.json", "findings.json", "log",
 )  # fmt: skip
-# All that `create` writes before the file that makes the folder a run, and while it writes that.
 # What `write_atomic` writes before it gives it its name.
 _TEMPORARY = re.compile(r"\..+\.\d+(\.old)?\.tmp")
-_UNBORN = re.compile(r"environment\.json|\.lock|\.(environment|config)\.json\.\d+\.tmp")
 UNFINISHED = "unfinished"
 """The status of a run without results: still running, or killed before it could write them."""
 UNREADABLE = "unreadable"
 """The status that `Run.find` gives to a run whose files are damaged."""
 
 
+def _by_main_alone(method: Callable[P, None]) -> Callable[P, None]:
+    """A method that writes: of many ranks the main one does it."""
+
+    @functools.wraps(method)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        if ranks.is_main():
+            method(*args, **kwargs)
+
+    return wrapped
+
+
 class Run:
     """The run directory at `path`. What it holds is read when asked for, never kept.
+
+    Of many ranks the main one makes and writes it; all of them have to see the same folder.
 
     Raises `RunError` if there is no run at `path`.
     """
@@ -62,7 +73,7 @@ class Run:
     def __init__(self, path: Path | str) -> None:
         self.path = _options.path("path", path)
         if not is_run(self.path):
-            raise RunError(_no_run(self.path))
+            raise RunError(no_run(self.path))
 
     @classmethod
     def create(
@@ -77,26 +88,25 @@ class Run:
         `config` holds the resolved options as plain data; `environment` is `environment()` unless
         given. Raises `RunError` if `path` is a file or a folder that is not empty, or cannot be
         created or written.
+
+        Of many ranks the main one makes it: each of them calls this, and all raise where it fails.
         """
         path = _options.path("path", path)
         _options.mapping("config", config, "{'lr': 1e-3}")
         if environment is not None:
             _options.mapping("environment", environment, "{'device': 'cpu'}")
-        make_folder(path)
         facts = this_environment() if environment is None else environment
-        try:
-            write_json(path / "environment.json", facts)
-            # Last, because this file is what makes the folder a run.
-            write_json(path / CONFIG, config)
-        except BaseException:
-            _remove(path)
-            raise
-        return cls(path)
+        ranks.on_main(lambda: make(path, config, facts), "the making of the run directory")
+        run = object.__new__(cls)  # on another host, a shared folder may show it a moment later
+        run.path = path
+        return run
 
+    @_by_main_alone
     def discard(self) -> None:
         """Remove the directory with all it holds."""
-        _remove(self.path)
+        remove(self.path)
 
+    @_by_main_alone
     def begin_again(self, environment: Mapping[str, Any]) -> None:
         """Remove what the run has reached, for it to start anew with the same `config.json`.
 
@@ -128,6 +138,7 @@ class Run:
             if _TEMPORARY.fullmatch(entry.name)
         ]
 
+    @_by_main_alone
     def remove_litter(self) -> None:
         """Remove what a killed process left half-written. Hold the directory before."""
         for entry in self.litter():
@@ -137,8 +148,9 @@ class Run:
                 entry.unlink(missing_ok=True)
 
     def claimed(self) -> AbstractContextManager[None]:
-        """Hold the directory against other processes that would train in it; see `lock`."""
-        return claimed(self.path)
+        """Hold the directory against other processes that would train in it; see `lock`. Of many
+        ranks the main one holds it for all: each of them calls this."""
+        return claimed_by_main(self.path)
 
     @property
     def name(self) -> str:
@@ -244,33 +256,40 @@ class Run:
         """How the run ended, or `unfinished`."""
         return str(self.results.get("status", UNFINISHED))
 
+    @_by_main_alone
     def write_data(self, facts: Mapping[str, Any]) -> None:
         """Store facts about the data, as plain data."""
         write_json(self.path / "data.json", facts)
 
+    @_by_main_alone
     def add_findings(self, findings: Iterable[Mapping[str, Any]]) -> None:
         """Store findings behind those that there are; of the same code and place, the new one."""
         known = {(each.get("code"), each.get("place")): each for each in self.findings or []}
         known |= {(each.get("code"), each.get("place")): dict(each) for each in findings}
         write_json(self.path / "findings.json", {"findings": list(known.values())})
 
+    @_by_main_alone
     def write_environment(self, environment: Mapping[str, Any]) -> None:
         """Store versions, device and command line, as `environment()` gives them."""
         write_json(self.path / "environment.json", environment)
 
+    @_by_main_alone
     def write_task(self, state: Mapping[str, Any]) -> None:
         """Store what `Task.state` returned."""
         write_json(self.path / "task.json", state)
 
+    @_by_main_alone
     def forget_results(self) -> None:
         """Remove what came out of the run, which goes on."""
         for name in ("results.json", "report.html"):
             (self.path / name).unlink(missing_ok=True)
 
+    @_by_main_alone
     def write_config(self, config: Mapping[str, Any]) -> None:
         """Store the resolved options anew, of a run that goes on with another number of epochs."""
         write_json(self.path / CONFIG, config)
 
+    @_by_main_alone
     def write_results(self, results: Mapping[str, Any]) -> None:
         """Store what came out of the run."""
         write_json(self.path / "results.json", results)
@@ -292,7 +311,7 @@ class Run:
         folder = _options.path("folder", folder)
         if not folder.is_dir():
             raise RunError(f"no folder {folder}: name the folder that your runs are in")
-        return [summarize(path) for path in sorted(_runs_below(folder))]
+        return [summarize(path) for path in sorted(runs_below(folder))]
 
     def _read(self, name: str) -> dict[str, Any]:
         path = self.path / name
@@ -373,100 +392,10 @@ def best_eval(evals: list[dict[str, Any]], monitor: str | None) -> dict[str, Any
     return best
 
 
-def is_run(path: Path) -> bool:
-    """Whether there is a run at `path`."""
-    try:
-        return (path / CONFIG).is_file()
-    except OSError:
-        return False
-
-
-def is_empty(folder: Path) -> bool:
-    """Whether a run may be made in the folder: it holds nothing but a lock, maybe."""
-    return all(entry.name == LOCK for entry in folder.iterdir())
-
-
-def remove_unborn(path: Path) -> None:
-    """Empty the folder at `path` if it holds nothing but what a `create` left that was killed.
-
-    Hold it before (`claimed`): what is there may be a run that another process is just making.
-    """
-    if is_run(path):
-        return
-    entries = list(path.iterdir())
-    if all(_UNBORN.fullmatch(entry.name) for entry in entries):
-        for entry in entries:
-            if entry.name != LOCK:  # the caller's
-                entry.unlink(missing_ok=True)
-
-
-def make_folder(path: Path) -> None:
-    """Make the folder of a new run, or take an empty one; `RunError` where that cannot be."""
-    try:
-        if path.is_dir():
-            if is_run(path):
-                raise RunError(
-                    f"{path} already holds a run: choose another directory, "
-                    f"or go on with it: trueloop resume {path}"
-                )
-            if not is_empty(path):
-                raise RunError(f"{path} exists and is not empty: choose another run directory")
-        elif path.exists():
-            what = special_kind(path) or "a file"
-            raise RunError(f"{path} is {what}, not a run directory: choose another name")
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise RunError(
-            f"cannot create the run directory {path} ({reason}): choose a path that can be written"
-        ) from None
-    if not os.access(path, os.W_OK | os.X_OK):
-        raise RunError(f"the run directory {path} cannot be written: choose another one")
-
-
-def _remove(path: Path) -> None:
-    # Resolved, because a link to a folder cannot be removed as one.
-    shutil.rmtree(path.resolve(), ignore_errors=True)
-
-
 def _command_line(name: str) -> ModuleType:
     """What made the run, and alone can build its task again. It stands floors above, and is found
     by its name when it is asked for, as the run's task is."""
     return importlib.import_module(f"trueloop.cli.{name}")
-
-
-def _no_run(path: Path) -> str:
-    """Why `path` is no run, and which one may have been meant."""
-    if path.is_dir():
-        if kind := special_kind(path / CONFIG):
-            return f"{path / CONFIG} is {kind}, not a regular file: restore it"
-        inside = sorted(_runs_below(path))
-        if inside:
-            listed = ", ".join(str(found) for found in inside[:3])
-            more = ", …" if len(inside) > 3 else ""
-            return f"{path} is no run but holds some: name one of them ({listed}{more})"
-        what = f"{path} is no run directory (it has no {CONFIG})"
-    elif path.exists():
-        what = f"{path} is {special_kind(path) or 'a file'}, not a run directory"
-    else:
-        what = f"no run at {path}"
-    try:
-        names = [found.name for found in path.parent.iterdir() if is_run(found)]
-    except OSError:
-        names = []
-    hint = nearest(path.name, names) or "name a directory that `trueloop train --run` made"
-    return f"{what}: {hint}"
-
-
-def _runs_below(folder: Path) -> Iterator[Path]:
-    """Folders that look like runs of ours: a config.json alone may be any program's."""
-    for root, folders, names in os.walk(folder):
-        beside = {"environment.json", "metrics.jsonl", "results.json"}
-        if CONFIG in names and beside.intersection(names):
-            yield Path(root)
-            folders.clear()
-        else:
-            folders[:] = [name for name in folders if not name.startswith(".")]
 
 
 def _has_shape(results: Mapping[str, Any]) -> bool:

@@ -324,7 +324,7 @@ def _update_line(
     return (
         f'{{"kind":"update","epoch":{record.epoch + 1},"batch":{record.batch}'
         f',"update":{record.update},"loss":{_number(loss)},"grad_norm":{_number(norm)}'
-        f',"lr":{_number(record.lr)}{more},"samples":{record.samples}'
+        f',"lr":{_number(record.lr)}{more},"samples":{int(record.samples)}'
         f',"skipped":{"true" if record.skipped else "false"},"time":{at:.4f}}}\n'
     )
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import shlex
+import socket
 import subprocess
 import sys
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,11 +19,13 @@ import torch
 from trueloop import device as devices, ranks
 
 
-def environment(device: torch.device | None = None) -> dict[str, Any]:
-    """Versions, platform, device, command line, start time and git commit, as plain data.
+def environment(device: torch.device | None = None, parallel: str | None = None) -> dict[str, Any]:
+    """Versions, platform, device, command line, start time and git commit, as plain data; of many
+    ranks also their number, their hosts and how they train together (`parallel`).
 
     `device` is the one that the run uses, by default the one that `auto` picks; the start time is
     now (ISO 8601, UTC); the commit is that of the working directory, if it is in a git checkout.
+    Every rank calls it.
     """
     import trueloop
 
@@ -37,8 +41,38 @@ def environment(device: torch.device | None = None) -> dict[str, Any]:
         "cuda": torch.version.cuda,
         "device": devices.describe(devices.pick("auto") if device is None else device),
         "ranks": ranks.world_size(),
-        "git": _git(),
+        **_together(parallel),
+        "git": _git() if ranks.is_main() else None,
     }
+
+
+def _together(parallel: str | None) -> dict[str, Any]:
+    """What many ranks have in common: their hosts, each with its number of ranks, the strategy,
+    and by whom they were started."""
+    if not ranks.is_distributed():
+        return {}
+    hosts = Counter(ranks.gathered(socket.gethostname(), "the names of the hosts"))
+    return {"hosts": dict(hosts), "parallel": parallel, "launch": launched_by()}
+
+
+def launched_by() -> str | None:
+    """Names the `torchrun` that started this process: the same after it has restarted the ranks.
+
+    Its --rdzv-id where it has one, else its process. None where nothing can be said.
+    """
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        return None
+    name = os.environ["TORCHELASTIC_RUN_ID"]
+    if name not in ("", "none"):
+        return name
+    parent = os.getppid()
+    try:
+        # Its 22nd field is when the process started: another one may get the same number later.
+        fields = Path(f"/proc/{parent}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        began = fields[19]
+    except (OSError, IndexError):
+        began = ""
+    return f"{socket.gethostname()}:{parent}:{began}"
 
 
 def _git() -> dict[str, Any] | None:

@@ -282,7 +282,7 @@ class _Speed:
         """The rate since the last call, smoothed; None until it can be known."""
         seconds = now - self._since - self.idle
         if seconds > 0 and self.samples:
-            fresh = self.samples / seconds
+            fresh = float(self.samples) / seconds
             self._rate = fresh if self._rate is None else 0.7 * self._rate + 0.3 * fresh
         self._since, self.samples, self.idle = now, 0, 0.0
         return self._rate

@@ -150,6 +150,7 @@ def _facts(run: Run, results: Mapping[str, Any], curves: Curves) -> list[tuple[s
         ("Updates", "–" if updates is None else f"{updates:,}"),
         ("Parameters", "–" if parameters is None else f"{parameters:,}"),
         ("Device", _device(run.environment.get("device"))),
+        ("Ranks", _ranks(run.environment)),
     ]
     return [(name, text) for name, text in facts if text != "–"]
 
@@ -162,6 +163,20 @@ def _device(facts: Any) -> str:
         return str(facts.get("name") or facts["device"])
     threads = facts.get("threads")
     return f"CPU, {threads} thread{'s' if threads != 1 else ''}" if threads else "CPU"
+
+
+def _ranks(environment: Mapping[str, Any]) -> str:
+    """How many ranks trained together, on how many hosts and how; nothing of one process."""
+    later = environment.get("resumed")
+    if isinstance(later, list) and later:
+        parts = [environment, *(part for part in later if isinstance(part, Mapping))]
+        return ", then ".join(_ranks({**part, "resumed": None}) for part in parts).replace("–", "1")
+    count, hosts = environment.get("ranks"), environment.get("hosts")
+    if not isinstance(count, int) or count < 2:
+        return "–"
+    where = f" on {len(hosts)} hosts" if isinstance(hosts, Mapping) and len(hosts) > 1 else ""
+    how = environment.get("parallel")
+    return f"{count:,}{where}" + (f", {how}" if how else "")
 
 
 def samples_per_second(curves: Curves) -> float | None:

@@ -1,5 +1,7 @@
-"""One optimizer update, whole: its window, precision, clipping and schedule."""
+"""One optimizer update, whole: its window, precision, ranks, clipping and schedule."""
 
+from trueloop.step.parallel import DDPOptions
+from trueloop.step.sharding import FSDPOptions
 from trueloop.step.step import Step
 
-__all__ = ["Step"]
+__all__ = ["DDPOptions", "FSDPOptions", "Step"]

@@ -59,6 +59,10 @@ class Window:
         self._first: Number = 0
         self.total: Number = 0
         """The samples, tokens or weights that the window's mean loss is over."""
+        self.is_weightless = False
+        """The last micro-batch is known to count for nothing."""
+        self.mean: Tensor | None = None
+        """The mean loss of all ranks, once it is summed; None in one process."""
         self._weighted: Number = 0.0
         self._parts: dict[str, tuple[Tensor, Number | None]] = {}
         """Per name, the sum of part times count, and the sum of counts (None: the part itself)."""
@@ -67,15 +71,30 @@ class Window:
     def is_open(self) -> bool:
         return self.micro_batches > 0
 
-    @property
-    def is_full(self) -> bool:
-        return self.micro_batches >= self.size
+    def refresh_names(self) -> None:
+        """Before a window's first batch: agree with the other ranks, where there are any."""
 
-    def add(self, output: LossOutput, samples: int) -> Tensor:
+    def begin_sum(self) -> None:
+        """Start the sum over all ranks, where there are others."""
+
+    def finish_sum(self) -> None:
+        """Take over what all ranks have together, where there are others."""
+
+    def agreed(self) -> dict[str, Any] | None:
+        """What all ranks have agreed on for the whole run; None in one process."""
+        return None
+
+    def load_agreed(self, state: dict[str, Any] | None) -> None:
+        """Load what `agreed` returned; in one process nothing depends on it."""
+
+    def add(self, output: LossOutput, samples: int, stand_in: bool = False) -> Tensor:
         """Take in one micro-batch's mean loss and its parts; returns the loss to call backward on.
 
-        Raises `LossError` for a count that is not a number from 0 on.
+        A stand-in counts for nothing. Raises `LossError` for a count that is not a number from 0
+        on.
         """
+        if stand_in:
+            output = LossOutput(output.loss, 0)
         loss, count = output.loss, output.count
         self.micro_batches += 1
         self.samples += samples
@@ -87,6 +106,7 @@ class Window:
                 self._parts = {name: (part, None) for name, part in output.parts.items()}
             return loss
         n = resolve_count(count, samples)
+        self.is_weightless = is_zero(n)
         if isinstance(n, Tensor):
             # A quotient of integers would be float32 whatever the loss is.
             wide = torch.promote_types(loss.dtype, torch.float32)
@@ -94,10 +114,10 @@ class Window:
         if self.micro_batches == 1:
             self._first = n
         self.total = self.total + n
-        self._weighted = self._weighted + _times(loss.detach(), n)
+        self._weighted = self._weighted + times(loss.detach(), n)
         for name, part in output.parts.items():
             total, weight = self._parts.get(name, (0.0, 0))
-            self._parts[name] = (total + _times(part, n), (weight or 0) + n)
+            self._parts[name] = (total + times(part, n), (weight or 0) + n)
         reference = self._reference()
         if isinstance(n, Tensor) or isinstance(reference, Tensor):
             return loss * (n / (self.size * reference))
@@ -169,9 +189,14 @@ class Window:
         }
 
 
-def _times(loss: Tensor, n: Number) -> Tensor:
+def times(loss: Tensor, n: Number) -> Tensor:
     """loss · n in float32 at least; 0 where n is, though a mean over nothing may be NaN."""
     wide = loss.to(torch.promote_types(loss.dtype, torch.float32))
     if isinstance(n, Tensor):
         return torch.where(n > 0, wide * n, torch.zeros_like(wide))
     return wide * n if n else torch.zeros_like(wide)
+
+
+def is_zero(n: Number) -> bool:
+    """Whether a count is 0, as far as that is known without a wait."""
+    return (not isinstance(n, Tensor) or is_immediate(n.device)) and float(n) == 0

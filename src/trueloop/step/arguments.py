@@ -11,9 +11,13 @@ from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from trueloop import _options
-from trueloop.errors import ConfigError, DeviceError
+from trueloop import _options, ranks
+from trueloop.errors import ConfigError, DataError, DeviceError
+from trueloop.records import batch_samples, is_empty
 from trueloop.step.schedule import Schedule
+
+# Layers that behave differently in eval mode, so that training there is surely a mistake.
+_MODAL = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
 
 _CALL = "Step(model, optimizer, loss_fn)"
 _LOSS_FN = "lambda model, batch: F.mse_loss(model(batch[0]), batch[1])"
@@ -47,6 +51,28 @@ def check_device(device: torch.device) -> None:
             "the model is on the device meta, where parameters have no values: write "
             "model.to_empty(device='cpu') and load its weights, or make it on the CPU"
         )
+
+
+def check_ranks(made_for: int) -> None:
+    """The process group is the one that the step was made in."""
+    if ranks.world_size() != made_for:
+        raise ConfigError(
+            f"the step was made with {made_for} rank{'s' if made_for > 1 else ''}, and there are "
+            f"{ranks.world_size()} now: make the process group first, and then the step"
+        )
+
+
+def check_mode(model: nn.Module) -> None:
+    """Not wholly in eval mode, if a layer of it behaves differently there."""
+    if model.training:
+        return
+    modules = list(model.modules())
+    if any(m.training for m in modules) or not any(isinstance(m, _MODAL) for m in modules):
+        return
+    raise ConfigError(
+        "the model stands in eval mode, and it has dropout or batch norm: "
+        "call model.train() before training"
+    )
 
 
 def check_optimizer(optimizer: Any) -> None:
@@ -154,3 +180,14 @@ def check_schedule(schedule: Any) -> None:
     else:
         remedy = "write e.g. schedule=schedules.cosine()"
     raise ConfigError(f"schedule={_options.shown(schedule)} is not a schedule: {remedy}")
+
+
+def samples_of(batch: Any, position: int, epoch: int) -> int:
+    """How many samples a batch holds, 1 if that cannot be seen; `DataError` for none."""
+    samples = batch_samples(batch)
+    if samples == 0 and is_empty(batch):
+        raise DataError(
+            f"batch {position} of epoch {epoch + 1} holds no samples, so its mean loss "
+            "is a mean over nothing: leave empty batches out before step(batch)"
+        )
+    return samples or 1

@@ -7,10 +7,11 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from torch import Tensor
 from torch.optim import Optimizer, lr_scheduler as torch_schedulers
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
-from trueloop import _options
+from trueloop import _options, device as devices
 from trueloop.errors import ConfigError, ScheduleError
 from trueloop.records import EvalRecord, monitored
 from trueloop.step.loading import load_scheduler
@@ -191,3 +192,20 @@ def _length(scheduler: LRScheduler) -> int | None:
         last = _length(scheduler._schedulers[-1])
         return None if last is None else int(scheduler._milestones[-1]) + last
     return None
+
+
+def learning_rates(optimizer: Optimizer) -> dict[str, Any]:
+    """The learning rate of each parameter group, by the group's `name` or else its number."""
+    return {
+        str(group.get("name", number)): group["lr"]
+        if type(group["lr"]) is float
+        else _current(group["lr"])
+        for number, group in enumerate(optimizer.param_groups)
+    }
+
+
+def _current(lr: Any) -> Any:
+    if not isinstance(lr, Tensor):
+        return lr
+    # The schedule writes into it: the record is of now.
+    return lr.item() if devices.is_immediate(lr.device) else lr.detach().clone()

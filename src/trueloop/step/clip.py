@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
-from trueloop import _options, device as devices
+from trueloop import _options, device as devices, ranks
 from trueloop.errors import ConfigError
 
 
@@ -18,25 +21,49 @@ def check_limits(clip_norm: float | None, clip_value: float | None) -> None:
         raise ConfigError("clip_norm and clip_value are both set: write one of them")
 
 
+def local(gradients: list[Tensor]) -> list[Tensor]:
+    """Of sharded gradients (`DTensor`) this rank's shards, of others themselves: what is done to
+    them entry by entry, in place, is done to the gradients."""
+    with torch.no_grad():
+        return [g.to_local() if hasattr(g, "to_local") else g for g in gradients]
+
+
 def norms(gradients: list[Tensor]) -> Tensor:
-    """The L2 norm of each gradient: a vector on the first gradient's device."""
+    """The L2 norm of each gradient, over all of its shards: a vector on the first gradient's
+    device."""
+    found = _norms(local(gradients))
+    by_mesh: dict[Any, list[int]] = {}
+    sharded: list[tuple[int, Any]] = [
+        (k, gradient) for k, gradient in enumerate(gradients) if hasattr(gradient, "placements")
+    ]
+    for k, gradient in sharded:
+        by_mesh.setdefault((gradient.device_mesh, gradient.placements), []).append(k)
+    for (mesh, placements), members in by_mesh.items():
+        # In double precision a square overflows only where the norm does.
+        squares = found[members].double().square()
+        for dim, placement in enumerate(placements):
+            if placement.is_shard():
+                with ranks.waiting("the gradient norm of all shards"):
+                    dist.all_reduce(squares, group=mesh.get_group(dim))
+            else:
+                assert placement.is_replicate(), f"a gradient that is {placement}"
+        found[members] = squares.sqrt().to(found.dtype)
+    return found
+
+
+def _norms(gradients: list[Tensor]) -> Tensor:
     by_device: dict[torch.device, list[int]] = {}
     for k, gradient in enumerate(gradients):
         by_device.setdefault(gradient.device, []).append(k)
     if len(by_device) == 1:
-        return _whole(torch.stack(list(torch._foreach_norm(gradients))))
+        return torch.stack(list(torch._foreach_norm(gradients)))
     found: list[Tensor] = [gradients[0]] * len(gradients)
     for members in by_device.values():
         for k, norm in zip(
             members, torch._foreach_norm([gradients[k] for k in members]), strict=True
         ):
             found[k] = norm.to(gradients[0].device)
-    return _whole(torch.stack(found))
-
-
-def _whole(norms: Tensor) -> Tensor:
-    """A plain tensor; of a sharded model (`DTensor`), the norms over all shards."""
-    return norms.full_tensor() if hasattr(norms, "full_tensor") else norms
+    return torch.stack(found)
 
 
 def divide_and_clip(

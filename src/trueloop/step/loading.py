@@ -185,6 +185,24 @@ def load_optimizer(optimizer: Optimizer, saved: dict[str, Any]) -> None:
         optimizer.load_state_dict(saved)
     except Exception as error:  # of the user's own optimizer
         refuse(_one_line(error))
+    _take_strides_of_parameters(optimizer)
+
+
+def _take_strides_of_parameters(optimizer: Optimizer) -> None:
+    """Lay out each entry of a parameter's shape as the parameter is: a checkpoint of many ranks is
+    read in rows, and fused optimizers walk through both in the order of memory."""
+    for parameter in (p for group in optimizer.param_groups for p in group["params"]):
+        slots = optimizer.state.get(parameter, {})
+        for name, slot in slots.items():
+            if (
+                type(slot) is not Tensor
+                or slot.shape != parameter.shape
+                or hasattr(parameter, "to_local")
+            ):
+                continue
+            if slot.stride() != parameter.stride():
+                slots[name] = torch.empty_like(parameter, dtype=slot.dtype, device=slot.device)
+                slots[name] = slots[name].detach().copy_(slot)
 
 
 def load_model(model: nn.Module, saved: Mapping[str, Any]) -> None:

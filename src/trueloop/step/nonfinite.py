@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 import torch
 from torch import Tensor
 
+from trueloop import ranks
 from trueloop.errors import NonFiniteError
 from trueloop.step import precision as precisions
+from trueloop.step.late import Late
 
 
 class Evidence(NamedTuple):
@@ -27,15 +28,19 @@ class Evidence(NamedTuple):
     """The losses of the window's micro-batches."""
     total: float | Tensor = 1.0
     """The samples, tokens or weights that the window's mean loss is over."""
+    mean: Tensor | None = None
+    """The mean loss of all ranks; None in one process."""
 
+    def first_bad_loss(self) -> int | None:
+        """The first of this rank's micro-batches whose loss is not finite."""
+        bad = (~torch.isfinite(torch.stack(self.losses))).nonzero().flatten().tolist()
+        return bad[0] if bad else None
 
-@dataclass
-class _Pending:
-    """A verdict on its way from the accelerator to the host."""
-
-    finite: Tensor
-    arrived: torch.cuda.Event
-    evidence: Evidence
+    def is_loss_finite(self) -> bool:
+        """The same on every rank."""
+        if self.mean is not None:
+            return bool(torch.isfinite(self.mean))
+        return self.first_bad_loss() is None
 
 
 class NonFinite:
@@ -45,13 +50,14 @@ class NonFinite:
     On the CPU the verdict is there at once; on MPS it is waited for. On CUDA, under `stop`, it
     travels by an asynchronous copy and is read by a later update, so that no update makes the
     device wait: the error arrives one or a few updates late, and names the update, the parameter
-    and the batch where it happened.
+    and the batch where it happened. Many ranks have the same norm, and so the same verdict at the
+    same update.
     """
 
     def __init__(self, policy: str, precision: precisions.Precision) -> None:
         self.policy = policy
         self._precision = precision
-        self._pending: list[_Pending] = []
+        self._late: Late[Evidence] = Late()
 
     def admits(self, norm: Tensor, evidence: Evidence) -> bool:
         """Whether the gradient may be applied; raises under `stop`, False under `skip`.
@@ -59,13 +65,9 @@ class NonFinite:
         Under fp16 the scaler decides: overflow is how it finds its scale.
         """
         if isinstance(self._precision, precisions.Float16):
-            if self.policy == "stop" and not bool(torch.isfinite(norm)):
-                losses = torch.stack(evidence.losses)
-                if not bool(torch.isfinite(losses).all()) or self._precision.exhausted():
-                    _stop(evidence)
-            return True
+            return self._admits_scaled(norm, evidence)
         if self.policy == "stop" and norm.is_cuda:
-            self._send(norm, evidence)
+            self._late.send(torch.isfinite(norm), evidence)
             return True
         if math.isfinite(norm.item()):
             return True
@@ -73,22 +75,27 @@ class NonFinite:
             _stop(evidence)
         return False
 
-    def _send(self, norm: Tensor, evidence: Evidence) -> None:
-        """Start the verdict on an update's norm on its way to the host."""
-        # Such a copy goes to pinned memory, and may be read once the event has passed.
-        finite = torch.isfinite(norm).to("cpu", non_blocking=True)
-        arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        arrived.record(torch.cuda.current_stream(norm.device))
-        self._pending.append(_Pending(finite, arrived, evidence))
+    def _admits_scaled(self, norm: Tensor, evidence: Evidence) -> bool:
+        """Under fp16: an overflow is the scaler's to skip; all else is not."""
+        if bool(torch.isfinite(norm)):
+            return True
+        is_over_nothing = not bool(evidence.total > 0)
+        if self.policy == "stop" and (
+            is_over_nothing or not evidence.is_loss_finite() or self._precision.exhausted()
+        ):
+            _stop(evidence)
+        if is_over_nothing:
+            # The scaler has seen the sum, which is finite: the division made it NaN.
+            self._precision.abandon()
+            return False
+        return True
 
     def raise_late(self, *, wait: bool = False) -> None:
         """Raise `NonFiniteError` if a verdict that has arrived (with `wait`: any) is bad."""
-        while self._pending and (wait or self._pending[0].arrived.query()):  # type: ignore[no-untyped-call]
-            verdict = self._pending.pop(0)
-            verdict.arrived.synchronize()
-            if not verdict.finite.item():
-                self._pending.clear()
-                _stop(verdict.evidence)
+        for finite, evidence in self._late.due(wait=wait):
+            if not finite.item():
+                self._late.clear()
+                _stop(evidence)
 
 
 def first_nonfinite(norms: Tensor, names: Sequence[str]) -> str | None:
@@ -98,11 +105,16 @@ def first_nonfinite(norms: Tensor, names: Sequence[str]) -> str | None:
 
 
 def _stop(evidence: Evidence) -> NoReturn:
+    """Raise the error, with the same words on every rank: all of them come here together."""
     update, epoch, batch = evidence.where
     parameter = first_nonfinite(evidence.norms, evidence.names)
-    losses = [bool(torch.isfinite(loss)) for loss in evidence.losses]
-    if not all(losses):
-        batch = batch - len(losses) + 1 + losses.index(False)
+    found = ranks.gathered(evidence.first_bad_loss(), "where the loss went bad")
+    bad = [(place, rank) for rank, place in enumerate(found) if place is not None]
+    on_rank = ""
+    if bad:
+        first, rank = min(bad)
+        batch = batch - len(evidence.losses) + 1 + first
+        on_rank = f" on rank {rank}" if len(found) > 1 else ""
         cause = "the loss was not finite already"
     elif not bool(evidence.total > 0):
         cause = "the count beside the loss is 0, so it is a mean over nothing"
@@ -111,8 +123,8 @@ def _stop(evidence: Evidence) -> NoReturn:
     what = f"of {parameter!r}" if parameter else "norm"
     raise NonFiniteError(
         f"update {update + 1}: the gradient {what} is not finite (epoch {epoch + 1}, "
-        f"batch {batch + 1}; {cause}): lower the lr, clip the gradient, check this batch for NaN, "
-        "or write nonfinite='skip' to leave such updates out",
+        f"batch {batch + 1}{on_rank}; {cause}): lower the lr, clip the gradient, check this batch "
+        "for NaN, or write nonfinite='skip' to leave such updates out",
         update=update,
         epoch=epoch,
         batch=batch,

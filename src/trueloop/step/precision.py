@@ -6,7 +6,8 @@ The parameters stay float32 in every mode; only the forward pass runs in the low
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, ClassVar
 
 import torch
@@ -41,6 +42,9 @@ class Precision:
         """Apply the update; whether the optimizer really stepped."""
         optimizer.step()
         return True
+
+    def abandon(self) -> None:
+        """Leave the update out, also where `unscale` was called for it."""
 
     def exhausted(self) -> bool:
         """Whether a skipped update cannot be blamed on the loss scale."""
@@ -84,6 +88,7 @@ class Float16(Precision):
     def __init__(self, device: torch.device) -> None:
         super().__init__(device)
         self.scaler = torch.amp.GradScaler(device.type)
+        self._is_unscaled = False
 
     def autocast(self) -> AbstractContextManager[Any]:
         return torch.autocast(self.device.type, dtype=torch.float16)
@@ -92,14 +97,34 @@ class Float16(Precision):
         self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
 
     def unscale(self, optimizer: Optimizer) -> None:
-        self.scaler.unscale_(optimizer)
+        with _sharded_alone(optimizer) as others:
+            self.scaler.unscale_(optimizer)
+        self._is_unscaled = True
+        if others:
+            self._unscale_others(optimizer, others)
+
+    def _unscale_others(self, optimizer: Optimizer, gradients: list[Tensor]) -> None:
+        """As the scaler does, of gradients that it has not seen."""
+        torch._foreach_mul_(gradients, 1.0 / self.scaler.get_scale())
+        found = self.scaler._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
+        for gradient in gradients:
+            bad = ~torch.isfinite(gradient).all()
+            for flag in found.values():
+                flag.add_(bad.to(flag))
 
     def step(self, optimizer: Optimizer) -> bool:
         before = self.scaler.get_scale()
         self.scaler.step(optimizer)
         self.scaler.update()
+        self._is_unscaled = False
         # The scaler lowers its scale exactly when it has found an infinity and left the step out.
         return self.scaler.get_scale() >= before
+
+    def abandon(self) -> None:
+        if self._is_unscaled:
+            # Until then the scaler refuses to unscale the next gradient.
+            self.scaler.update()
+            self._is_unscaled = False
 
     def exhausted(self) -> bool:
         return self.scaler.get_scale() < 1.0
@@ -109,6 +134,25 @@ class Float16(Precision):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.scaler.load_state_dict(state)
+
+
+@contextmanager
+def _sharded_alone(optimizer: Optimizer) -> Iterator[list[Tensor]]:
+    """Within it, an optimizer of sharded parameters (`DTensor`) and others shows only the sharded
+    ones' gradients, as torch's scaler cannot take both at once; yields the others'."""
+    held = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+    others = [p for p in held if not hasattr(p, "placements")]
+    if len(others) in (0, len(held)):
+        yield []
+        return
+    gradients = [p.grad for p in others]
+    for p in others:
+        p.grad = None
+    try:
+        yield gradients
+    finally:
+        for p, gradient in zip(others, gradients, strict=True):
+            p.grad = gradient
 
 
 _MODES: dict[str, type[Precision]] = {mode.name: mode for mode in (Precision, BFloat16, Float16)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any, ClassVar
 from weakref import WeakSet
 
@@ -13,25 +12,23 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils._pytree import tree_map
 
-from trueloop import _options, device as devices
-from trueloop.errors import ConfigError, DataError, LossError, RunError
-from trueloop.records import LossOutput, StepRecord, batch_samples, is_empty
-from trueloop.shapes import COUNT, Anything, Either, Row, Shape, Table, problem
-from trueloop.step import arguments, clip, loading, precision as precisions
+from trueloop import _options, ranks
+from trueloop.errors import LossError
+from trueloop.records import StepRecord
+from trueloop.shapes import Shape
+from trueloop.step import arguments, clip, precision as precisions, saved, strategy
 from trueloop.step.accumulate import Window
-from trueloop.step.bound_schedule import BoundSchedule, check_scores
+from trueloop.step.bound_schedule import BoundSchedule, check_scores, learning_rates
 from trueloop.step.capture import compiled
+from trueloop.step.global_window import GlobalWindow
 from trueloop.step.gradients import Gradients
 from trueloop.step.nonfinite import Evidence, NonFinite
 from trueloop.step.ownership import Ownership
+from trueloop.step.parallel import DDPOptions, LossFn
 from trueloop.step.schedule import Plan, Schedule, Scores
+from trueloop.step.sharding import FSDPOptions
 
-LossFn = Callable[[nn.Module, Any], Any]
 OnOutputs = Callable[[Any, Any], object]
-
-# Layers that behave differently in eval mode, so that training there is surely a mistake.
-_MODAL = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
-
 
 _NO_GRAPH = (
     "the loss does not depend on the model's parameters, so nothing can be trained by it: compute "
@@ -64,6 +61,18 @@ class Step:
       update out and counts it in `skipped`. Under fp16 the scaler's own skips are not errors. On
       CUDA, `stop` learns of it without a wait, one or a few updates late; `skip` waits for it.
     - `compile`: None, True, a mode or a dict of options of `torch.compile`.
+    - `parallel`: how many ranks share the model: `ddp` or `DDPOptions` (each has it whole), `fsdp`
+      or `FSDPOptions` (each has a shard; a model on the device meta gets its values here, and the
+      optimizer the new parameters). In one process it changes nothing. A model that is wrapped in
+      `DistributedDataParallel` or was sharded with `fully_shard` is taken as it is.
+
+    On many ranks each calls the step with its own part of the same global batches, equally often.
+    An update has the gradient of all parts together, each sample or token counted once however
+    unevenly they are cut; ranks exchange gradients in a window's last backward only. `loss`,
+    `parts` and `samples` of an update, its gradient norm, and what follows from a gradient that is
+    not finite, are the same on all of them. `step.model` is the bare module. Under ddp all of
+    `loss_fn` is DDP's forward, so a loss may call the model in any way; under fsdp it calls
+    `model(...)`. A state is taken between two updates, by all ranks.
 
     `Step` draws no random numbers and never changes a module's mode. With the same batches and
     seeds the weights are bitwise those of the loop written by hand. Two optimizers (a GAN) are two
@@ -77,15 +86,7 @@ class Step:
     a graph; `DataError` for a batch without samples; `NonFiniteError` as above.
     """
 
-    STATE: ClassVar[Shape] = {
-        "optimizer": loading.OPTIMIZER,
-        "precision": Table(str, float),
-        "schedule": Either(None, Table(str, Anything)),
-        "window": Window.STATE,
-        "gradients": loading.GRADIENTS,
-        "counters": Row(COUNT, COUNT, COUNT, COUNT),
-        "options": {"precision": str, "accumulate": int, "schedule": Either(None, str)},
-    }
+    STATE: ClassVar[Shape] = saved.SHAPE
     """What `load_state_dict` takes, beside the `model`."""
 
     def __init__(
@@ -101,6 +102,7 @@ class Step:
         clip_value: float | None = None,
         nonfinite: str = "stop",
         compile: bool | str | dict[str, Any] | None = None,
+        parallel: str | DDPOptions | FSDPOptions | None = None,
     ) -> None:
         clip.check_limits(clip_norm, clip_value)
         arguments.check_model(model)
@@ -108,7 +110,9 @@ class Step:
         arguments.check_pair(model, optimizer)
         arguments.check_loss_fn(loss_fn)
         arguments.check_schedule(schedule)
-        self.model = model
+        self._ranks = ranks.world_size()
+        self._parallel = strategy.by_option(parallel, model, optimizer)
+        self.model = self._parallel.model
         self.optimizer = optimizer
         self.loss_fn = loss_fn
         self.clip_norm = clip_norm
@@ -127,54 +131,65 @@ class Step:
         self.on_outputs: OnOutputs | None = None
         """Called as `on_outputs(outputs, targets)`, both detached, after each backward, with what
         `loss_fn` returned in its `LossOutput`: for example the `update` of a metric."""
-        self._gradients = Gradients(model, optimizer)
-        self._ownership = Ownership(model, self._gradients)
-        self.device = self._gradients.parameters[0].device
+        self._gradients = Gradients(self.model, optimizer)
+        self._ownership = Ownership(self.model, self._gradients)
+        self.device = self._parallel.device or self._gradients.parameters[0].device
         self.precision = precisions.by_name(precision, self.device)
         self._nonfinite = NonFinite(
             _options.choice("nonfinite", nonfinite, ("stop", "skip")), self.precision
         )
-        self._window = Window(accumulate)
-        self._forward = compiled(model, compile)
+        self._window = (GlobalWindow if ranks.is_distributed() else Window)(accumulate)
+        self._forward = compiled(self._parallel.view, compile)
         self._schedule = schedule
         self._bound_schedule: BoundSchedule | None = None
         self._plan: Plan | None = None
         self._warned: set[str] = set()
 
-    def __call__(self, batch: Any, *, last: bool | None = None) -> StepRecord:
+    def __call__(
+        self, batch: Any, *, last: bool | None = None, stand_in: bool = False
+    ) -> StepRecord:
         """Take one batch; returns its `StepRecord`, whose tensors stay on the device.
 
         `last` says whether the batch is its epoch's last, so that a short accumulation window is
-        applied and not left open; None goes by `plan`.
+        applied and not left open; None goes by `plan`. `stand_in` says that this rank has no
+        sample of the global batch, and that `batch` only keeps it in step with the others: its
+        loss and its samples count for nothing.
         """
         # 1. Window: which micro-batch of which update; a new window starts from no gradient.
-        if last is not None:
-            _options.flag("last", last)
+        _options.flag("stand_in", stand_in)
         window, here = self._window, self.batch
         if not window.is_open:
             self._open_window()
         self.batch += 1
+        closes = self._closes(last)
         try:
-            # 2. Forward and loss, under autocast.
-            samples = self._samples(batch)
-            with self.precision.autocast():
-                output = LossOutput.of(self.loss_fn(self._forward, batch))
-            if not output.loss.requires_grad:
-                raise LossError(_NO_GRAPH)
+            with self._parallel.synchronising(closes):
+                # 2. Forward and loss, under autocast.
+                samples = 0 if stand_in else arguments.samples_of(batch, self.batch, self.epoch)
+                with self.precision.autocast():
+                    output = self._parallel.loss(self.loss_fn, self._forward, batch)
+                if not output.loss.requires_grad:
+                    raise LossError(_NO_GRAPH)
 
-            # 3. Backward: gradients add up over the window.
-            loss = window.add(output, samples)
-            if window.micro_batches > 1:
-                self._gradients.restore()
-            self.precision.backward(loss)
-            if self.on_outputs is not None:
+                # 3. Backward: gradients add up over the window; ranks exchange them on its last.
+                loss = window.add(output, samples, stand_in)
+                if closes:
+                    window.begin_sum()
+                if window.micro_batches > 1:
+                    self._gradients.restore()
+                    self._parallel.restore()
+                with self._parallel.backward(window.is_weightless):
+                    self.precision.backward(loss)
+            if self.on_outputs is not None and not stand_in:
                 self.on_outputs(detached(output.outputs), detached(output.targets))
-            if window.is_full or (self._ends_epoch() if last is None else last):
+            if closes:
+                self._parallel.check_synchronised()
                 return self._update(here)
             self._gradients.stash()
+            self._parallel.stash()
             _accumulating.add(self)
         except BaseException:
-            self._end_window()  # half a gradient must not reach an update
+            self._give_up()  # half a gradient must not reach an update
             raise
         return self._record(here, grad_norm=None, updated=False)
 
@@ -189,8 +204,9 @@ class Step:
             self._ownership.check()
         if not gradients:
             raise LossError(_NO_GRAPH)
+        self._window.finish_sum()
         correction = self._window.correction()
-        norms = clip.norms(gradients)
+        norms, gradients = clip.norms(gradients), clip.local(gradients)
         norm = torch.linalg.vector_norm(norms)
         if not (isinstance(correction, float) and correction == 1.0):
             norm = norm * correction
@@ -198,9 +214,10 @@ class Step:
 
         # 6. Optimizer: unless the gradient is not finite.
         where = (self.updates, self.epoch, batch)
-        evidence = Evidence(where, norms, names, self._window.losses, self._window.total)
+        window = self._window
+        evidence = Evidence(where, norms, names, window.losses, window.total, window.mean)
         admitted = self._nonfinite.admits(norm, evidence)
-        lrs = self._lrs()
+        lrs = learning_rates(self.optimizer)
         stepped = admitted and self._apply()
         self.updates += stepped
         self.skipped += not stepped
@@ -222,12 +239,15 @@ class Step:
             if "closure" in str(error):
                 arguments.refuse_closure(self.optimizer)
             raise
+        except RuntimeError as error:
+            self._parallel.explain(error)
+            raise
 
     def _record(
         self, batch: int, *, lrs: dict[str, Any] | None = None, **outcome: Any
     ) -> StepRecord:
         """What this call did: the window so far, with `outcome` as `StepRecord` has it."""
-        window, lrs = self._window, self._lrs() if lrs is None else lrs
+        window, lrs = self._window, learning_rates(self.optimizer) if lrs is None else lrs
         loss, parts = window.means()
         return StepRecord(
             epoch=self.epoch,
@@ -240,6 +260,14 @@ class Step:
             parts=parts,
             **outcome,
         )
+
+    def _closes(self, last: bool | None) -> bool:
+        """Whether the batch just taken closes the window."""
+        if last is not None:
+            _options.flag("last", last)
+        if self._window.micro_batches + 1 >= self._window.size:
+            return True
+        return self._ends_epoch() if last is None else last
 
     def _ends_epoch(self) -> bool:
         """Whether the batch just taken is the last of an epoch, as far as `plan` says."""
@@ -256,14 +284,18 @@ class Step:
         return self.batch % batches == 0
 
     def flush(self) -> StepRecord | None:
-        """Apply the update of a window that is still open, short as it is; None if none is."""
+        """Apply the update of a window that is still open, short as it is; None if none is. On many
+        ranks all call it together, which under fsdp raises `ConfigError`: write
+        `step(batch, last=True)`."""
         if not self._window.is_open:
             return None
         try:
             self._gradients.restore()
+            self._window.begin_sum()
+            self._parallel.synchronise(self._gradients.parameters)
             return self._update(self.batch - 1)
         except BaseException:
-            self._end_window()
+            self._give_up()
             raise
 
     def end_epoch(self, scores: Scores | None = None) -> None:
@@ -285,7 +317,7 @@ class Step:
     def restart_epoch(self) -> None:
         """Go back to the first batch of the current epoch: `batch` becomes 0, an open window is
         given up. Updates that were applied stay applied."""
-        self._end_window()
+        self._give_up()
         self.batch, self.resumed = 0, False
 
     @property
@@ -325,98 +357,32 @@ class Step:
         """Everything that the next call depends on, an open window with its gradients included.
 
         Plain data and tensors; the tensors are the live ones: copy or save before going on. The
-        position within the epoch is in `epoch` and `batch`.
+        position within the epoch is in `epoch` and `batch`. On many ranks all call it together,
+        after an update: `RunError` for an open window. Under fsdp the tensors are `DTensor`s.
         """
-        self._nonfinite.raise_late(wait=True)
-        return {
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "precision": self.precision.state_dict(),
-            "schedule": None if self._bound_schedule is None else self._bound_schedule.state_dict(),
-            "window": self._window.state_dict(),
-            "gradients": self._gradients.state_dict(),
-            "counters": [self.epoch, self.batch, self.updates, self.skipped],
-            "options": self._options(),
-        }
+        return saved.taken(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up what `state_dict` returned; with a planned schedule, call `plan` before.
+        """Take up what `state_dict` returned; with a planned schedule, call `plan` before. Whole
+        tensors are cut into shards where the model is sharded.
 
         Raises `RunError` for the state of a step with other options, model or optimizer,
         `ScheduleError` if its schedule does not end where the planned run ends. The step, its
         model and its optimizer are then as they were.
         """
-        self._check_same(state)
-        loading.check_model(self.model, state["model"])
-        gradients = self._gradients
-        loading.check_gradients(gradients.names, gradients.parameters, state["gradients"])
-        with ExitStack() as undo:
-            undo.callback(self._keep())
-            if state["schedule"] is not None:
-                # Before the optimizer's state: a scheduler that is built sets the lr to its first.
-                self._bind_schedule(None)
-                assert self._bound_schedule is not None
-                self._bound_schedule.load_state_dict(state["schedule"])
-                if self._plan is not None:
-                    self._bound_schedule.check(self._plan, saved=True)
-            loading.load_optimizer(self.optimizer, state["optimizer"])
-            self.precision.load_state_dict(state["precision"])
-            loading.load_model(self.model, state["model"])
-            undo.pop_all()
-        self._window.load_state_dict(state["window"], self.device)
-        self._gradients.load_state_dict(state["gradients"])
-        self.epoch, self.batch, self.updates, self.skipped = state["counters"]
-        self.resumed = True
-
-    def _check_same(self, state: dict[str, Any]) -> None:
-        """Refuse a state of another configuration: it would be another run."""
-        shape = {**self.STATE, "precision": self.precision.STATE, "model": loading.MODEL}
-        if found := problem(state, shape, "step"):
-            raise RunError(f"{found}: load a state that state_dict of a step like this one gave")
-        saved = state["options"]
-        for name, value in self._options().items():
-            if saved[name] != value:
-                raise RunError(
-                    f"the checkpoint was written with {name}={saved[name]!r}, this step has "
-                    f"{name}={value!r}: build the step as it was"
-                )
-        if state["window"]["micro_batches"] >= self._window.size:
-            raise RunError("step.window holds a whole window: use another checkpoint")
-        if state["schedule"] is not None and self._schedule is None:
-            raise RunError("step.schedule is there, and this step has none: build it as it was")
-
-    def _keep(self) -> Callable[[], None]:
-        """Remember what a load that is refused half-way has changed; returns what puts it back."""
-        schedule, scaler = self._bound_schedule, self.precision.state_dict()
-        parts = [loading.keep_optimizer(self.optimizer), loading.keep_model(self.model)]
-        if schedule is not None:
-            parts.append(loading.keep_attributes(schedule))
-            parts.append(loading.keep_scheduler(schedule.scheduler))
-
-        def put_back() -> None:
-            self._bound_schedule = schedule
-            self.precision.load_state_dict(scaler)
-            for part in parts:
-                part()
-
-        return put_back
-
-    def _options(self) -> dict[str, Any]:
-        return {
-            "precision": self.precision.name,
-            "accumulate": self._window.size,
-            "schedule": None if self._schedule is None else self._schedule.name,
-        }
+        saved.take_up(self, state)
 
     def _open_window(self) -> None:
         """What must hold before a window's first forward."""
+        arguments.check_ranks(self._ranks)
         self._nonfinite.raise_late()
         arguments.check_device(self.device)
-        if not self.model.training:
-            self._refuse_eval_mode()
+        arguments.check_mode(self.model)
         if self._bound_schedule is None:
             self._bind_schedule(None)
         self._gradients.refresh()
+        self._window.refresh_names()
+        self._parallel.refresh(self._gradients.held)
         # Another step's backward (a GAN's other half) may have left gradients here.
         self._gradients.clear()
         if not self._ownership.is_checked:
@@ -426,36 +392,15 @@ class Step:
         self._window.close()
         self._gradients.clear()
 
-    def _refuse_eval_mode(self) -> None:
-        modules = list(self.model.modules())
-        if any(m.training for m in modules) or not any(isinstance(m, _MODAL) for m in modules):
-            return
-        raise ConfigError(
-            "the model stands in eval mode, and it has dropout or batch norm: "
-            "call model.train() before training"
-        )
+    def _give_up(self) -> None:
+        """Forget an open window, and all that was done towards its update."""
+        self._end_window()
+        self._parallel.discard()
+        self.precision.abandon()
 
     def _bind_schedule(self, plan: Plan | None) -> None:
         if self._schedule is not None and self._bound_schedule is None:
             self._bound_schedule = BoundSchedule(self._schedule, self.optimizer, plan)
-
-    def _samples(self, batch: Any) -> int:
-        samples = batch_samples(batch)
-        if samples == 0 and is_empty(batch):
-            raise DataError(
-                f"batch {self.batch} of epoch {self.epoch + 1} holds no samples, so its mean loss "
-                "is a mean over nothing: leave empty batches out before step(batch)"
-            )
-        return samples or 1
-
-    def _lrs(self) -> dict[str, Any]:
-        """The learning rate of each parameter group, by name."""
-        return {
-            str(group.get("name", number)): group["lr"]
-            if type(group["lr"]) is float
-            else _current(group["lr"])
-            for number, group in enumerate(self.optimizer.param_groups)
-        }
 
     def _warn_open_window(self, what: str, stacklevel: int = 4) -> None:
         """Warn once that a window is still open where it should have been closed."""
@@ -488,10 +433,3 @@ def warn_if_accumulating(model: nn.Module) -> None:
 def detached(outputs: Any) -> Any:
     """`outputs` with every tensor in it detached from its graph."""
     return tree_map(lambda part: part.detach() if isinstance(part, Tensor) else part, outputs)
-
-
-def _current(lr: Any) -> Any:
-    if not isinstance(lr, Tensor):
-        return lr
-    # The schedule writes into it: the record is of now.
-    return lr.item() if devices.is_immediate(lr.device) else lr.detach().clone()

@@ -227,7 +227,7 @@ def test_the_import_of_torch_is_met_and_nothing_is_left_of_it(tmp_path: Path) ->
     """A module called torch that fails at first: the hook stays until one has been imported."""
     (tmp_path / "torch.py").write_text("import os\nif 'N' in os.environ: os.environ['N'] + 1\n")
     (tmp_path / "train.py").write_text(
-        "import importlib.util, os, sys\n"
+        "import importlib.util, multiprocessing, os, sys\n"
         "print(importlib.util.find_spec('torch').name, 'torch' in sys.modules)\n"
         "os.environ['N'] = 'x'\n"
         "try:\n    import torch\nexcept TypeError as error:\n    print(error)\n"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import warm_start
 from test_script import WATCH, alone_and_watched, run
 
 HEAD = """\
@@ -61,10 +62,10 @@ def train(updates):
 def watched(
     folder: Path, text: str, *options: str, words: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
+    """The program watched, in a process that has imported torch before."""
+    text = text.replace("assert 'torch' not in sys.modules", "")
     (folder / "train.py").write_text(text)
-    return subprocess.run(
-        [*WATCH, *options, "train.py", *words], cwd=folder, capture_output=True, text=True
-    )
+    return warm_start.trueloop(["watch", *options, "train.py", *words], folder)
 
 
 def told(folder: Path, text: str, *options: str) -> tuple[int, dict[str, Any]]:
@@ -193,24 +194,7 @@ def test_the_place_is_the_users_own_wherever_the_program_has_gone(tmp_path: Path
     assert "15 |         optimizer.zero_grad()\n" in done.stderr  # as it was when it ran
 
 
-def test_children_are_not_watched_and_say_nothing(tmp_path: Path) -> None:
-    text = BAD + (
-        "import multiprocessing as mp\n"
-        "if __name__ == '__main__':\n"
-        "    for how in ('fork', 'spawn'):\n"
-        "        child = mp.get_context(how).Process(target=train, args=(3,))\n"
-        "        child.start(); child.join()\n"
-    )
-    text = text.replace("assert 'torch' not in sys.modules\n", "")
-    done = watched(tmp_path, text)
-    assert done.stdout == "0\n1\n2\n" * 2
-    assert done.stderr == (
-        "trueloop: no optimizer took a step in this process, and its child processes are not "
-        "watched; nothing found\n"
-    )
-
-
-def test_the_first_rank_alone_speaks(tmp_path: Path) -> None:
+def test_ranks_have_one_report(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(BAD.replace("print(update)", "") + "train(6)")
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
@@ -220,7 +204,8 @@ def test_the_first_rank_alone_speaks(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr.count("TL101 error") == 1
-    assert done.stderr.count("trueloop: watched 6 updates of 1 optimizer; 1 error") == 1
+    closing = "trueloop: watched 12 updates of 2 optimizers on 2 ranks; 1 error"
+    assert done.stderr.count(closing) == 1
 
 
 def test_a_module_is_watched(tmp_path: Path) -> None:

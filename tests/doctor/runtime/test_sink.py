@@ -16,7 +16,7 @@ from trueloop.doctor.findings import Finding, Place, Related
 from trueloop.doctor.runtime import session as sessions, sink
 from trueloop.doctor.runtime.sink import NOWHERE, of_the_user
 
-OURS = str(Path(trueloop.__file__).with_name("loop.py"))
+OURS = str(Path(trueloop.__file__).with_name("loop") / "loop.py")
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ from trueloop.doctor.runtime.watcher import Track, Watcher
 
 torch.set_num_threads(1)
 
-LONGEST = 60
+LONGEST = 20
 """Seconds after which a program is ended: taking down a process group right after the last backward
 may never return (a destructor of torch waits, with the interpreter's lock, for a thread that wants
 it)."""
@@ -55,8 +55,10 @@ def watched(path: str, folder: str) -> dict[str, Any]:
     except BaseException:
         raised = traceback.format_exc()
     watcher.stop()
+    found = watcher.findings()
     return {
-        "findings": [[f.code, f.severity, f.place.line] for f in watcher.findings()],
+        "findings": [[f.code, f.severity, f.place.line] for f in found],
+        "messages": [f.message for f in found],
         "errors": watcher.errors,
         "cuda": torch.cuda.is_available(),
         "raised": raised,

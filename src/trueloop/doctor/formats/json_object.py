@@ -41,7 +41,8 @@ def as_json(outcome: Outcome, fixed: Iterable[Finding] | None = None) -> str:
 
 
 def finding_object(outcome: Outcome, finding: Finding) -> dict[str, Any]:
-    """One finding. Of a notebook, the line is counted in its cell, whose number is then told."""
+    """One finding. Of a notebook, the line is counted in its cell, whose number is then told; of
+    several processes, those that have it are, if the others do not."""
     spot = spot_of(outcome, finding.place)
     told: dict[str, Any] = {
         "code": finding.code,
@@ -54,4 +55,6 @@ def finding_object(outcome: Outcome, finding: Finding) -> dict[str, Any]:
         "fix": finding.fix,
         "count": finding.count,
     }
+    if finding.seen_in:
+        told["seen_in"] = finding.seen_in
     return {**told, "cell": spot.cell} if spot.cell else told

@@ -100,6 +100,7 @@ def finding_text(outcome: Outcome, finding: Finding, paint: Paint) -> str:
         f"{paint('place', printable(str(spot)))}  "
         f"{paint(finding.severity, f'{finding.code} {finding.severity}')}  {finding.name}"
         f"{f'  (seen {finding.count:,} times)' if finding.count > 1 else ''}"
+        f"{f'  ({alone(finding.seen_in)})' if finding.seen_in else ''}"
     )
     lines = [head, *_wrapped(finding.message, paint)]
     marks = [Mark(spot, finding.place, "", True)]
@@ -109,6 +110,11 @@ def finding_text(outcome: Outcome, finding: Finding, paint: Paint) -> str:
         lines += [paint("fix", line) for line in _wrapped(f"fix: {finding.fix}", paint)]
     lines.append(paint("dim", f"  trueloop explain {finding.code}"))
     return "\n".join(lines) + "\n"
+
+
+def alone(seen_in: str) -> str:
+    """`on rank 1 alone`, `in SpawnProcess-2 alone`."""
+    return f"{'on' if seen_in.startswith('rank') else 'in'} {seen_in} alone"
 
 
 def _wrapped(text: str, paint: Paint) -> list[str]:

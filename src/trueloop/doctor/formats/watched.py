@@ -30,6 +30,11 @@ def as_text(watched: Watched, paint: Paint) -> str:
         )
         for error in watched.errors
     ]
+    lines += [
+        f"trueloop: {label} did not report at its end (killed, or still running): only what it had "
+        f"found before is told"
+        for label in watched.unheard
+    ]
     lines += _speed(watched, paint)
     if watched.memory is not None:
         lines.append(memory_text(watched, watched.memory, paint))
@@ -44,7 +49,8 @@ def shows_speed(watched: Watched) -> bool:
 
 def _speed(watched: Watched, paint: Paint) -> list[str]:
     if watched.speed is not None and shows_speed(watched):
-        return [speed.as_table(watched.speed, watched.updates, paint)]
+        updates = watched.timed_updates or watched.updates
+        return [speed.as_table(watched.speed, updates, paint)]
     if watched.asks_speed and watched.begun:
         return ["trueloop: no update was timed: let it train for 60 updates or more"]
     return []
@@ -62,19 +68,26 @@ def _seen(watched: Watched) -> str:
     if watched.stopped:
         return f"stopped at the first error, in update {watched.updates + 1:,}"
     if not watched.updates:
-        return "no optimizer took a step in this process, and its child processes are not watched"
+        return "no optimizer took a step in this process, nor in one that multiprocessing started"
     only = "the first " if watched.first is not None and watched.updates >= watched.first else ""
     updates = counted(watched.updates, "update")
-    return f"watched {only}{updates} of {counted(watched.optimizers, 'optimizer')}"
+    seen = f"watched {only}{updates} of {counted(watched.optimizers, 'optimizer')}"
+    if watched.processes < 2:
+        return seen
+    where = "on {:,} ranks" if watched.of_ranks else "in {:,} processes"
+    return f"{seen} {where.format(watched.processes)}"
 
 
 def as_json(watched: Watched) -> str:
-    """`{"findings": […], "updates": …, "optimizers": …, "stopped": …, "speed": …, "memory": …,
-    "problems": […]}`; `speed` is null where no update was timed, `memory` unless it ran out."""
+    """`{"findings": […], "updates": …, "optimizers": …, "processes": …, "unheard": […],
+    "stopped": …, "speed": …, "memory": …, "problems": […]}`; `speed` is null where no update was
+    timed, `memory` unless it ran out."""
     told = {
         "findings": [finding_object(watched, finding) for finding in watched.findings],
         "updates": watched.updates,
         "optimizers": watched.optimizers,
+        "processes": watched.processes,
+        "unheard": watched.unheard,
         "stopped": watched.stopped,
         "speed": speed.as_object(watched.speed),
         "memory": None if watched.memory is None else memory_object(watched, watched.memory),

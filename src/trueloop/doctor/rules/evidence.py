@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from trueloop.doctor.events import Backward, Event, Seeded
+from trueloop.doctor.events import Backward, Event, Seeded, Used
 from trueloop.doctor.findings import Place
 from trueloop.doctor.things import (
     Checkpoint,
@@ -29,6 +29,17 @@ _SEEDER = re.compile(r"seed|determin|reproduc|random", re.I)
 def asks_for_rank(guards: frozenset[str]) -> bool:
     """An open condition asks which of the processes this is."""
     return any(_RANK.search(guard) for guard in guards)
+
+
+def is_alone(wrapper: Model) -> bool:
+    """It was wrapped for several ranks in a world of one, as was seen live."""
+    return wrapper.facts.get("ranks") == 1
+
+
+def makes_world_of_one(event: Used) -> bool:
+    """The process group has one rank, here or wherever the program runs."""
+    is_group = event.what == "torch.distributed.init_process_group"
+    return is_group and event.arguments.get("ranks") == 1
 
 
 def where_seeded(event: Seeded) -> Place:

@@ -7,11 +7,13 @@ Finds calls of a module's `forward` method from outside of any module.
 ## Why it breaks training
 
 `model(x)` runs the forward hooks and then `forward`; `model.forward(x)` runs `forward` alone.
-Hooks are how libraries work: under `DistributedDataParallel` gradients are prepared for
-averaging, under FSDP parameters are gathered, `torch.compile` swaps in the compiled code,
-spectral and weight norms of the older kind recompute the weight, pruning applies its masks, and
-activation hooks record. Without any of these there is no difference today; on the day when one is
-added it is silently left out.
+Hooks are how libraries work: under `fully_shard` (FSDP2) they gather the parameters and prepare
+gradients for averaging, spectral and weight norms of the older kind recompute the weight in them,
+pruning applies its masks, `module.compile()` swaps in the compiled code, and activation hooks
+record. Without any of these both calls do the same today; a hook that is added later is
+silently skipped. `DistributedDataParallel`, `DataParallel`, `FullyShardedDataParallel` and
+`torch.compile(model)` do their work in a `forward` of their own, which is not skipped: there it is
+advice.
 
 ## Wrong
 
@@ -51,11 +53,15 @@ from trueloop.doctor.events import (
     Made,
     ModeSet,
     Moved,
+    Used,
 )
 from trueloop.doctor.findings import Replace
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.passes import Forwards
 from trueloop.doctor.things import Model, Optimizer
+
+_IN_FORWARD = ("ddp", "dp", "fsdp", "compile")
+"""Wrappers that do their work in a `forward` of their own."""
 
 
 class ForwardCalledDirectly(Rule):
@@ -70,6 +76,11 @@ class ForwardCalledDirectly(Rule):
         self.trained: set[Model] = set()
         self.switched: set[Model] = set()
         """Put into a mode: nothing but a module has one."""
+        self.sharded: set[Model] = set()
+
+    def on_used(self, event: Used) -> None:
+        if event.what.endswith(".fully_shard") and isinstance(event.subject, Model):
+            self.sharded.add(event.subject)
 
     def on_mode_set(self, event: ModeSet) -> None:
         self.switched.add(event.model)
@@ -100,10 +111,18 @@ class ForwardCalledDirectly(Rule):
     def _tell(self, call: Forward) -> None:
         name = call.spelled or call.model.name
         shown = f"`{name}.forward(...)`" if name else "`forward(...)`"
+        message = f"{shown} goes past the hooks of the module"
+        if call.model in self.sharded:
+            message += ", by which `fully_shard` gathers its parameters and averages its gradients."
+        elif call.model.wrapper in _IN_FORWARD:
+            message += ". The wrapper works in its own `forward`; what else is hooked is left out."
+        else:
+            message += ", and with them past what FSDP, pruning, weight norm and"
+            message += " `module.compile()` do."
         self.report(
             call.place,
-            f"{shown} goes past the hooks of the module, and with them past what wrappers such as"
-            " DistributedDataParallel, FSDP and torch.compile do.",
+            message,
+            severity="advice" if call.model.wrapper in _IN_FORWARD else None,
             fix=f"Call the module itself: `{name or 'model'}(...)`.",
             remedies=[Replace(call.callee, name)] if call.spelled and call.callee.line else [],
         )

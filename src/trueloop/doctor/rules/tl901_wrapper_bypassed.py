@@ -38,7 +38,8 @@ for x, y in loader:
 
 A loss is back-propagated whose only forward passes went through the module inside a DDP wrapper,
 and an optimizer of that module steps. Silent for evaluation and generation through `model.module`,
-for its methods beside a forward pass of the wrapper's, and where gradients are averaged by hand.
+for its methods beside a forward pass of the wrapper's, where gradients are averaged by hand, and
+in a run whose process group has one rank.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from trueloop.doctor.events import (
     Used,
 )
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.evidence import called
+from trueloop.doctor.rules.evidence import called, is_alone, makes_world_of_one
 from trueloop.doctor.things import Model
 
 
@@ -65,10 +66,12 @@ class WrapperBypassed(Rule):
         """Bare module -> the DDP wrapper around it."""
         self._bare: dict[int, Forward] = {}
         self._pending: Forward | None = None
+        self._is_alone = False
 
     def on_made(self, event: Made) -> None:
         thing = event.thing
-        if isinstance(thing, Model) and thing.wrapper == "ddp":
+        alone = self._is_alone or (isinstance(thing, Model) and is_alone(thing))
+        if isinstance(thing, Model) and thing.wrapper == "ddp" and not alone:
             inner = thing.wraps
             while inner is not None:
                 self._wrapper[inner] = thing
@@ -88,6 +91,7 @@ class WrapperBypassed(Rule):
         self._pending = None
 
     def on_used(self, event: Used) -> None:
+        self._is_alone |= makes_world_of_one(event)
         if event.what.startswith("torch.distributed.") and "reduce" in event.what:
             self._pending = None
 

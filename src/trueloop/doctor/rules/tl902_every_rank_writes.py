@@ -36,7 +36,8 @@ dist.barrier()
 
 A program sets up a process group and then calls `torch.save` under no condition that asks for the
 rank, in no function that leaves early on other ranks, with a file name that is made of parts that
-do not depend on the rank. Silent where the name comes from somewhere that is not seen.
+do not depend on the rank. Silent where the name comes from somewhere that is not seen, and in a run
+whose process group has one rank.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from __future__ import annotations
 from trueloop.doctor.events import Saved, Used
 from trueloop.doctor.findings import Place
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.evidence import asks_for_rank
+from trueloop.doctor.rules.evidence import asks_for_rank, makes_world_of_one
 
 
 class EveryRankWrites(Rule):
@@ -56,7 +57,7 @@ class EveryRankWrites(Rule):
 
     def on_used(self, event: Used) -> None:
         if event.what == "torch.distributed.init_process_group":
-            self._group = event.place
+            self._group = None if makes_world_of_one(event) else event.place
 
     def on_saved(self, event: Saved) -> None:
         if self._group is None or event.by_rank is not False or asks_for_rank(event.guards):

@@ -34,11 +34,12 @@ loader = DataLoader(dataset, batch_size=32, sampler=sampler)
 
 ## How it is detected
 
-A loss that went through a DDP or FSDP wrapper is back-propagated from a batch of a `DataLoader`
+A loss that went through a DDP or FSDP wrapper, or a module that `fully_shard` has sharded over all
+ranks, is back-propagated from a batch of a `DataLoader`
 that was seen being made, unconditionally, without sampler or batch sampler, over a map-style data
 set. Silent where the data set, its indices or the seed depend on the rank, for iterable data sets,
-where the sampler is there in another branch, and where a library that cannot be read takes the
-loader and hands another one back, be it under an option.
+where the sampler is there in another branch, where a library that cannot be read takes the loader
+and hands another one back, be it under an option, and in a run whose process group has one rank.
 """
 
 from __future__ import annotations
@@ -49,9 +50,16 @@ from trueloop.doctor.events import (
     Forward,
     Made,
     Seeded,
+    Used,
 )
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.evidence import called, lineage, trained_loader
+from trueloop.doctor.rules.evidence import (
+    called,
+    is_alone,
+    lineage,
+    makes_world_of_one,
+    trained_loader,
+)
 from trueloop.doctor.things import Loader, Model
 
 
@@ -66,6 +74,7 @@ class RanksReadSameData(Rule):
         self._wrapper: Model | None = None
         self._through: set[int] = set()
         self._seeds_differ = False
+        self._is_alone = False
         self._trains_on_unseen = False
         """Batches come from something that was not seen being made."""
 
@@ -78,11 +87,20 @@ class RanksReadSameData(Rule):
     def on_seeded(self, event: Seeded) -> None:
         self._seeds_differ |= bool(event.by_rank)
 
+    def on_used(self, event: Used) -> None:
+        self._is_alone |= makes_world_of_one(event)
+        model = event.subject
+        # In source a mesh may have axes along which ranks see the same data.
+        if event.what.endswith(".fully_shard") and isinstance(model, Model):
+            self._wrapped |= event.guards
+            if "mesh" not in event.arguments:
+                model.facts.setdefault("sharded", True)
+
     def on_forward(self, event: Forward) -> None:
         wrapper: Model | None = event.model
-        while wrapper is not None and wrapper.wrapper not in ("ddp", "fsdp"):
+        while wrapper is not None and not _is_for_ranks(wrapper):
             wrapper = wrapper.wraps
-        if wrapper is not None and event.grad:
+        if wrapper is not None and event.grad and not is_alone(wrapper):
             self._wrapper = wrapper
             self._through.add(event.serial)
 
@@ -92,7 +110,7 @@ class RanksReadSameData(Rule):
         if loader is None or not loader.known:
             self._trains_on_unseen = True
             return
-        if self._wrapper is None or not serials & self._through:
+        if self._wrapper is None or self._is_alone or not serials & self._through:
             return
         if self._seeds_differ or not _is_whole(loader):
             self.refute(loader.made)
@@ -100,12 +118,13 @@ class RanksReadSameData(Rule):
         if not self._guards.get(loader, frozenset()) <= event.guards | self._wrapped:
             # There may be another loader for the runs with several ranks.
             return
+        done = "wrapped" if self._wrapper.wrapper else "sharded"
         self.report(
             loader.made,
             f"{called(loader, 'This loader')} gives every rank the whole data set, so under"
             f" {called(self._wrapper, 'the wrapper')} all ranks train on the same samples.",
             fix="Give it `sampler=DistributedSampler(dataset)` in place of `shuffle=True`.",
-            related=[(self._wrapper.made, "the model is wrapped for several ranks")],
+            related=[(self._wrapper.made, f"the model is {done} for several ranks")],
         )
 
     def on_ended(self, event: Ended) -> None:
@@ -114,6 +133,11 @@ class RanksReadSameData(Rule):
             for loader in self._guards:
                 if loader.exposed:
                     self.refute(loader.made)
+
+
+def _is_for_ranks(model: Model) -> bool:
+    """Each rank trains a replica of it, whole or sharded."""
+    return model.wrapper in ("ddp", "fsdp") or model.facts.get("sharded") is True
 
 
 def _is_whole(loader: Loader) -> bool:

@@ -2,17 +2,20 @@
 
 ## What it does
 
-Finds models in DistributedDataParallel whose parameters differ between ranks while they train.
+Finds models that every rank trains a copy of, and whose parameters differ between ranks while they
+train: in DistributedDataParallel, and in programs that average gradients themselves.
 
 ## Why it breaks training
 
 The wrapper copies the first rank's parameters once, when it is made, and from there on averages
-gradients alone. Whatever else changes parameters on one rank only stays there: a checkpoint that
-one rank loads after wrapping, a learning rate that each rank lowers by its own validation loss,
-steps with gradients that were never averaged (`no_sync`). From then on the averaged gradient is
-that of no model: each rank's gradient was taken at other weights. One would see a loss that stalls
-or is worse than on one device, and a checkpoint that scores differently from what was logged.
-Nothing raises.
+gradients alone. A program that averages gradients itself (`dist.all_reduce(p.grad)`) has to see to
+equal parameters at the start, too: with a seed of its own on each rank they never were equal.
+Whatever else changes parameters on one rank only stays there: a checkpoint that one rank loads
+after wrapping, a learning rate that each rank lowers by its own validation loss, a step that only
+one rank takes, steps with gradients that were never averaged (`no_sync`). From then on the averaged
+gradient is that of no model: each rank's gradient was taken at other weights. One would see a loss
+that stalls or is worse than on one device, and a checkpoint that scores differently from what was
+logged. Nothing raises.
 
 ## Wrong
 
@@ -38,16 +41,20 @@ scheduler.step(loss)
 
 ## How it is detected
 
-While the program runs on several ranks (under `torchrun`): at a few calls of the wrapper within
-the first fifty updates, and ever more rarely after, each rank puts the sizes of its parameters and
-some of their numbers into the store of the process group; the first rank compares what has come
-in, and waits for nobody. They must differ by more than a thousandth of a parameter's size at three
-looks in a row, after the same number of updates on each rank. Parameters that the program averages
-itself (local SGD), and gradients that are reduced by a communication hook of its own, are silent,
-and so is what the wrapper was told to ignore.
+While the program runs on several ranks: at a few updates of the first fifty, and ever more rarely
+after, each rank puts the sizes of its parameters and gradients and some of their numbers into the
+store of the process group; the first rank compares what has come in, and waits for nobody. The
+parameters must differ by more than a thousandth of their size at three looks in a row, at the same
+point of the work: the ranks have made as many updates, or hold the same averaged gradient. Without
+DistributedDataParallel only parameters count whose gradients the program sums over the ranks before
+the step, so that both apply the same one. Parameters that the program averages itself (local SGD),
+gradients that are reduced by a communication hook of its own, sharded parameters (FSDP, tensor
+parallelism), buffers, frozen parameters and what the wrapper ignores by option are silent.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from trueloop.doctor.events import Measured
 from trueloop.doctor.rules.base import Rule
@@ -76,9 +83,18 @@ class RanksDiverge(Rule):
         if rates:
             a, b = rates[0]
             message += f" The learning rate is {a:g} on rank 0 and {b:g} on rank {values['rank']}."
-        self.report(
-            values["place"],
-            message,
-            fix="Do alike on every rank whatever changes parameters, gradients or learning rates;"
-            " load weights before the model is wrapped.",
+        self.report(values["place"], message, fix=_fix(values))
+
+
+def _fix(values: dict[str, Any]) -> str:
+    if values["wrapped"]:
+        return (
+            "Do alike on every rank whatever changes parameters, gradients or learning rates;"
+            " load weights before the model is wrapped."
         )
+    if values["same"] is None:
+        return (
+            "Give all ranks the first one's parameters before training:"
+            " `dist.broadcast(p.data, 0)` for each, or wrap the model in DistributedDataParallel."
+        )
+    return "Do alike on every rank whatever changes parameters, gradients or learning rates."

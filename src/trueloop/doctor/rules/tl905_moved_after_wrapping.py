@@ -38,8 +38,9 @@ model = DistributedDataParallel(model.to(device), device_ids=[local_rank])
 
 A wrapper made in this program, or the module inside it, is cast to another type or moved to a
 device afterwards, and then trained. Silent for moves after training, for copies, for a move to
-where the model was already moved before it was wrapped, and with `device_ids`, which says that it
-was.
+where the model was already moved before it was wrapped, with `device_ids`, which says that it was,
+and in a run whose process group has one rank. A model that `fully_shard` has sharded in place may
+be moved and cast.
 """
 
 from __future__ import annotations
@@ -49,9 +50,10 @@ from trueloop.doctor.events import (
     Forward,
     Made,
     Moved,
+    Used,
 )
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.evidence import called
+from trueloop.doctor.rules.evidence import called, is_alone, makes_world_of_one
 from trueloop.doctor.things import Model
 
 
@@ -65,6 +67,10 @@ class MovedAfterWrapping(Rule):
         """Modules that were moved before they were wrapped."""
         self._pending: dict[Model, Moved] = {}
         self._through: dict[int, Model] = {}
+        self._is_alone = False
+
+    def on_used(self, event: Used) -> None:
+        self._is_alone |= makes_world_of_one(event)
 
     def on_made(self, event: Made) -> None:
         thing = event.thing
@@ -72,6 +78,7 @@ class MovedAfterWrapping(Rule):
             isinstance(thing, Model)
             and thing.wrapper in ("ddp", "fsdp")
             and thing.wraps is not None
+            and not (self._is_alone or is_alone(thing))
         ):
             self._wrappers.append(thing)
 

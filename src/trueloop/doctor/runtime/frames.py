@@ -33,18 +33,22 @@ _PASSED_OVER = "<trueloop: importlib._bootstrap>"
 STAND_IN = "<trueloop>"
 """How the code is called that stands where the program does."""
 _stages: set[CodeType] = set()
+_starts: set[CodeType] = set()
 _inside: set[str] = set()
 _outside: set[str] = set()
 """Files of torch's and ours, and others, as far as they were met."""
 
 
-def stage(code: CodeType) -> None:
-    """Count no frame outside of one with this code as the program's: it is what runs it."""
-    _stages.add(code)
+def stage(code: CodeType, *, hides: bool = True) -> None:
+    """Count no frame outside of one with this code as the program's: it is what runs it.
+
+    `hides`: the program, looking at its own stack, does not see those frames either.
+    """
+    (_stages if hides else _starts).add(code)
 
 
 def stages() -> set[CodeType]:
-    """The code of what runs the program."""
+    """The code of what runs the program, unseen by it."""
     return _stages
 
 
@@ -130,8 +134,10 @@ def is_ours(path: str) -> bool:
 def sites(frame: FrameType | None) -> list[Site]:
     """The frames of the program, outermost first, from `frame` outwards."""
     found: list[Site] = []
-    while frame is not None and frame.f_code not in _stages:
+    while frame is not None:
         code = frame.f_code
+        if code in _stages or code in _starts:
+            break
         kind = kind_of(code.co_filename)
         if kind != "inside" and code.co_name != STAND_IN:
             found.append(Site(id(frame), code, frame.f_lasti, frame.f_lineno or 0, kind))

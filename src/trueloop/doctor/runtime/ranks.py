@@ -30,6 +30,13 @@ def rank() -> int:
     return int(found) if found.isdecimal() else 0
 
 
+def number() -> int | None:
+    """This process's number in a group of several; None outside such a group."""
+    if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
+        return dist.get_rank()
+    return None
+
+
 def asked(written: str) -> bool:
     """An expression speaks of what differs between the processes."""
     return bool(_ASKS.search(written))

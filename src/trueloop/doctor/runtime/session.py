@@ -58,6 +58,14 @@ class Watched(Outcome):
     """Where the time of an update went; None if no update was timed."""
     asks_speed: bool = False
     """That is to be told, however short the run was."""
+    processes: int = 1
+    """In which an optimizer stepped."""
+    of_ranks: bool = False
+    """All of them belong to a process group."""
+    unheard: list[str] = field(default_factory=list)
+    """Processes that trained, and that have not said what they found in the end."""
+    timed_updates: int = 0
+    """Updates of the process that `speed` is of; 0: all of them."""
 
     @property
     def alarms(self) -> bool:
@@ -95,6 +103,7 @@ class Session:
         first: watch so many updates only; None: all.
         fail_fast: end the program at the first finding that is an error.
         speed: tell where the time goes, and give advice about it, however short the run was.
+        folder: where the program began, from which paths are told; empty: here.
     """
 
     def __init__(
@@ -104,16 +113,19 @@ class Session:
         first: int | None = None,
         fail_fast: bool = False,
         speed: bool = False,
+        folder: str = "",
     ) -> None:
         self.watcher: Watcher | None = None
         self.stopped = False
+        self.heard: Callable[[], None] | None = None
+        """Called when there is a new finding, and when the watcher looks away."""
         self.bundles = os.getcwd()
         """Folder that computations without finite numbers are written to; empty: none is."""
         self._configs = configs
         self._first = first
         self._fail_fast = fail_fast
         self._speed = speed
-        self._folder = os.getcwd()
+        self._folder = folder or os.getcwd()
         self._process = os.getpid()
         self._arrival = Arrival("torch", self._start)
         self._stacks = CleanStacks()
@@ -121,7 +133,7 @@ class Session:
         self._problems: dict[str, str] = {}
         self._documents = AsRun()
         self._ignores: dict[str, list[Ignore]] = {}
-        self._judged: dict[int, int] = {}
+        self._judged: dict[int, tuple[int, bool]] = {}
         self._death: Death | None = None
         self._death_of: Callable[[Watcher, BaseException], Death | None] | None = None
         self._memory: Exhausted | None = None
@@ -145,6 +157,11 @@ class Session:
     def is_here(self) -> bool:
         """This is the process that is watched, and no child of it."""
         return os.getpid() == self._process
+
+    @property
+    def rank(self) -> int | None:
+        """The number of this process in the group that it trains in; None outside of any."""
+        return None if self.watcher is None else self.watcher.rank()
 
     def keep_bundles_in(self, folder: str) -> None:
         """Write computations without finite numbers to `folder`; empty: none is written."""
@@ -188,8 +205,9 @@ class Session:
             self.watcher.bundles = self.bundles
             if self._speed:
                 self.watcher.clock.least = 0.0
-            if self._fail_fast:
+            if self._fail_fast or self.heard is not None:
                 self.watcher.judged = self._judge
+                self.watcher.rested = self.heard
             self.watcher.start()
         except Exception as error:  # the program goes on without us
             self._failed(error)
@@ -205,12 +223,16 @@ class Session:
     # ------------------------------------------------------------------ stopping it
 
     def _judge(self, track: Track) -> None:
-        """Stop the program if the rules have found an error that is to be told."""
+        """Hand on what is new; stop the program if it is an error that is to be told."""
+        assert self.watcher is not None
         found = track.bench.findings()
-        if len(found) == self._judged.get(id(track), 0):
+        now = (len(found), self.watcher.updates > 0)
+        if now == self._judged.get(id(track), (0, False)):
             return
-        self._judged[id(track)] = len(found)
-        if any(finding.severity == "error" for finding in self._asked(found)):
+        self._judged[id(track)] = now
+        if self.heard is not None:
+            self.heard()
+        if self._fail_fast and any(each.severity == "error" for each in self._asked(found)):
             self._stop()
 
     def _stop(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 import time
@@ -15,9 +16,10 @@ from trueloop import _options, ranks
 from trueloop.checkpoint import WriteError
 from trueloop.doctor.findings import Finding, Place
 from trueloop.doctor.formats.json_object import finding_object
-from trueloop.doctor.formats.text import printable
+from trueloop.doctor.formats.text import alone, printable
 from trueloop.doctor.runtime import frames, program
 from trueloop.doctor.runtime.block import check_first_and_show, configs_for
+from trueloop.doctor.runtime.peers import Peers
 from trueloop.doctor.runtime.session import Session, Watched, running
 from trueloop.errors import ConfigError
 from trueloop.records import EvalRecord, StepRecord
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 FIRST = 500
 """Updates that are watched of a run whose updates are fast."""
 _BLOCK = 50
+_numbers = itertools.count()
+"""Of the doctors that this process has made: those of one run have the same on all ranks."""
 _SLOW = 0.01
 """Seconds of an update that watching adds less than 1% to."""
 NOWHERE = Place("", 0)
@@ -48,7 +52,9 @@ class Doctor:
 
     It watches from `with` on: put the making of model and data inside, and what can only be seen
     there is seen. The findings are told after the epoch in which they were made, kept in the run
-    directory (`findings.json`), and shown in its report. What the run computes is bitwise what it
+    directory (`findings.json`), and shown in its report. With a doctor on each of several ranks,
+    the first one tells and keeps what all of them find, and names the rank where only some have the
+    fault. What the run computes is bitwise what it
     computes without.
 
     Watching takes some 40 microseconds an update. Where an update takes 10 ms or more, of which
@@ -98,6 +104,7 @@ class Doctor:
         """It is not decided yet whether the whole run is watched."""
         self._known: set[tuple[str, Place]] = set()
         self._unwritten: list[dict[str, Any]] = []
+        self._peers = Peers(next(_numbers))
 
     @property
     def run(self) -> Run | None:
@@ -138,6 +145,7 @@ class Doctor:
         """With each epoch's scores: tell what is new."""
         if self._session is None:
             return
+        self._peers.join()
         if isinstance(record, EvalRecord):
             self._take(self._session.so_far())
         elif self._watches_all and record.updated and self._pace.is_over():
@@ -149,8 +157,13 @@ class Doctor:
         """Watch no longer, and tell what only the end shows; unless it was `cut` short: then
         nothing is concluded from what has not happened. To end twice is fine."""
         session, self._session = self._session, None
-        if session is not None and session.is_here:
-            self._take(session.end(cut=cut) if self._is_own else session.so_far())
+        if session is None or not session.is_here:
+            return
+        watched = session.end(cut=cut) if self._is_own else session.so_far()
+        self._take(watched)
+        self._peers.leave(failed=cut)
+        self._take_from_peers(watched)
+        self._write()
 
     def _folder(self) -> str:
         return "" if self._run is None or not ranks.is_main() else str(self._run.path)
@@ -166,13 +179,22 @@ class Doctor:
             if finding is not None and not self._has(finding):
                 self.findings.append(finding)
                 self._tell(finding, as_object(watched, finding))
+        self._take_from_peers(watched)
         self._write()
+
+    def _take_from_peers(self, watched: Watched) -> None:
+        """Keep and say what only other ranks have found."""
+        for finding in self._peers.received() if ranks.is_main() else ():
+            if not self._has(finding):
+                self.findings.append(finding)
+                self._tell(finding, as_object(watched, finding))
 
     def _has(self, finding: Finding) -> bool:
         return any((f.code, f.place) == (finding.code, finding.place) for f in self.findings)
 
     def _tell(self, finding: Finding, told: dict[str, Any]) -> None:
         if not ranks.is_main():
+            self._peers.hand_on(finding)
             return
         if self._run is not None:
             self._unwritten.append(told)
@@ -256,13 +278,16 @@ def as_object(watched: Watched, finding: Finding) -> dict[str, Any]:
     else:
         told = finding_object(watched, finding)
         told["place"] = f"{told['path']}:{told['line']}"
+    if finding.seen_in:
+        told["seen_in"] = finding.seen_in
     return {**told, "seen": "live"}
 
 
 def one_line(told: dict[str, Any]) -> str:
     """A finding for the terminal."""
     fix = f" {told['fix']}" if told["fix"] else ""
+    where = f"{told['place']} ({alone(told['seen_in'])})" if "seen_in" in told else told["place"]
     return printable(
-        f"trueloop: {told['severity']} {told['code']}, {told['place']}: {told['message']}{fix} "
+        f"trueloop: {told['severity']} {told['code']}, {where}: {told['message']}{fix} "
         f"(trueloop explain {told['code']})"
     )

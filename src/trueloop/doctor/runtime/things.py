@@ -151,6 +151,8 @@ class Things:
     def refresh(self, module: nn.Module, model: Model) -> None:
         """Bring a model's mode and children up to date."""
         model.training = module.training
+        if "sharded" not in model.facts and _is_sharded(type(module)):
+            model.facts["sharded"] = _divides_data(module)
         children = {name: child for name, child in module._modules.items() if child is not None}
         if children:
             model.children = {name: self.model(child) for name, child in children.items()}
@@ -342,6 +344,28 @@ class Things:
             found = Tensor(known=True, role=role, shape=shape, graph=False)
             self.tensors.put(tensor, found)
         return found
+
+
+def _is_sharded(kind: type) -> bool:
+    """`fully_shard` has given a module this class."""
+    bases = kind.__bases__
+    return bool(bases) and bases[0].__name__ == "FSDPModule"
+
+
+def _divides_data(module: nn.Module) -> bool:
+    """A sharded module is one of as many replicas as there are ranks: no axis of its mesh is one of
+    tensor or pipeline parallelism, along which ranks see the same data."""
+    meshes = [each.device_mesh for each in module.parameters() if hasattr(each, "device_mesh")]
+    placed = [each.placements for each in module.parameters() if hasattr(each, "placements")]
+    world = torch.distributed.get_world_size()
+    return (
+        bool(meshes)
+        and world > 1
+        and all(
+            mesh.size() == world and sum(not place.is_replicate() for place in places) < 2
+            for mesh, places in zip(meshes, placed, strict=True)
+        )
+    )
 
 
 def _shares(loader: Any, sampler: Any, made: Place) -> dict[str, Any]:

@@ -144,6 +144,8 @@ class Watcher:
         """What went wrong in the watcher itself."""
         self.judged: Callable[[Track], None] | None = None
         """Called when the rules have seen an event; what it raises ends the program."""
+        self.rested: Callable[[], None] | None = None
+        """Called when it looks away."""
         self.listeners: list[Callable[[Event], None]] = []
         self._turned_at = 0
         self.calling: Patch | None = None
@@ -151,6 +153,7 @@ class Watcher:
         self._entries: Counter[object] = Counter()
         self._patches = Patches()
         self._process = os.getpid()
+        self._rank: int | None = None
 
     # ------------------------------------------------------------------ on and off
 
@@ -173,6 +176,15 @@ class Watcher:
     def is_here(self) -> bool:
         """This is the process that is watched, and no child of it."""
         return os.getpid() == self._process
+
+    def rank(self) -> int | None:
+        """Its number in the process group, also when that is gone; None where there was none of
+        several processes."""
+        from trueloop.doctor.runtime import ranks
+
+        known = ranks.number()
+        self._rank = self._rank if known is None else known
+        return self._rank
 
     def findings(self) -> list[Finding]:
         """What the rules have found, after all loops have ended."""
@@ -292,6 +304,8 @@ class Watcher:
             track.bench.see(Unwatched(serial=track.serial))
         self.probes.tell("unwatched")
         self.attend()
+        if self.rested is not None:
+            self.rested()
 
     # ------------------------------------------------------------------ events
 

@@ -33,7 +33,8 @@ def main():
     args = parser.parse_args()
     os.environ.setdefault("MASTER_ADDR", "localhost")
     os.environ.setdefault("MASTER_PORT", "0")
-    dist.init_process_group("gloo", rank=0, world_size=1)
+    rank = int(os.environ.get("RANK", 0))
+    dist.init_process_group("gloo", rank=rank, world_size=int(os.environ.get("WORLD_SIZE", 1)))
     model, optimizer, loader = components(args.mode)
     for x, y in loader:
         optimizer.zero_grad()

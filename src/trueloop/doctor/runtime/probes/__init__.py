@@ -51,6 +51,9 @@ class Probe:
     def fetched(self, batch: Any, event: Event) -> None:
         """A loader gave a batch."""
 
+    def summed(self, name: str, tensor: Any, frame: Any) -> None:
+        """A collective of torch's was called with a tensor: `all_reduce`, `broadcast`."""
+
     def made(self, optimizer: Any, frame: Any) -> None:
         """An optimizer was made; told even while nobody looks."""
 

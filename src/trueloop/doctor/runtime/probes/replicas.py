@@ -1,14 +1,12 @@
-"""Are the parameters that DistributedDataParallel keeps alike still alike on all ranks?
+"""Parameters that each rank holds whole: are they still alike?
 
 No rank ever waits for another: each puts a few numbers of its own into the store that the process
-group was made with, when a wrapper is called; the first rank reads later what has come in.
+group was made with, at a few updates; the first rank reads later what has come in.
 """
 
 from __future__ import annotations
 
-import ast
 import json
-import re
 import sys
 from typing import Any, NamedTuple
 
@@ -17,50 +15,34 @@ import torch.distributed as dist
 from torch import nn
 
 from trueloop.doctor.events import Event
-from trueloop.doctor.runtime import program, ranks
-from trueloop.doctor.runtime.probes import Probe, measures
+from trueloop.doctor.findings import Place
+from trueloop.doctor.runtime import frames, ranks
+from trueloop.doctor.runtime.probes import Probe, looks, measures
+from trueloop.doctor.runtime.probes.looks import Look
 from trueloop.doctor.runtime.things import Weak
+from trueloop.doctor.things import Thing
 
-_AT = (11, 21, 31, 41, 49)
-"""Calls of a wrapper, while all of them are looked at."""
+_AT = (11, 21, 31, 41, 48)
+"""Updates, while all of them are looked at."""
 _IN_A_ROW = 3
-_DIFFERS = 1e-3
-"""Of a parameter's size: what different processors round differently is far below."""
-_PARAMETERS = 64
-_NUMBERS = 8
 _WAITING = 8
-_KEEPS_APART = re.compile(r"local_?sgd|model_?averag|diloco|gossip", re.I)
-
-
+_RANKS = 64
+"""That are compared, of many."""
 _GONE = (RuntimeError, ValueError)
 """The store is: its process has ended, or the program has taken the group down."""
 
 
-class Look(NamedTuple):
-    """What one rank says of a wrapper."""
-
-    updates: list[int]
-    """At each look: where they differ, the ranks do not do the same."""
-    optimizers: int
-    rates: list[float]
-    values: list[list[float]]
-    """Of each parameter: its size, and some of its numbers."""
-
-
-class Waiting(NamedTuple):
-    """A look that the other ranks' are awaited for; their keys in the store."""
-
-    keys: list[str]
-    wrapper: Any
-    own: Look
-
-
 class Record:
-    """What is known of a wrapper."""
+    """What is known of a wrapper, or of an optimizer."""
 
-    def __init__(self, index: int) -> None:
-        self.index = index
+    def __init__(self, name: str) -> None:
+        self.name = name
+        """The same on all ranks."""
         self.calls = 0
+        self.next = 0
+        """Of `_AT`."""
+        self.due = ""
+        """The look that is to be taken in the backward that follows."""
         self.updates: list[int] = []
         self.row = 0
         """Looks in a row at which it differed."""
@@ -73,18 +55,41 @@ class Record:
         return len(self.updates) >= len(_AT) and self.updates[-1] != updates
 
 
+class Waiting(NamedTuple):
+    """A look that the other ranks' are awaited for; their keys in the store."""
+
+    keys: list[str]
+    record: Record
+    own: Look
+    subject: Thing
+    place: Place
+    names: list[str]
+    is_wrapped: bool
+
+
 class Replicas(Probe):
-    """Compares what ranks hold. It says nothing where parameters are averaged by hand, or gradients
-    reduced in a way of the program's own: there they differ on purpose."""
+    """Compares what ranks hold: of a module in DistributedDataParallel, and of an optimizer whose
+    gradients the program averages itself. It says nothing where parameters are averaged by hand, or
+    gradients reduced by a hook of the program's own: there they differ on purpose."""
 
     def __init__(self, watcher: Any) -> None:
         super().__init__(watcher)
-        self._records = Weak()
-        self._wrappers = 0
+        self._wrappers = Weak()
+        self._optimizers = Weak()
         self._waiting: list[Waiting] = []
         self._whole = True
-        """All calls were looked at until now."""
+        """All updates were looked at until now."""
+        self._backwards = 0
+        """Since the last step."""
+        self._summed: set[int] = set()
+        """Addresses of tensors that were summed over ranks since a backward began."""
+        self._numbers = 0
+        """In them, and in those that were put together from others."""
+        self._early: set[looks.Site] = set()
+        """Where ranks were made alike before the first update."""
         self._is_off = not dist.is_available()
+
+    # ------------------------------------------------------------------ when to look
 
     def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
         self._called(module)
@@ -95,47 +100,142 @@ class Replicas(Probe):
     def unwatched(self) -> None:
         self._read()
         self._whole = False
+        self._backwards = 0
 
     def _called(self, module: Any) -> None:
         if not isinstance(module, nn.parallel.DistributedDataParallel) or self._is_off:
             return
         if not module.training or not torch.is_grad_enabled() or measures.capturing():
             return
-        record = self._records.get(module)
-        if record is None:
-            record = Record(self._wrappers)
-            self._wrappers += 1
-            self._records.put(module, record)
-        record.calls += 1
+        record = self._record(self._wrappers, module, "wrapper")
         self._read()
+        # The second pass of one update may be through weights that were shifted for it (SAM); where
+        # no update is ever made here, other ranks may make them.
+        if not self._backwards or not self.watcher.updates:
+            self._count(record)
+        else:
+            record.calls += 1
+
+    def _record(self, known: Weak, key: Any, kind: str) -> Record:
+        record = known.get(key)
+        if record is None:
+            record = Record(f"{kind} {len(known)}")
+            known.put(key, record)
+        return record  # type: ignore[no-any-return]
+
+    def _count(self, record: Record) -> None:
+        """One more update of it begins: is it one to look at?"""
+        record.calls += 1
         updates = self.watcher.updates
-        if self._whole and record.calls in _AT:
-            self._look(module, record, f"call {record.calls}")
+        if self._whole and record.next < len(_AT) and record.calls >= _AT[record.next]:
+            record.due = f"look {record.next}"
+            record.next += 1
         elif not self._whole and _is_mark(updates) and record.has_new(updates):
-            self._look(module, record, f"update {updates}")
+            record.due = f"update {updates}"
 
-    # ------------------------------------------------------------------ the store
+    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+        self._summed.clear()
+        self._numbers = 0
 
-    def _look(self, module: Any, record: Record, when: str) -> None:
+    def after_backward(self, frame: Any) -> None:
+        self._backwards += 1
+        for module, record in self._wrappers.items():
+            if record.due:
+                when, record.due = record.due, ""
+                self._look_at_wrapper(module, record, when)
+
+    def summed(self, name: str, tensor: Any, frame: Any) -> None:
+        if name == "broadcast" and not self.watcher.updates:
+            caller = frames.of_program(frame)
+            self._early.add((caller.f_code.co_filename, caller.f_lineno))
+        elif isinstance(tensor, torch.Tensor) and name != "broadcast":
+            plain = measures.local(tensor)
+            self._summed.add(plain.data_ptr())
+            self._numbers += plain.numel()
+
+    def before_step(self, optimizer: Any, frame: Any) -> None:
+        if self._is_off or ranks.number() is None or measures.capturing():
+            return
+        self._read()
+        if self._numbers:
+            self._look_at_optimizer(optimizer)
+
+    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+        self._backwards = 0
+
+    # ------------------------------------------------------------------ the looks
+
+    def _look_at_wrapper(self, module: Any, record: Record, when: str) -> None:
+        group = dist.get_process_group_ranks(module.process_group)
+        if record.told or module._comm_hooks:
+            return
+        named = [
+            (name, each) for name, each in module.module.named_parameters()
+            if name not in module.parameters_to_ignore
+        ]  # fmt: skip
+        model = self.watcher.things.model(module)
+        self._look(named, record, when, group, (model, model.made, True))
+
+    def _look_at_optimizer(self, optimizer: Any) -> None:
+        """One whose gradients were just summed over the ranks by the program."""
+        record = self._record(self._optimizers, optimizer, "optimizer")
+        self._count(record)
+        when, record.due = record.due, ""
+        held = measures.held(optimizer)
+        if not when or record.told or not self._are_summed(held) or self._are_kept(held):
+            return
+        place = _place_of(self.watcher, held[0])
+        thing = self.watcher.things.optimizer(optimizer)
+        subject: Thing = thing.models[0] if len(thing.models) == 1 else thing
+        owners = measures.owners(self.watcher, held[0])
+        root = self.watcher.things.root_of(owners[-1]) if owners else None
+        names = {id(each): name for name, each in root.named_parameters()} if root else {}
+        named = [(names.get(id(each), "?"), each) for each in held]
+        group = list(range(dist.get_world_size()))
+        self._look(named, record, when, group, (subject, place or thing.made, False))
+
+    def _are_summed(self, held: list[Any]) -> bool:
+        gradients = [each.grad for each in held if each.grad is not None]
+        numbers = sum(each.numel() for each in gradients)
+        if not numbers:
+            return False
+        found = any(measures.local(each).data_ptr() in self._summed for each in gradients)
+        return found or 2 * self._numbers >= numbers
+
+    def _are_kept(self, held: list[Any]) -> bool:
+        """Something else keeps them alike, or in parts."""
+        kept = {id(p) for module, _ in self._wrappers.items() for p in module.parameters()}
+        return any(id(p) in kept or not p.numel() or hasattr(p, "to_local") for p in held)
+
+    def _look(
+        self, named: list[tuple[str, Any]], record: Record, when: str, group: list[int],
+        about: tuple[Thing, Place, bool],
+    ) -> None:  # fmt: skip
         record.updates.append(self.watcher.updates)
         del record.updates[: -2 * len(_AT)]
-        group = dist.get_process_group_ranks(module.process_group)
-        if record.told or len(group) < 2 or 0 not in group or module._comm_hooks:
+        parameters = looks.some([each for _, each in named])
+        compared = [rank for rank in group if rank][:: -(-len(group) // _RANKS)]
+        is_first = ranks.rank() == 0
+        if not compared or 0 not in group or not parameters:
             return
-        own = _look_at(self.watcher, module, record)
-        if own is None:
+        if not is_first and ranks.rank() not in compared:
             return
-        name = f"trueloop/{record.index}/{when}/"
-        if ranks.rank():
-            try:
-                store = dist.distributed_c10d._get_default_store()
-                store.set(f"{name}{ranks.rank()}", json.dumps(own))
-            except _GONE:
-                self._is_off = True
+        own = looks.take(self.watcher, parameters, list(record.updates))
+        prefix = f"trueloop/{record.name}/{when}/"
+        if not is_first:
+            self._put(f"{prefix}{ranks.rank()}", own)
             return
-        others = [f"{name}{rank}" for rank in group if rank]
-        self._waiting = [*self._waiting, Waiting(others, self.watcher.things.model(module), own)]
-        self._waiting = self._waiting[-_WAITING:]
+        names = {id(each): name for name, each in named}
+        keys = [f"{prefix}{rank}" for rank in compared]
+        shown = [names[id(each)] for each in parameters]
+        self._waiting.append(Waiting(keys, record, own, about[0], about[1], shown, about[2]))
+        del self._waiting[:-_WAITING]
+
+    def _put(self, key: str, own: Look) -> None:
+        try:
+            dist.distributed_c10d._get_default_store().set(key, json.dumps(own))
+        except _GONE:
+            self._is_off = True
 
     def _read(self) -> None:
         """Compare with what has come in since; nothing is waited for."""
@@ -146,51 +246,56 @@ class Replicas(Probe):
                 store = dist.distributed_c10d._get_default_store()
                 if not store.check(waiting.keys):
                     continue
-                looks = [Look(*json.loads(store.get(key))) for key in waiting.keys]
+                others = [Look(*json.loads(store.get(key))) for key in waiting.keys]
                 for key in waiting.keys:
                     store.delete_key(key)
             except _GONE:
                 self._is_off = True
                 return
             self._waiting.remove(waiting)
-            self._compare(waiting, looks)
+            self._compare(waiting, others)
 
     # ------------------------------------------------------------------ the comparison
 
-    def _compare(self, waiting: Waiting, looks: list[Look]) -> None:
-        model, own = waiting.wrapper, waiting.own
-        for module, record in self._records.items():
-            if self.watcher.things.model(module) is not model or record.told:
-                continue
-            if any(each[:2] != own[:2] or len(each.values) != len(own.values) for each in looks):
-                record.row = 0  # they do not do the same: nothing is to be compared
-                return
-            apart = [_apart(own, each) for each in looks]
-            worst = max(range(len(looks)), key=lambda rank: max(apart[rank], default=0.0))
-            if max(apart[worst], default=0.0) <= _DIFFERS:
-                record.row, record.same = 0, own.updates[-1]
-                return
-            record.row += 1
-            if record.row == _IN_A_ROW:
-                self._tell(module, record, waiting, looks[worst], worst, apart[worst])
-
-    def _tell(
-        self, module: Any, record: Record, waiting: Waiting, other: Look, worst: int,
-        apart: list[float],
-    ) -> None:  # fmt: skip
-        record.told = True
-        model = waiting.wrapper
-        if _averages(model.made.path):
+    def _compare(self, waiting: Waiting, others: list[Look]) -> None:
+        record, own = waiting.record, waiting.own
+        found = [_compared(own, each, waiting.is_wrapped) for each in others]
+        known = [each for each in found if each is not None]
+        if record.told or len(known) < len(found):
+            record.row = 0  # they do not do the same: nothing is to be compared
             return
-        names = [name for name, _ in _compared(module)]
-        most = max(range(len(apart)), key=apart.__getitem__)
+        worst = max(range(len(known)), key=lambda rank: known[rank].by)
+        if known[worst].by <= looks.DIFFERS:
+            record.row, record.same = 0, own.updates[-1]
+            return
+        record.row += 1
+        if record.row == _IN_A_ROW:
+            self._tell(waiting, others[worst], waiting.keys[worst], known[worst])
+
+    def _tell(self, waiting: Waiting, other: Look, key: str, apart: looks.Apart) -> None:
+        record = waiting.record
+        record.told = True
+        if looks.brings_together(waiting.place.path, self._early):
+            return
         measures.say(
-            self.watcher, sys._getframe(), "ranks differ", model,
-            place=model.made, rank=int(waiting.keys[worst].rpartition("/")[2]),
-            updates=waiting.own.updates[-1], parameter=names[most], by=apart[most],
-            count=sum(each > _DIFFERS for each in apart), of=len(apart), same=record.same,
-            rates=(waiting.own.rates, other.rates),
+            self.watcher, sys._getframe(), "ranks differ", waiting.subject,
+            place=waiting.place, rank=int(key.rpartition("/")[2]),
+            updates=waiting.own.updates[-1], parameter=waiting.names[apart.most], by=apart.by,
+            count=apart.differing, of=len(waiting.names), same=record.same,
+            rates=(waiting.own.rates, other.rates), wrapped=waiting.is_wrapped,
         )  # fmt: skip
+
+
+def _compared(own: Look, other: Look, is_wrapped: bool) -> looks.Apart | None:
+    """How far two ranks are apart; None where they are not at the same point of the same work."""
+    if len(own.values) != len(other.values):
+        return None
+    averaged = looks.are_averaged(own, other)
+    if not is_wrapped:
+        return looks.apart(own, other, averaged) if any(averaged) else None
+    if any(averaged) or looks.do_the_same(own, other):
+        return looks.apart(own, other, [True] * len(averaged))
+    return None
 
 
 def _is_mark(updates: int) -> bool:
@@ -201,58 +306,10 @@ def _is_mark(updates: int) -> bool:
     return mark + 2 == updates
 
 
-def _compared(module: Any) -> list[tuple[str, Any]]:
-    """Parameters that a wrapper keeps alike, some of many."""
-    found = [
-        (name, each) for name, each in module.module.named_parameters()
-        if each.requires_grad and name not in module.parameters_to_ignore
-        and each.is_floating_point() and each.numel() and not hasattr(each, "to_local")
-    ]  # fmt: skip
-    return found[:: -(-len(found) // _PARAMETERS) or 1]
-
-
-def _look_at(watcher: Any, module: Any, record: Record) -> Look | None:
-    found = _compared(module)
-    if not found:
-        return None
-    numbers = []
-    for _, each in found:
-        flat = each.detach().reshape(-1)
-        step = max(1, len(flat) // _NUMBERS)
-        size = torch.linalg.vector_norm(flat, dtype=torch.float32) / len(flat) ** 0.5
-        numbers.append(torch.cat([size[None], flat[::step][:_NUMBERS].float()]))
-    values = torch.cat(numbers).tolist()
-    rows = []
-    for each in numbers:
-        rows.append(values[: len(each)])
-        del values[: len(each)]
-    rates = [
-        rate for each in measures.optimizers(watcher) for rate in measures.rates(each)
-    ]  # fmt: skip
-    return Look(list(record.updates), len(watcher.things.optimizers), rates, rows)
-
-
-def _apart(one: Look, other: Look) -> list[float]:
-    """Of each parameter: the largest difference, as a share of its size."""
-    shares = []
-    for mine, yours in zip(one.values, other.values, strict=True):
-        size = max(mine[0], yours[0])
-        most = max(abs(a - b) for a, b in zip(mine[1:], yours[1:], strict=True))
-        shares.append(most / size if size > 0 and most == most else 0.0)
-    return shares
-
-
-def _averages(path: str) -> bool:
-    """The program brings parameters together by hand, or knows of ways to keep them apart."""
-    text, tree = program.source_of(path).text, program.source_of(path).tree
-    if tree is None or _KEEPS_APART.search(text):
-        return True
-    gathers = ("all_reduce", "broadcast", "all_gather", "all_gather_into_tensor", "reduce")
-    about = re.compile(r"param|weight|\.data\b|state|model|\bp\b|flat|vector")
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and node.args:
-            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            given = ast.unparse(node.args[0])
-            if name in gathers and about.search(given) and "grad" not in given:
-                return True
-    return False
+def _place_of(watcher: Any, parameter: Any) -> Place | None:
+    """The line that makes the model which a parameter belongs to."""
+    birth = watcher.births.parameters.get(parameter)
+    sites = [] if birth is None else [each for each in birth.sites if each.kind == "user"]
+    while len(sites) > 1 and sites[-1].code.co_name in ("__init__", "reset_parameters"):
+        sites.pop()
+    return frames.user_place(sites)[0] if sites else None

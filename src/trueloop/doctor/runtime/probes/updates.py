@@ -113,6 +113,8 @@ class Updates(Probe):
         owners = measures.owners(self.watcher, parameter)
         if not owners or births.parameters.get(parameter) is None:
             return False
+        if not parameter.numel():  # FSDP has given all of it to other ranks
+            return False
         owner = owners[-1]
         read = births.loaded.get(owner) is not None
         return owner.training and not read and measures.is_users(self.watcher, owner)

@@ -73,6 +73,8 @@ def _say_made(watcher: Watcher, wrapper: nn.Module, devices: Any, frame: Any) ->
     model = watcher.things.model(wrapper)
     model.made, model.name = place, program.assigned_to(place)
     model.facts["device_ids"] = devices is not None
+    if dist.is_available() and dist.is_initialized():
+        model.facts["ranks"] = dist.get_world_size()
     watcher.emit(Made, frame, thing=model)
 
 
@@ -117,10 +119,16 @@ def _moved(
 def _used(watcher: Watcher, name: str, original: Any) -> Any:
     def used(*args: Any, **kwargs: Any) -> Any:
         result = original(*args, **kwargs)
+        if name == "init_process_group":
+            quietly(watcher, watcher.rank)  # known also when the group is gone
         if not is_compiling() and watcher.looking:
             frame = sys._getframe(1)
             what = f"torch.distributed.{name}"
-            quietly(watcher, lambda: watcher.emit(Used, frame, what=what))
+            given = {"ranks": dist.get_world_size()} if dist.is_initialized() else {}
+            quietly(watcher, lambda: watcher.emit(Used, frame, what=what, arguments=given))
+            if name != "init_process_group":
+                tensor = args[0] if args else kwargs.get("tensor")
+                watcher.probes.tell("summed", name, tensor, frame)
         return result
 
     return used

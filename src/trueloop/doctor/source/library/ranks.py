@@ -51,7 +51,12 @@ def _made_of(value: Any) -> Iterable[Any]:
 
 @calls("torch.distributed.init_process_group", "deepspeed.init_distributed")
 def _group(call: Call) -> Any:
-    call.emit(Used, what="torch.distributed.init_process_group", result_used=call.result_used)
+    size = call.arg(3, "world_size")
+    one = isinstance(size, Known) and size.value == 1 and not size.symbol
+    call.emit(
+        Used, what="torch.distributed.init_process_group", result_used=call.result_used,
+        arguments={"ranks": 1} if one else {},
+    )  # fmt: skip
     return NONE
 
 
@@ -231,7 +236,10 @@ def _is_none(value: Any) -> bool:
 @calls("torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard")
 def _shard(call: Call) -> Any:
     """Sharded in place: it stays the same module."""
-    call.emit(Used, what=call.name, subject=call.arg(0, "module"), result_used=call.result_used)
+    call.emit(
+        Used, what=call.name, subject=call.arg(0, "module"), result_used=call.result_used,
+        arguments=dict(call.kwargs),
+    )  # fmt: skip
     found = call.arg(0, "module")
     return found if found is not None else call.unknown()
 

@@ -1,19 +1,15 @@
-"""Why a run ends before its last epoch: no more progress, a signal, or the clock."""
+"""Early stopping: the end of a run whose score no longer improves."""
 
 from __future__ import annotations
 
 import copy
 import math
-import signal
-import threading
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor, nn
 
 from trueloop import _options
-from trueloop.errors import Interrupted
 from trueloop.records import EvalRecord, is_better, loss_beside, monitored
 from trueloop.step.schedule import resolve_mode
 
@@ -99,63 +95,3 @@ class EarlyStopping:
 def _copy(part: Any) -> Any:
     """A private copy of an entry of a state dict: a tensor, or a module's extra state."""
     return part.detach().clone() if isinstance(part, Tensor) else copy.deepcopy(part)
-
-
-# Those that ask for an end: Ctrl-C, a scheduler's last word, and its warning some time ahead.
-_SIGNALS = ("SIGINT", "SIGTERM", "SIGUSR1")
-# timeout(1) and others send one signal twice, to the process and to its group.
-_SAME_SIGNAL_SECONDS = 0.25
-
-
-class Stop:
-    """Why the loop should end before its time: a signal or the clock (or early stopping, noted
-    here).
-
-    The first SIGINT, SIGTERM or SIGUSR1 only leaves a note, so that no update is cut in half; the
-    second one raises `Interrupted` (a `KeyboardInterrupt`). Signals reach Python's main thread
-    alone: elsewhere only the clock counts. The loop asks `is_due` where it can end; `reason` does
-    not change between those places. As a context manager it holds the signals' handlers, and puts
-    back those that it found.
-    """
-
-    def __init__(self, max_seconds: float | None) -> None:
-        if max_seconds is not None:
-            _options.positive("max_seconds", max_seconds, "3600")
-        self.reason = ""
-        """Empty, `interrupted`, `out of time` or `stopped early`."""
-        self._deadline = None if max_seconds is None else time.monotonic() + max_seconds
-        self._noted: int | None = None
-        self._noted_at = 0.0
-        self._previous: dict[int, Any] = {}
-
-    @property
-    def signal(self) -> int | None:
-        """The number of the signal for which the run ends; None if it ends for another reason."""
-        return self._noted if self.reason == "interrupted" else None
-
-    def is_due(self) -> bool:
-        """Whether to end here; settles `reason`."""
-        if self._noted is not None:
-            self.reason = "interrupted"
-        elif self._deadline is not None and time.monotonic() > self._deadline:
-            self.reason = "out of time"
-        return bool(self.reason)
-
-    def __enter__(self) -> Stop:
-        if threading.current_thread() is threading.main_thread():
-            for number in (getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)):
-                # None is a handler from outside Python, which could not be put back.
-                if signal.getsignal(number) is not None:
-                    self._previous[number] = signal.signal(number, self._note)
-        return self
-
-    def _note(self, number: int, frame: Any) -> None:
-        now = time.monotonic()
-        if self._noted is None:
-            self._noted, self._noted_at = number, now
-        elif number != self._noted or now - self._noted_at > _SAME_SIGNAL_SECONDS:
-            raise Interrupted(number)
-
-    def __exit__(self, *failure: object) -> None:
-        while self._previous:
-            signal.signal(*self._previous.popitem())

@@ -1,25 +1,21 @@
-"""fit: the loop around the step, to be read from top to bottom."""
+"""What `fit` keeps about a run: who is told, the mean loss, the best epoch, what is saved."""
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from trueloop import _options, metrics as metric_sets
+from trueloop import ranks
 from trueloop.checkpoint import Checkpoints, WriteError, capture, place_of, restore
 from trueloop.errors import ConfigError, DataError, RunError
-from trueloop.evaluation import EpochScores, as_feed
+from trueloop.evaluation import EpochScores, EvaluationStopped
 from trueloop.feed import Feed
 from trueloop.records import EvalRecord, StepRecord, is_better, loss_beside, monitored
 from trueloop.step import Step
 from trueloop.step.schedule import resolve_mode
 from trueloop.stopping import EarlyStopping, Stop
-
-__all__ = ["History", "fit"]
 
 Sink = Callable[[Any], object]
 
@@ -51,149 +47,7 @@ class History:
     seconds: float = 0.0
 
 
-def fit(
-    step: Step,
-    train: Any,
-    val: Any = None,
-    *,
-    epochs: int,
-    metrics: Any = None,
-    run: Any = None,
-    sinks: Sequence[Sink] = (),
-    early_stop: EarlyStopping | None = None,
-    checkpoints: Checkpoints | None = None,
-    max_seconds: float | None = None,
-    resume_from: dict[str, Any] | None = None,
-    train_metrics: Any = None,
-    gradients: bool = False,
-) -> History:
-    """Train until `epochs` epochs are done: the loop of the README, with its records handed out.
-
-    `train` and `val` are feeds or DataLoaders; `sinks` are callables that receive each
-    `StepRecord` and each epoch's `EvalRecord`; `run` is a `trueloop.Run`, whose log becomes a
-    sink. Train mode is set once at the start, unless the model already stands in it. Ctrl-C
-    (SIGINT), SIGTERM or SIGUSR1 ends the run after the update at hand, with everything saved; a
-    second one of them at once, with a `KeyboardInterrupt`.
-
-    `epochs` counts those that the step has already done. `checkpoints` keeps the best and the last
-    state; `resume_from` is a state of `last`, loaded with `load_checkpoint`. `early_stop` starts
-    afresh, unless that state has its own. `max_seconds` ends the run after the first update beyond
-    that time, evaluated and saved; the scores of an epoch cut short count as the best only if
-    there are no others.
-
-    `metrics` are measured on `val`, `train_metrics` (of the same kinds) on the training batches,
-    from the outputs of the training's own forward: weights and dropout are those of that moment.
-    `gradients` lets the evaluation record graphs, for a loss that differentiates.
-
-    The first epoch begins at its first batch, whatever the step has been called with before,
-    unless the step has loaded a state, or comes from a `fit` that was interrupted.
-
-    Raises `ConfigError` and `ScheduleError` before the first batch when something cannot fit,
-    `NonFiniteError` during the run.
-    """
-    _check_step(step)
-    train, val = as_feed(train, "train"), None if val is None else as_feed(val, "val")
-    epochs = _options.whole("epochs", epochs, 1, 10)
-    sinks = _checked_sinks(sinks)
-    _check_kinds(run, early_stop, checkpoints, resume_from)
-    _options.flag("gradients", gradients)
-    step.plan(epochs=epochs, batches=len(train) if train.has_length else None)
-    if not step.resumed:
-        step.restart_epoch()
-    scoring = EpochScores(step, val, metric_sets.wrap(metrics), train_metrics, gradients)
-    book = _Book(step, train, scoring, early_stop, checkpoints)
-    with (
-        Stop(max_seconds) as stop,
-        scoring.observed(),
-        _opened(run, book, epochs, resume_from) as opened,
-    ):
-        book.sinks = [*opened, *sinks]
-        return _train(book, epochs, stop)
-
-
-def _train(book: _Book, epochs: int, stop: Stop) -> History:
-    """The loop: epochs of steps, each evaluated, until `epochs` are done or `stop` is due."""
-    step, train = book.step, book.train
-    if not step.model.training:
-        step.model.train()
-    for epoch in range(step.epoch, step.epoch if book.is_over(stop) else epochs):
-        batches = train.epoch(epoch, start=step.batch)
-        for batch in batches:
-            book.tell(step(batch, last=batches.last))
-            if stop.is_due():
-                break
-        if stop.reason:
-            book.save()  # inside an epoch: going on needs this state, not the one after it
-        if stop.reason == "interrupted":
-            break
-        scores = book.evaluate(epoch, cut_short=bool(stop.reason))
-        if stop.reason:
-            break
-        step.end_epoch(scores)
-        book.end_epoch(scores)
-        if step.epoch < epochs and book.should_stop(stop):
-            break
-    book.history.signal = stop.signal
-    return book.close(stop.reason or "finished")
-
-
-@contextmanager
-def _opened(run: Any, book: _Book, epochs: int, resumed: Any) -> Iterator[list[Any]]:
-    """The book open, and the sinks of a run directory, which is held against other processes.
-
-    However the run ends, they are closed, and no write is left under way. The log of a resumed run
-    is cut back to where the state was saved: what was logged after that is trained, and logged,
-    again.
-    """
-    saved, ended = book.checkpoints, False
-    sinks: list[Any] = []
-    with (
-        nullcontext() if run is None else run.claimed(),
-        nullcontext() if saved is None else saved.writing(),
-    ):
-        book.open(epochs, resumed)
-        try:
-            if run is not None:
-                sinks += run.sinks(on_error="stop" if saved is None else saved.on_error)
-            if resumed is not None:
-                for sink in sinks:
-                    epoch, batch, updates = place_of(book.step)
-                    sink.truncate(updates, epoch, batch)
-            yield sinks
-            ended = True
-        finally:
-            if saved is not None:
-                saved.join()
-            for sink in sinks:
-                try:
-                    sink.close()
-                except WriteError:
-                    if ended:  # else what has ended the run is the news
-                        raise
-
-
-def _check_monitors(book: _Book, step: Step) -> None:
-    """Raise before the first batch, not after the first epoch, if only `val` could give a score."""
-    if book.scoring.val is not None:
-        return
-    if book.scoring.metrics is not None:
-        raise ConfigError(
-            "metrics are measured on val, and there is none: give val=…, or train_metrics=…"
-        )
-    watched = {"the monitored score": book.history.monitor}
-    if book.early_stop is not None:
-        watched["early_stop's"] = book.early_stop.monitor
-    if step.monitor is not None:
-        watched["the schedule's"] = step.monitor
-    for what, name in watched.items():
-        if name.startswith("val_"):
-            raise ConfigError(
-                f"{what} is {name!r}, and there is no val to measure it on: give val=…, or watch "
-                "'train_loss'"
-            )
-
-
-class _Book:
+class Book:
     """What `fit` keeps about the run: who is told, the mean loss, the best epoch, what is saved."""
 
     def __init__(
@@ -252,6 +106,7 @@ class _Book:
             self.scoring.add(record)
         for sink in self.sinks:
             sink(record)
+        ranks.here.move("waiting for data", update=self.step.updates)
         saved = self.checkpoints
         if saved is None or not record.updated:
             return
@@ -261,11 +116,29 @@ class _Book:
         else:
             saved.prepare(self.state_dict)
 
-    def evaluate(self, epoch: int, *, cut_short: bool) -> EvalRecord:
-        """Score the epoch, tell the sinks, and keep the weights if it is the best."""
+    def is_between_updates(self) -> bool:
+        """Whether the run may end here. One process can save an open window; of many ranks, each
+        has a gradient of its own in it."""
+        return not (ranks.is_distributed() and self.step.is_accumulating)
+
+    def evaluate(self, epoch: int, stop: Stop) -> EvalRecord | None:
+        """Score the epoch, tell the sinks, and keep the weights if it is the best; None if a signal
+        has ended the evaluation. The clock ends none."""
         if not self.step.batch:
             raise DataError("there is nothing to train on: the feed yields no batch")
-        record = self.scoring.evaluate(epoch)
+        ranks.here.move("evaluating")
+        cut_short = bool(stop.reason)
+
+        def is_interrupted() -> bool:
+            ranks.here.move()
+            return stop.is_due() and stop.reason == "interrupted"
+
+        try:
+            record = self.scoring.evaluate(epoch, is_interrupted)
+        except EvaluationStopped:
+            return None
+        if not cut_short:
+            stop.reason = ""  # time that is up is asked for again at the epoch's end
         for sink in self.sinks:
             sink(record)
         self._note(record, cut_short)
@@ -325,15 +198,18 @@ class _Book:
         best, self._best = self._best, None
         self._saved = place_of(self.step)
         try:
-            for sink in self.sinks:
-                flush = getattr(sink, "flush", None)
-                if flush is not None:
-                    flush()
+            ranks.on_all(self._flush, "the writing of the log")
         except WriteError as error:
             # A state that the log does not reach is none to go on from.
             self.checkpoints.miss(error)
             return
         self.checkpoints.save(self.state_dict(), self._saved, best)
+
+    def _flush(self) -> None:
+        for sink in self.sinks:
+            flush = getattr(sink, "flush", None)
+            if flush is not None:
+                flush()
 
     def close(self, status: str) -> History:
         """The end: save, bring back the best weights, let the run's log be complete."""
@@ -346,7 +222,7 @@ class _Book:
         history, step = self.history, self.step
         step.resumed = step.batch > 0  # another `fit` goes on there
         history.status, history.updates, history.skipped = status, step.updates, step.skipped
-        history.seconds = self._seconds()
+        history.seconds = ranks.from_main(self._seconds(), "the time that rank 0 has measured")
         return history
 
     def _seconds(self) -> float:
@@ -381,7 +257,7 @@ class _Book:
                     "them as they were"
                 ) from error
         named = None if self.checkpoints is None else self.checkpoints.state
-        restore(state, self.step, self.train, named)
+        state = restore(state, self.step, self.train, named)
         if self.early_stop is not None and state["early_stop"] is not None:
             self.early_stop.load_state_dict(state["early_stop"])
         self._earlier_seconds = state["seconds"]
@@ -389,59 +265,22 @@ class _Book:
         self.history.records = [EvalRecord(*fields) for fields in state["records"]]
 
 
-def _check_step(step: Any) -> None:
-    if not isinstance(step, Step):
+def _check_monitors(book: Book, step: Step) -> None:
+    """Raise before the first batch, not after the first epoch, if only `val` could give a score."""
+    if book.scoring.val is not None:
+        return
+    if book.scoring.metrics is not None:
         raise ConfigError(
-            f"the step must be a Step, not {_options.shown(step)}: write "
-            "fit(Step(model, optimizer, loss_fn), train, epochs=10)"
+            "metrics are measured on val, and there is none: give val=…, or train_metrics=…"
         )
-
-
-def _checked_sinks(sinks: Any) -> list[Sink]:
-    """The sinks in a list, each a function of one record."""
-    if callable(sinks) or not isinstance(sinks, Iterable) or isinstance(sinks, (str, bytes, dict)):
-        raise ConfigError(
-            f"sinks={_options.shown(sinks)} is not a list of functions: write sinks=[print]"
-        )
-    listed = list(sinks)
-    for place, sink in enumerate(listed):
-        kinds = {"early_stop": EarlyStopping, "checkpoints": Checkpoints}
-        for option, kind in kinds.items():
-            if isinstance(sink, kind):
-                raise ConfigError(
-                    f"sinks[{place}] is {_options.kind_of(sink)}: write {option}=... instead"
-                )
-        if isinstance(sink, type):
+    watched = {"the monitored score": book.history.monitor}
+    if book.early_stop is not None:
+        watched["early_stop's"] = book.early_stop.monitor
+    if step.monitor is not None:
+        watched["the schedule's"] = step.monitor
+    for what, name in watched.items():
+        if name.startswith("val_"):
             raise ConfigError(
-                f"sinks[{place}] is the class {sink.__name__} itself: write {sink.__name__}(...)"
+                f"{what} is {name!r}, and there is no val to measure it on: give val=…, or watch "
+                "'train_loss'"
             )
-        _options.function(f"sinks[{place}]", sink, "record", "sinks=[print]")
-    return listed
-
-
-def _check_kinds(run: Any, early_stop: Any, checkpoints: Any, resume_from: Any) -> None:
-    """Each is what its name says, or None."""
-    text = isinstance(run, (str, os.PathLike))
-    is_run = hasattr(run, "claimed") and hasattr(run, "sinks") and not isinstance(run, type)
-    if run is not None and not is_run:
-        raise ConfigError(
-            f"run={_options.shown(run)} is not a run: write run=trueloop.Run.create("
-            + (f"{str(run)!r}, config={{}})" if text else "'runs/one', config={})")
-        )
-    if early_stop is not None and not isinstance(early_stop, EarlyStopping):
-        patience = early_stop if _options.is_integer(early_stop) else 10
-        raise ConfigError(
-            f"early_stop={_options.shown(early_stop)} is not an EarlyStopping: write "
-            f"early_stop=EarlyStopping('val_loss', patience={patience})"
-        )
-    if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
-        folder = checkpoints if isinstance(checkpoints, str) else "checkpoints"
-        raise ConfigError(
-            f"checkpoints={_options.shown(checkpoints)} is not a Checkpoints: write "
-            f"checkpoints=Checkpoints({folder!r})"
-        )
-    if resume_from is not None and not isinstance(resume_from, dict):
-        raise ConfigError(
-            f"resume_from={_options.shown(resume_from)} is not a state: write "
-            "resume_from=load_checkpoint(folder)"
-        )

@@ -1,0 +1,19 @@
+"""evaluate and predict: exact scores and outputs over a feed, on any number of ranks, and a model
+left as it was found; and the scores of a training epoch."""
+
+from __future__ import annotations
+
+from trueloop.evaluation.epoch import EpochScores
+from trueloop.evaluation.outputs import predict
+from trueloop.evaluation.passes import as_feed, evaluating
+from trueloop.evaluation.scores import EvaluationStopped, NeedsGradientsError, evaluate
+
+__all__ = [
+    "EpochScores",
+    "EvaluationStopped",
+    "NeedsGradientsError",
+    "as_feed",
+    "evaluate",
+    "evaluating",
+    "predict",
+]

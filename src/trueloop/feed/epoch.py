@@ -1,0 +1,88 @@
+"""One pass over a feed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trueloop.errors import DataError
+from trueloop.feed.place import Place
+
+
+class Epoch(Iterator[Any]):
+    """One pass over a feed: its batches in order, and whether the one handed out last is the last.
+
+    A loop that knows no `plan` passes that on: `step(batch, last=batches.last)`.
+    """
+
+    def __init__(
+        self,
+        batches: Iterator[Any],
+        place: Place,
+        length: int | None,
+        *,
+        ends_with_stand_in: bool = False,
+    ) -> None:
+        self._batches = batches
+        self._place = place
+        self._next = place.batch
+        self._final = None if length is None else length - 1
+        # Without a length one batch is kept back: whether another follows it says which is last.
+        self._kept: list[Any] = []
+        self._looks = length is None
+        self._over = False
+        self.last = False
+        """Whether the batch handed out last is the last of the epoch."""
+        self.stand_in = False
+        """Whether the batch handed out last is none of this rank's: it stands in, so that the rank
+        takes part in what all ranks compute, and counts nowhere. Never so in one process."""
+        self._ends_with_stand_in = ends_with_stand_in
+
+    def __next__(self) -> Any:
+        try:
+            batch = next(self._batches) if self._final is not None else self._next_of_unknown()
+        except StopIteration:
+            self._finish()
+            raise
+        if self._final is not None and self._next > self._final:
+            raise self._wrong_length("goes on after")
+        self.last = self._next == self._final
+        self._next += 1
+        self._place.handed_out(last=self.last, looked=self._looks)
+        self.stand_in = self._place.stand_in or (self.last and self._ends_with_stand_in)
+        return batch
+
+    def close(self) -> None:
+        """End the pass here; the feed's position stays behind the batch handed out last."""
+        self._over = True
+        self._batches = iter(())
+        self._kept.clear()
+
+    def _next_of_unknown(self) -> Any:
+        batch = self._kept.pop() if self._kept else next(self._batches)
+        try:
+            self._kept.append(next(self._batches))
+        except StopIteration:
+            self._final = self._next
+        return batch
+
+    def _finish(self) -> None:
+        """The source has ended: once, and not before the batch that was to be the last."""
+        if self._over:
+            return
+        self.close()
+        if self._final is None and self._next == 0:
+            raise DataError(
+                "the data gave no batch at all: check that it yields samples (and, with drop_last, "
+                "at least batch_size of them)"
+            )
+        if self._final is not None and self._next <= self._final:
+            raise self._wrong_length("ended after")
+        self._place.finished()
+
+    def _wrong_length(self, what: str) -> DataError:
+        assert self._final is not None
+        return DataError(
+            f"the data {what} {self._next} batches where its length promised {self._final + 1}: "
+            "mend the __len__ of the data set or of its sampler"
+        )

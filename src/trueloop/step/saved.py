@@ -1,0 +1,128 @@
+"""What a step's state is: taken, compared with what is there, and taken up as a whole or not at
+all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from trueloop import ranks
+from trueloop.errors import RunError
+from trueloop.shapes import COUNT, Anything, Either, Maybe, Row, Shape, Table, problem
+from trueloop.step import loading, sharding
+from trueloop.step.accumulate import Window
+from trueloop.step.global_window import GlobalWindow
+
+if TYPE_CHECKING:
+    from trueloop.step.step import Step
+
+SHAPE: Shape = {
+    "optimizer": loading.OPTIMIZER,
+    "precision": Table(str, float),
+    "schedule": Either(None, Table(str, Anything)),
+    "window": Window.STATE,
+    "gradients": loading.GRADIENTS,
+    "counters": Row(COUNT, COUNT, COUNT, COUNT),
+    "options": {"precision": str, "accumulate": int, "schedule": Either(None, str)},
+    "agreed": Maybe(GlobalWindow.AGREED),
+}
+"""Of a state, beside the `model`."""
+
+
+def taken(step: Step) -> dict[str, Any]:
+    """Everything that the step's next call depends on."""
+    step._nonfinite.raise_late(wait=True)
+    if sharding.fsdp_modules(step.model):
+        # DDP has rank 0's after each update; here each rank has seen its own part.
+        sharding.sync_buffers(step.model)
+    schedule = step._bound_schedule
+    state = {
+        "model": step.model.state_dict(),
+        "optimizer": step.optimizer.state_dict(),
+        "precision": step.precision.state_dict(),
+        "schedule": None if schedule is None else schedule.state_dict(),
+        "window": step._window.state_dict(),
+        "gradients": step._gradients.state_dict(),
+        "counters": [step.epoch, step.batch, step.updates, step.skipped],
+        "options": _options(step),
+    }
+    if (agreed := step._window.agreed()) is not None:
+        state["agreed"] = agreed
+    return state
+
+
+def take_up(step: Step, state: dict[str, Any]) -> None:
+    """Put the step where `state` was taken; after an error it is as it was."""
+    _check_same(step, state)
+    loading.check_model(step.model, state["model"])
+    gradients = step._gradients
+    loading.check_gradients(gradients.names, gradients.parameters, state["gradients"])
+    with ExitStack() as undo:
+        undo.callback(_keep(step))
+        if state["schedule"] is not None:
+            # Before the optimizer's state: a scheduler that is built sets the lr to its first.
+            step._bind_schedule(None)
+            assert step._bound_schedule is not None
+            step._bound_schedule.load_state_dict(state["schedule"])
+            if step._plan is not None:
+                step._bound_schedule.check(step._plan, saved=True)
+        loading.load_optimizer(
+            step.optimizer, sharding.placed_optimizer(step.optimizer, state["optimizer"])
+        )
+        step.precision.load_state_dict(state["precision"])
+        loading.load_model(step.model, sharding.placed_model(step.model, state["model"]))
+        undo.pop_all()
+    step._window.load_state_dict(state["window"], step.device)
+    step._window.load_agreed(state.get("agreed"))
+    step._gradients.load_state_dict(state["gradients"])
+    step.epoch, step.batch, step.updates, step.skipped = state["counters"]
+    step.resumed = True
+
+
+def _check_same(step: Step, state: dict[str, Any]) -> None:
+    """Refuse a state of another configuration: it would be another run."""
+    shape = {**SHAPE, "precision": step.precision.STATE, "model": loading.MODEL}
+    if found := problem(state, shape, "step"):
+        raise RunError(f"{found}: load a state that state_dict of a step like this one gave")
+    saved = state["options"]
+    for name, value in _options(step).items():
+        if saved[name] != value:
+            raise RunError(
+                f"the checkpoint was written with {name}={saved[name]!r}, this step has "
+                f"{name}={value!r}: build the step as it was"
+            )
+    if state["window"]["micro_batches"] >= step._window.size:
+        raise RunError("step.window holds a whole window: use another checkpoint")
+    if state["window"]["micro_batches"] and ranks.is_distributed():
+        raise RunError(
+            "the checkpoint was saved inside an accumulation window by one process, and many ranks "
+            "cannot share that window: resume with one process, or use another checkpoint"
+        )
+    if state["schedule"] is not None and step._schedule is None:
+        raise RunError("step.schedule is there, and this step has none: build it as it was")
+
+
+def _keep(step: Step) -> Callable[[], None]:
+    """Remember what a load that is refused half-way has changed; returns what puts it back."""
+    schedule, scaler = step._bound_schedule, step.precision.state_dict()
+    parts = [loading.keep_optimizer(step.optimizer), loading.keep_model(step.model)]
+    if schedule is not None:
+        parts.append(loading.keep_attributes(schedule))
+        parts.append(loading.keep_scheduler(schedule.scheduler))
+
+    def put_back() -> None:
+        step._bound_schedule = schedule
+        step.precision.load_state_dict(scaler)
+        for part in parts:
+            part()
+
+    return put_back
+
+
+def _options(step: Step) -> dict[str, Any]:
+    return {
+        "precision": step.precision.name,
+        "accumulate": step._window.size,
+        "schedule": None if step._schedule is None else step._schedule.name,
+    }

@@ -1,0 +1,56 @@
+"""Sharded by the wrapper: of a small parameter some ranks hold nothing at all."""
+import os
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+for key, value in dict(MASTER_ADDR="localhost", MASTER_PORT="0", RANK="0", WORLD_SIZE="1").items():
+    os.environ.setdefault(key, value)
+dist.init_process_group("gloo")
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(6, 6), nn.GELU()) for _ in range(2))
+        self.register_buffer("seen", torch.zeros(()))
+        self.head = nn.Linear(6, 1)
+
+    def forward(self, x):
+        self.seen += x.mean().detach()
+        for block in self.blocks:
+            x = x + block(x)
+        return self.head(x)
+
+
+def train():
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(96, 6), torch.randn(96, 1))
+    sampler = DistributedSampler(data)
+    loader = DataLoader(data, batch_size=8, sampler=sampler)
+    model = Net()
+    model = FSDP(model, device_id=torch.device('cpu'), use_orig_params=True)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    for epoch in range(6):
+        model.train()
+        sampler.set_epoch(epoch)
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            model.clip_grad_norm_(1.0)
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            score = F.mse_loss(model(data.tensors[0]), data.tensors[1])
+        if dist.get_rank() == 0:
+            print(epoch, score.item())
+
+
+train()
+dist.barrier()
+dist.destroy_process_group()

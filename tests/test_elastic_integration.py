@@ -1,0 +1,99 @@
+"""A rank killed under torchrun --max-restarts: the run ends as the one that was left alone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from on_ranks import on_ranks
+from trueloop import load_checkpoint
+from trueloop.cli import main
+
+LAUNCH = Path(__file__).parents[1] / "examples" / "launch" / "torchrun.sh"
+OPTIONS = (
+    "--epochs",
+    "12",
+    "--save-every",
+    "10 updates",
+    "--quiet",
+    "--no-doctor",
+    "--threads",
+    "1",
+)
+
+
+def left_alone(run: str) -> int:
+    return main(["train", "spiral", "--run", run, *OPTIONS])
+
+
+def started(run: Path) -> subprocess.Popen[bytes]:
+    """torchrun with two ranks, by the launch recipe."""
+    environment = os.environ | {
+        "RANKS": "2",
+        "PORT": "0",
+        "RESTARTS": "2",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    return subprocess.Popen(
+        [LAUNCH, "spiral", "--run", str(run), *OPTIONS],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+def ended(torchrun: subprocess.Popen[bytes]) -> str:
+    """What it printed; all processes are gone after that."""
+    try:
+        output, _ = torchrun.communicate(timeout=100)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(torchrun.pid, signal.SIGKILL)
+    text = output.decode()
+    assert torchrun.returncode == 0, text
+    return text
+
+
+def ranks_of(torchrun: subprocess.Popen[bytes]) -> list[int]:
+    children = Path(f"/proc/{torchrun.pid}/task/{torchrun.pid}/children").read_text()
+    return [int(word) for word in children.split()]
+
+
+def log(run: Path) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in line.items() if k not in ("time", "seconds")} for line in lines]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds torchrun's children in /proc")
+def test_a_run_whose_rank_was_killed_ends_bitwise_as_the_one_left_alone(tmp_path: Path) -> None:
+    alone, killed = tmp_path / "alone", tmp_path / "killed"
+    torchrun, checkpoints = started(killed), killed / "checkpoints"
+    assert on_ranks(2, left_alone, str(alone)) == [0, 0]
+    end = time.monotonic() + 60
+    while not any(re.match(r"e\d+-b\d+-u\d+$", p.name) for p in checkpoints.glob("e*")):
+        assert torchrun.poll() is None, ended(torchrun)
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    before = ranks_of(torchrun)
+    assert len(before) == 2
+    os.kill(before[1], signal.SIGKILL)
+    saved = sorted(checkpoints.glob("e*"))[-1].name
+    assert f"failed (exitcode: -9) local_rank: 1 (pid: {before[1]})" in ended(torchrun)
+    states = [load_checkpoint(run / "checkpoints") for run in (alone, killed)]
+    assert saved < max(p.name for p in checkpoints.glob("e*")), "it went on after the kill"
+    wanted, found = [state["model"] for state in states]
+    assert all(torch.equal(wanted[name], found[name]) for name in wanted)
+    assert states[0]["step"]["counters"] == states[1]["step"]["counters"]
+    assert log(alone) == log(killed)
