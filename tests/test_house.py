@@ -54,7 +54,7 @@ FLOORS = {
 SAME_FLOOR = {("records", "errors"), ("_options", "errors")}
 HEAVY = (
     "torchmetrics", "rich", "matplotlib", "PIL", "plotly", "jinja2", "jsonargparse", "polars",
-    "sklearn", "scipy", "pandas", "yaml", "safetensors",
+    "sklearn", "scipy", "pandas", "yaml", "safetensors", "tokenizers", "transformers",
 )  # fmt: skip
 
 
