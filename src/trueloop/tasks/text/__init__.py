@@ -1,0 +1,1 @@
+"""The task `text`: a language model of any text."""
