@@ -349,3 +349,18 @@ def test_an_unknown_preset_is_refused() -> None:
 def test_more_tokens_than_the_context_are_refused() -> None:
     with pytest.raises(ConfigError, match="25 tokens are more than the model's context of 24"):
         model_of()(tokens_of(length=25))
+
+
+@pytest.mark.parametrize("mean", [GPT2, {"kv_heads": 2, "qk_norm": True}])
+def test_with_a_cache_the_logits_are_the_same(mean: Any) -> None:
+    model, tokens = model_of(**mean), tokens_of()
+    cache = model.new_cache(3, 24)
+    with torch.no_grad():
+        parts = [
+            model(tokens[:, a:b], cache=cache) for a, b in ((0, 9), (9, 10), (10, 16), (16, 24))
+        ]
+        assert torch.allclose(torch.cat(parts, dim=1), model(tokens), rtol=0, atol=1e-5)
+    with pytest.raises(ConfigError, match="documents and a cache do not go together"):
+        model(tokens, documents=tokens, cache=cache)
+    with pytest.raises(ConfigError, match="capacity=25 is more than the model's context of 24"):
+        model.new_cache(1, 25)

@@ -11,33 +11,19 @@ The configuration itself is in `config.py`.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from trueloop import _options
 from trueloop.errors import ConfigError
+from trueloop.generate import KeyValueCache
 from trueloop.tasks.text.config import LLAMA3, TransformerConfig
 
 _STD = 0.02
 """Of the initial weights, as GPT-2 has it."""
-
-
-class Cache(Protocol):
-    """What the model asks of a key-value cache (`trueloop.generate.KeyValueCache` is one)."""
-
-    def positions(self, length: int) -> Tensor:
-        """Positions of the next `length` tokens, int64 (batch, length)."""
-
-    def extend(
-        self, layer: int, keys: Tensor, values: Tensor
-    ) -> tuple[Tensor, Tensor, tuple[Tensor | None, bool]]:
-        """Keep new keys and values (batch, kv_heads, length, head_width) of a layer. Returns all
-        of that layer's, and (`attn_mask`, `is_causal`) for scaled_dot_product_attention."""
-
-    def advance(self, length: int) -> None:
-        """Count `length` tokens as kept: once per forward, after the last layer."""
 
 
 class Packing(NamedTuple):
@@ -196,7 +182,7 @@ class Attention(nn.Module):
         x: Tensor,
         rotation: tuple[Tensor, Tensor] | None,
         packing: Packing | None,
-        cache: Cache | None,
+        cache: KeyValueCache | None,
         layer: int,
     ) -> Tensor:
         """`x` and the output: (batch, length, width)."""
@@ -300,7 +286,7 @@ class Block(nn.Module):
         x: Tensor,
         rotation: tuple[Tensor, Tensor] | None,
         packing: Packing | None,
-        cache: Cache | None,
+        cache: KeyValueCache | None,
         layer: int,
     ) -> Tensor:
         mixed = self.attention(self.attention_norm(x), rotation, packing, cache, layer)
@@ -336,7 +322,7 @@ class Transformer(nn.Module):
             _initialise(self.head)
 
     def forward(
-        self, tokens: Tensor, *, documents: Tensor | None = None, cache: Cache | None = None
+        self, tokens: Tensor, *, documents: Tensor | None = None, cache: KeyValueCache | None = None
     ) -> Tensor:
         """Logits float (batch, length, vocab_size) for `tokens` int64 (batch, length).
 
@@ -370,7 +356,7 @@ class Transformer(nn.Module):
         logits: Tensor = self.head(self.final_norm(x))
         return logits
 
-    def _check(self, length: int, documents: Tensor | None, cache: Cache | None) -> None:
+    def _check(self, length: int, documents: Tensor | None, cache: KeyValueCache | None) -> None:
         if length > self.config.context:
             raise ConfigError(
                 f"{length:,} tokens are more than the model's context of {self.config.context:,}: "
@@ -378,6 +364,25 @@ class Transformer(nn.Module):
             )
         if documents is not None and cache is not None:
             raise ConfigError("documents and a cache do not go together: leave out one of them")
+
+    def new_cache(self, batch: int, capacity: int) -> KeyValueCache:
+        """An empty cache for `batch` sequences of at most `capacity` positions, to pass to
+        `forward`. Raises `ConfigError` for a capacity beyond the context."""
+        _options.whole("batch", batch)
+        if _options.whole("capacity", capacity) > self.config.context:
+            raise ConfigError(
+                f"capacity={capacity:,} is more than the model's context of "
+                f"{self.config.context:,}: write capacity={self.config.context}"
+            )
+        return KeyValueCache(
+            layers=self.config.layers,
+            batch=batch,
+            heads=self.config.n_kv_heads,
+            capacity=capacity,
+            width=self.config.features_per_head,
+            dtype=self.embedding.weight.dtype,
+            device=self.embedding.weight.device,
+        )
 
     def _pack(self, documents: Tensor) -> Packing:
         dropout = self.config.dropout if self.training else 0.0
