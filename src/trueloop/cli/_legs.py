@@ -33,6 +33,7 @@ from trueloop.cli._ranks import launched, together
 from trueloop.cli._session import Session
 from trueloop.cli.options import VerifyOptions, settings_from
 from trueloop.errors import ConfigError, RunError, TrueloopError
+from trueloop.feed import BatchDataset
 from trueloop.feed.tensors import holds_arrays
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run import Album, Run
@@ -203,7 +204,7 @@ def _updates_to_train(session: Session, asked: int | None) -> int:
 def _kind_of(data: Any) -> str:
     if isinstance(data, DataLoader):
         return "loader"
-    if holds_arrays(data):
+    if holds_arrays(data) or isinstance(data, BatchDataset):
         return "arrays"
     if isinstance(data, IterableDataset) or not hasattr(data, "__getitem__"):
         return "stream"

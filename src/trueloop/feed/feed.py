@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader
 from trueloop import _options, device as devices, ranks, seed as seeds
 from trueloop.errors import ConfigError, DataError, RunError, UserError
 from trueloop.feed import transfer
+from trueloop.feed.batched import BatchDataset, Batched
 from trueloop.feed.collate import Collate, reason_of
 from trueloop.feed.draws import Draws
 from trueloop.feed.epoch import Epoch
@@ -25,7 +26,7 @@ from trueloop.feed.tensors import Arrays, holds_arrays
 from trueloop.shapes import COUNT, Each, Either, Maybe, Shape, problem
 
 Transform = Callable[[Any, Draws], Any]
-Source = Arrays | Mapped | Streamed | Foreign
+Source = Arrays | Batched | Mapped | Streamed | Foreign
 
 _TRANSFORM = "transform=lambda batch, draws: batch"
 _COLLATE = "collate_fn=lambda samples: torch.stack(samples)"
@@ -43,6 +44,8 @@ class Feed:
     - a map-style data set (`__getitem__` and `__len__`), a list of samples included. What its
       `__getitem__` draws from torch, numpy or `random` depends on (seed, epoch, sample index)
       alone: it is the same for any number of workers and differs from epoch to epoch.
+    - a `trueloop.feed.BatchDataset`, whose `get_batch(indices, epoch)` gathers a whole batch at
+      once, in this process.
     - an iterable data set (`__iter__` alone), read by this process or one worker. What it draws
       depends on (seed, epoch, position in the stream) alone.
     - an iterable data set with `iter_range(start, stop)`, which gives the samples at these
@@ -157,13 +160,13 @@ class Feed:
         """The source that fits the kind of `data`, with the options checked against it."""
         if self.batch_size is None:
             return Foreign(data)
-        if holds_arrays(data):
+        if holds_arrays(data) or isinstance(data, BatchDataset):
             if fetching.collate_fn is not None:
                 raise ConfigError(
-                    "collate_fn is for data sets of single samples, and this data is arrays, which "
-                    "are taken as whole batches: use transform=..."
+                    "collate_fn is for data sets of single samples, and this data is taken as "
+                    "whole batches: use transform=..."
                 )
-            return Arrays(data)
+            return Batched(data) if isinstance(data, BatchDataset) else Arrays(data)
         check_data_set(data)
         if not is_iterable(data):
             return Mapped(data, self.seed, fetching)
@@ -321,12 +324,14 @@ class Feed:
         return Epoch(batches, place, steps, ends_with_stand_in=taken.ends_with_stand_in)
 
     def _by_index(
-        self, source: Arrays | Mapped, epoch: int, stretches: list[Stretch]
+        self, source: Arrays | Batched | Mapped, epoch: int, stretches: list[Stretch]
     ) -> Iterator[Any]:
         assert self.samples is not None
         order = Order(self.samples, self.seed, epoch, self.shuffle)
         if isinstance(source, Arrays):
             batches = source.batches(order, stretches, self.device)
+        elif isinstance(source, Batched):
+            batches = source.batches(order, epoch, stretches, self.device)
         else:
             fetched = source.batches(order, epoch, stretches)
             batches = transfer.to_device(fetched, self.device)
