@@ -43,6 +43,7 @@ FLOORS = {
     "stopping": 3,
     "loop": 4,
     "run": 4,
+    "lora": 4,
     "generate": 4,
     "doctor": 5,
     "tune": 5,
@@ -165,9 +166,9 @@ PUBLIC = [
     "Checkpoints", "ConfigError", "DDPOptions", "DataError", "Doctor", "EarlyStopping",
     "EvalRecord", "FSDPOptions", "Feed", "History", "LossOutput", "NonFiniteError", "Run",
     "Step", "StepRecord", "Task", "TrueloopError",
-    "UserError", "errors", "evaluate", "fit", "load_checkpoint", "load_weights", "losses",
-    "metrics", "optimizers", "predict", "process_group", "records", "save_weights", "schedules",
-    "seed", "seed_everything", "supervised", "watch",
+    "UserError", "errors", "evaluate", "fit", "load_checkpoint", "load_weights", "lora",
+    "losses", "metrics", "optimizers", "predict", "process_group", "records", "save_weights",
+    "schedules", "seed", "seed_everything", "supervised", "watch",
 ]  # fmt: skip
 
 

@@ -39,7 +39,7 @@ _HOME = {
     "supervised": "trueloop.losses",
     "watch": "trueloop.doctor.runtime.block",
 }
-_MODULES = ("errors", "losses", "metrics", "optimizers", "records", "schedules", "seed")
+_MODULES = ("errors", "lora", "losses", "metrics", "optimizers", "records", "schedules", "seed")
 # What `%load_ext trueloop` looks for.
 _EXTENSION = {
     "load_ipython_extension": "trueloop.doctor.runtime.notebook",
@@ -68,6 +68,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from trueloop import (
         errors as errors,
+        lora as lora,
         losses as losses,
         metrics as metrics,
         optimizers as optimizers,

@@ -118,7 +118,7 @@ def load_weights(
     path, device = _options.path("path", path), devices.pick(map_location)
     weights = {
         name: tensor.to(device, dtype if tensor.is_floating_point() else None)
-        for name, tensor in _read(path).items()
+        for name, tensor in read_weights(path).items()
     }
     live = model.state_dict()
     report = _compared(live, weights, path)
@@ -136,8 +136,10 @@ def load_weights(
     return report
 
 
-def _read(path: Path) -> dict[str, Tensor]:
-    """Every tensor of the file on the CPU, verified, under all names it was saved under."""
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """Every tensor of the file on the CPU, verified, under all names it was saved under.
+
+    Raises `RunError` where it is missing, damaged or no safetensors file."""
     from safetensors import safe_open
 
     _check_kind(path)
