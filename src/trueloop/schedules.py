@@ -358,7 +358,8 @@ def from_torch(
         if built.optimizer is not optimizer:
             raise ScheduleError(
                 f"this {type(built).__name__} drives another optimizer than the step's: "
-                "build it with the optimizer that you give to Step"
+                "build it with the optimizer that you give to Step; for several optimizers give "
+                "schedule=[...], one each"
             )
         return built
 

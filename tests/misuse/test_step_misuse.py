@@ -192,7 +192,20 @@ PARTS: dict[str, Wrong] = {
     "a state as optimizer": Wrong(
         made(MODEL, SGD.state_dict(), LOSS), ConfigError, "a dict", "optimizers.adamw"
     ),
-    "optimizers": Wrong(made(MODEL, [SGD, SGD], LOSS), ConfigError, "[an SGD", "one Step of each"),
+    "optimizers": Wrong(made(MODEL, [SGD, SGD], LOSS), ConfigError, "same SGD twice", "give each"),
+    "no optimizers": Wrong(made(MODEL, [], LOSS), ConfigError, "not []", "optimizers.adamw"),
+    "an optimizer and none": Wrong(
+        made(MODEL, [SGD, None], LOSS), ConfigError, "not None", "optimizers.adamw"
+    ),
+    "two of one model": Wrong(
+        made(MODEL, [SGD, optimizers.adamw(MODEL)], LOSS),
+        ConfigError,
+        "held by two optimizers, SGD and AdamW",
+        "give it to one of them",
+    ),
+    "schedules of two": Wrong(
+        made(MODEL, SGD, LOSS, schedule=[None, None]), ConfigError, "2 entries", "one schedule"
+    ),
     "a scheduler as optimizer": Wrong(
         made(MODEL, lr_scheduler.StepLR(SGD, 3), LOSS), ConfigError, "a StepLR", "from_torch"
     ),

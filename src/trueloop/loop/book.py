@@ -276,9 +276,7 @@ def _check_monitors(book: Book, step: Step) -> None:
     watched = {"the monitored score": book.history.monitor}
     if book.early_stop is not None:
         watched["early_stop's"] = book.early_stop.monitor
-    if step.monitor is not None:
-        watched["the schedule's"] = step.monitor
-    for what, name in watched.items():
+    for what, name in [*watched.items(), *(("the schedule's", name) for name in step.monitors)]:
         if name.startswith("val_"):
             raise ConfigError(
                 f"{what} is {name!r}, and there is no val to measure it on: give val=…, or watch "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import torch
@@ -75,10 +76,30 @@ def check_mode(model: nn.Module) -> None:
     )
 
 
-def check_optimizer(optimizer: Any) -> None:
-    """An optimizer of torch's kind whose `step` needs no closure."""
+def checked_optimizers(given: Any) -> tuple[Optimizer, ...]:
+    """One optimizer, or a list of several, as a tuple."""
+    if not isinstance(given, (list, tuple)) or not any(map(_is_optimizer, given)):
+        _check_optimizer(given)
+        return (given,)
+    for optimizer in given:
+        _check_optimizer(optimizer)
+    for k, optimizer in enumerate(given):
+        if any(optimizer is other for other in given[:k]):
+            raise ConfigError(
+                f"the list of optimizers has the same {type(optimizer).__name__} twice: give each "
+                "once"
+            )
+    return tuple(given)
+
+
+def _is_optimizer(given: Any) -> bool:
     parts = ("param_groups", "step", "state_dict")
-    if isinstance(optimizer, type) or not all(hasattr(optimizer, part) for part in parts):
+    return not isinstance(given, type) and all(hasattr(given, part) for part in parts)
+
+
+def _check_optimizer(optimizer: Any) -> None:
+    """An optimizer of torch's kind whose `step` needs no closure."""
+    if not _is_optimizer(optimizer):
         raise ConfigError(
             f"the optimizer must be a torch optimizer, not {_options.shown(optimizer)}: "
             + _optimizer_remedy(optimizer)
@@ -92,8 +113,6 @@ def _optimizer_remedy(given: Any) -> str:
         return f"write {given.__name__}(model.parameters(), lr=...)"
     if isinstance(given, LRScheduler):
         return "give the optimizer that it was made of, and schedule=schedules.from_torch(...)"
-    if isinstance(given, (list, tuple)) and any(isinstance(part, Optimizer) for part in given):
-        return "make one Step of each, or one optimizer with several parameter groups"
     if isinstance(given, nn.Module):
         return f"write {_CALL}, the optimizer second"
     return "write e.g. optimizers.adamw(model, lr=1e-3)"
@@ -110,22 +129,40 @@ def _needs_closure(optimizer: Any) -> bool:
     return parameter is not None and parameter.default is inspect.Parameter.empty
 
 
-def refuse_closure(optimizer: Any) -> NoReturn:
-    """Of an optimizer that evaluates the loss several times per update."""
+def refuse_closure(*optimizers: Any) -> NoReturn:
+    """Of an optimizer (or one of several) that evaluates the loss several times per update."""
+    kinds = " or ".join(type(optimizer).__name__ for optimizer in optimizers)
     raise ConfigError(
-        f"{type(optimizer).__name__} evaluates the loss several times per update, which a Step "
-        "does not: call optimizer.step(closure) in a loop of your own"
+        f"{kinds} evaluates the loss several times per update, which a Step does not: call "
+        "optimizer.step(closure) in a loop of your own"
     )
 
 
-def check_pair(model: nn.Module, optimizer: Any) -> None:
-    """The optimizer holds parameters of the model."""
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    if held.isdisjoint(id(p) for p in model.parameters()):
-        raise ConfigError(
-            "the optimizer holds none of the model's parameters: build it from model.parameters() "
-            "after the model has its final layers"
-        )
+def check_pairs(model: nn.Module, optimizers: Sequence[Any]) -> None:
+    """Each optimizer holds parameters of the model, and no two of them the same one."""
+    inside = {id(p) for p in model.parameters()}
+    owner: dict[int, Any] = {}
+    for optimizer in optimizers:
+        held = [p for group in optimizer.param_groups for p in group["params"]]
+        if inside.isdisjoint(id(p) for p in held):
+            which = "the optimizer" if len(optimizers) == 1 else type(optimizer).__name__
+            raise ConfigError(
+                f"{which} holds none of the model's parameters: build it from model.parameters() "
+                "after the model has its final layers"
+            )
+        for p in held:
+            if owner.setdefault(id(p), optimizer) is not optimizer:
+                _refuse_shared(model, p, owner[id(p)], optimizer)
+
+
+def _refuse_shared(model: nn.Module, parameter: nn.Parameter, *holders: Any) -> NoReturn:
+    names = (repr(name) for name, p in model.named_parameters() if p is parameter)
+    name = next(names, f"of shape {tuple(parameter.shape)}")
+    kinds = " and ".join(type(holder).__name__ for holder in holders)
+    raise ConfigError(
+        f"the parameter {name} is held by two optimizers, {kinds}, and would be updated twice: "
+        "give it to one of them"
+    )
 
 
 def check_loss_fn(loss_fn: Any, call: str = _CALL) -> None:
@@ -162,7 +199,26 @@ def _is_criterion(function: Any) -> bool:
     return len(names) > 1 and names[0].lower() in _OUTPUTS and names[1].lower() in _TARGETS
 
 
-def check_schedule(schedule: Any) -> None:
+def checked_schedules(given: Any, optimizers: Sequence[Optimizer]) -> tuple[Schedule | None, ...]:
+    """The schedule of each optimizer: one for all, or a list with one each."""
+    if not isinstance(given, (list, tuple)):
+        _check_schedule(given)
+        return (given,) * len(optimizers)
+    for schedule in given:
+        _check_schedule(schedule)
+    if len(given) != len(optimizers):
+        raise ConfigError(
+            f"schedule has {len(given)} entries, and the step has {_optimizers(len(optimizers))}: "
+            "write one schedule for all, or a list with one for each (None: its lr stays)"
+        )
+    return tuple(given)
+
+
+def _optimizers(count: int) -> str:
+    return "1 optimizer" if count == 1 else f"{count} optimizers"
+
+
+def _check_schedule(schedule: Any) -> None:
     """One of `trueloop.schedules`, made; or None."""
     if schedule is None or isinstance(schedule, Schedule):
         return

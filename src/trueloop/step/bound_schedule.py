@@ -4,7 +4,8 @@ length, and held at its end."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -25,8 +26,12 @@ class BoundSchedule:
     again. Here the learning rate keeps its last value, with one warning.
     """
 
-    def __init__(self, schedule: Schedule, optimizer: Optimizer, plan: Plan | None) -> None:
+    def __init__(
+        self, schedule: Schedule, optimizer: Optimizer, plan: Plan | None, speaks: bool = True
+    ) -> None:
         self.schedule = schedule
+        self._speaks = speaks
+        """Whether it warns of its end: of one schedule for several optimizers the first does."""
         self.scheduler = schedule.build(optimizer, Resolver(schedule.tick, plan))
         self._run: int | None = None if plan is None else plan.ticks(schedule.tick)
         self._end = self._find_end()
@@ -73,11 +78,11 @@ class BoundSchedule:
 
     def tick_update(self) -> None:
         if self.schedule.tick == "update":
-            self._tick(stacklevel=6)
+            self._tick(stacklevel=7)
 
     def tick_epoch(self, scores: Scores | None) -> None:
         if self.schedule.tick == "epoch":
-            self._tick(stacklevel=5)
+            self._tick(stacklevel=6)
         elif self.schedule.tick == "metric":
             assert isinstance(self.scheduler, ReduceLROnPlateau)
             assert self.schedule.monitor is not None
@@ -102,7 +107,7 @@ class BoundSchedule:
         length = end + _is_past_its_lowest(self.scheduler)
         # A run that was planned may be one tick longer than its schedule (see `check`).
         allowed = max(length, min(self._run or 0, length + 1)) - end
-        if self._held != allowed + 1:
+        if self._held != allowed + 1 or not self._speaks:
             return
         lr = float(self.scheduler.optimizer.param_groups[0]["lr"])
         warnings.warn(
@@ -194,14 +199,30 @@ def _length(scheduler: LRScheduler) -> int | None:
     return None
 
 
-def learning_rates(optimizer: Optimizer) -> dict[str, Any]:
-    """The learning rate of each parameter group, by the group's `name` or else its number."""
+def learning_rates(named: Sequence[tuple[str, Optimizer]]) -> dict[str, Any]:
+    """The learning rate of each parameter group, by the group's `name` or else its number, after
+    the prefix that `prefixed` gives the optimizer."""
     return {
-        str(group.get("name", number)): group["lr"]
+        f"{prefix}{group.get('name', number)}": group["lr"]
         if type(group["lr"]) is float
         else _current(group["lr"])
+        for prefix, optimizer in named
         for number, group in enumerate(optimizer.param_groups)
     }
+
+
+def prefixed(optimizers: Sequence[Optimizer]) -> list[tuple[str, Optimizer]]:
+    """Each optimizer with what its groups' names begin with: nothing for a single one, else its
+    class in small letters, such as `muon/`; of the same class the second is `adamw_2/`."""
+    if len(optimizers) == 1:
+        return [("", optimizers[0])]
+    found: list[tuple[str, Optimizer]] = []
+    seen: Counter[str] = Counter()
+    for optimizer in optimizers:
+        kind = type(optimizer).__name__.lower()
+        seen[kind] += 1
+        found.append((f"{kind}/" if seen[kind] == 1 else f"{kind}_{seen[kind]}/", optimizer))
+    return found
 
 
 def _current(lr: Any) -> Any:

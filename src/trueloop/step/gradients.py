@@ -1,31 +1,31 @@
-"""The gradients that one optimizer's update is made of, kept apart from everybody else's."""
+"""The gradients that one update is made of, kept apart from everybody else's."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 
 class Gradients:
-    """The gradients of an optimizer's parameters, in the model's order, as `clip_grad_norm_` would
+    """The gradients of the optimizers' parameters, in the model's order, as `clip_grad_norm_` would
     see them.
 
     Between the micro-batches of a window they are stashed: another step's backward (a GAN's other
     half) may write to the same parameters meanwhile.
     """
 
-    def __init__(self, model: nn.Module, optimizer: Optimizer) -> None:
+    def __init__(self, model: nn.Module, optimizers: Sequence[Optimizer]) -> None:
         self._model = model
-        self._optimizer = optimizer
+        self._optimizers = optimizers
         self._stashed: list[Tensor | None] = []
         self._collect()
 
     def _collect(self) -> None:
-        self.held = self._in_optimizer()
-        """The optimizer's parameters, in its own order."""
+        self.held = self._in_optimizers()
+        """The optimizers' parameters, in their own order."""
         held = {id(p) for p in self.held}
         named = [(name, p) for name, p in self._model.named_parameters() if id(p) in held]
         inside = {id(p) for _, p in named}
@@ -35,12 +35,14 @@ class Gradients:
         self.names = [name for name, _ in named]
         self.parameters = [p for _, p in named]
 
-    def _in_optimizer(self) -> list[nn.Parameter]:
-        return [p for group in self._optimizer.param_groups for p in group["params"]]
+    def _in_optimizers(self) -> list[nn.Parameter]:
+        return [
+            p for one in self._optimizers for group in one.param_groups for p in group["params"]
+        ]
 
     def refresh(self) -> bool:
-        """Look at the optimizer's parameters again; whether they are others than before."""
-        now = self._in_optimizer()
+        """Look at the optimizers' parameters again; whether they are others than before."""
+        now = self._in_optimizers()
         if len(now) == len(self.held) and all(map(operator.is_, now, self.held)):
             return False
         self._collect()

@@ -72,8 +72,9 @@ def check_gradients(
             refuse(f"the gradient of {name!r} is {gradient.dtype} {tuple(gradient.shape)}")
 
 
-def check_optimizer(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
-    """Raise `RunError` unless `saved` has the optimizer's groups, and entries that fit them."""
+def check_optimizer(optimizer: Optimizer, saved: Mapping[str, Any], of: str) -> None:
+    """Raise `RunError` unless `saved` has the optimizer's groups, and entries that fit them; `of`
+    names the optimizer."""
     here, there = optimizer.param_groups, saved["param_groups"]
     sizes = [[len(group["params"]) for group in groups] for groups in (there, here)]
     if sizes[0] != sizes[1]:
@@ -82,11 +83,11 @@ def check_optimizer(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
     if len(set(numbers)) != len(numbers):
         refuse("its parameter groups hold a parameter twice")
     for k, (mine, theirs) in enumerate(zip(here, there, strict=True)):
-        _check_group(mine, theirs, f"step.optimizer.param_groups[{k}]")
+        _check_group(mine, theirs, f"{of}.param_groups[{k}]")
     # Those of other libraries keep what they like: their own load_state_dict knows.
     if type(optimizer).__module__.startswith("torch.optim"):
         for mine, theirs in zip(here, there, strict=True):
-            _check_entries(optimizer, mine["params"], theirs, saved["state"])
+            _check_entries(optimizer, mine["params"], theirs, saved["state"], of)
 
 
 def _check_group(mine: Mapping[str, Any], theirs: Mapping[str, Any], of: str) -> None:
@@ -116,6 +117,7 @@ def _check_entries(
     parameters: Sequence[Tensor],
     group: Mapping[str, Any],
     saved: Mapping[Any, Any],
+    of: str,
 ) -> None:
     """What the optimizer keeps of each parameter, beside what it keeps of one like it after an
     update with the group's options."""
@@ -123,16 +125,16 @@ def _check_entries(
     for parameter, number in zip(parameters, group["params"], strict=True):
         if parameter.ndim not in examples:
             examples[parameter.ndim] = _entries_after_an_update(optimizer, parameter, group)
-        entries, of = saved.get(number), f"step.optimizer.state[{number}]"
+        entries, slot = saved.get(number), f"{of}.state[{number}]"
         if entries is None:
             continue  # not updated yet
         if not isinstance(entries, dict):
-            refuse(f"{of} is of type {type(entries).__name__}")
+            refuse(f"{slot} is of type {type(entries).__name__}")
         for name, example in examples[parameter.ndim].items():
             # Without a buffer, SGD begins it with the next update.
             begins = type(optimizer) is torch.optim.SGD and entries.get(name) is None
             if entries and not begins:
-                _check_entry(entries.get(name), example, parameter, f"{of}.{name}")
+                _check_entry(entries.get(name), example, parameter, f"{slot}.{name}")
 
 
 def _entries_after_an_update(
@@ -178,9 +180,9 @@ def _check_entry(entry: Any, example: str, parameter: Tensor, of: str) -> None:
         refuse(f"{of} has the shape {tuple(entry.shape)}, not {tuple(parameter.shape)}")
 
 
-def load_optimizer(optimizer: Optimizer, saved: dict[str, Any]) -> None:
-    """Let it take up `saved`; `RunError` where that is not a state of it."""
-    check_optimizer(optimizer, saved)
+def load_optimizer(optimizer: Optimizer, saved: dict[str, Any], of: str = "step.optimizer") -> None:
+    """Let it take up `saved`; `RunError`, with its name `of`, where that is not a state of it."""
+    check_optimizer(optimizer, saved, of)
     try:
         optimizer.load_state_dict(saved)
     except Exception as error:  # of the user's own optimizer

@@ -17,10 +17,12 @@ from trueloop.step.gradients import Gradients
 
 _LISTED = 3
 """Parameters that a message lists by name."""
+_BUILD = "build the optimizer from model.parameters()"
+_BUILD_SEVERAL = "build the optimizers so that each parameter is in one of them,"
 
 
 class Ownership:
-    """The parameters of a model and those that its optimizer holds, checked once.
+    """The parameters of a model and those that its optimizers hold, checked once.
 
     Parameters that the optimizer of another live step holds (the other half of a GAN in one
     module) are trained there.
@@ -28,9 +30,10 @@ class Ownership:
 
     _alive: ClassVar[WeakSet[Ownership]] = WeakSet()
 
-    def __init__(self, model: nn.Module, gradients: Gradients) -> None:
+    def __init__(self, model: nn.Module, gradients: Gradients, optimizers: int = 1) -> None:
         self._model = model
         self._gradients = gradients
+        self._several = optimizers > 1
         self._unowned: list[tuple[str, nn.Parameter]] = []
         self.is_checked = False
         self._alive.add(self)
@@ -64,21 +67,23 @@ class Ownership:
         unused = [p for p in self._gradients.outside if p.requires_grad and p.grad is None]
         if not untrained and not unused:
             return
+        several = self._several
         parts = []
         if untrained:
             parts.append(
-                f"the loss depends on {_listed(untrained)}, and the optimizer does not hold "
+                f"the loss depends on {_listed(untrained)}, and "
+                + ("none of the optimizers holds " if several else "the optimizer does not hold ")
                 + ("it" if len(untrained) == 1 else "them")
             )
         if unused:
             shapes = [str(tuple(parameter.shape)) for parameter in unused]
             parts.append(
-                f"the optimizer holds {_counted(len(unused))} outside the model without a gradient "
-                f"(of shape {_listed(shapes)})"
+                f"{'an' if several else 'the'} optimizer holds {_counted(len(unused))} outside the "
+                f"model without a gradient (of shape {_listed(shapes)})"
             )
         raise ConfigError(
             "; ".join(parts)
-            + ": build the optimizer from model.parameters() after the model has its final layers. "
+            + f": {_BUILD_SEVERAL if several else _BUILD} after the model has its final layers. "
             "If it is meant: freeze such a parameter with requires_grad_(False), or train it with "
             "a Step of its own, made before the first update"
         )

@@ -121,10 +121,12 @@ class DDP(Parallel):
 
     name = "ddp"
 
-    def __init__(self, model: nn.Module, optimizer: Optimizer, options: DDPOptions) -> None:
+    def __init__(
+        self, model: nn.Module, optimizers: Sequence[Optimizer], options: DDPOptions
+    ) -> None:
         super().__init__(model)
         self._options = options
-        self._parameters = _held(optimizer)
+        self._parameters = [p for optimizer in optimizers for p in held(optimizer)]
         self._build()
 
     def _build(self) -> None:
@@ -240,7 +242,8 @@ def wrapped(model: nn.Module) -> DistributedDataParallel | None:
     return inner if isinstance(inner, DistributedDataParallel) else None
 
 
-def _held(optimizer: Optimizer) -> list[nn.Parameter]:
+def held(optimizer: Optimizer) -> list[nn.Parameter]:
+    """The optimizer's parameters, in its own order."""
     return [p for group in optimizer.param_groups for p in group["params"]]
 
 

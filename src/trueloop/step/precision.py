@@ -6,7 +6,7 @@ The parameters stay float32 in every mode; only the forward pass runs in the low
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, ClassVar
 
@@ -35,12 +35,13 @@ class Precision:
     def backward(self, loss: Tensor) -> None:
         loss.backward()  # type: ignore[no-untyped-call]
 
-    def unscale(self, optimizer: Optimizer) -> None:
+    def unscale(self, optimizers: Sequence[Optimizer]) -> None:
         """Bring the gradients back to their true size, before anyone measures or clips them."""
 
-    def step(self, optimizer: Optimizer) -> bool:
-        """Apply the update; whether the optimizer really stepped."""
-        optimizer.step()
+    def step(self, optimizers: Sequence[Optimizer]) -> bool:
+        """Apply the update; whether the optimizers really stepped: all of them, or none."""
+        for optimizer in optimizers:
+            optimizer.step()
         return True
 
     def abandon(self) -> None:
@@ -96,29 +97,58 @@ class Float16(Precision):
     def backward(self, loss: Tensor) -> None:
         self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
 
-    def unscale(self, optimizer: Optimizer) -> None:
-        with _sharded_alone(optimizer) as others:
-            self.scaler.unscale_(optimizer)
-        self._is_unscaled = True
-        if others:
-            self._unscale_others(optimizer, others)
+    def unscale(self, optimizers: Sequence[Optimizer]) -> None:
+        for optimizer in optimizers:
+            with _sharded_alone(optimizer) as others:
+                self.scaler.unscale_(optimizer)
+            self._is_unscaled = True
+            if others:
+                self._unscale_others(optimizer, others)
+        if len(optimizers) > 1:
+            self._share_flags(optimizers)
 
     def _unscale_others(self, optimizer: Optimizer, gradients: list[Tensor]) -> None:
         """As the scaler does, of gradients that it has not seen."""
         torch._foreach_mul_(gradients, 1.0 / self.scaler.get_scale())
-        found = self.scaler._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
+        found = self._flags(optimizer)
         for gradient in gradients:
             bad = ~torch.isfinite(gradient).all()
             for flag in found.values():
-                flag.add_(bad.to(flag))
+                flag.copy_(torch.maximum(flag, bad.to(flag)))  # at most 1, see `_share_flags`
 
-    def step(self, optimizer: Optimizer) -> bool:
+    def _flags(self, optimizer: Optimizer) -> dict[torch.device, Tensor]:
+        """For each device with gradients of the optimizer, 1 where one is not finite, else 0."""
+        found: dict[torch.device, Tensor] = self.scaler._per_optimizer_states[id(optimizer)][
+            "found_inf_per_device"
+        ]
+        return found
+
+    def _share_flags(self, optimizers: Sequence[Optimizer]) -> None:
+        """Let each optimizer know of the infinities of all: the scaler would leave out the step of
+        one, and take the others', which is half an update."""
+        flags = [flag for optimizer in optimizers for flag in self._flags(optimizer).values()]
+        if len(flags) < 2:
+            return
+        with torch.no_grad():
+            # At most 1: fused optimizers leave their step out at exactly that.
+            worst = torch.stack([flag.to(flags[0]) for flag in flags]).amax(0)
+            for flag in flags:
+                flag.copy_(worst)
+
+    def step(self, optimizers: Sequence[Optimizer]) -> bool:
         before = self.scaler.get_scale()
-        self.scaler.step(optimizer)
+        # An optimizer without any gradient has no flag, and the scaler refuses it.
+        without = [each for each in optimizers if not self._flags(each)]
+        for optimizer in optimizers:
+            if len(without) == len(optimizers) or optimizer not in without:
+                self.scaler.step(optimizer)
         self.scaler.update()
         self._is_unscaled = False
         # The scaler lowers its scale exactly when it has found an infinity and left the step out.
-        return self.scaler.get_scale() >= before
+        stepped = self.scaler.get_scale() >= before
+        for optimizer in without if stepped else ():
+            optimizer.step()
+        return stepped
 
     def abandon(self) -> None:
         if self._is_unscaled:

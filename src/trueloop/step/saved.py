@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 from trueloop import ranks
 from trueloop.errors import RunError
-from trueloop.shapes import COUNT, Anything, Either, Maybe, Row, Shape, Table, problem
-from trueloop.step import loading, sharding
+from trueloop.shapes import COUNT, Anything, Each, Either, Maybe, Row, Shape, Table, problem
+from trueloop.step import joint_state, loading, sharding
 from trueloop.step.accumulate import Window
 from trueloop.step.global_window import GlobalWindow
 
 if TYPE_CHECKING:
     from trueloop.step.step import Step
 
+_SCHEDULE = Either(None, Table(str, Anything))
+_NAME = Either(None, str)
 SHAPE: Shape = {
-    "optimizer": loading.OPTIMIZER,
+    "optimizer": joint_state.SHAPE,
     "precision": Table(str, float),
-    "schedule": Either(None, Table(str, Anything)),
+    "schedule": Either(_SCHEDULE, Each(_SCHEDULE)),
     "window": Window.STATE,
     "gradients": loading.GRADIENTS,
     "counters": Row(COUNT, COUNT, COUNT, COUNT),
-    "options": {"precision": str, "accumulate": int, "schedule": Either(None, str)},
+    "options": {"precision": str, "accumulate": int, "schedule": Either(_NAME, Each(_NAME))},
     "agreed": Maybe(GlobalWindow.AGREED),
 }
 """Of a state, beside the `model`."""
@@ -36,12 +38,11 @@ def taken(step: Step) -> dict[str, Any]:
     if sharding.fsdp_modules(step.model):
         # DDP has rank 0's after each update; here each rank has seen its own part.
         sharding.sync_buffers(step.model)
-    schedule = step._bound_schedule
     state = {
         "model": step.model.state_dict(),
-        "optimizer": step.optimizer.state_dict(),
+        "optimizer": joint_state.taken(step.optimizers),
         "precision": step.precision.state_dict(),
-        "schedule": None if schedule is None else schedule.state_dict(),
+        "schedule": step._schedules.state_dict(),
         "window": step._window.state_dict(),
         "gradients": step._gradients.state_dict(),
         "counters": [step.epoch, step.batch, step.updates, step.skipped],
@@ -61,15 +62,11 @@ def take_up(step: Step, state: dict[str, Any]) -> None:
     with ExitStack() as undo:
         undo.callback(_keep(step))
         if state["schedule"] is not None:
-            # Before the optimizer's state: a scheduler that is built sets the lr to its first.
-            step._bind_schedule(None)
-            assert step._bound_schedule is not None
-            step._bound_schedule.load_state_dict(state["schedule"])
+            # Before the optimizers' state: a scheduler that is built sets the lr to its first.
+            step._schedules.load_state_dict(state["schedule"])
             if step._plan is not None:
-                step._bound_schedule.check(step._plan, saved=True)
-        loading.load_optimizer(
-            step.optimizer, sharding.placed_optimizer(step.optimizer, state["optimizer"])
-        )
+                step._schedules.check(step._plan, saved=True)
+        joint_state.load(step.optimizers, state["optimizer"], sharding.placed_optimizer)
         step.precision.load_state_dict(state["precision"])
         loading.load_model(step.model, sharding.placed_model(step.model, state["model"]))
         undo.pop_all()
@@ -85,6 +82,7 @@ def _check_same(step: Step, state: dict[str, Any]) -> None:
     shape = {**SHAPE, "precision": step.precision.STATE, "model": loading.MODEL}
     if found := problem(state, shape, "step"):
         raise RunError(f"{found}: load a state that state_dict of a step like this one gave")
+    joint_state.check_same(step.optimizers, state["optimizer"])
     saved = state["options"]
     for name, value in _options(step).items():
         if saved[name] != value:
@@ -99,20 +97,17 @@ def _check_same(step: Step, state: dict[str, Any]) -> None:
             "the checkpoint was saved inside an accumulation window by one process, and many ranks "
             "cannot share that window: resume with one process, or use another checkpoint"
         )
-    if state["schedule"] is not None and step._schedule is None:
+    if state["schedule"] is not None and not step._schedules.any:
         raise RunError("step.schedule is there, and this step has none: build it as it was")
 
 
 def _keep(step: Step) -> Callable[[], None]:
     """Remember what a load that is refused half-way has changed; returns what puts it back."""
-    schedule, scaler = step._bound_schedule, step.precision.state_dict()
-    parts = [loading.keep_optimizer(step.optimizer), loading.keep_model(step.model)]
-    if schedule is not None:
-        parts.append(loading.keep_attributes(schedule))
-        parts.append(loading.keep_scheduler(schedule.scheduler))
+    scaler = step.precision.state_dict()
+    parts = [*map(loading.keep_optimizer, step.optimizers), loading.keep_model(step.model)]
+    parts.append(step._schedules.keep())
 
     def put_back() -> None:
-        step._bound_schedule = schedule
         step.precision.load_state_dict(scaler)
         for part in parts:
             part()
@@ -124,5 +119,5 @@ def _options(step: Step) -> dict[str, Any]:
     return {
         "precision": step.precision.name,
         "accumulate": step._window.size,
-        "schedule": None if step._schedule is None else step._schedule.name,
+        "schedule": step._schedules.names,
     }

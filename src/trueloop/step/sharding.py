@@ -82,10 +82,12 @@ class FSDP(Parallel):
 
     name = "fsdp"
 
-    def __init__(self, model: nn.Module, optimizer: Optimizer, device: torch.device) -> None:
+    def __init__(
+        self, model: nn.Module, optimizers: Sequence[Optimizer], device: torch.device
+    ) -> None:
         super().__init__(getattr(model, "_orig_mod", model), model)
         self._device = device
-        self._optimizer = optimizer
+        self._optimizers = optimizers
         self._modules = fsdp_modules(self.model)
         self._plain: list[nn.Parameter] = []
         """Those that are not sharded: of the optimizer, outside the model."""
@@ -179,7 +181,7 @@ class FSDP(Parallel):
                 part._unsharded_param.grad = None
 
     def explain(self, error: BaseException) -> None:
-        kind = type(self._optimizer).__name__
+        kind = " or ".join(type(optimizer).__name__ for optimizer in self._optimizers)
         if "mixed torch.Tensor and DTensor" in str(error):
             raise ConfigError(
                 f"a parameter group of {kind} holds sharded parameters and others, which it "
@@ -203,19 +205,19 @@ _OUTSIDE = (
 )
 
 
-def sharded_by_user(model: nn.Module, optimizer: Optimizer) -> FSDP | None:
+def sharded_by_user(model: nn.Module, optimizers: Sequence[Optimizer]) -> FSDP | None:
     """The strategy for a model to which `fully_shard` was applied already; None for any other."""
     inner = getattr(model, "_orig_mod", model)
     if not fsdp_modules(inner):
         return None
     sharded: Any = next(p for p in inner.parameters() if is_sharded(p))
-    return FSDP(model, optimizer, device_of_mesh(sharded.device_mesh))
+    return FSDP(model, optimizers, device_of_mesh(sharded.device_mesh))
 
 
-def shard(model: nn.Module, optimizer: Optimizer, options: FSDPOptions) -> FSDP:
-    """Shard `model` in place, and give the optimizer the new parameters; all ranks then have rank
+def shard(model: nn.Module, optimizers: Sequence[Optimizer], options: FSDPOptions) -> FSDP:
+    """Shard `model` in place, and give the optimizers the new parameters; all ranks then have rank
     0's weights. Raises `ConfigError` for a model or an optimizer that cannot be sharded."""
-    if optimizer.state:
+    if any(optimizer.state for optimizer in optimizers):
         raise ConfigError(
             "the optimizer has a state already, which belongs to parameters that are not sharded: "
             "make a new optimizer, and load the state after the step is made"
@@ -234,11 +236,13 @@ def shard(model: nn.Module, optimizer: Optimizer, options: FSDPOptions) -> FSDP:
             _fully_shard(block, how)
         materialiser.fill(model)
         _fully_shard(model, how, is_root=True)
-    _repoint(optimizer, names, model)
-    return FSDP(model, optimizer, device)
+    _repoint(optimizers, names, model)
+    return FSDP(model, optimizers, device)
 
 
-def materialise_whole(model: nn.Module, optimizer: Optimizer, options: FSDPOptions) -> None:
+def materialise_whole(
+    model: nn.Module, optimizers: Sequence[Optimizer], options: FSDPOptions
+) -> None:
     """In one process: give a model on meta its values, the same as under many ranks."""
     check_resettable(model)
     device = _device_of(model)
@@ -248,7 +252,7 @@ def materialise_whole(model: nn.Module, optimizer: Optimizer, options: FSDPOptio
         for block in blocks_of(model, options.blocks):
             materialiser.fill(block)
         materialiser.fill(model)
-    _repoint(optimizer, names, model)
+    _repoint(optimizers, names, model)
 
 
 def _how(options: FSDPOptions, device: torch.device) -> dict[str, Any]:
@@ -299,11 +303,13 @@ def _dtypes(policy: Any) -> tuple[Any, Any]:
     return policy.param_dtype, policy.reduce_dtype
 
 
-def _repoint(optimizer: Optimizer, names: dict[str, nn.Parameter], model: nn.Module) -> None:
-    """Give the optimizer the parameters that have taken the places of those it holds."""
+def _repoint(
+    optimizers: Sequence[Optimizer], names: dict[str, nn.Parameter], model: nn.Module
+) -> None:
+    """Give the optimizers the parameters that have taken the places of those they hold."""
     now = dict(model.named_parameters(remove_duplicate=False))
     new = {id(old): now[name] for name, old in names.items()}
-    for group in optimizer.param_groups:
+    for optimizer, group in ((one, group) for one in optimizers for group in one.param_groups):
         group["params"] = [new.get(id(p), p) for p in group["params"]]
         if isinstance(optimizer, SGD) and group.get("fused") and ranks.is_distributed():
             # It has no fused form for shards.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 from weakref import WeakSet
 
@@ -13,12 +13,13 @@ from torch.optim import Optimizer
 from torch.utils._pytree import tree_map
 
 from trueloop import _options, ranks
-from trueloop.errors import LossError
+from trueloop.errors import ConfigError, LossError
 from trueloop.records import StepRecord
 from trueloop.shapes import Shape
 from trueloop.step import arguments, clip, precision as precisions, saved, strategy
 from trueloop.step.accumulate import Window
-from trueloop.step.bound_schedule import BoundSchedule, check_scores, learning_rates
+from trueloop.step.bound_schedule import check_scores, learning_rates, prefixed
+from trueloop.step.bound_schedules import BoundSchedules
 from trueloop.step.capture import compiled
 from trueloop.step.global_window import GlobalWindow
 from trueloop.step.gradients import Gradients
@@ -46,9 +47,14 @@ class Step:
     `loss_fn(model, batch)` returns the batch's mean loss, `(loss, count)` if the loss is averaged
     over something other than samples (tokens), `(loss, parts)` or `(loss, count, parts)` with a
     dict of named parts to log, or a `LossOutput`. `optimizer` is any torch optimizer whose `step`
-    needs no closure.
+    needs no closure, or a list of several that make one update together (Muon and AdamW): one
+    window, one norm and clip over all their gradients, and all of them step or none. Each parameter
+    is in one of them. `lrs` of a record then names each group after its optimizer's class:
+    `muon/0`, `adamw/decay`.
 
-    - `schedule`: one of `trueloop.schedules`; it ticks only when the optimizer really stepped.
+    - `schedule`: one of `trueloop.schedules`; it ticks only when the optimizer really stepped. With
+      several optimizers one schedule drives each of them from its own lr, and a list has one each
+      (None: that lr stays).
     - `precision`: `fp32`, `bf16` (autocast) or `fp16` (autocast and loss scaling).
     - `accumulate`: micro-batches per update. For a loss that is a mean over samples or tokens, the
       gradient is that of the union of the micro-batches, ragged and short windows included. A loss
@@ -75,7 +81,7 @@ class Step:
     `model(...)`. A state is taken between two updates, by all ranks.
 
     `Step` draws no random numbers and never changes a module's mode. With the same batches and
-    seeds the weights are bitwise those of the loop written by hand. Two optimizers (a GAN) are two
+    seeds the weights are bitwise those of the loop written by hand. Two losses (a GAN) are two
     steps: neither uses what the other's backward leaves on its parameters, also between the
     micro-batches of a window (whose gradients it keeps, so that `.grad` is None there). After an
     error, in the forward or anywhere else, the window is given up with all of its micro-batches,
@@ -92,10 +98,10 @@ class Step:
     def __init__(
         self,
         model: nn.Module,
-        optimizer: Optimizer,
+        optimizer: Optimizer | Sequence[Optimizer],
         loss_fn: LossFn,
         *,
-        schedule: Schedule | None = None,
+        schedule: Schedule | Sequence[Schedule | None] | None = None,
         precision: str = "fp32",
         accumulate: int = 1,
         clip_norm: float | None = None,
@@ -106,14 +112,14 @@ class Step:
     ) -> None:
         clip.check_limits(clip_norm, clip_value)
         arguments.check_model(model)
-        arguments.check_optimizer(optimizer)
-        arguments.check_pair(model, optimizer)
+        self.optimizers = arguments.checked_optimizers(optimizer)
+        """All of them, in their order."""
+        arguments.check_pairs(model, self.optimizers)
         arguments.check_loss_fn(loss_fn)
-        arguments.check_schedule(schedule)
+        schedules = arguments.checked_schedules(schedule, self.optimizers)
         self._ranks = ranks.world_size()
-        self._parallel = strategy.by_option(parallel, model, optimizer)
+        self._parallel = strategy.by_option(parallel, model, self.optimizers)
         self.model = self._parallel.model
-        self.optimizer = optimizer
         self.loss_fn = loss_fn
         self.clip_norm = clip_norm
         self.clip_value = clip_value
@@ -131,8 +137,8 @@ class Step:
         self.on_outputs: OnOutputs | None = None
         """Called as `on_outputs(outputs, targets)`, both detached, after each backward, with what
         `loss_fn` returned in its `LossOutput`: for example the `update` of a metric."""
-        self._gradients = Gradients(self.model, optimizer)
-        self._ownership = Ownership(self.model, self._gradients)
+        self._gradients = Gradients(self.model, self.optimizers)
+        self._ownership = Ownership(self.model, self._gradients, len(self.optimizers))
         self.device = self._parallel.device or self._gradients.parameters[0].device
         self.precision = precisions.by_name(precision, self.device)
         self._nonfinite = NonFinite(
@@ -140,8 +146,8 @@ class Step:
         )
         self._window = (GlobalWindow if ranks.is_distributed() else Window)(accumulate)
         self._forward = compiled(self._parallel.view, compile)
-        self._schedule = schedule
-        self._bound_schedule: BoundSchedule | None = None
+        self._schedules = BoundSchedules(schedules, self.optimizers)
+        self._groups = prefixed(self.optimizers)
         self._plan: Plan | None = None
         self._warned: set[str] = set()
 
@@ -196,7 +202,7 @@ class Step:
     def _update(self, batch: int) -> StepRecord:
         """Close the window: everything between the last backward and the next batch."""
         # 4. Unscale (fp16): the gradients get their true size.
-        self.precision.unscale(self.optimizer)
+        self.precision.unscale(self.optimizers)
 
         # 5. Divide, norm, clip: the window's gradient becomes the union's, touched once.
         names, gradients = self._gradients.dense()
@@ -212,12 +218,12 @@ class Step:
             norm = norm * correction
         clip.divide_and_clip(gradients, norm, correction, self.clip_norm, self.clip_value)
 
-        # 6. Optimizer: unless the gradient is not finite.
+        # 6. Optimizers: unless the gradient is not finite.
         where = (self.updates, self.epoch, batch)
         window = self._window
         evidence = Evidence(where, norms, names, window.losses, window.total, window.mean)
         admitted = self._nonfinite.admits(norm, evidence)
-        lrs = learning_rates(self.optimizer)
+        lrs = learning_rates(self._groups)
         stepped = admitted and self._apply()
         self.updates += stepped
         self.skipped += not stepped
@@ -227,17 +233,17 @@ class Step:
         self._end_window()
 
         # 8. Schedule: ticks only after a real update.
-        if stepped and self._bound_schedule is not None:
-            self._bound_schedule.tick_update()
+        if stepped:
+            self._schedules.tick_update()
         return record
 
     def _apply(self) -> bool:
-        """Let the optimizer step, unless fp16 found an overflow; whether it did."""
+        """Let the optimizers step, unless fp16 found an overflow; whether they did."""
         try:
-            return self.precision.step(self.optimizer)
+            return self.precision.step(self.optimizers)
         except (AssertionError, TypeError) as error:
             if "closure" in str(error):
-                arguments.refuse_closure(self.optimizer)
+                arguments.refuse_closure(*self.optimizers)
             raise
         except RuntimeError as error:
             self._parallel.explain(error)
@@ -247,7 +253,7 @@ class Step:
         self, batch: int, *, lrs: dict[str, Any] | None = None, **outcome: Any
     ) -> StepRecord:
         """What this call did: the window so far, with `outcome` as `StepRecord` has it."""
-        window, lrs = self._window, learning_rates(self.optimizer) if lrs is None else lrs
+        window, lrs = self._window, learning_rates(self._groups) if lrs is None else lrs
         loss, parts = window.means()
         return StepRecord(
             epoch=self.epoch,
@@ -309,8 +315,7 @@ class Step:
             self.flush()
         self._nonfinite.raise_late(wait=True)
         check_scores(scores)
-        if self._bound_schedule is not None:
-            self._bound_schedule.tick_epoch(scores)
+        self._schedules.tick_epoch(scores)
         self.epoch += 1
         self.batch, self.resumed = 0, False
 
@@ -319,6 +324,16 @@ class Step:
         given up. Updates that were applied stay applied."""
         self._give_up()
         self.batch, self.resumed = 0, False
+
+    @property
+    def optimizer(self) -> Optimizer:
+        """The optimizer; of a step with several `ConfigError`: write `step.optimizers`."""
+        if len(self.optimizers) > 1:
+            raise ConfigError(
+                f"the step has {len(self.optimizers)} optimizers: write step.optimizers, or one of "
+                "them such as step.optimizers[0]"
+            )
+        return self.optimizers[0]
 
     @property
     def is_accumulating(self) -> bool:
@@ -332,8 +347,13 @@ class Step:
 
     @property
     def monitor(self) -> str | None:
-        """The score that a metric schedule watches; None for any other."""
-        return None if self._schedule is None else self._schedule.monitor
+        """The score that a metric schedule watches; None for any other. Of several the first."""
+        return next(iter(self.monitors), None)
+
+    @property
+    def monitors(self) -> tuple[str, ...]:
+        """The scores that the optimizers' metric schedules watch, each once."""
+        return self._schedules.monitors
 
     def plan(self, *, epochs: int, batches: int | None) -> Plan:
         """Set the length of the run: `epochs` of `batches` micro-batches each (None: unknown).
@@ -348,9 +368,8 @@ class Step:
             _options.whole("batches", batches)
         per_epoch = None if batches is None else -(-batches // self._window.size)
         self._plan = plan = Plan(epochs, per_epoch, batches)
-        self._bind_schedule(plan)
-        if self._bound_schedule is not None:
-            self._bound_schedule.check(plan)
+        self._schedules.bind(plan)
+        self._schedules.check(plan)
         return plan
 
     def state_dict(self) -> dict[str, Any]:
@@ -378,8 +397,7 @@ class Step:
         self._nonfinite.raise_late()
         arguments.check_device(self.device)
         arguments.check_mode(self.model)
-        if self._bound_schedule is None:
-            self._bind_schedule(None)
+        self._schedules.bind(None)
         self._gradients.refresh()
         self._window.refresh_names()
         self._parallel.refresh(self._gradients.held)
@@ -397,10 +415,6 @@ class Step:
         self._end_window()
         self._parallel.discard()
         self.precision.abandon()
-
-    def _bind_schedule(self, plan: Plan | None) -> None:
-        if self._schedule is not None and self._bound_schedule is None:
-            self._bound_schedule = BoundSchedule(self._schedule, self.optimizer, plan)
 
     def _warn_open_window(self, what: str, stacklevel: int = 4) -> None:
         """Warn once that a window is still open where it should have been closed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from torch import nn
@@ -15,24 +16,25 @@ from trueloop.step.parallel import DDP, DDPOptions, OwnDDP, Parallel, wrapped
 from trueloop.step.sharding import FSDPOptions
 
 
-def by_option(parallel: Any, model: nn.Module, optimizer: Optimizer) -> Parallel:
+def by_option(parallel: Any, model: nn.Module, optimizers: Sequence[Optimizer]) -> Parallel:
     """The strategy for `parallel`; `ConfigError` where it cannot be."""
     wanted = _name_of(parallel)
     if (ddp := wrapped(model)) is not None:
         _refuse_other(wanted, "ddp", "is wrapped in DistributedDataParallel")
         return OwnDDP(model, ddp)
-    if (own := sharding.sharded_by_user(model, optimizer)) is not None:
+    if (own := sharding.sharded_by_user(model, optimizers)) is not None:
         _refuse_other(wanted, "fsdp", "was sharded with fully_shard")
         return own
     options = parallel if isinstance(parallel, FSDPOptions) else FSDPOptions()
     if not ranks.is_distributed():
         if wanted == "fsdp" and is_on_meta(model):
-            sharding.materialise_whole(model, optimizer, options)
+            sharding.materialise_whole(model, optimizers, options)
         return Parallel(model)
     if wanted == "ddp":
-        return DDP(model, optimizer, parallel if isinstance(parallel, DDPOptions) else DDPOptions())
+        chosen = parallel if isinstance(parallel, DDPOptions) else DDPOptions()
+        return DDP(model, optimizers, chosen)
     if wanted == "fsdp":
-        return sharding.shard(model, optimizer, options)
+        return sharding.shard(model, optimizers, options)
     raise ConfigError(
         f"{ranks.world_size()} ranks train together, and parallel is None, so each would train a "
         "model of its own: write Step(..., parallel='ddp'), or 'fsdp' for a model that is too "
