@@ -83,3 +83,15 @@ def test_what_is_no_tokenizer_is_refused() -> None:
     for state in ({}, {"kind": "char"}, {"kind": "char", "characters": 3}, {"kind": "x"}):
         with pytest.raises(DataError, match="the saved tokenizer is not one"):
             tokenizer_from_state(state)
+
+
+def test_ids_without_a_text_are_numbers() -> None:
+    tokenizer = again(tokenizer_for("ids:300:299", []))
+    assert (tokenizer.vocab_size, tokenizer.end_of_text) == (300, 299)
+    assert tokenizer.encode(" 5 17\n298 ") == [5, 17, 298]
+    assert tokenizer.decode([5, 299, 17, 298]) == "5 17 298"
+    assert not tokenizer.bytes_per_token().any()
+    with pytest.raises(DataError, match="'abc' is not a token id"):
+        tokenizer.encode("5 abc")
+    with pytest.raises(DataError, match="the token id 300 is outside"):
+        tokenizer.encode("300")
