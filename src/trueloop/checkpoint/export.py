@@ -57,7 +57,7 @@ def save_weights(model: nn.Module | Mapping[str, Any] | str | Path, path: str | 
         raise RunError(f"{path} is a folder: name a file, e.g. {path / 'model.safetensors'}")
     source = _source(model)
     if not source.is_shared:
-        _write(path, source.contents, source.tensors())
+        write_tensors(path, source.contents, source.tensors())
     else:
         _write_with_all(path, source)
     return path
@@ -247,8 +247,10 @@ def _check_storable(name: str, value: Any) -> None:
         raise RunError(f"{name!r} is sparse or quantized: convert it to a dense tensor first")
 
 
-def _write(path: Path, contents: Contents, tensors: Iterable[tuple[str, Tensor]]) -> None:
-    """Write the file, whole or not at all; the digest is filled in when all values are there."""
+def write_tensors(path: Path, contents: Contents, tensors: Iterable[tuple[str, Tensor]]) -> None:
+    """Write the file, whole or not at all; the digest is filled in when all values are there.
+
+    `tensors` come in the order of their names, contiguous and on the CPU."""
     begun, places = contents.laid_out("0" * 64)
 
     def content(file: BinaryIO) -> None:
@@ -270,7 +272,7 @@ def _write_with_all(path: Path, source: _Source) -> None:
     failure: Exception | None = None
     if ranks.is_main():
         try:
-            _write(path, source.contents, tensors)
+            write_tensors(path, source.contents, tensors)
         except RunError as error:
             failure = error
     for _ in tensors:  # also after a failure: the others wait for this rank
