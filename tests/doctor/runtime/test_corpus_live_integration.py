@@ -63,14 +63,9 @@ def watched(zygote: subprocess.Popen[str], path: Path, folder: Path) -> dict[str
     return answer
 
 
-def watched_to_its_end(zygote: subprocess.Popen[str], path: Path, folder: Path) -> dict[str, Any]:
-    answer = watched(zygote, path, folder)
-    return watched(zygote, path, folder) if answer.get("late") else answer
-
-
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_program_as_it_runs(path: Path, zygote: subprocess.Popen[str], tmp_path: Path) -> None:
-    answer = watched_to_its_end(zygote, path, tmp_path)
+    answer = watched(zygote, path, tmp_path)
     marks = [
         [found.group(1), number]
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)

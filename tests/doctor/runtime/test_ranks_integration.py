@@ -58,8 +58,6 @@ def watched(ranks: list[subprocess.Popen[str]], path: Path, folder: Path) -> lis
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_two_ranks(path: Path, ranks: list[subprocess.Popen[str]], tmp_path: Path) -> None:
     first, second = watched(ranks, path, tmp_path)
-    if first.get("late") or second.get("late"):  # torch's own, as zygote.py says
-        first, second = watched(ranks, path, tmp_path)
     marks = [
         [found.group(1), number]
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
