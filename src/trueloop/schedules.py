@@ -9,8 +9,9 @@ written as
 - a float in (0, 1] or "5%": a share of the run,
 - "20 epochs" or "300 updates".
 
-All of them are torch's own schedulers underneath, with torch's own arithmetic; every parameter
-group keeps the ratio of its lr to the others'.
+All of them are torch's own schedulers underneath, with torch's own arithmetic, but for
+`warmup_stable_decay`, which torch does not have; every parameter group keeps the ratio of its lr to
+the others'.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from trueloop.step.schedule import (
     parse_length,
     resolve_mode,
 )
+from trueloop.step.torch_schedule import from_torch
+from trueloop.step.warmup_stable_decay import SHAPES, WarmupStableDecay
 
 __all__ = [
     "Length",
@@ -46,6 +49,7 @@ __all__ = [
     "step_decay",
     "warm_restarts",
     "warmup_cosine",
+    "warmup_stable_decay",
 ]
 
 
@@ -94,25 +98,14 @@ def warmup_cosine(
     Raises `ConfigError` for a value that cannot work, `ScheduleError` (here, or from `Step.plan`)
     for a warm-up that fills the schedule, or a length that is not the run's.
     """
-    _check_length("warmup", warmup, zero=True)
+    _check_warmup(warmup)
     _check_length("length", length)
-    if parse_length(warmup) == (1.0, "share"):
-        raise ScheduleError(
-            f"warmup={warmup!r} is the whole run: shorten it, e.g. warmup='5%', or write warmup=1 "
-            "for one tick"
-        )
-    start_factor = _options.positive("start_factor", start_factor, "0.01")
-    if start_factor > 1:
-        raise ConfigError(f"start_factor={start_factor} would fall: write e.g. start_factor=0.01")
+    start_factor = _start_factor(start_factor)
     eta_min = _options.not_negative("eta_min", eta_min)
 
     def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
         total, rise = ticks(length), ticks(warmup)
-        if rise >= total:
-            raise ScheduleError(
-                f"the warm-up of {rise} {tick}s fills the whole schedule of {total}: shorten it, "
-                "e.g. warmup='5%'"
-            )
+        _check_rise(rise, total, tick)
         if rise == 0:
             return torch_schedulers.CosineAnnealingLR(optimizer, total, eta_min=eta_min)
         linear = torch_schedulers.LinearLR(optimizer, start_factor, 1.0, total_iters=rise)
@@ -120,6 +113,68 @@ def warmup_cosine(
         return torch_schedulers.SequentialLR(optimizer, [linear, fall], milestones=[rise])
 
     return Schedule("warmup_cosine", _clock(tick), build)
+
+
+def warmup_stable_decay(
+    warmup: Length = "5%",
+    decay: Length = "20%",
+    length: Length | None = None,
+    *,
+    shape: str = "linear",
+    start_factor: float = 0.01,
+    eta_min: float = 0.0,
+    tick: str = "update",
+) -> Schedule:
+    """A linear rise from `start_factor` · lr to lr, the lr itself, then a decay to `eta_min`.
+
+    Hu et al., "MiniCPM: unveiling the potential of small language models", 2024; with x the share
+    of the decay that is over, the lr is eta_min + (lr - eta_min) · (1 - x), (1 + cos πx) / 2 in the
+    place of 1 - x, or 1 - √x, which Hägele et al., "Scaling laws and compute-optimal training
+    beyond fixed training durations", 2024, found best.
+
+    Until the decay begins the curve does not depend on the run's length, so a run can be prolonged:
+    a checkpoint from before the decay goes on in a longer run as if that had been planned from
+    the start (with the warm-up of the run as it was begun). One from within the decay goes on in a
+    run of its own length alone, and raises `ScheduleError` in any other.
+
+    Args:
+        warmup, decay: ticks of the rise and of the decay, see the top of this module; 0: none.
+        length: ticks of all three parts together; None: the whole run.
+        shape: of the decay: `linear`, `cosine` or `1-sqrt`.
+        start_factor: the first lr as a share of the optimizer's, above 0 and at most 1.
+        eta_min: the lr at the end, 0 or above.
+        tick: `update` or `epoch`.
+
+    Raises `ConfigError` for a value that cannot work, `ScheduleError` (here, or from `Step.plan`)
+    for a warm-up and a decay that do not fit, or a length that is not the run's.
+    """
+    _check_warmup(warmup)
+    _check_length("decay", decay, zero=True)
+    _check_length("length", length)
+    _options.by_name("shape of a decay", shape, SHAPES)
+    start_factor = _start_factor(start_factor)
+    eta_min = _options.not_negative("eta_min", eta_min)
+
+    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
+        total, rise, fall = ticks(length), ticks(warmup), ticks(decay)
+        _check_rise(rise, total, tick)
+        if rise + fall > total:
+            raise ScheduleError(
+                f"a warm-up of {rise} and a decay of {fall} {tick}s do not fit into {total}: "
+                "shorten one of them, e.g. decay='20%'"
+            )
+        return WarmupStableDecay(
+            optimizer,
+            warmup=rise,
+            decay_from=total - fall,
+            length=total,
+            shape=shape,
+            start_factor=start_factor,
+            eta_min=eta_min,
+            tick=tick,
+        )
+
+    return Schedule("warmup_stable_decay", _clock(tick), build)
 
 
 def one_cycle(
@@ -316,70 +371,29 @@ def step_decay(
     return Schedule("step_decay", _clock(tick), build)
 
 
-def from_torch(
-    scheduler: LRScheduler | Callable[[Optimizer], LRScheduler],
-    tick: str,
-    *,
-    monitor: str | None = None,
-) -> Schedule:
-    """Any scheduler of torch's, built or as a function of the optimizer, on the clock `tick`.
-
-    Its length is checked against the run's where torch says what it is.
-
-    Args:
-        scheduler: a `torch.optim.lr_scheduler.LRScheduler` of the step's own optimizer, or a
-            function that makes one: `lambda optimizer: StepLR(optimizer, 30)`.
-        tick: when `scheduler.step()` is called: `update`, `epoch`, or `metric` for
-            `ReduceLROnPlateau`.
-        monitor: the score that a `metric` one watches; None: `val_loss`.
-
-    Raises `ConfigError` for what is not a scheduler, `ScheduleError` for a clock that it does not
-    have, and, when the step builds it, for a scheduler of a different optimizer.
-    """
-    _check_torch_scheduler(scheduler)
-    if isinstance(scheduler, LRScheduler):
-        _check_tick_of(scheduler, tick)
-    if monitor is not None:
-        _options.text("monitor", monitor, "val_loss")
-        if tick != "metric":
-            raise ConfigError(
-                f"monitor={monitor!r} is for tick='metric', and this schedule ticks per {tick}: "
-                "leave monitor out"
-            )
-
-    def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
-        built = scheduler if isinstance(scheduler, LRScheduler) else scheduler(optimizer)
-        if not isinstance(built, LRScheduler):
-            raise ScheduleError(
-                f"the function given to from_torch returned {_options.kind_of(built)}: let it "
-                "return a scheduler, e.g. lambda optimizer: StepLR(optimizer, 30)"
-            )
-        _check_tick_of(built, tick)
-        if built.optimizer is not optimizer:
-            raise ScheduleError(
-                f"this {type(built).__name__} drives another optimizer than the step's: "
-                "build it with the optimizer that you give to Step; for several optimizers give "
-                "schedule=[...], one each"
-            )
-        return built
-
-    name = type(scheduler).__name__ if isinstance(scheduler, LRScheduler) else "from_torch"
-    return Schedule(name, tick, build, (monitor or "val_loss") if tick == "metric" else None)
-
-
 def by_name(
-    name: str, *, warmup: Length | None = None, monitor: str = "val_loss"
+    name: str,
+    *,
+    warmup: Length | None = None,
+    decay: Length | None = None,
+    decay_shape: str | None = None,
+    monitor: str = "val_loss",
 ) -> Schedule | None:
     """A schedule with its defaults by name; None for `none`; `ConfigError` for any other.
 
-    `warmup` is for `warmup_cosine` and `one_cycle`; None is their own default. `monitor` is the
-    score that `plateau` watches.
+    `warmup` is for `warmup_cosine`, `warmup_stable_decay` and `one_cycle`; `decay` and
+    `decay_shape` are for `warmup_stable_decay`; None is their own default. `monitor` is the score
+    that `plateau` watches.
     """
     rise: dict[str, Any] = {} if warmup is None else {"warmup": warmup}
+    fall: dict[str, Any] = {} if decay is None else {"decay": decay}
+    if decay_shape is not None:
+        fall["shape"] = _options.by_name("decay shape", decay_shape, SHAPES)
     known: dict[str, Callable[[], Schedule | None]] = {
         "none": lambda: None,
         "cosine": cosine,
         "warmup_cosine": lambda: warmup_cosine(**rise),
+        "warmup_stable_decay": lambda: warmup_stable_decay(**rise, **fall),
         "one_cycle": lambda: one_cycle(**rise),
         "plateau": lambda: plateau(monitor),
         "warm_restarts": warm_restarts,
@@ -388,10 +402,16 @@ def by_name(
     _options.by_name("schedule", name, known)
     if warmup is not None:
         parse_length(warmup)
-        if name not in ("warmup_cosine", "one_cycle"):
+        if name not in ("warmup_cosine", "warmup_stable_decay", "one_cycle"):
             raise ConfigError(
                 f"the schedule {name!r} has no warm-up: leave warmup out, or choose warmup_cosine"
             )
+    if fall and name != "warmup_stable_decay":
+        what = "decay" if decay is not None else "decay_shape"
+        raise ConfigError(
+            f"the schedule {name!r} does not take {what}: leave it out, or choose "
+            "warmup_stable_decay"
+        )
     return known[name]()
 
 
@@ -428,31 +448,25 @@ def _check_length(option: str, length: Any, *, zero: bool = False) -> None:
         )
 
 
-def _check_torch_scheduler(scheduler: Any) -> None:
-    if isinstance(scheduler, LRScheduler):
-        return
-    if isinstance(scheduler, Schedule):
-        raise ConfigError(
-            f"the schedule {scheduler.name!r} is trueloop's own: give it to Step itself, "
-            "schedule=..., without from_torch"
-        )
-    if isinstance(scheduler, type) and issubclass(scheduler, LRScheduler):
-        name = scheduler.__name__
-        if not _options.takes(scheduler, 1):
-            raise ConfigError(
-                f"from_torch was given the class {name}: write {name}(optimizer, ...), or "
-                f"lambda optimizer: {name}(optimizer, ...)"
-            )
-        return
-    _options.function(
-        "scheduler", scheduler, "optimizer", "from_torch(StepLR(optimizer, 30), tick='epoch')"
-    )
-
-
-def _check_tick_of(scheduler: LRScheduler, tick: Any) -> None:
-    watches = isinstance(scheduler, ReduceLROnPlateau)
-    if tick in ("update", "epoch", "metric") and watches != (tick == "metric"):
-        right = "metric" if watches else "update' or 'epoch"
+def _check_warmup(warmup: Any) -> None:
+    _check_length("warmup", warmup, zero=True)
+    if parse_length(warmup) == (1.0, "share"):
         raise ScheduleError(
-            f"{type(scheduler).__name__} cannot tick per {tick}: write tick='{right}'"
+            f"warmup={warmup!r} is the whole run: shorten it, e.g. warmup='5%', or write warmup=1 "
+            "for one tick"
         )
+
+
+def _check_rise(rise: int, total: int, tick: str) -> None:
+    if rise >= total:
+        raise ScheduleError(
+            f"the warm-up of {rise} {tick}s fills the whole schedule of {total}: shorten it, "
+            "e.g. warmup='5%'"
+        )
+
+
+def _start_factor(value: Any) -> float:
+    factor = _options.positive("start_factor", value, "0.01")
+    if factor > 1:
+        raise ConfigError(f"start_factor={factor} would fall: write e.g. start_factor=0.01")
+    return factor

@@ -216,6 +216,22 @@ def test_more_epochs_are_the_run_that_had_them_from_the_start(
     assert all(torch.equal(a[name], b[name]) for name in a)
 
 
+def test_a_run_is_prolonged_from_before_its_decay_alone(command: Command, line: str) -> None:
+    words = ["train", line, "--quiet", "--schedule", "warmup_stable_decay", "--warmup", "1 epoch"]
+    words += ["--decay-shape", "1-sqrt", "--decay"]
+    assert command(*words, "2 epochs", "--run", "whole", "--epochs", "8").status == 0
+    # As if stopped before its decay.
+    assert command(*words, "0 epochs", "--run", "r", "--epochs", "3").status == 0
+    Run("r").write_config({**Run("r").config, "decay": "2 epochs"})
+    assert command("resume", "r", "--epochs", "8", "--quiet").status == 0
+    a, b = (load_checkpoint(Run(run).checkpoints) for run in ("whole", "r"))
+    assert all(torch.equal(a["model"][name], b["model"][name]) for name in a["model"])
+    assert a["step"]["schedule"] == b["step"]["schedule"]
+    said = command("resume", "r", "--epochs", "12")
+    assert said.status == 2
+    assert "inside the decay of its schedule" in said.complaint
+
+
 @pytest.mark.parametrize(
     "schedule", ["cosine", "warmup_cosine", "one_cycle", "warm_restarts", "step_decay"]
 )

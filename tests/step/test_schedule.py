@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import copy
+import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -16,7 +18,8 @@ from torch.optim import Optimizer, lr_scheduler as ts
 
 import trueloop
 from trueloop import schedules
-from trueloop.errors import ConfigError, ScheduleError
+from trueloop.errors import ConfigError, RunError, ScheduleError
+from trueloop.step.schedule import Resolver
 
 
 def make_optimizer(**options: Any) -> Optimizer:
@@ -91,6 +94,15 @@ def warmed(optimizer: Optimizer, rise: int, total: int) -> ts.LRScheduler:
     )
 
 
+def trapezoid(
+    t: int, rise: int, flat_to: int, end: int, fall: Callable[[float], float], start: float = 0.01
+) -> float:
+    """The factor of warmup_stable_decay at tick t, written out."""
+    if t < rise:
+        return start + (1 - start) * (t / rise)
+    return 1.0 if t <= flat_to else fall((t - flat_to) / (end - flat_to))
+
+
 CASES: dict[str, tuple[schedules.Schedule, Callable[[Optimizer], Any], bool]] = {
     "cosine": (schedules.cosine(), lambda o: ts.CosineAnnealingLR(o, 40), False),
     "cosine-floor": (
@@ -147,6 +159,38 @@ def test_tick_by_tick(name: str) -> None:
         ours = lrs_by_step(schedule, epochs=8, batches=5, momentum=momentum)
     theirs = lrs_by_torch(make, 8, 5, per_epoch, momentum=momentum)
     assert ours == theirs
+
+
+STABLE: dict[str, tuple[schedules.Schedule, Callable[[int], float]]] = {
+    "defaults": (
+        schedules.warmup_stable_decay(),
+        lambda t: trapezoid(t, 2, 32, 40, lambda x: 1 - x),
+    ),
+    "cosine": (
+        schedules.warmup_stable_decay(3, "2 epochs", shape="cosine", start_factor=0.5),
+        lambda t: trapezoid(t, 3, 30, 40, lambda x: math.cos(math.pi * x / 2) ** 2, 0.5),
+    ),
+    "1-sqrt": (
+        schedules.warmup_stable_decay(0, "100%", shape="1-sqrt"),
+        lambda t: trapezoid(t, 0, 0, 40, lambda x: 1 - x**0.5),
+    ),
+    "epochs": (
+        schedules.warmup_stable_decay(1, 3, tick="epoch"),
+        lambda t: trapezoid(t // 5, 1, 5, 8, lambda x: 1 - x),
+    ),
+    "no decay": (
+        schedules.warmup_stable_decay(4, 0),
+        lambda t: trapezoid(t, 4, 40, 40, lambda x: 1 - x),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STABLE)
+def test_warmup_stable_decay_tick_by_tick(name: str) -> None:
+    schedule, factor = STABLE[name]
+    ours = lrs_by_step(schedule, epochs=8, batches=5)
+    expected = [[0.2 * factor(t), 0.05 * factor(t)] for t in range(40)]
+    assert ours == [pytest.approx(lrs, rel=1e-12) for lrs in expected]
 
 
 @pytest.mark.parametrize("mode", ["min", "max"])
@@ -226,6 +270,9 @@ def step_with(schedule: schedules.Schedule, accumulate: int = 1) -> trueloop.Ste
         (schedules.one_cycle(50), "50 updates long"),
         (schedules.warmup_cosine(10, 60), "60 updates long"),
         (schedules.warmup_cosine(100), "fills the whole schedule"),
+        (schedules.warmup_stable_decay(100), "fills the whole schedule"),
+        (schedules.warmup_stable_decay(30, 71), "a decay of 71 updates do not fit into 100"),
+        (schedules.warmup_stable_decay(length=60), "60 updates long"),
         (schedules.cosine("3 epochs", tick="epoch"), "3 epochs long, but the run makes 10"),
         (schedules.warm_restarts(30, mult=1), "end at 90 or 120 updates, but the run at 100"),
         (schedules.step_decay(at=("12 epochs",)), "beyond the run of 10 epochs"),
@@ -384,6 +431,129 @@ def test_a_warm_up_goes_to_the_schedules_that_have_one() -> None:
         schedules.by_name("plateau", warmup="5%")
 
 
+def test_a_decay_goes_to_the_schedule_that_has_one() -> None:
+    given = schedules.by_name(
+        "warmup_stable_decay", warmup="1 epoch", decay=8, decay_shape="1-sqrt"
+    )
+    assert given is not None
+    ours = [lr for lr, _ in lrs_by_step(given, 8, 5)]
+    assert ours == pytest.approx(
+        [0.2 * trapezoid(t, 5, 32, 40, lambda x: 1 - x**0.5) for t in range(40)]
+    )
+    with pytest.raises(ConfigError, match="'cosine' does not take decay: leave it out, or choose"):
+        schedules.by_name("cosine", decay="5%")
+    with pytest.raises(ConfigError, match="'one_cycle' does not take decay_shape"):
+        schedules.by_name("one_cycle", decay_shape="linear")
+    with pytest.raises(ConfigError, match="unknown decay shape 'sqrt': did you mean '1-sqrt'"):
+        schedules.by_name("warmup_stable_decay", decay_shape="sqrt")
+    with pytest.raises(ConfigError, match="eta_min"):
+        schedules.warmup_stable_decay(eta_min=-1)
+
+
+@given(
+    rise=st.integers(0, 12),
+    flat=st.integers(0, 12),
+    fall=st.integers(0, 12),
+    shape=st.sampled_from(["linear", "cosine", "1-sqrt"]),
+    floor=st.floats(0, 0.01),
+)
+def test_a_stable_schedule_rises_stays_and_falls_to_its_floor(
+    rise: int, flat: int, fall: int, shape: str, floor: float
+) -> None:
+    total = rise + flat + fall
+    if total == rise:
+        return
+    optimizer = make_optimizer()
+    given = schedules.warmup_stable_decay(rise, fall, total, shape=shape, eta_min=floor)
+    built = given.build(optimizer, Resolver("update", None))
+    seen = []
+    for _ in range(total + 1):
+        seen.append([group["lr"] for group in optimizer.param_groups])
+        optimizer.step()
+        built.step()
+    for group, peak in enumerate((0.2, 0.05)):
+        lrs = [lr[group] for lr in seen]
+        assert lrs[rise : rise + flat + 1] == [peak] * (flat + 1)
+        assert all(a < b for a, b in itertools.pairwise(lrs[: rise + 1]))
+        assert all(a > b for a, b in itertools.pairwise(lrs[rise + flat :]))
+        assert lrs[0] == pytest.approx(peak * (0.01 if rise else 1))
+        if fall:
+            assert lrs[-1] == pytest.approx(floor, abs=1e-15)
+            half = {"linear": 0.5, "cosine": 0.5, "1-sqrt": 1 - 0.5**0.5}[shape]
+            if fall % 2 == 0:
+                middle = floor + (peak - floor) * half
+                assert lrs[rise + flat + fall // 2] == pytest.approx(middle)
+
+
+def trained(total: int, updates: int, state: Any = None, **options: Any) -> trueloop.Step:
+    """A step planned for `total` updates, which has made `updates` of them."""
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2)
+    optimizer = trueloop.optimizers.adamw(model, 0.1)
+    schedule = schedules.warmup_stable_decay(**{"decay": "50%", **options})
+    step = trueloop.Step(model, optimizer, lambda m, b: m(b).square().mean(), schedule=schedule)
+    step.plan(epochs=1, batches=total)
+    if state is not None:
+        step.load_state_dict(copy.deepcopy(state))
+    while step.updates < updates:
+        step(torch.randn(4, 3, generator=torch.Generator().manual_seed(step.updates)))
+    return step
+
+
+def saved_state(step: trueloop.Step) -> dict[str, Any]:
+    return copy.deepcopy(step.state_dict())
+
+
+def assert_same_step(a: trueloop.Step, b: trueloop.Step) -> None:
+    """Weights, optimizer and schedule."""
+    for one, two in zip(a.model.parameters(), b.model.parameters(), strict=True):
+        assert torch.equal(one, two)
+    assert repr(a.state_dict()) == repr(b.state_dict())
+
+
+@pytest.mark.parametrize("taken", [1, 2, 9, 10])
+def test_a_run_is_prolonged_from_its_stable_part_as_if_planned_so(taken: int) -> None:
+    state = saved_state(trained(20, taken, warmup=2))
+    assert_same_step(trained(50, 50, state, warmup=2), trained(50, 50, warmup=2))
+    # Once more, from the stable part of the prolonged run, and shortened again.
+    state = saved_state(trained(50, 24, state, warmup=2))
+    assert_same_step(trained(70, 70, state, warmup=2), trained(70, 70, warmup=2))
+    assert_same_step(trained(48, 48, state, warmup=2), trained(48, 48, warmup=2))
+
+
+def test_a_warm_up_in_a_share_stays_that_of_the_run_as_it_was_begun() -> None:
+    state = saved_state(trained(20, 8, warmup="10%"))
+    assert_same_step(trained(60, 60, state, warmup="10%"), trained(60, 60, warmup=2))
+    # In the warm-up itself, and resumed again in the prolonged run.
+    state = saved_state(trained(60, 2, saved_state(trained(20, 1, warmup="10%")), warmup="10%"))
+    assert_same_step(trained(60, 60, state, warmup="10%"), trained(60, 60, warmup=2))
+
+
+def test_a_decay_goes_on_with_its_own_length_and_says_why_not_with_another() -> None:
+    state = saved_state(trained(20, 15))
+    assert_same_step(trained(20, 20, state), trained(20, 20))
+    why = (
+        r"after update 15, inside the decay .*\(update 10 to 20\).*\(25 to 50\).*before update 10$"
+    )
+    with pytest.raises(ScheduleError, match=why):
+        trained(50, 50, state)
+    with pytest.raises(ScheduleError, match=r"inside the decay"):
+        trained(20, 20, state, eta_min=0.01)
+    with pytest.raises(ScheduleError, match="begins at 6: make the run longer, or the decay short"):
+        trained(12, 12, saved_state(trained(20, 8)))
+    with pytest.raises(RunError, match="shape is 'linear', here 'cosine'"):
+        trained(20, 20, state, shape="cosine")
+
+
+def test_a_refused_prolongation_leaves_the_step_as_it_was() -> None:
+    state = saved_state(trained(20, 15))
+    step = trained(50, 7)
+    before = saved_state(step)
+    with pytest.raises(ScheduleError):
+        step.load_state_dict(copy.deepcopy(state))
+    assert repr(step.state_dict()) == repr(before)
+
+
 class Stream(torch.utils.data.IterableDataset[torch.Tensor]):
     """Samples without a length."""
 
@@ -394,6 +564,7 @@ class Stream(torch.utils.data.IterableDataset[torch.Tensor]):
 ENDING: dict[str, Callable[[], schedules.Schedule]] = {
     "cosine": lambda: schedules.cosine("60 updates"),
     "warmup_cosine": lambda: schedules.warmup_cosine(6, 60),
+    "warmup_stable_decay": lambda: schedules.warmup_stable_decay(6, 20, 60),
     "one_cycle": lambda: schedules.one_cycle(60),
     "from_torch": lambda: schedules.from_torch(lambda o: ts.CosineAnnealingLR(o, 60), "update"),
 }
@@ -449,7 +620,8 @@ def test_a_planned_step_that_trains_on_holds_the_last_value() -> None:
 
 
 def test_a_run_that_ends_with_its_schedule_says_nothing() -> None:
-    for name in ("cosine", "warmup_cosine", "one_cycle", "warm_restarts", "step_decay"):
+    names = ("cosine", "warmup_cosine", "warmup_stable_decay", "one_cycle", "warm_restarts")
+    for name in (*names, "step_decay"):
         schedule = schedules.by_name(name)
         assert schedule is not None
         with warnings.catch_warnings():

@@ -14,7 +14,6 @@ from trueloop import (
     metrics as metric_sets,
     optimizers,
     ranks,
-    schedules,
     threads,
 )
 from trueloop.checkpoint import load_checkpoint, model_state
@@ -24,6 +23,7 @@ from trueloop.cli.options import (
     RANKS,
     RunOptions,
     Settings,
+    make_schedule,
     settings_from,
 )
 from trueloop.errors import ConfigError, RunError, nearest
@@ -110,7 +110,7 @@ def open_session(settings: Settings) -> Session:
         model,
         optimizer,
         task.loss_fn(),
-        schedule=schedules.by_name(recipe.schedule, warmup=recipe.warmup, monitor=recipe.monitor),
+        schedule=make_schedule(recipe),
         precision=recipe.precision,
         accumulate=recipe.accumulate,
         clip_norm=recipe.clip_norm,

@@ -152,7 +152,8 @@ class Settings:
             stated.setdefault("clip_value", None)
         # A warm-up is its schedule's: another schedule does not inherit the task's.
         if "schedule" in stated:
-            stated.setdefault("warmup", None)
+            for name in ("warmup", "decay", "decay_shape"):
+                stated.setdefault(name, None)
         settings = dataclasses.replace(self, recipe=dataclasses.replace(recipe, **stated))
         check(settings)
         return settings
@@ -353,8 +354,9 @@ def check(settings: Settings) -> None:
     if not 0 <= run.seed < 2**63:
         raise ConfigError(f"--seed must be from 0 to 2^63 - 1, not {run.seed}: write --seed 0")
     _one_of("--optimizer", recipe.optimizer, OPTIMIZERS)
-    _check_warmup(recipe.warmup)
-    schedules.by_name(recipe.schedule, warmup=recipe.warmup, monitor=recipe.monitor)
+    _check_length("--warmup", recipe.warmup)
+    _check_length("--decay", recipe.decay)
+    make_schedule(recipe)
     _one_of("--precision", recipe.precision, PRECISIONS)
     _one_of("--nonfinite", recipe.nonfinite, NONFINITE)
     _one_of("--parallel", run.parallel, PARALLEL)
@@ -378,12 +380,23 @@ def _check_every(option: str, every: str | None) -> None:
         _refuse_length(option, str(every), "updates", "'2 epochs' or '10 minutes'")
 
 
-def _check_warmup(warmup: str | None) -> None:
+def make_schedule(recipe: Recipe) -> schedules.Schedule | None:
+    """The schedule that the recipe names, with its options; `ConfigError` for what cannot be."""
+    return schedules.by_name(
+        recipe.schedule,
+        warmup=recipe.warmup,
+        decay=recipe.decay,
+        decay_shape=recipe.decay_shape,
+        monitor=recipe.monitor,
+    )
+
+
+def _check_length(option: str, length: str | None) -> None:
     try:
-        if warmup is not None:
-            schedules.parse_length(warmup)
+        if length is not None:
+            schedules.parse_length(length)
     except ConfigError:
-        _refuse_length("--warmup", str(warmup), "epochs", "'300 updates' or '5%' of the run")
+        _refuse_length(option, str(length), "epochs", "'300 updates' or '5%' of the run")
 
 
 def _refuse_length(option: str, length: str, unit: str, others: str) -> NoReturn:

@@ -217,15 +217,22 @@ def say_what_was_lost(run: Run, state: dict[str, Any], missing: Sequence[str]) -
 def refuse_another_curve(session: Session, state: dict[str, Any]) -> None:
     """Raise `ScheduleError` where more epochs would have given another learning rate up to here."""
     from trueloop.step.loading import same_curve
+    from trueloop.step.warmup_stable_decay import is_state, parted
 
     saved, planned = state["step"]["schedule"], session.step.state_dict()["schedule"]
-    if not same_curve(saved, planned):
-        name, epochs = session.settings.recipe.schedule, session.settings.recipe.epochs
-        raise ScheduleError(
-            f"the schedule {name} is as long as the run, so with --epochs {epochs} it would have "
-            f"been another one up to here: train anew with trueloop train "
-            f"{session.settings.task} --epochs {epochs}"
-        )
+    several = isinstance(saved, list) and isinstance(planned, list) and len(saved) == len(planned)
+    pairs = zip(saved, planned, strict=True) if several else [(saved, planned)]
+    for one, two in pairs:
+        if is_state(one) and is_state(two):
+            if why := parted(one, two):
+                raise ScheduleError(why)
+        elif not same_curve(one, two):
+            name, epochs = session.settings.recipe.schedule, session.settings.recipe.epochs
+            raise ScheduleError(
+                f"the schedule {name} is as long as the run, so with --epochs {epochs} it would "
+                f"have been another one up to here: train anew with trueloop train "
+                f"{session.settings.task} --epochs {epochs}"
+            )
 
 
 def refuse_no_more(run: Run, epochs: int) -> None:

@@ -27,6 +27,7 @@ from trueloop.losses._criteria import (
     TaskLoss,
 )
 from trueloop.losses._structured import DistillationLoss, RankingLoss, SegmentationLoss
+from trueloop.losses._z_loss import z_loss
 from trueloop.records import LossOutput
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "apply_model",
     "for_task",
     "supervised",
+    "z_loss",
 ]
 
 TASKS: dict[str, Callable[..., TaskLoss]] = {

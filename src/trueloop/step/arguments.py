@@ -222,7 +222,8 @@ def _check_schedule(schedule: Any) -> None:
     """One of `trueloop.schedules`, made; or None."""
     if schedule is None or isinstance(schedule, Schedule):
         return
-    known = ("cosine", "one_cycle", "plateau", "step_decay", "warm_restarts", "warmup_cosine")
+    known = {"cosine", "one_cycle", "plateau", "step_decay", "warm_restarts", "warmup_cosine"}
+    known.add("warmup_stable_decay")
     name = schedule if isinstance(schedule, str) else getattr(schedule, "__name__", "")
     if isinstance(schedule, LRScheduler):
         tick = "metric" if type(schedule).__name__ == "ReduceLROnPlateau" else "epoch"

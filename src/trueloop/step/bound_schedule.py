@@ -17,6 +17,7 @@ from trueloop.errors import ConfigError, ScheduleError
 from trueloop.records import EvalRecord, monitored
 from trueloop.step.loading import load_scheduler
 from trueloop.step.schedule import Plan, Resolver, Schedule, Scores
+from trueloop.step.warmup_stable_decay import WarmupStableDecay
 
 
 class BoundSchedule:
@@ -183,6 +184,8 @@ def _check_restarts(
 def _length(scheduler: LRScheduler) -> int | None:
     """How many ticks a scheduler is made for; None if torch does not say or it never ends."""
     s = torch_schedulers
+    if isinstance(scheduler, WarmupStableDecay):
+        return scheduler.length
     if isinstance(scheduler, s.OneCycleLR):
         return int(scheduler.total_steps)
     if isinstance(scheduler, s.CosineAnnealingLR):

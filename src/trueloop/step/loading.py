@@ -16,7 +16,7 @@ from torch.nn.parameter import is_lazy
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from trueloop.errors import RunError
+from trueloop.errors import RunError, ScheduleError
 from trueloop.shapes import COUNT, NUMBERS, Anything, Each, Either, Table, Where
 
 MODEL = Table(str, Either(NUMBERS, Anything))
@@ -263,10 +263,12 @@ _LENGTHS = frozenset(("T_max", "T_0", "T_i", "T_mult", "step_size", "total_steps
 
 def load_scheduler(scheduler: LRScheduler, state: dict[str, Any]) -> None:
     """Let it take up `state`; `RunError` for the state of another one."""
-    if type(scheduler).__module__.startswith("torch.optim"):
+    if type(scheduler).__module__.startswith(("torch.optim.", "trueloop.")):
         _check_scheduler(scheduler, state)
     try:
         scheduler.load_state_dict(state)
+    except ScheduleError:  # of our own: the two are not of one curve
+        raise
     except Exception as error:  # of the user's own scheduler
         raise RunError(
             f"the schedule does not take the state in the checkpoint ({_one_line(error)}): build "
@@ -310,7 +312,10 @@ def _unlike(here: Any, there: Any, path: str) -> str | None:
     """Where `there` is not a value of the same kind as `here`."""
     kind = f"{path} is of type {type(there).__name__}"
     if isinstance(here, (bool, str)):
-        return None if type(there) is type(here) and (here == there or here in (0, 1)) else kind
+        if type(there) is not type(here):
+            return kind
+        same = here == there or isinstance(here, bool)
+        return None if same else f"{path} is {there!r}, here {here!r}"
     if isinstance(here, (int, float, Tensor)):
         return _unlike_number(here, there, path)
     if isinstance(here, Counter):

@@ -41,10 +41,15 @@ class Recipe:
     weight_decay: float = 0.0
     """Decay of matrices and kernels; never of biases and norms."""
     schedule: str = "cosine"
-    """none, cosine, warmup_cosine, one_cycle, plateau, warm_restarts or step_decay."""
+    """none, cosine, warmup_cosine, warmup_stable_decay, one_cycle, plateau, warm_restarts or
+    step_decay."""
     warmup: str | None = None
-    """Length of the warm-up of warmup_cosine (5% if null) or one_cycle (30%): "5%" of the run,
-    "2 epochs" or "300 updates"."""
+    """Length of the warm-up of warmup_cosine or warmup_stable_decay (5% if null) or one_cycle
+    (30%): "5%" of the run, "2 epochs" or "300 updates"."""
+    decay: str | None = None
+    """Length of the decay of warmup_stable_decay (20% if null)."""
+    decay_shape: str | None = None
+    """Of the decay of warmup_stable_decay: linear (also if null), cosine or 1-sqrt."""
     clip_norm: float | None = 1.0
     """Largest global gradient norm; null for no clipping."""
     clip_value: float | None = None
