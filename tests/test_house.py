@@ -166,9 +166,9 @@ PUBLIC = [
     "Checkpoints", "ConfigError", "DDPOptions", "DataError", "Doctor", "EarlyStopping",
     "EvalRecord", "FSDPOptions", "Feed", "History", "LossOutput", "NonFiniteError", "Run",
     "Step", "StepRecord", "Task", "TrueloopError",
-    "UserError", "errors", "evaluate", "fit", "load_checkpoint", "load_weights", "lora",
-    "losses", "metrics", "optimizers", "predict", "process_group", "records", "save_weights",
-    "schedules", "seed", "seed_everything", "supervised", "watch",
+    "UserError", "errors", "evaluate", "fit", "generate", "load_checkpoint", "load_weights",
+    "lora", "losses", "metrics", "optimizers", "predict", "process_group", "records",
+    "save_weights", "schedules", "seed", "seed_everything", "supervised", "watch",
 ]  # fmt: skip
 
 

@@ -39,7 +39,17 @@ _HOME = {
     "supervised": "trueloop.losses",
     "watch": "trueloop.doctor.runtime.block",
 }
-_MODULES = ("errors", "lora", "losses", "metrics", "optimizers", "records", "schedules", "seed")
+_MODULES = (
+    "errors",
+    "generate",
+    "lora",
+    "losses",
+    "metrics",
+    "optimizers",
+    "records",
+    "schedules",
+    "seed",
+)
 # What `%load_ext trueloop` looks for.
 _EXTENSION = {
     "load_ipython_extension": "trueloop.doctor.runtime.notebook",
@@ -68,6 +78,7 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from trueloop import (
         errors as errors,
+        generate as generate,
         lora as lora,
         losses as losses,
         metrics as metrics,

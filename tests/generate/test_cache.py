@@ -34,7 +34,7 @@ def test_pieces_of_any_length_give_the_logits_of_the_whole(data: st.DataObject) 
     logits = model(padded, cache=cache)
     cache.truncate([len(row) for row in rows])
     for row, found in zip(rows, logits, strict=True):
-        torch.testing.assert_close(found[: len(row)], whole(model, row), atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(found[: len(row)], whole(model, row), atol=1e-9, rtol=1e-9)
     for _ in range(data.draw(st.integers(0, 3))):
         if data.draw(st.booleans()):
             picked = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=5))
@@ -49,7 +49,7 @@ def test_pieces_of_any_length_give_the_logits_of_the_whole(data: st.DataObject) 
         assert cache.lengths == [len(row) for row in rows]
         for row, found in zip(rows, logits, strict=True):
             expected = whole(model, row)[-length:]
-            torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(found, expected, atol=1e-9, rtol=1e-9)
 
 
 def test_rows_can_be_replaced() -> None:
@@ -61,7 +61,7 @@ def test_rows_can_be_replaced() -> None:
     cache.replace([1], other)
     logits = model(torch.tensor([[1], [2], [3]]), cache=cache)
     for found, row in zip(logits, [[1, 2, 3, 1], [10, 11, 2], [7, 8, 9, 3]], strict=True):
-        torch.testing.assert_close(found[0], whole(model, row)[-1], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(found[0], whole(model, row)[-1], atol=1e-9, rtol=1e-9)
 
 
 @pytest.mark.parametrize("lengths", [[3, 3], [3, 1]])
@@ -78,7 +78,7 @@ def test_no_room(lengths: list[int]) -> None:
 def test_rows_of_one_length_need_no_mask_and_copy_nothing_old() -> None:
     model = ToyModel().eval()
     cache = model.new_cache(2, 8)
-    keys = torch.randn(2, 2, 3, 4)
+    keys = torch.randn(2, 2, 3, 4, dtype=torch.double)
     cache.positions(3)
     _, _, first = cache.extend(0, keys, keys)
     cache.advance(3)

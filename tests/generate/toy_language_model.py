@@ -32,6 +32,7 @@ class ToyModel(nn.Module):
             self.head = nn.Linear(size, vocab)
             for parameter in self.parameters():
                 nn.init.normal_(parameter, std=0.5)
+        self.double()  # so that a wrong logit is told from a rounded one
 
     def new_cache(self, batch: int, capacity: int) -> KeyValueCache:
         weight = self.head.weight

@@ -1,7 +1,20 @@
-"""generate: text from a language model, token by token."""
+"""generate: text from a language model, token by token; and how probable it finds a text."""
 
 from __future__ import annotations
 
+from trueloop.generate import strategies
 from trueloop.generate.cache import KeyValueCache
+from trueloop.generate.loop import Piece, generate, stream
+from trueloop.generate.options import PRESETS, GenerationOptions
+from trueloop.generate.result import Generated
 
-__all__ = ["KeyValueCache"]
+__all__ = [
+    "PRESETS",
+    "Generated",
+    "GenerationOptions",
+    "KeyValueCache",
+    "Piece",
+    "generate",
+    "strategies",
+    "stream",
+]

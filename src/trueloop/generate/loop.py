@@ -1,0 +1,115 @@
+"""`generate` continues texts with a language model; `stream` is the same as an iterator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from trueloop.errors import ConfigError
+from trueloop.generate.options import ends_of, options_from
+from trueloop.generate.prompts import Model, Tokens, inferring
+from trueloop.generate.result import Generated, generated
+from trueloop.generate.search import Search
+
+
+def generate(
+    model: Model,
+    tokens: Tokens,
+    *,
+    lengths: Any = None,
+    seed: int | Sequence[int] = 0,
+    stop: str | int | Sequence[str | int] = (),
+    end_of_text: int | None = None,
+    tokenizer: Any = None,
+    pad: int | None = None,
+    context: int | None = None,
+    cache: bool = True,
+    **options: Any,
+) -> Generated:
+    """Continue each text of `tokens`, token by token, e.g. `generate(model, tokens, top_p=0.9)`.
+
+    A row of a batch is what it would be alone. The model is put into eval mode for it, and each
+    module gets its own mode back; the global generators are left alone.
+
+    Args:
+        model: maps token ids int64 (batch, length) to logits (batch, length, vocabulary). One with
+            `new_cache(batch, capacity)` is called as `model(tokens, cache=cache)`, with the new
+            tokens alone.
+        tokens: one text or several, of any lengths: ids, or a tensor (batch, length).
+        lengths: of the rows of a tensor that is padded on the right.
+        seed: of the draws, from 0 on; a sequence has one for each prompt, which then draws as if
+            it were alone.
+        stop: token ids and strings (these need `tokenizer`) that end a text.
+        end_of_text: the id that ends a text, and with which an empty prompt begins.
+        tokenizer: has `stream()`; the result then has `texts`.
+        pad: fills up the rows of the result; `end_of_text` if None, else 0.
+        context: most tokens that the model takes; `model.config.context` if None. A text that
+            outgrows it goes on with its last `context // 2` tokens, see `Decoder`.
+        cache: use the model's cache where it has one.
+        options: how tokens are chosen, the fields of `GenerationOptions`: max_new_tokens,
+            temperature, top_k, top_p, min_p, typical, repetition_penalty, beams, num_samples, ….
+
+    Raises `ConfigError` and `DataError` for what cannot work, before the first token.
+    """
+    ends = ends_of(stop, end_of_text, tokenizer)
+    search = Search(
+        model, tokens, lengths, options_from(options), ends, seed=seed, context=context, cache=cache
+    )
+    with inferring(model):
+        found = search.beams() if search.options.beams > 1 else search.run()
+    return generated(found, ends, pad)
+
+
+class Piece(NamedTuple):
+    """What `stream` yields.
+
+    Attributes:
+        tokens: the new token of each row; None of a row that has ended.
+        texts: the text that is certain by now, of each row; None without a tokenizer.
+    """
+
+    tokens: list[int | None]
+    texts: list[str] | None
+
+
+def stream(
+    model: Model,
+    tokens: Tokens,
+    *,
+    lengths: Any = None,
+    seed: int | Sequence[int] = 0,
+    stop: str | int | Sequence[str | int] = (),
+    end_of_text: int | None = None,
+    tokenizer: Any = None,
+    context: int | None = None,
+    cache: bool = True,
+    **options: Any,
+) -> Iterator[Piece]:
+    """`generate` as an iterator: a `Piece` for each new token as it is chosen.
+
+    The arguments are those of `generate`, but for `beams`: a beam search knows its text at the end
+    alone. The model is in its own modes whenever the caller has the word.
+    """
+    ends = ends_of(stop, end_of_text, tokenizer)
+    checked = options_from(options)
+    if checked.beams > 1:
+        raise ConfigError(
+            f"beams={checked.beams} cannot be streamed, the text is known at the end: write "
+            "generate(...), or leave beams out"
+        )
+    search = Search(model, tokens, lengths, checked, ends, seed=seed, context=context, cache=cache)
+    return _stream(search)
+
+
+def _stream(search: Search) -> Iterator[Piece]:
+    steps = search.steps(look_every=1)
+    while True:
+        with inferring(search.model):
+            ids = next(steps, None)
+        if ids is None:
+            break
+        yield Piece(ids, search.pieces)
+    if search.pieces is not None:
+        rest = [text.finish() for text in search.texts]
+        if any(rest):
+            yield Piece([None] * len(rest), rest)
