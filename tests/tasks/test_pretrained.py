@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from trueloop import lora
 from trueloop.errors import ConfigError, RunError
 from trueloop.tasks.text import pretrained, publish
+from trueloop.tasks.text.chat_template import PLAIN, ChatTemplate
 from trueloop.tasks.text.config import TransformerConfig
 from trueloop.tasks.text.tokenizer import ByteTokenizer, CharTokenizer, Tokenizer
 from trueloop.tasks.text.transformer import Transformer
@@ -374,3 +375,25 @@ def test_one_tensor_at_a_time_is_read(tmp_path: Path) -> None:
     same = dataclasses.replace(found.config, dropout=0.1)
     assert same.dropout == 0.1
     assert found.config.dropout == 0.0
+
+
+def test_a_conversation_has_the_text_of_transformers() -> None:
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    chatml = (
+        "{%- for message in messages %}\n    {{- '<|im_start|>' + message['role'] + '\\n' }}"
+        "{{ message.content | trim }}<|im_end|>\n{%- endfor %}"
+        "{%- if add_generation_prompt %}\n{{- '<|im_start|>assistant\\n' }}{%- endif %}"
+    )
+    messages = [
+        {"role": "user", "content": " 2+2? "},
+        {"role": "assistant", "content": "4\n"},
+    ]
+    tokenizer = ByteTokenizer(end_of_text=True)
+    for source in (chatml, PLAIN, "{{ messages | tojson }}"):
+        for opens in (False, True):
+            (theirs,), _ = render_jinja_template(
+                [messages], chat_template=source, add_generation_prompt=opens, eos_token="\ufdd0"
+            )
+            ours = ChatTemplate(source, tokenizer).text(messages, opens_response=opens)
+            assert ours == theirs

@@ -99,6 +99,7 @@ ENTRIES = (
     Entry("TL716", "rare-class", "advice", "D"),
     Entry("TL717", "identifier-as-input", "warning", "D"),
     Entry("TL718", "dependent-rows-split-at-random", "advice", "D"),
+    Entry("TL719", "conversations-cut", "warning", "D"),
     # Checkpoints and reproducibility
     Entry("TL801", "checkpoint-without-optimizer", "warning", "SL"),
     Entry("TL802", "unsafe-load", "warning", "S"),
