@@ -251,7 +251,7 @@ OPTIONS: dict[str, Wrong] = {
     ),
     "schedule=5": Wrong(option(schedule=5), ConfigError, "schedule=5", "schedules.cosine()"),
     "schedules": Wrong(
-        option(schedule=[schedules.cosine()]), ConfigError, "[a Schedule]", "cosine()"
+        option(schedule=[schedules.cosine(), "cosine"]), ConfigError, "'cosine'", "cosine()"
     ),
     "schedule=True": Wrong(option(schedule=True), ConfigError, "schedule=True", "cosine()"),
     "another's scheduler": Wrong(
