@@ -19,6 +19,7 @@ from trueloop.records import LossOutput
 from trueloop.step.blocks import blocks_of, check_blocks, check_owners
 from trueloop.step.materialise import Materialiser, check_resettable, initialising, is_on_meta
 from trueloop.step.parallel import LossFn, Parallel, average_gradients, one_line
+from trueloop.step.sharded_muon import make_exact
 
 _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -88,6 +89,8 @@ class FSDP(Parallel):
         super().__init__(getattr(model, "_orig_mod", model), model)
         self._device = device
         self._optimizers = optimizers
+        for optimizer in optimizers:
+            make_exact(optimizer)
         self._modules = fsdp_modules(self.model)
         self._plain: list[nn.Parameter] = []
         """Those that are not sharded: of the optimizer, outside the model."""
