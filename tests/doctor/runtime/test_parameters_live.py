@@ -120,3 +120,70 @@ def test_watching_keeps_no_tensor_alive() -> None:
         assert [each for each in references if each() is not None] == []
     finally:
         watcher.stop()
+
+
+MUON = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+vocab, width = {vocab}, 8
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, width)
+        self.blocks = nn.ModuleList(
+            nn.ModuleDict({{"up": nn.Linear(width, 16), "output": nn.Linear(16, width)}})
+            for _ in range(2)
+        )
+        self.{head} = nn.Linear(width, vocab, bias=False)
+
+    def forward(self, x):
+        x = self.embed(x)
+        for block in self.blocks:
+            x = x + block["output"](block["up"](x).relu())
+        return self.{head}(x)
+
+
+model = Net()
+{before}
+muon = torch.optim.Muon({given})
+for step in range(4):
+    muon.zero_grad()
+    x = torch.randint(vocab, (4, 9))
+    logits = model(x[:, :-1])
+    nn.functional.cross_entropy(logits.flatten(0, 1), x[:, 1:].flatten()).backward()
+    muon.step()
+"""
+HIDDEN = "[p for n, p in model.named_parameters() if p.ndim == 2 and not {}]"
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "held"),
+    [
+        ("[p for p in model.parameters() if p.ndim == 2]", {}, "`model.embed.weight`, `model.hea"),
+        ("[model.embed.weight]", {}, "the embedding (`model.embed.weight`)"),
+        (HIDDEN.format("'embed' in n"), {}, "the output layer (`model.head.weight`)"),
+        (HIDDEN.format("'embed' in n"), {"head": "last"}, ""),  # called nothing that is known
+        (HIDDEN.format("('embed' in n or 'head' in n)"), {}, ""),
+        # Hidden layers with as many outputs as there are tokens, and one that is called output.
+        (HIDDEN.format("('embed' in n or 'head' in n)"), {"vocab": 16}, ""),
+        (HIDDEN.format("('embed' in n or 'head' in n)"), {"vocab": 8}, ""),
+        (
+            "[p for p in model.parameters() if p.ndim == 2]",
+            {"before": "model.embed.requires_grad_(False), model.head.requires_grad_(False)"},
+            "",
+        ),
+    ],
+)
+def test_what_torchs_muon_holds(
+    given: str, options: dict[str, object], held: str, tmp_path: Path
+) -> None:
+    program = MUON.format(**{"vocab": 32, "head": "head", "before": "", "given": given, **options})
+    found = [each for each in watched(program, tmp_path) if each.code == "TL312"]
+    if not held:
+        assert found == []
+        return
+    assert held in found[0].message
+    assert found[0].place.line == program[: program.index("muon = ")].count("\n") + 1

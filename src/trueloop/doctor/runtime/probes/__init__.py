@@ -123,6 +123,7 @@ def _kinds() -> list[type[Probe]]:
         growth,
         kept,
         losses,
+        matrices,
         pairs,
         parameters,
         predictions,
@@ -144,4 +145,5 @@ def _kinds() -> list[type[Probe]]:
         recipes.Recipes,
         replicas.Replicas,
         pairs.Pairs,
+        matrices.Matrices,
     ]

@@ -8,6 +8,7 @@ from typing import Any
 from trueloop.doctor.events import Made, Step, ZeroGrad
 from trueloop.doctor.source.calling import enter
 from trueloop.doctor.source.calls import Call, calls, methods
+from trueloop.doctor.source.library.matrices import held_whole
 from trueloop.doctor.source.nodes import written
 from trueloop.doctor.source.values import (
     NONE,
@@ -24,6 +25,7 @@ from trueloop.doctor.source.values import (
 )
 from trueloop.doctor.things import Model, Optimizer, Tensor
 
+MUON = "torch.optim.Muon"
 FOREIGN = (
     "transformers.AdamW", "transformers.optimization.AdamW", "transformers.Adafactor",
     "transformers.optimization.Adafactor", "apex.optimizers.FusedAdam", "apex.optimizers.FusedLAMB",
@@ -46,6 +48,8 @@ def _optimizer(call: Call) -> Any:
     else:
         hold(call, optimizer, given)
     optimizer.facts = {name: constant(value) for name, value in call.kwargs.items()}
+    if call.name == MUON:
+        optimizer.facts["holds all matrices of"] = held_whole(call, given)
     call.emit(Made, thing=optimizer)
     return optimizer
 
