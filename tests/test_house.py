@@ -27,6 +27,7 @@ FLOORS = {
     "records": 0,
     "files": 0,
     "shapes": 0,
+    "lengths": 0,
     "ranks": 1,
     "device": 1,
     "threads": 3,
@@ -52,7 +53,7 @@ FLOORS = {
     "__main__": 7,
 }
 # What the ground floor raises is on the ground floor too: the one exception within a floor.
-SAME_FLOOR = {("records", "errors"), ("_options", "errors")}
+SAME_FLOOR = {("records", "errors"), ("_options", "errors"), ("lengths", "errors")}
 HEAVY = (
     "torchmetrics", "rich", "matplotlib", "PIL", "plotly", "jinja2", "jsonargparse", "polars",
     "sklearn", "scipy", "pandas", "yaml", "safetensors", "tokenizers", "transformers",

@@ -25,7 +25,8 @@ METHODS = {
     "Feed": ["epoch", "load_state_dict", "state_dict", "whole_batches"],
     "Run": ["create", "find"],
     "Step": [
-        "__call__", "end_epoch", "flush", "load_state_dict", "plan", "restart_epoch", "state_dict",
+        "__call__", "end_epoch", "end_evaluation", "flush", "load_state_dict", "plan",
+        "restart_epoch", "state_dict",
     ],
 }  # fmt: skip
 

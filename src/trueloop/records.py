@@ -171,8 +171,8 @@ class StepRecord(NamedTuple):
         grad_norm: global L2 norm of the gradient before clipping, a scalar; None while a window is
             open.
         lr: learning rate of the first parameter group in this update (before the schedule ticks).
-        samples: samples in the window so far; of an update, those of all ranks (on an accelerator
-            then a scalar that stays on the device).
+        samples: samples in the window so far; of an update, those of all ranks. A number on the
+            host, on any device.
         updated: the optimizer stepped.
         skipped: the window ended, but its gradient was not finite and the update was left out.
         lrs: learning rate of each parameter group, by the group's `name` or else its number ("0",
@@ -180,6 +180,9 @@ class StepRecord(NamedTuple):
         parts: mean over the window so far of each named part of the loss, of an update over those
             of all ranks: detached scalars. On an accelerator a rank has those parts that it has
             seen itself in this window.
+        tokens: positions of token ids in the window so far, padding included; of an update, those
+            of all ranks: the elements of each batch's first tensor, where that has two dimensions
+            or more and the dtype int64 or int32; else 0. A number on the host, on any device.
     """
 
     epoch: int
@@ -193,6 +196,7 @@ class StepRecord(NamedTuple):
     skipped: bool = False
     lrs: Mapping[str, float] = MappingProxyType({})
     parts: Mapping[str, Tensor] = MappingProxyType({})
+    tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -203,7 +207,7 @@ class EvalRecord:
         scores: name to value: `loss` and the metrics; within `fit`, prefixed: `val_loss`,
             `train_loss`.
         samples: how many samples were counted, each once.
-        epoch: the epoch that had just ended, from 0; None outside `fit`.
+        epoch: the epoch that it ends, or in which it was made, from 0; None outside `fit`.
         update: how many updates had been applied; None outside `fit`.
         seconds: wall time of the pass.
         details: what is not a single number: confusion matrix, per-class scores (plain lists).
@@ -220,11 +224,11 @@ class EvalRecord:
         return self.scores[name]
 
 
-def batch_samples(batch: Any) -> int | None:
-    """How many samples a batch holds: the first dimension of its first tensor, searched depth-first
-    in tuples, lists and mappings; None if it holds no tensor of one dimension or more."""
+def first_tensor(batch: Any) -> Tensor | None:
+    """The batch's first tensor of one dimension or more, searched depth-first in tuples, lists and
+    mappings; None if it holds none."""
     if isinstance(batch, torch.Tensor):
-        return batch.shape[0] if batch.ndim else None
+        return batch if batch.ndim else None
     if isinstance(batch, dict) or hasattr(batch, "values"):
         parts = batch.values()
     elif isinstance(batch, (list, tuple)):
@@ -232,10 +236,29 @@ def batch_samples(batch: Any) -> int | None:
     else:
         return None
     for part in parts:
-        found = batch_samples(part)
+        found = first_tensor(part)
         if found is not None:
             return found
     return None
+
+
+def batch_samples(batch: Any) -> int | None:
+    """How many samples a batch holds: the first dimension of its first tensor; None if it holds no
+    tensor of one dimension or more."""
+    first = first_tensor(batch)
+    return None if first is None else first.shape[0]
+
+
+def batch_tokens(batch: Any) -> int:
+    """How many tokens a batch holds: the elements of its first tensor, where that is of token ids
+    (batch, length, ...): int64 or int32, of two dimensions or more; else 0."""
+    first = first_tensor(batch)
+    if first is None or first.ndim < 2 or first.dtype not in _TOKEN_IDS:
+        return 0
+    return first.numel()
+
+
+_TOKEN_IDS = (torch.int64, torch.int32)
 
 
 def is_empty(batch: Any) -> bool:

@@ -49,7 +49,7 @@ BAD_OPTIONS = [
     ),
     ("--batch-size 1000000000", "--batch-size must be 1 to 16,777,216 samples"),
     ("--accumulate 1000000000", "--accumulate must be 1 to 1,000,000 micro-batches"),
-    ("--patience 1000000000", "--patience must be 1 to 1,000,000 epochs, not"),
+    ("--patience 1000000000", "--patience must be 1 to 1,000,000 evaluations, not"),
     ("--keep-last 1000000000", "--keep-last must be 1 to 1,000,000 checkpoints"),
     ("--lr 1e30", "--lr must be above 0, up to 1,000, not 1e+30: write --lr 0.001"),
     ("--clip-norm 1e30", "--clip-norm must be above 0, up to 1,000,000,000,000"),
@@ -315,7 +315,9 @@ def test_every_option_that_may_be_nothing_takes_none_and_null(spelled: str) -> N
 
 def test_an_option_that_cannot_be_nothing_keeps_the_word() -> None:
     assert settings_from("table", ["--target", "none"]).options.target == "none"
-    with pytest.raises(ConfigError, match="--epochs must be a whole number"):
+    with pytest.raises(ConfigError, match="--batch-size must be a whole number"):
+        settings_from("spiral", ["--batch-size", "none"])
+    with pytest.raises(ConfigError, match="nothing says how long the run is: write --epochs 20"):
         settings_from("spiral", ["--epochs", "none"])
 
 

@@ -1,7 +1,7 @@
 """Saving and loading: atomic, verified."""
 
 from trueloop.checkpoint.atomic import WriteError, cannot_write, write_atomic
-from trueloop.checkpoint.checkpoints import Checkpoints, parse_every
+from trueloop.checkpoint.checkpoints import Checkpoints
 from trueloop.checkpoint.layout import model_state
 from trueloop.checkpoint.load import has_checkpoint, load_checkpoint
 from trueloop.checkpoint.lock import LOCK, claimed
@@ -17,7 +17,6 @@ __all__ = [
     "has_checkpoint",
     "load_checkpoint",
     "model_state",
-    "parse_every",
     "place_of",
     "restore",
     "write_atomic",

@@ -1,6 +1,6 @@
 """Which checkpoint of a folder is the best: best.json says so, and so do the manifests.
 
-    {"name": "e00003-b00000-u000000320", "epoch": 3, "scores": {"val_loss": 0.81}}
+    {"name": "e00003-b00000-u000000320", "epoch": 3, "update": 320, "scores": {"val_loss": 0.81}}
 
 In the files epochs count from 1; the functions here count from 0, as records do.
 
@@ -27,7 +27,8 @@ _MOST_BYTES = 1 << 24
 
 
 def mark(folder: Path, name: str, best: Mapping[str, Any]) -> None:
-    """Mark the checkpoint `name` as the best; `best` has its `epoch`, from 0, and its `scores`."""
+    """Mark the checkpoint `name` as the best; `best` has its `epoch`, from 0, the `update` that it
+    was evaluated after, and its `scores`."""
     said = {"name": name, **store.in_file(best)}
     write_atomic(folder / BEST, json.dumps(said, indent=2).encode())
 
@@ -90,5 +91,5 @@ def _by_manifests(folder: Path) -> dict[str, Any] | None:
         except RunError:  # a damaged one is not gone on from, and marks nothing
             continue
         if best is not None:
-            return {"name": name, "epoch": best["epoch"] - 1, "scores": best["scores"]}
+            return {"name": name, **best, "epoch": best["epoch"] - 1}
     return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 import shutil
 import threading
 import time
@@ -25,6 +24,7 @@ from trueloop.checkpoint.spare import Spare
 from trueloop.checkpoint.state import Place, capture, place_of, restore
 from trueloop.errors import ConfigError, RunError
 from trueloop.feed import Feed
+from trueloop.lengths import parse_interval
 from trueloop.records import EvalRecord, is_better, loss_beside, monitored
 from trueloop.step import Step
 from trueloop.step.schedule import resolve_mode
@@ -35,14 +35,14 @@ State = dict[str, Any]
 _SECONDS = 5.0
 _ON_MAIN = "rank 0's work on the checkpoints' folder"
 _WRITING = "the writing of a checkpoint by all ranks"
-_EVERY = re.compile(r"(\d+(?:\.\d+)?) ?(update|epoch|minute)s?")
 
 
 class Checkpoints:
     """Keeps the last `keep_last` checkpoints in `folder`, and the best by the score `keep_best`.
 
-    - `every`: how often the state is written beside the best epochs and the end: "50 updates",
-      "2 epochs", "10 minutes"; None is at the end of an epoch, if five seconds have passed.
+    - `every`: how often the state is written beside the best and the last one: "50 updates",
+      "2 epochs", "10 minutes", within `fit` also "100_000 samples" or "1_000_000 tokens"; None is
+      after an evaluation and at the end of an epoch, if five seconds have passed.
     - `asynchronous`: the state is copied, and written while the training goes on. At most one
       write is under way; the next save, and the end of the run, wait for it.
     - `on_error`: what to do when a checkpoint cannot be written (a full disk): `stop` raises
@@ -83,7 +83,8 @@ class Checkpoints:
             _options.text("keep_best", keep_best, "val_loss")
         self.asynchronous = _options.flag("asynchronous", asynchronous)
         self.on_error = _options.choice("on_error", on_error, ("stop", "continue"))
-        self._amount, self._unit = parse_every(every)
+        self.every = parse_interval("every", every)
+        """How often the state is written; None for the ends of epochs."""
         self.state = check_named({} if state is None else state)
         """What is saved and restored with the rest, by name."""
         self._claim = FolderClaim(self.folder)
@@ -101,16 +102,17 @@ class Checkpoints:
 
     def is_due(self, *, updates: int, epochs: int | None = None) -> bool:
         """Whether it is time to save: after an update, or (`epochs` ended) after an epoch."""
-        if self._unit == "minute":
+        unit, amount = ("", 0) if self.every is None else (self.every.unit, self.every.amount)
+        if unit == "minutes":
             if ranks.is_distributed() and epochs is None:
                 return self._is_time
-            return self._is_past(60 * self._amount)
-        if self._unit == "update":
-            return epochs is None and updates % self._amount == 0
+            return self._is_past(60 * amount)
+        if unit == "updates":
+            return epochs is None and updates % amount == 0
         if epochs is None:
             return False
-        if self._unit == "epoch":
-            return epochs % self._amount == 0
+        if unit == "epochs":
+            return epochs % amount == 0
         return self._is_past(_SECONDS)
 
     def _is_past(self, seconds: float) -> bool:
@@ -158,11 +160,16 @@ class Checkpoints:
         best epoch by `keep_best` (with or without its `val_`) is saved and marked as such.
         """
         _check_step_and_feed(step, feed)
+        if self.every is not None and self.every.unit in ("samples", "tokens"):
+            raise ConfigError(
+                f"every='{self.every}' is counted by fit, and this loop is your own: write "
+                "every='500 updates'"
+            )
         if scores is not None and not isinstance(scores, EvalRecord):
             raise ConfigError(
                 f"the scores are {_options.kind_of(scores)}: give what evaluate() returned"
             )
-        self.poll()
+        self.poll(minutes=True)
         best = None if scores is None else self._better(step, scores)
         epochs = None if scores is None else step.epoch
         # A batch that only adds to a window is no update.
@@ -205,7 +212,7 @@ class Checkpoints:
         mode = resolve_mode(self.keep_best, "auto")
         if not is_better(value, before.get(name), mode, **losses):
             return None
-        return {"epoch": step.epoch - 1, "scores": scores.scores}
+        return {"epoch": step.epoch - 1, "update": step.updates, "scores": scores.scores}
 
     def save(
         self, state: dict[str, Any], place: tuple[int, int, int], best: dict[str, Any] | None = None
@@ -299,16 +306,17 @@ class Checkpoints:
         finally:
             self._claim.release()
 
-    def poll(self) -> None:
+    def poll(self, *, minutes: bool = False) -> None:
         """Raise (or warn) if a write has failed by now; waits for none. Several ranks learn of it
-        a little later, all of them at the same call."""
+        a little later, all of them at the same call; and, if asked, of the `minutes` being over."""
         is_done = self._thread is not None and not self._thread.is_alive()
         if not ranks.is_distributed():
             if is_done:
                 self._settle()
             return
-        is_time = self._unit == "minute" and ranks.is_main()
-        is_time = is_time and time.monotonic() - self._saved_at >= 60 * self._amount
+        is_time = False
+        if minutes and self.every is not None and self.every.unit == "minutes" and ranks.is_main():
+            is_time = time.monotonic() - self._saved_at >= 60 * self.every.amount
         if self._attention.ask((is_done and self._failure is not None) or is_time):
             said = ranks.gathered((self._failure is not None, is_time), _ON_MAIN)
             self._is_time = any(time for _, time in said)
@@ -400,16 +408,3 @@ def _check_step_and_feed(step: Any, feed: Any) -> None:
             f"{_options.kind_of(feed)}: write checkpoints.keep(step, feed), with the Feed that you "
             "train on"
         )
-
-
-def parse_every(every: str | None) -> tuple[float, str]:
-    """(amount, unit) with unit `update`, `epoch`, `minute`, or "" for None; else `ConfigError`."""
-    if every is None:
-        return 0, ""
-    found = _EVERY.fullmatch(every.strip()) if isinstance(every, str) else None
-    amount = float(found[1]) if found else 0.0
-    if found is None or amount <= 0 or (found[2] != "minute" and amount % 1):
-        raise ConfigError(
-            f"every={every!r} is not understood: write '50 updates', '2 epochs' or '10 minutes'"
-        )
-    return amount, found[2]

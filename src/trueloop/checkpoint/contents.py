@@ -43,6 +43,10 @@ STATE = {
 # Levels of nesting; what holds itself has no end of them.
 _DEEPEST = 60
 _SCORES = Table(str, float)
+_MEANS = {
+    "updates": Each(Row(Table(str, SCALAR), COUNT)),
+    "sums": Table(str, Row(SCALAR, COUNT)),
+}
 OF_FIT = {
     "early_stop": Either(
         None,
@@ -55,12 +59,22 @@ OF_FIT = {
         },
     ),
     "train": {
-        "updates": Each(Row(Table(str, SCALAR), COUNT)),
-        "sums": Table(str, Row(SCALAR, COUNT)),
+        **_MEANS,
         "metrics": Either(None, Table(str, Anything)),
     },
     "seconds": FINITE,
     "best": Row(str, Either(None, float), Either(None, COUNT)),
+    "best_update": Maybe(Either(None, COUNT)),
+    "clock": Maybe(
+        {
+            "samples": COUNT,
+            "tokens": COUNT,
+            "seconds": FINITE,
+            "evaluation_due": bool,
+            "at_last_batch": bool,
+        }
+    ),
+    "line": Maybe(Either(None, {"counts": Row(COUNT, COUNT, COUNT), **_MEANS})),
     "records": Each(Row(_SCORES, COUNT, Either(None, COUNT), Either(None, COUNT), FINITE)),
 }
 """What `fit` keeps beside it."""

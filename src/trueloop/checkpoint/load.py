@@ -89,7 +89,9 @@ def _place(path: Path, which: str) -> tuple[Path | None, dict[str, Any]]:
     mark = bests.marked(path)
     if mark is None:
         raise RunError(f"no best checkpoint in {path}: the run ended before it had a score")
-    return path / mark["name"], {"epoch": mark["epoch"], "scores": mark["scores"]}
+    return path / mark["name"], {
+        name: mark[name] for name in ("epoch", "update", "scores") if name in mark
+    }
 
 
 def _read_with_all(path: Path) -> State:

@@ -35,6 +35,7 @@ from trueloop.cli.options import VerifyOptions, settings_from
 from trueloop.errors import ConfigError, RunError, TrueloopError
 from trueloop.feed import BatchDataset
 from trueloop.feed.tensors import holds_arrays
+from trueloop.loop.clock import updates_of_tokens
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run import Album, Run
 from trueloop.seed import rng_state
@@ -192,13 +193,17 @@ def _updates_to_train(session: Session, asked: int | None) -> int:
         return asked or MOST_UPDATES
     recipe = session.settings.recipe
     per_epoch = -(-len(session.train) // recipe.accumulate)
-    total = per_epoch * recipe.epochs
-    if asked is not None and asked > total:
+    total = recipe.updates
+    if recipe.epochs is not None:
+        total = per_epoch * recipe.epochs
+    elif recipe.tokens is not None:
+        total = updates_of_tokens(session.train, recipe.accumulate, recipe.tokens)
+    if asked is not None and total is not None and asked > total:
         raise ConfigError(
             f"--updates {asked} is more than the {total} updates of the whole run: write "
             f"--updates {total} or less, or a larger --epochs"
         )
-    return asked or min(2 * per_epoch, MOST_UPDATES, total)
+    return asked or min(2 * per_epoch, MOST_UPDATES, total or MOST_UPDATES)
 
 
 def _kind_of(data: Any) -> str:

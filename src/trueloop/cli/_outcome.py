@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from trueloop.checkpoint import (
 from trueloop.cli import OK
 from trueloop.cli._session import Session, load_weights, returned
 from trueloop.cli._signals import interrupted_by
+from trueloop.cli.options import Settings
 from trueloop.doctor.runtime.script import on_stage
 from trueloop.errors import Interrupted, TrueloopError, UserError
 from trueloop.evaluation import evaluating
@@ -69,6 +70,7 @@ def _carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None) -
     try:
         history = train(session, run, album, checkpoints=saved, resume_from=resume_from)
         status, interruption = history.status, history.signal
+        session.tokens = history.tokens
         if session.doctor is not None:
             session.doctor.end(cut=status not in ("finished", "stopped early"))
         unsaved = ranks.from_main(saved.unsaved, "whether all was saved")
@@ -125,7 +127,7 @@ def conclude(
     # There are none before the first evaluation, nor when each of them gave a NaN.
     if ranks.on_main(lambda: has_checkpoint(run.checkpoints, "best"), "the best checkpoint"):
         best = load_checkpoint(run.checkpoints, which="best")
-        found |= {"best_epoch": best["epoch"] + 1, "scores": best["scores"]}
+        found |= _of_mark(best)
         load_weights(session.model, model_state(best, session.model), run)
         # Data that stopped the training would stop an evaluation too.
         if not isinstance(failure, UserError):
@@ -138,7 +140,16 @@ def _marked_best(run: Run) -> dict[str, Any]:
     if not has_checkpoint(run.checkpoints, "best"):
         return {}
     mark = best_checkpoint.marked(run.checkpoints)
-    return {} if mark is None else {"best_epoch": mark["epoch"] + 1, "scores": mark["scores"]}
+    return {} if mark is None else _of_mark(mark)
+
+
+def _of_mark(best: Mapping[str, Any]) -> dict[str, Any]:
+    """What results.json says of the best checkpoint, by its mark."""
+    return {
+        "best_epoch": best["epoch"] + 1,
+        "best_update": best.get("update"),
+        "scores": best["scores"],
+    }
 
 
 def _write(
@@ -155,7 +166,7 @@ def _write(
     results |= found
     run.write_results(results)
     report = write_report(run)
-    _say(last_words(run, results, report, epochs=session.settings.recipe.epochs))
+    _say(last_words(run, results, report, session.settings))
 
 
 def checkpoints_of(session: Session, run: Run) -> Checkpoints:
@@ -187,10 +198,17 @@ def train(
         sinks: list[Callable[[Any], object]] = []
         if not options.quiet and ranks.is_main():
             batches = len(session.train) if session.train.has_length else None
-            progress = Progress(epochs=recipe.epochs, batches=batches, monitor=recipe.monitor)
+            progress = Progress(
+                epochs=recipe.epochs,
+                updates=recipe.updates,
+                tokens=recipe.tokens,
+                by_epochs=session.settings.by_epochs,
+                batches=batches,
+                monitor=recipe.monitor,
+            )
             sinks.append(stack.enter_context(progress))
         # Behind the progress, whose samples per second should not count the drawing.
-        sinks.append(_after_epoch(session, album))
+        sinks.append(_after_evaluation(session, album))
         if session.doctor is not None:
             sinks.append(session.doctor)
         if options.log_ranks:
@@ -201,6 +219,10 @@ def train(
             session.train,
             session.val,
             epochs=recipe.epochs,
+            updates=recipe.updates,
+            tokens=recipe.tokens,
+            eval_every=recipe.eval_every,
+            log_every=options.log_every,
             metrics=session.metrics,
             run=run,
             sinks=[*sinks, *others],
@@ -218,16 +240,19 @@ def train(
         return history
 
 
-def _after_epoch(session: Session, album: Album) -> Callable[[StepRecord | EvalRecord], None]:
+def _after_evaluation(session: Session, album: Album) -> Callable[[StepRecord | EvalRecord], None]:
     """A sink that lets the task look at its model, without a trace in modes or randomness."""
     unwritten: list[WriteError] = []
+    task, settings = session.task, session.settings
 
     def sink(record: StepRecord | EvalRecord) -> None:
         if not isinstance(record, EvalRecord) or record.epoch is None:
             return
         try:
             with evaluating(session.model), rng_preserved():
-                session.task.after_epoch(session.model, record.epoch, album)
+                if settings.evaluates_epochs:
+                    task.after_epoch(session.model, record.epoch, album)
+                task.after_evaluation(session.model, record, album)
         except WriteError as error:
             if session.settings.run.on_save_error == "stop":
                 raise
@@ -241,15 +266,19 @@ def _after_epoch(session: Session, album: Album) -> Callable[[StepRecord | EvalR
 
 def _totals(session: Session, run: Run, status: str) -> dict[str, Any]:
     """results.json as far as the log tells it; what only the best weights tell is still empty."""
-    lines = run.metrics()
+    lines, settings, step = run.metrics(), session.settings, session.step
+    evals = [line for line in lines if line["kind"] == "eval"]
     return {
         "status": status,
         "task": session.settings.task,
         "kind": session.task.kind,
         "classes": session.task.classes,
         "best_epoch": None,
-        "epochs": len({line["epoch"] for line in lines if line["kind"] == "eval"}),
+        "best_update": None,
+        "epochs": len({line["epoch"] for line in evals}) if settings.by_epochs else step.epoch,
+        "evaluations": len(evals),
         "updates": max((line["update"] for line in lines), default=0),
+        "tokens": session.tokens,
         "seconds": lines[-1]["time"] if lines else 0.0,
         "monitor": session.settings.recipe.monitor,
         "scores": {},
@@ -299,22 +328,33 @@ def residuals(outputs: Tensor, targets: Tensor) -> dict[str, list[float]]:
     return {"target": target.tolist(), "prediction": prediction.tolist()}
 
 
-def last_words(run: Run, results: dict[str, Any], report: Path, *, epochs: int) -> list[str]:
+def last_words(run: Run, results: dict[str, Any], report: Path, settings: Settings) -> list[str]:
     """What stays on the terminal: the result first, then where everything is."""
-    lines = [_result(results, epochs)]
+    lines = [_result(results, settings)]
     if results["test_scores"]:
         name = _headline(results["test_scores"], "test_loss")
         lines.append(f"{score_name(f'test_{name}')} {number(results['test_scores'][name])}")
     how = "" if results["status"] == "finished" else f", {results['status']}"
-    done = "" if results["epochs"] == epochs else f"{results['epochs']} of "
-    updates, of_epochs = counted(results["updates"], "update"), counted(epochs, "epoch")
-    lines.append(f"{duration(results['seconds'])}, {updates}, {done}{of_epochs}{how}")
+    lines.append(f"{duration(results['seconds'])}, {_done(results, settings)}{how}")
     place = shown(run.path)
     lines.append(f"run     {place}")
     lines.append(f"report  {shown(report)}")
     if results["status"] in ("interrupted", "out of time"):
         lines.append(how_to_go_on(run))
     return lines
+
+
+def _done(results: dict[str, Any], settings: Settings) -> str:
+    """How much of the run was trained: "1,240 updates, 20 epochs", "900 of 5,000 updates"."""
+    recipe, updates = settings.recipe, counted(results["updates"], "update")
+    if recipe.epochs is not None:
+        done = "" if results["epochs"] == recipe.epochs else f"{results['epochs']} of "
+        return f"{updates}, {done}{counted(recipe.epochs, 'epoch')}"
+    if recipe.updates is not None and results["updates"] < recipe.updates:
+        return f"{results['updates']:,} of {counted(recipe.updates, 'update')}"
+    if recipe.tokens is not None and results["tokens"] < recipe.tokens:
+        return f"{updates}, {results['tokens']:,} of {counted(recipe.tokens, 'token')}"
+    return updates if recipe.tokens is None else f"{updates}, {counted(results['tokens'], 'token')}"
 
 
 def how_to_go_on(run: Run) -> str:
@@ -341,16 +381,20 @@ def shown(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _result(results: dict[str, Any], epochs: int) -> str:
+def _result(results: dict[str, Any], settings: Settings) -> str:
     if results["best_epoch"] is None:
-        if results["epochs"]:
-            return f"no epoch had a finite {score_name(results['monitor'])}"
-        return "no epoch was completed, so there is no score yet"
+        what = "epoch" if settings.by_epochs else "evaluation"
+        if results["evaluations"]:
+            return f"no {what} had a finite {score_name(results['monitor'])}"
+        done = "completed" if settings.by_epochs else "made"
+        return f"no {what} was {done}, so there is no score yet"
     scores = results["scores"]
     bare = {n.removeprefix("val_"): v for n, v in scores.items() if n.startswith("val_")}
     name = _headline(bare, results["monitor"].removeprefix("val_"))
     name = f"val_{name}" if f"val_{name}" in scores else results["monitor"]
-    where = f"at epoch {results['best_epoch']} of {epochs}"
+    where = f"at update {results['best_update'] or 0:,} of {results['updates']:,}"
+    if settings.by_epochs:
+        where = f"at epoch {results['best_epoch']} of {settings.recipe.epochs}"
     return f"{score_name(name)} {number(scores[name])} {where}"
 
 

@@ -29,6 +29,7 @@ from trueloop.cli.options import (
 from trueloop.errors import ConfigError, RunError, nearest
 from trueloop.evaluation import evaluate, evaluating
 from trueloop.feed import Feed
+from trueloop.loop.clock import plan, run_length
 from trueloop.records import EvalRecord, LossOutput
 from trueloop.run import Run
 from trueloop.seed import rng_preserved, seed_everything, seed_rank
@@ -57,6 +58,8 @@ class Session:
     test: Feed | None
     parallel: str | None = None
     """How many ranks train together; None in one process."""
+    tokens: int = 0
+    """Tokens that were trained on; known when the training has ended."""
     doctor: Doctor | None = None
     """Who watches the training; None if nobody does."""
 
@@ -121,7 +124,7 @@ def open_session(settings: Settings) -> Session:
     )
     seed_rank(run.seed, ranks.rank())
     # A schedule that cannot end where the run ends is refused here, before a directory is made.
-    step.plan(epochs=recipe.epochs, batches=len(train) if train.has_length else None)
+    plan(step, train, run_length(recipe.epochs, recipe.updates, recipe.tokens))
     session = Session(
         settings=settings,
         device=device,

@@ -10,17 +10,17 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
 from trueloop import ranks, schedules
-from trueloop.checkpoint import parse_every
 from trueloop.cli.config_file import known_keys, read_config
 from trueloop.cli.parser import Parser, add_dataclass, option_for, path_from
 from trueloop.errors import ConfigError, nearest
+from trueloop.lengths import parse_interval
 from trueloop.tasks import READY_MADE, Recipe, Task, limits, load
 from trueloop.tasks.limits import check_range
 
@@ -28,11 +28,15 @@ CHOSEN_THREADS = "chosen_threads"
 """In a run's config.json, beside the options: how many CPU threads it chose to train on."""
 RANKS = "ranks"
 """In a run's config.json, beside the options: on how many ranks it began, of more than one."""
+LENGTHS = ("epochs", "updates", "tokens")
+"""Options of which one says how long the run is."""
+EVERY = ("eval_every", "log_every", "save_every")
 OPTIMIZERS = ("adamw", "adam", "sgd")
 PARALLEL = ("auto", "ddp", "fsdp")
 FSDP = ("fsdp_blocks", "fsdp_replicate", "fsdp_param_dtype", "fsdp_cpu_offload")
 """Options that say how `--parallel fsdp` shards."""
 MOST_RANKS = 1_000_000
+MOST_UPDATES, MOST_TOKENS = 10**12, 10**18
 PRECISIONS = ("fp32", "bf16", "fp16")
 NONFINITE = ("stop", "skip")
 MOST_THREADS = MOST_WORKERS = 1024
@@ -50,6 +54,8 @@ class RunOptions:
     """Whose options these are."""
     left_out: ClassVar[frozenset[str]] = frozenset()
     """Fields that are no options of this verb: passed over where a configuration file has them."""
+    of_recipe: ClassVar[frozenset[str]] = frozenset()
+    """Fields of the recipe that this verb has a meaning of its own for."""
 
     data: Path | None = None
     """File or folder with the data, for tasks that read one."""
@@ -91,9 +97,13 @@ class RunOptions:
     many minutes; null for 50 times the longest that anything has taken, from 5 to 20 minutes."""
     hang_exit: bool = False
     """End the run after such a report, with exit status 1."""
+    log_every: str | None = None
+    """Write a line into the log every "100 updates", "1 epoch", "10 minutes" and so on, with the
+    mean loss since the last one; null writes one for each update."""
     save_every: str | None = None
-    """Write the state every "50 updates", "2 epochs" or "10 minutes"; null does so at the end of an
-    epoch, if five seconds have passed. The best epochs and the end are saved in any case."""
+    """Write the state every "50 updates", "1_000_000 tokens", "2 epochs" or "10 minutes"; null does
+    so after an evaluation and at the end of an epoch, if five seconds have passed. The best weights
+    and the end are saved in any case."""
     keep_last: int = 3
     """Checkpoints to keep, beside the best one."""
     on_save_error: str = "stop"
@@ -113,6 +123,7 @@ class VerifyOptions(RunOptions):
     """The options of `trueloop verify-resume`, whose runs live in a temporary folder."""
 
     verb: ClassVar[str] = "verify-resume"
+    of_recipe: ClassVar[frozenset[str]] = frozenset({"updates"})
     left_out: ClassVar[frozenset[str]] = frozenset({"run", "resume", "max_minutes", "quiet"})
 
     quiet: bool = True
@@ -145,6 +156,8 @@ class Settings:
         """
         names = {f.name for f in dataclasses.fields(recipe)} & self.stated
         stated = {name: getattr(self.recipe, name) for name in names}
+        if any(stated.get(name) is not None for name in LENGTHS):
+            stated = {**dict.fromkeys(LENGTHS), **stated}
         # A gradient has one limit: the one that is asked for replaces the task's.
         if stated.get("clip_value") is not None:
             stated.setdefault("clip_norm", None)
@@ -157,6 +170,17 @@ class Settings:
         settings = dataclasses.replace(self, recipe=dataclasses.replace(recipe, **stated))
         check(settings)
         return settings
+
+    @property
+    def evaluates_epochs(self) -> bool:
+        """Whether evaluations are made at ends of epochs, and nowhere else but at the run's end."""
+        every = parse_interval("--eval-every", self.recipe.eval_every)
+        return every is None or every.unit == "epochs"
+
+    @property
+    def by_epochs(self) -> bool:
+        """Whether the run is told of in epochs, and not in updates."""
+        return self.evaluates_epochs and self.recipe.epochs is not None
 
     def config(self) -> dict[str, Any]:
         """The resolved configuration as flat plain data: what `--config` takes again.
@@ -209,22 +233,28 @@ def settings_from(
     known = {k: v for k, v in (file or {}).items() if k not in not_options}
     _check_task(known.pop("task", task), name, source)
     values = known_keys(known, parser.option_names(), source)
-    for option in ("warmup", "save_every"):  # a number without a unit is refused below, by name
+    of_recipe = {name: values.pop(name) for name in run_options.of_recipe & values.keys()}
+    lengths = {name: stated.get(name) for name in LENGTHS if name not in run_options.of_recipe}
+    replace_length(values, lengths)
+    for option in ("warmup", *EVERY):  # a number without a unit is refused below, by name
         if isinstance(values.get(option), (int, float)):
             values[option] = f"{values[option]}"
     given = parser.parse(argv, namespace=parser.parse_values(values, source))
 
-    def pick(cls: type) -> dict[str, Any]:
-        names = {f.name for f in dataclasses.fields(cls)} - run_options.left_out
-        return {name: given[name] for name in names}
+    def pick(cls: type, but: frozenset[str] = run_options.left_out) -> dict[str, Any]:
+        return {name: given[name] for name in {f.name for f in dataclasses.fields(cls)} - but}
 
     settings = Settings(
         task=name,
         task_class=task_class,
         options=task_class.Options(**pick(task_class.Options)),
-        recipe=dataclasses.replace(task_class.recipe, **pick(type(task_class.recipe))),
+        recipe=dataclasses.replace(
+            task_class.recipe,
+            **pick(type(task_class.recipe), run_options.left_out | run_options.of_recipe),
+            **of_recipe,
+        ),
         run=run_options(**pick(run_options)),
-        stated=frozenset(stated) | frozenset(values),
+        stated=(frozenset(stated) - run_options.of_recipe) | frozenset({**values, **of_recipe}),
     )
     return settings.suited(task_class.recipe)
 
@@ -307,6 +337,7 @@ def train_parser(
         "how it trains (defaults: the task's recipe, which may go by the data)",
         type(recipe),
         recipe,
+        left_out=run_options.of_recipe,
     )
     add_dataclass(parser, "the run", run_options, left_out=run_options.left_out)
     parser.add_argument(
@@ -328,8 +359,8 @@ def train_parser(
 def check(settings: Settings) -> None:
     """Refuse values that cannot work, before any file is read or made. Raises `ConfigError`."""
     recipe, run = settings.recipe, settings.run
-    epochs, most = "passes over the data", limits.MOST_EPOCHS
-    check_range("--epochs", recipe.epochs, 1, most, unit=epochs, example=20)
+    most = limits.MOST_EPOCHS
+    _check_length(recipe)
     check_range("--batch-size", recipe.batch_size, 1, limits.MOST_BATCH, unit="samples", example=64)
     check_range("--accumulate", recipe.accumulate, 1, most, unit="micro-batches", example=4)
     _above_0("--lr", recipe.lr, limits.MOST_RATE, "0.001")
@@ -348,9 +379,11 @@ def check(settings: Settings) -> None:
         raise ConfigError("--resume auto has to know which run: write --run DIR with it")
     check_range("--keep-last", run.keep_last, 1, most, unit="checkpoints", example=3)
     _one_of("--on-save-error", run.on_save_error, ("stop", "continue"))
+    _check_every("--eval-every", recipe.eval_every)
+    _check_every("--log-every", run.log_every)
     _check_every("--save-every", run.save_every)
     check_range("--threads", run.threads, 1, MOST_THREADS, unit="CPU threads", example=1)
-    check_range("--patience", recipe.patience, 1, most, unit="epochs", example=10)
+    check_range("--patience", recipe.patience, 1, most, unit="evaluations", example=10)
     if not 0 <= run.seed < 2**63:
         raise ConfigError(f"--seed must be from 0 to 2^63 - 1, not {run.seed}: write --seed 0")
     _one_of("--optimizer", recipe.optimizer, OPTIMIZERS)
@@ -373,9 +406,35 @@ def _check_fsdp(run: RunOptions) -> None:
             raise ConfigError(f"{option} is for fsdp: write --parallel fsdp with it")
 
 
+def replace_length(values: dict[str, Any], stated: Mapping[str, Any]) -> None:
+    """Take the length of the run out of a file's `values` where the command line has `stated` one.
+
+    Raises `ConfigError` where one of the two states several.
+    """
+    for source in (stated, values):
+        given = [name for name in LENGTHS if source.get(name) is not None]
+        if len(given) > 1:
+            listed = " and ".join(f"--{name} {source[name]}" for name in given)
+            raise ConfigError(f"{listed} each say how long the run is: write one of them")
+    if any(stated.get(name) is not None for name in LENGTHS):
+        for name in LENGTHS:
+            values.pop(name, None)
+
+
+def _check_length(recipe: Recipe) -> None:
+    most = {"epochs": limits.MOST_EPOCHS, "updates": MOST_UPDATES, "tokens": MOST_TOKENS}
+    units = {"epochs": "passes over the data", "updates": "updates", "tokens": "tokens"}
+    examples = {"epochs": 20, "updates": 10_000, "tokens": 1_000_000}
+    if all(getattr(recipe, name) is None for name in LENGTHS):
+        raise ConfigError("nothing says how long the run is: write --epochs 20 or --updates 10000")
+    for name in LENGTHS:
+        amount, example = getattr(recipe, name), examples[name]
+        check_range(f"--{name}", amount, 1, most[name], unit=units[name], example=example)
+
+
 def _check_every(option: str, every: str | None) -> None:
     try:
-        parse_every(every)
+        parse_interval(option, every)
     except ConfigError:
         _refuse_length(option, str(every), "updates", "'2 epochs' or '10 minutes'")
 

@@ -204,6 +204,7 @@ def say_what_was_lost(run: Run, state: dict[str, Any], missing: Sequence[str]) -
         evals=[EvalRecord(*fields) for fields in state.get("records", [])],
         seconds=state.get("seconds", 0.0),
         notes=notes,
+        pending=line["counts"][0] if (line := state.get("line")) is not None else 0,
     )
     lost = [f"{gap} of metrics.jsonl" for gap in gaps[:3]] + list(missing)
     if lost:

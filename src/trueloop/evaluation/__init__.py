@@ -1,9 +1,10 @@
 """evaluate and predict: exact scores and outputs over a feed, on any number of ranks, and a model
-left as it was found; and the scores of a training epoch."""
+left as it was found; and the scores that a training gets."""
 
 from __future__ import annotations
 
 from trueloop.evaluation.epoch import EpochScores
+from trueloop.evaluation.means import Means
 from trueloop.evaluation.outputs import predict
 from trueloop.evaluation.passes import as_feed, evaluating
 from trueloop.evaluation.scores import EvaluationStopped, NeedsGradientsError, evaluate
@@ -11,6 +12,7 @@ from trueloop.evaluation.scores import EvaluationStopped, NeedsGradientsError, e
 __all__ = [
     "EpochScores",
     "EvaluationStopped",
+    "Means",
     "NeedsGradientsError",
     "as_feed",
     "evaluate",

@@ -1,18 +1,16 @@
-"""The scores of a training epoch."""
+"""The scores of an evaluation within `fit`."""
 
 from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from trueloop import metrics as metric_sets
 from trueloop.errors import ConfigError, RunError, UserError
+from trueloop.evaluation.means import Means
 from trueloop.evaluation.scores import (
     NeedsGradientsError,
     check_outputs,
@@ -27,14 +25,11 @@ from trueloop.step.step import warn_if_accumulating
 
 
 class EpochScores:
-    """An epoch's scores: the mean training loss, its parts, the metrics of both data sets.
+    """The scores of one evaluation: the mean training loss since the last one, its parts, and the
+    metrics of both data sets.
 
-    The training means are weighted by samples and added up without a wait: updates are kept apart
-    until there are `_FOLD` of them, then added up on their device. A state taken in a long epoch
-    does not grow with it, and no sum depends on when it is taken.
+    The training means (`Means`) are weighted by samples and added up without a wait.
     """
-
-    _FOLD = 256
 
     def __init__(
         self, step: Step, val: Feed | None, metrics: Any, train_metrics: Any, gradients: bool
@@ -49,12 +44,12 @@ class EpochScores:
                 check_reductions(meter)
         if val is not None:
             val.check_whole_batches()
+        self._means = Means()
         self.reset()
 
     def reset(self) -> None:
-        """Begin an epoch."""
-        self._updates: list[tuple[dict[str, Tensor], int]] = []
-        self._sums: dict[str, tuple[Tensor, int]] = {}
+        """Begin what the next evaluation is of."""
+        self._means.reset()
         if self._train_metrics is not None:
             self._train_metrics.reset()
 
@@ -79,28 +74,10 @@ class EpochScores:
 
     def add(self, record: StepRecord) -> None:
         """Take in an update, without reading its tensors."""
-        self._updates.append(({"loss": record.loss, **record.parts}, record.samples))
-        if len(self._updates) == self._FOLD:
-            self._fold()
-
-    def _fold(self) -> None:
-        names = dict.fromkeys(name for means, _ in self._updates for name in means)
-        for name in names:
-            kept = [(means[name], n) for means, n in self._updates if name in means]
-            values = torch.stack([value for value, _ in kept])
-            wide = values if values.device.type == "mps" else values.double()
-            weights = _weights([n for _, n in kept], wide)
-            total, weight = self._sums.get(name, (torch.zeros_like(wide[0]), 0))
-            self._sums[name] = total + (wide * weights).sum(), weight + sum(n for _, n in kept)
-        self._updates = []
-
-    def _means(self) -> dict[str, float]:
-        self._fold()
-        means = {name: float(total) / float(weight) for name, (total, weight) in self._sums.items()}
-        return {"loss": float("nan"), **means}  # NaN before the first update
+        self._means.add(record)
 
     def evaluate(self, epoch: int, should_stop: Callable[[], bool] | None = None) -> EvalRecord:
-        """The scores at the end of `epoch`, or where it was cut short: of all ranks, on each.
+        """The scores within `epoch`, most often at its end: of all ranks, on each.
 
         `should_stop` is asked after each batch of val; where it says yes, `EvaluationStopped` is
         raised, and the whole can be asked for again.
@@ -110,12 +87,13 @@ class EpochScores:
         if meter is not None:
             with metric_sets.over_ranks(meter):
                 measured = meter.compute()
-        scores = {f"train_{name}": value for name, value in joined(self._means(), measured).items()}
+        found = joined(self._means.numbers(), measured)
+        scores = {f"train_{name}": value for name, value in found.items()}
         if self.val is None:
             return EvalRecord(scores, 0, epoch, step.updates)
-        found = self._on_val(self.val, should_stop)
-        scores |= {f"val_{name}": value for name, value in found.scores.items()}
-        return EvalRecord(scores, found.samples, epoch, step.updates, found.seconds, found.details)
+        val = self._on_val(self.val, should_stop)
+        scores |= {f"val_{name}": value for name, value in val.scores.items()}
+        return EvalRecord(scores, val.samples, epoch, step.updates, val.seconds, val.details)
 
     def _on_val(self, val: Feed, should_stop: Callable[[], bool] | None) -> EvalRecord:
         step = self.step
@@ -155,19 +133,13 @@ class EpochScores:
         """For `load_state_dict`, the same on every rank: all of them must call it."""
         meter = self._train_metrics
         return {
-            "updates": [[means, int(n)] for means, n in self._updates],
-            "sums": {name: [total, int(n)] for name, (total, n) in self._sums.items()},
+            **self._means.state_dict(),
             "metrics": None if meter is None else state_over_ranks(meter),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.reset()
-        device = self.step.device
-        self._updates = [
-            ({name: value.to(device) for name, value in means.items()}, n)
-            for means, n in state["updates"]
-        ]
-        self._sums = {name: (total.to(device), n) for name, (total, n) in state["sums"].items()}
+        self._means.load_state_dict(state, self.step.device)
         meter = self._train_metrics
         if meter is not None and state["metrics"] is not None:
             try:
@@ -180,10 +152,3 @@ class EpochScores:
                     f"train_metrics do not take the state in the checkpoint ({reason[:120]}): "
                     "write the same train_metrics as before"
                 ) from error
-
-
-def _weights(samples: Sequence[int | Tensor], like: Tensor) -> Tensor:
-    """Numbers of samples as a vector beside `like`; those of all ranks are on its device."""
-    if any(isinstance(n, Tensor) for n in samples):
-        return torch.stack([torch.as_tensor(n, device=like.device) for n in samples]).to(like)
-    return torch.tensor(samples).to(like, non_blocking=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
@@ -23,6 +24,7 @@ from trueloop.feed.order import Order
 from trueloop.feed.parts import Part, Stretch, portion
 from trueloop.feed.place import Place
 from trueloop.feed.tensors import Arrays, holds_arrays
+from trueloop.records import batch_samples, batch_tokens
 from trueloop.shapes import COUNT, Each, Either, Maybe, Shape, problem
 
 Transform = Callable[[Any, Draws], Any]
@@ -342,6 +344,19 @@ class Feed:
             for indices in order.batches(stretches)
         )
         return map(_checked(self._transform), batches, draws)
+
+    def tokens_per_sample(self) -> int | None:
+        """How many tokens (`StepRecord.tokens`) each sample has, by the first two batches, which
+        are fetched for it; None where they differ or have none, and for loaders and streams."""
+        if isinstance(self._source, (Foreign, Streamed)):
+            return None
+        batches = self._opened(0, 0, Place(0, 0), Part(0, 1))
+        found = set()
+        for batch in itertools.islice(batches, 2):
+            tokens, samples = batch_tokens(batch), batch_samples(batch)
+            found.add(tokens // samples if samples and tokens % samples == 0 else 0)
+        batches.close()
+        return found.pop() or None if len(found) == 1 else None
 
     @property
     def position(self) -> tuple[int, int]:

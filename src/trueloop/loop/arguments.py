@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trueloop import _options, ranks
 from trueloop.checkpoint import Checkpoints, place_of
 from trueloop.errors import ConfigError
 from trueloop.feed import Feed
+from trueloop.lengths import Interval, parse_interval
 from trueloop.loop.book import Sink
+from trueloop.loop.clock import EVALUATION, LINE, SAVE
 from trueloop.step import Step
 from trueloop.stopping import EarlyStopping
 
@@ -27,7 +29,7 @@ def check_alike(
     step: Step,
     train: Feed,
     val: Feed | None,
-    epochs: int,
+    given: Mapping[str, Any],
     run: Any,
     early_stop: EarlyStopping | None,
     checkpoints: Checkpoints | None,
@@ -36,7 +38,7 @@ def check_alike(
     """Raise `ConfigError` on all ranks where they were not given the same: they would wait for each
     other for ever."""
     here = {
-        "epochs": epochs,
+        **given,
         "the batch size of train": train.batch_size,
         "the seed of train": train.seed,
         "the number of samples in train": train.samples,
@@ -56,6 +58,30 @@ def check_alike(
                     f"{what} is {value!r} on rank 0 and {there[what]!r} on rank {number}: call fit "
                     "with the same arguments on every rank"
                 )
+
+
+def intervals(
+    eval_every: Any, log_every: Any, save_every: Any, run: Any, checkpoints: Any
+) -> dict[str, Interval | None]:
+    """How often each thing is due; None where its default holds. Raises `ConfigError`."""
+    found = {
+        EVALUATION: parse_interval("eval_every", eval_every),
+        LINE: parse_interval("log_every", log_every),
+        SAVE: parse_interval("save_every", save_every),
+    }
+    if found[SAVE] is not None and checkpoints is None:
+        raise ConfigError(
+            f"save_every={save_every!r} is given without checkpoints: write "
+            "checkpoints=Checkpoints('checkpoints')"
+        )
+    if checkpoints is not None and checkpoints.every is not None:
+        if found[SAVE] not in (None, checkpoints.every):
+            raise ConfigError(
+                f"save_every={save_every!r} and Checkpoints(every='{checkpoints.every}') both say "
+                "how often to save: write one of them"
+            )
+        found[SAVE] = checkpoints.every
+    return found
 
 
 def checked_sinks(sinks: Any) -> list[Sink]:

@@ -1,9 +1,9 @@
-"""What `fit` keeps about a run: who is told, the mean loss, the best epoch, what is saved."""
+"""What `fit` keeps about a run: who is told, the mean losses, the best weights, what is saved."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,9 @@ from trueloop.checkpoint import Checkpoints, WriteError, capture, place_of, rest
 from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.evaluation import EpochScores, EvaluationStopped
 from trueloop.feed import Feed
+from trueloop.lengths import Interval
+from trueloop.loop.clock import EVALUATION, LINE, SAVE, Clock
+from trueloop.loop.line import Line
 from trueloop.records import EvalRecord, StepRecord, is_better, loss_beside, monitored
 from trueloop.step import Step
 from trueloop.step.schedule import resolve_mode
@@ -19,19 +22,25 @@ from trueloop.stopping import EarlyStopping, Stop
 
 Sink = Callable[[Any], object]
 
+_BARREN = 2
+"""Epochs in a row without one update, after which a run whose length is in updates is hopeless."""
+
 
 @dataclass
 class History:
     """What `fit` returns.
 
     Attributes:
-        records: one per epoch; scores are named `train_loss`, `val_loss`, `val_accuracy`, …
-        monitor: the score that says which epoch is the best.
-        best_epoch: that epoch, from 0; None before the first evaluation.
+        records: one per evaluation; scores are named `train_loss`, `val_loss`, `val_accuracy`, …
+        monitor: the score that says which evaluation is the best.
+        best_epoch: the epoch of that evaluation, from 0; None before the first.
+        best_update: how many updates had been applied at it.
         best: its monitored score.
         status: `finished`, `stopped early`, `out of time` or `interrupted`.
         signal: the number of the signal that interrupted the run; None if none did.
         updates: updates applied, by earlier parts of a resumed run too.
+        samples: samples in them, of all ranks.
+        tokens: tokens in them (`StepRecord.tokens`).
         skipped: updates left out because their gradient was not finite.
         seconds: wall time of the training, of a resumed run in all.
     """
@@ -45,10 +54,17 @@ class History:
     updates: int = 0
     skipped: int = 0
     seconds: float = 0.0
+    best_update: int | None = None
+    samples: int = 0
+    tokens: int = 0
 
 
 class Book:
-    """What `fit` keeps about the run: who is told, the mean loss, the best epoch, what is saved."""
+    """What `fit` keeps about the run: who is told, the mean loss, the best weights, what is saved.
+
+    `intervals` says how often something is due (`Clock`); None for an evaluation is at the end of
+    each epoch, for a line of the log each update, for a save as `Checkpoints` has it.
+    """
 
     def __init__(
         self,
@@ -57,12 +73,16 @@ class Book:
         scoring: EpochScores,
         early_stop: EarlyStopping | None,
         checkpoints: Checkpoints | None,
+        intervals: Mapping[str, Interval | None],
+        length: Interval,
     ) -> None:
         self.step = step
         self.train = train
         self.scoring = scoring
         self.early_stop = early_stop
         self.checkpoints = checkpoints
+        intervals = {**intervals, EVALUATION: intervals.get(EVALUATION) or Interval(1, "epochs")}
+        self.clock = Clock(intervals, self._seconds, length)
         self.sinks: Sequence[Sink] = ()
         self.history = History(monitor="train_loss" if scoring.val is None else "val_loss")
         if checkpoints is not None:
@@ -81,121 +101,197 @@ class Book:
         self._started = time.perf_counter()
         self._earlier_seconds = 0.0
         self._saved: tuple[int, int, int] | None = None
+        self._save_due = False
         self._best: dict[str, Any] | None = None
-        """What `best.json` should say of the epoch just ended, if it is the best."""
+        """What `best.json` should say of the evaluation just made, if it is the best."""
+        self._line = None if intervals.get(LINE) is None else Line()
+        self._barren, self._updates_before = 0, 0
 
-    def open(self, epochs: int, resume_from: dict[str, Any] | None) -> None:
+    def open(self, resume_from: dict[str, Any] | None) -> None:
         """Begin a run, or go on with one; a run that has nothing left to do may only be resumed."""
         if resume_from is not None:
             self.load_state_dict(resume_from)
+        self.clock.start(self.step)
+        self._updates_before = self.step.updates
         if self.checkpoints is not None:
             here = None if resume_from is None else place_of(self.step)
             if self.checkpoints.begin(here):
                 self._saved = here  # to write it again could only harm it
-        if resume_from is not None:
+        length, step = self.clock.length, self.step
+        if resume_from is not None or not self.clock.is_over(step):
             return
-        if (done := self.step.epoch) >= epochs:
-            raise ConfigError(
-                f"the step has done {done} epochs already, and epochs={epochs} counts them: "
-                f"write epochs={done + epochs} to train {epochs} more"
-            )
+        done = step.epoch if length.unit == "epochs" else step.updates
+        amount = int(length.amount)
+        raise ConfigError(
+            f"the step has done {done} {length.unit} already, and {length.unit}={amount} counts "
+            f"them: write {length.unit}={done + amount} to train {amount} more"
+        )
 
-    def tell(self, record: StepRecord) -> None:
-        """Hand a record to the sinks; remember an update's loss without reading it."""
+    def tell(self, record: StepRecord, last: bool) -> None:
+        """Hand a record to the sinks, and after an update do, or note, what is due; `last` is
+        whether its batch is the last of the epoch. An update's loss is not read."""
         if record.updated:
             self.scoring.add(record)
         for sink in self.sinks:
             sink(record)
         ranks.here.move("waiting for data", update=self.step.updates)
+        if not (record.updated or record.skipped):
+            return
+        clock, updates = self.clock, self.step.updates
+        due = clock.tick(record, last)
+        # The end of a run is evaluated; where that is an epoch's end too, as `end_epoch` does it.
+        ends = record.updated and not last and clock.reaches(self.step.epoch, updates)
+        clock.evaluation_due = EVALUATION in due or ends
+        if self._line is not None:
+            self._line.add(record)
+            if LINE in due:
+                self._line.write(record, self.sinks)
         saved = self.checkpoints
         if saved is None or not record.updated:
             return
         saved.poll()
-        if saved.is_due(updates=record.update):
+        self._save_due = SAVE in due
+        if self._save_due and not clock.evaluation_due:
             self.save()
         else:
             saved.prepare(self.state_dict)
 
-    def is_between_updates(self) -> bool:
-        """Whether the run may end here. One process can save an open window; of many ranks, each
-        has a gradient of its own in it."""
+    def may_end(self) -> bool:
+        """Whether the run may end here for a signal. One process can save an open window; of many
+        ranks, each has a gradient of its own in it."""
         return not (ranks.is_distributed() and self.step.is_accumulating)
 
-    def evaluate(self, epoch: int, stop: Stop) -> EvalRecord | None:
-        """Score the epoch, tell the sinks, and keep the weights if it is the best; None if a signal
-        has ended the evaluation. The clock ends none."""
-        if not self.step.batch:
+    def evaluate_if_due(self, stop: Stop) -> None:
+        """Evaluate where the update at hand asks for it, and save what is to be saved with it."""
+        if self.clock.evaluation_due and not stop.reason and self._evaluate(stop):
+            self._save_if_due()
+
+    def end_epoch(self, stop: Stop) -> None:
+        """The epoch has no further batch: evaluate it if that is due, tick its schedule, save."""
+        step, clock = self.step, self.clock
+        if stop.reason:
+            return  # a wait for data was given up: there are further ones
+        if not step.batch:
             raise DataError("there is nothing to train on: the feed yields no batch")
+        ended = step.epoch + 1
+        due = clock.is_epochs(EVALUATION, ended)
+        due = due or (clock.reaches(ended, step.updates) and not self._is_evaluated())
+        if due and not self._evaluate(stop):
+            return
+        step.end_epoch(evaluated=False)
+        clock.at_last_batch = False
+        self._check_progress()
+        self._save_due = clock.is_epochs(SAVE, step.epoch)
+        self._save_if_due()
+        if not self.is_over(stop) and stop.is_due():
+            self.save()
+
+    def _check_progress(self) -> None:
+        """Raise `RunError` where a run that ends after so many updates makes no more of them."""
+        step = self.step
+        self._barren = 0 if step.updates > self._updates_before else self._barren + 1
+        self._updates_before = step.updates
+        if self.clock.length.unit != "epochs" and self._barren == _BARREN:
+            raise RunError(
+                f"the last {_BARREN} epochs had no update that could be applied (their gradients "
+                f"were not finite), and the run ends after {self.clock.length}, which it would "
+                "never reach: lower the learning rate, or look at the data"
+            )
+
+    def is_over(self, stop: Stop) -> bool:
+        """Whether the run is as long as asked, or has come to its end before; early stopping may
+        have ended it before it was resumed."""
+        if stop.reason or self.clock.is_over(self.step):
+            return True
+        if self.early_stop is not None and self.early_stop.is_over:
+            stop.reason = "stopped early"
+        return bool(stop.reason)
+
+    def _is_evaluated(self) -> bool:
+        """Whether the weights as they are now have been evaluated."""
+        records = self.history.records
+        return bool(records) and records[-1].update == self.step.updates
+
+    def _evaluate(self, stop: Stop, *, cut_short: bool = False) -> bool:
+        """Score the model, tell the sinks, note the best, tick a metric schedule, and let early
+        stopping look; False if a signal has ended the evaluation, which is then as if it had not
+        begun. The clock ends none. `cut_short`: a resumed run goes on from before it."""
+        step = self.step
         ranks.here.move("evaluating")
-        cut_short = bool(stop.reason)
 
         def is_interrupted() -> bool:
             ranks.here.move()
             return stop.is_due() and stop.reason == "interrupted"
 
+        epoch = step.epoch - 1 if step.epoch and not step.batch else step.epoch
         try:
             record = self.scoring.evaluate(epoch, is_interrupted)
         except EvaluationStopped:
-            return None
+            return False
         if not cut_short:
-            stop.reason = ""  # time that is up is asked for again at the epoch's end
+            stop.reason = ""  # time that is up is asked for again after it
         for sink in self.sinks:
             sink(record)
         self._note(record, cut_short)
-        return record
+        if cut_short:
+            return True
+        self.clock.evaluation_due = False
+        step.end_evaluation(record)
+        self.scoring.reset()
+        if self.early_stop is not None:
+            self.early_stop(record, step.model)
+        return True
 
     def _note(self, record: EvalRecord, cut_short: bool) -> None:
         history = self.history
         history.records.append(record)
         value = monitored(record.scores, history.monitor)
         if cut_short and history.best is not None:
-            return  # the run may go on from within the epoch, and never stand here
+            return  # the run may go on from before it, and never stand here
         losses = {
             "loss": loss_beside(record.scores, history.monitor),
             "best_loss": loss_beside(self._best_scores(), history.monitor),
         }
         if is_better(value, history.best, self.mode, **losses):
-            history.best, history.best_epoch = value, record.epoch
+            history.best = value
+            history.best_epoch, history.best_update = record.epoch, record.update
             if self.checkpoints is not None and self.checkpoints.keep_best:
-                self._best = {"epoch": record.epoch, "scores": record.scores}
+                self._best = {
+                    "epoch": record.epoch,
+                    "update": record.update,
+                    "scores": record.scores,
+                }
                 if cut_short:
                     self.checkpoints.mark_best(place_of(self.step), self._best)
 
     def _best_scores(self) -> dict[str, float]:
-        """The scores of the best epoch so far; none before the first evaluation."""
-        best = self.history.best_epoch
-        return next((r.scores for r in self.history.records if r.epoch == best), {})
+        """The scores of the best evaluation so far; none before the first."""
+        best = self.history.best_epoch, self.history.best_update
+        records = self.history.records
+        return next((r.scores for r in records if (r.epoch, r.update) == best), {})
 
-    def end_epoch(self, record: EvalRecord) -> None:
-        """After the schedules ticked: early stopping looks, and the state is saved now and then."""
-        self.scoring.reset()
-        if self.early_stop is not None:
-            self.early_stop(record, self.step.model)
-        saved, step = self.checkpoints, self.step
-        if saved is not None and (
-            self._best is not None or saved.is_due(updates=step.updates, epochs=step.epoch)
-        ):
+    def _save_if_due(self) -> None:
+        """After an evaluation or an epoch: save the best weights, and what is due; where nobody
+        says how often, what was not saved for some seconds."""
+        saved = self.checkpoints
+        if saved is None:
+            return
+        due = self._save_due or self._best is not None
+        if not due and self.clock.intervals.get(SAVE) is None:
+            due = saved.is_due(updates=self.step.updates, epochs=self.step.epoch)
+        if due:
             self.save()
-
-    def is_over(self, stop: Stop) -> bool:
-        """Whether early stopping has ended the run, maybe before it was resumed."""
-        if self.early_stop is not None and self.early_stop.is_over:
-            stop.reason = "stopped early"
-        return bool(stop.reason)
-
-    def should_stop(self, stop: Stop) -> bool:
-        """Whether an ended epoch is the run's last before its time."""
-        if self.is_over(stop):
-            return True
-        if stop.is_due():
-            self.save()
-        return bool(stop.reason)
 
     def save(self) -> None:
         """Write everything from which this run goes on as itself, unless that is done."""
-        if self.checkpoints is None or self._saved == place_of(self.step):
+        self._save_due = False
+        if self.checkpoints is None:
             return
         best, self._best = self._best, None
+        if self._saved == place_of(self.step):
+            if best is not None:  # of a state that was saved before its evaluation
+                self.checkpoints.mark_best(self._saved, best)
+            return
         self._saved = place_of(self.step)
         try:
             ranks.on_all(self._flush, "the writing of the log")
@@ -211,10 +307,16 @@ class Book:
             if flush is not None:
                 flush()
 
-    def close(self, status: str) -> History:
-        """The end: save, bring back the best weights, let the run's log be complete."""
-        if status in ("finished", "stopped early"):
-            self.save()
+    def close(self, stop: Stop) -> History:
+        """The end: a last evaluation and save, the best weights brought back, the log complete."""
+        status = stop.reason or "finished"
+        missing = not self._is_evaluated() if status == "finished" else self.clock.evaluation_due
+        if missing and status in ("finished", "out of time"):
+            self._evaluate(stop)
+        self.save()
+        if status == "out of time" and not self._is_evaluated():
+            self._evaluate(stop, cut_short=True)
+        status = "interrupted" if stop.signal is not None else status
         if self.checkpoints is not None:
             self.checkpoints.wait()
         if self.early_stop is not None and status != "interrupted":
@@ -222,6 +324,8 @@ class Book:
         history, step = self.history, self.step
         step.resumed = step.batch > 0  # another `fit` goes on there
         history.status, history.updates, history.skipped = status, step.updates, step.skipped
+        history.samples, history.tokens = self.clock.samples, self.clock.tokens
+        history.signal = stop.signal
         history.seconds = ranks.from_main(self._seconds(), "the time that rank 0 has measured")
         return history
 
@@ -236,6 +340,9 @@ class Book:
             "train": self.scoring.state_dict(),
             "seconds": self._seconds(),
             "best": [history.monitor, history.best, history.best_epoch],
+            "best_update": history.best_update,
+            "clock": self.clock.state_dict(),
+            "line": None if self._line is None else self._line.state_dict(),
             "records": [
                 [record.scores, record.samples, record.epoch, record.update, record.seconds]
                 for record in history.records
@@ -261,8 +368,15 @@ class Book:
         if self.early_stop is not None and state["early_stop"] is not None:
             self.early_stop.load_state_dict(state["early_stop"])
         self._earlier_seconds = state["seconds"]
-        _, self.history.best, self.history.best_epoch = state["best"]
-        self.history.records = [EvalRecord(*fields) for fields in state["records"]]
+        history = self.history
+        history.records = [EvalRecord(*fields) for fields in state["records"]]
+        _, history.best, history.best_epoch = state["best"]
+        by_epoch = {record.epoch: record.update for record in history.records}
+        history.best_update = state.get("best_update", by_epoch.get(history.best_epoch))
+        if "clock" in state:
+            self.clock.load_state_dict(state["clock"])
+        if self._line is not None and state.get("line") is not None:
+            self._line.load_state_dict(state["line"], self.step.device)
 
 
 def _check_monitors(book: Book, step: Step) -> None:

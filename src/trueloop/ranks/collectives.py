@@ -33,13 +33,13 @@ def sum_over_ranks(value: Tensor) -> Tensor:
 class PendingSum:
     """A sum over all ranks that is under way."""
 
-    def __init__(self, value: Tensor, what: str) -> None:
+    def __init__(self, value: Tensor, what: str, group: dist.ProcessGroup | None = None) -> None:
         self._value = value
         self._what = what
         self._work: Any = None
         if is_distributed():
             self._value = value.detach().clone()
-            self._work = dist.all_reduce(self._value, async_op=True)
+            self._work = dist.all_reduce(self._value, group=group, async_op=True)
 
     def result(self) -> Tensor:
         """The sum. On the CPU it is waited for; on an accelerator its stream waits, not the
@@ -51,9 +51,16 @@ class PendingSum:
         return self._value
 
 
-def start_sum(value: Tensor, what: str) -> PendingSum:
-    """Begin a sum over all ranks; what is computed before `result` is asked for hides its time."""
-    return PendingSum(value, what)
+def start_sum(value: Tensor, what: str, group: dist.ProcessGroup | None = None) -> PendingSum:
+    """Begin a sum over all ranks; what is computed before `result` is asked for hides its time.
+    `group` is one of all ranks: `host_group` for a tensor on the CPU beside a training on GPUs."""
+    return PendingSum(value, what, group)
+
+
+def host_group() -> dist.ProcessGroup:
+    """A group of all ranks for what stays on their hosts; every rank must make it."""
+    group: dist.ProcessGroup = dist.new_group(backend="gloo")
+    return group
 
 
 def gathered(value: Any, what: str = "what each rank has to say") -> list[Any]:

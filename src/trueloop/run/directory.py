@@ -286,7 +286,7 @@ class Run:
 
     @_by_main_alone
     def write_config(self, config: Mapping[str, Any]) -> None:
-        """Store the resolved options anew, of a run that goes on with another number of epochs."""
+        """Store the resolved options anew, of a run that goes on for longer."""
         write_json(self.path / CONFIG, config)
 
     @_by_main_alone
@@ -294,13 +294,15 @@ class Run:
         """Store what came out of the run."""
         write_json(self.path / "results.json", results)
 
-    def log(self, *, on_error: str = "stop") -> MetricsLog:
-        """The run's log, open for appending; `on_error` as `MetricsLog` has it."""
-        return MetricsLog(self.path / "metrics.jsonl", on_error=on_error)
+    def log(self, *, on_error: str = "stop", by_line: bool = False) -> MetricsLog:
+        """The run's log, open for appending; the options are those of `MetricsLog`."""
+        return MetricsLog(self.path / "metrics.jsonl", on_error=on_error, by_line=by_line)
 
-    def sinks(self, *, on_error: str = "stop") -> list[Callable[[StepRecord | EvalRecord], None]]:
+    def sinks(
+        self, *, on_error: str = "stop", by_line: bool = False
+    ) -> list[Callable[[StepRecord | EvalRecord], None]]:
         """What `fit` hands its records to: the log. Of many ranks only the main one writes."""
-        return [self.log(on_error=on_error)] if ranks.is_main() else []
+        return [self.log(on_error=on_error, by_line=by_line)] if ranks.is_main() else []
 
     @classmethod
     def find(cls, folder: Path | str) -> list[RunSummary]:

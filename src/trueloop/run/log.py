@@ -4,7 +4,14 @@
      "samples":64,"skipped":false,"time":0.21}
     {"kind":"eval","epoch":1,"update":32,"train_loss":0.9,"val_loss":0.8,"time":0.25,"seconds":0.01}
 
+    {"kind":"update","epoch":3,"batch":7,"update":500,"updates":100,"loss":0.9,"grad_norm":1.2,…}
+
     {"kind":"note","update":32,"message":"The lines of updates 1 to 32 were lost: …","time":0.25}
+
+A line with `updates` stands for so many of them (`fit(log_every=…)`), up to its own: `loss` and the
+parts of it are their means, weighted by samples, `samples` and `tokens` their sums; the gradient
+norm and the learning rate are those of the last. Where batches hold token ids, a line has `tokens`.
+An evaluation has the epoch that it ends, or in which it was made.
 
 A note says what a reader must know of the log, such as a gap (`from` and `to`, both included). An
 update's line has each named part of the loss beside `loss`, and `lr/NAME` for each parameter
@@ -20,7 +27,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -36,6 +43,7 @@ from trueloop.run.files import spell, unspell
 
 # Records held before their tensors are read: one wait for the device in so many updates.
 _BULK = 256
+Place = tuple[int | None, int | None]
 
 
 class MetricsLog:
@@ -57,11 +65,12 @@ class MetricsLog:
         every_updates: int = 1,
         flush_seconds: float = 2.0,
         on_error: str = "stop",
+        by_line: bool = False,
     ) -> None:
         """Open the log at `path`, or go on with the one that is there.
 
-        `every_updates=k` logs updates 1, k + 1, 2k + 1, …; evaluations and skipped updates are
-        always logged.
+        `every_updates=k` logs updates 1, k + 1, 2k + 1, …; with `by_line`, only those that `line`
+        is called with. Evaluations and skipped updates are always logged.
         """
         if every_updates < 1:
             raise ConfigError(f"every_updates is {every_updates}: write 1 or more")
@@ -71,7 +80,8 @@ class MetricsLog:
         self.on_error = on_error
         self._unwritten = bytearray()
         self._is_stuck = False
-        self._waiting: list[tuple[StepRecord, float]] = []
+        self.by_line = by_line
+        self._waiting: list[tuple[StepRecord, float, int]] = []
         self._open()
 
     def _open(self) -> None:
@@ -89,15 +99,20 @@ class MetricsLog:
     def __call__(self, record: StepRecord | EvalRecord) -> None:
         now = time.perf_counter()
         if isinstance(record, StepRecord):
-            chosen = record.skipped or (
-                record.updated and (record.update - 1) % self.every_updates == 0
-            )
-            if chosen:
-                self._waiting.append((record, now - self._began))
-                if len(self._waiting) >= _BULK or now >= self._due:
-                    self._try_to_write(self._drain())
+            is_chosen = (record.update - 1) % self.every_updates == 0 and not self.by_line
+            if record.skipped or (record.updated and is_chosen):
+                self._note(record, now, 1)
         else:
             self._try_to_write([*self._drain(), _eval_line(record, now - self._began)])
+
+    def line(self, record: StepRecord, updates: int) -> None:
+        """Log what the last so many `updates` come to, as `fit(log_every=…)` has it."""
+        self._note(record, time.perf_counter(), updates)
+
+    def _note(self, record: StepRecord, now: float, updates: int) -> None:
+        self._waiting.append((record, now - self._began, updates))
+        if len(self._waiting) >= _BULK or now >= self._due:
+            self._try_to_write(self._drain())
 
     def flush(self) -> None:
         """Write what is waiting. A checkpoint calls this first, so that the log reaches as far."""
@@ -109,20 +124,27 @@ class MetricsLog:
         os.fsync(self._file.fileno())
         return self.path.stat().st_size
 
-    def truncate(self, update: int, epoch: int, batch: int | None = None) -> None:
+    def truncate(
+        self,
+        update: int,
+        epoch: int,
+        batch: int | None = None,
+        evaluations: Iterable[EvalRecord] | None = None,
+    ) -> None:
         """Drop what was logged after a checkpoint's position, so that a resumed run goes on there.
 
         `update` updates had been applied, and the next batch to train on is number `batch` of
-        epoch `epoch` (both from 0); evaluations of that epoch and later ones are dropped. Without
-        `batch`, an update skipped just after the checkpoint cannot be told from one just before
-        it, and both are kept.
+        epoch `epoch` (both from 0). Of the evaluations, those stay that are among `evaluations`;
+        without them, those of epochs before. Without `batch`, an update skipped just after the
+        checkpoint cannot be told from one just before it, and both are kept.
         """
+        made = None if evaluations is None else {place_of_eval(each) for each in evaluations}
         self.flush()
         self.close()
         kept = [
             raw
             for raw, line in _lines(self.path)
-            if _is_before(line, update=update, epoch=epoch, batch=batch)
+            if _is_before(line, update=update, epoch=epoch, batch=batch, made=made)
         ]
         write_atomic(self.path, b"".join(raw + b"\n" for raw in kept))
         self._open()
@@ -151,9 +173,10 @@ class MetricsLog:
     def _drain(self) -> list[str]:
         waiting, self._waiting = self._waiting, []
         self._due = time.perf_counter() + self.flush_seconds
-        losses = _read([record.loss for record, _ in waiting])
-        norms = iter(_read([r.grad_norm for r, _ in waiting if r.grad_norm is not None]))
-        parts = iter(_read([part for record, _ in waiting for part in record.parts.values()]))
+        records = [record for record, _, _ in waiting]
+        losses = _read([record.loss for record in records])
+        norms = iter(_read([r.grad_norm for r in records if r.grad_norm is not None]))
+        parts = iter(_read([part for record in records for part in record.parts.values()]))
         return [
             _update_line(
                 record,
@@ -161,8 +184,9 @@ class MetricsLog:
                 None if record.grad_norm is None else next(norms),
                 {name: next(parts) for name in record.parts},
                 at,
+                updates,
             )
-            for (record, at), loss in zip(waiting, losses, strict=True)
+            for (record, at, updates), loss in zip(waiting, losses, strict=True)
         ]
 
     def _write(self, lines: list[str]) -> None:
@@ -223,17 +247,26 @@ def _lines(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
 
 
 def mend_gaps(
-    path: Path, *, update: int, evals: Sequence[EvalRecord], seconds: float, notes: Sequence[str]
+    path: Path,
+    *,
+    update: int,
+    evals: Sequence[EvalRecord],
+    seconds: float,
+    notes: Sequence[str],
+    pending: int = 0,
 ) -> list[str]:
     """Say in the log what it has lost; returns the gaps in words, none if there are none.
 
     `update` updates had been applied when a checkpoint was written, in `seconds`: an update up to
     there that has no line is named by a note. Missing evaluations are written again from `evals`,
-    which the checkpoint holds. `notes` are further ones to write. For a log of every update.
+    which the checkpoint holds. `notes` are further ones to write. Of the updates the last `pending`
+    are still to be logged. For a log that every update goes into.
     """
     lines = [line for _, line in _lines(path)] if path.exists() else []
-    known = {line["update"] for line in lines if line["kind"] == "update" and not line["skipped"]}
+    known: set[int] = set(range(update - pending + 1, update + 1))
     for line in lines:
+        if line["kind"] == "update" and not line["skipped"]:
+            known.update(range(line["update"] - line.get("updates", 1) + 1, line["update"] + 1))
         if line["kind"] == "note" and "from" in line:
             known.update(range(line["from"], line["to"] + 1))
     told, new = [], []
@@ -243,9 +276,9 @@ def mend_gaps(
         message = f"The lines of {what} were lost: the curves have a gap there."
         new.append({**_note(message, last, seconds), "from": first, "to": last})
     new += [_note(message, update, seconds) for message in notes]
-    there = {line["epoch"] for line in lines if line["kind"] == "eval"}
+    there = {(line["epoch"], line["update"]) for line in lines if line["kind"] == "eval"}
     for record in evals:
-        if record.epoch is not None and record.epoch + 1 not in there:
+        if record.epoch is not None and place_of_eval(record) not in there:
             new.append(json.loads(_eval_line(record, seconds)))
     if new:
         # In order of the updates; where they are as many, what was there comes first.
@@ -290,12 +323,21 @@ def _mend(path: Path) -> float:
         return 0.0
 
 
-def _is_before(line: dict[str, Any], *, update: int, epoch: int, batch: int | None) -> bool:
+def place_of_eval(record: EvalRecord) -> Place:
+    """Which evaluation of its run it is: its line's epoch, from 1, and update."""
+    return None if record.epoch is None else record.epoch + 1, record.update
+
+
+def _is_before(
+    line: dict[str, Any], *, update: int, epoch: int, batch: int | None, made: set[Place] | None
+) -> bool:
     if line["kind"] == "note":
         return bool(line["update"] <= update)
     if line["kind"] == "eval":
         if line["epoch"] is None:
             return line["update"] is None or line["update"] <= update
+        if made is not None:
+            return (line["epoch"], line["update"]) in made
         return bool(line["epoch"] <= epoch)
     if batch is not None and (line["epoch"] - 1, line["batch"]) >= (epoch, batch):
         return False
@@ -314,8 +356,15 @@ def _read(tensors: Sequence[Tensor]) -> list[float]:
 
 
 def _update_line(
-    record: StepRecord, loss: float, norm: float | None, parts: dict[str, float], at: float
+    record: StepRecord,
+    loss: float,
+    norm: float | None,
+    parts: dict[str, float],
+    at: float,
+    updates: int,
 ) -> str:
+    several = f',"updates":{updates}' if updates > 1 else ""
+    tokens = f',"tokens":{record.tokens}' if record.tokens else ""
     more = "".join(f",{json.dumps(name)}:{_number(value)}" for name, value in parts.items())
     for name, lr in record.lrs.items():
         if lr != record.lr:
@@ -323,8 +372,8 @@ def _update_line(
     # Written out by hand, being by far the most frequent line: five times the speed of json.dumps.
     return (
         f'{{"kind":"update","epoch":{record.epoch + 1},"batch":{record.batch}'
-        f',"update":{record.update},"loss":{_number(loss)},"grad_norm":{_number(norm)}'
-        f',"lr":{_number(record.lr)}{more},"samples":{int(record.samples)}'
+        f',"update":{record.update}{several},"loss":{_number(loss)},"grad_norm":{_number(norm)}'
+        f',"lr":{_number(record.lr)}{more},"samples":{int(record.samples)}{tokens}'
         f',"skipped":{"true" if record.skipped else "false"},"time":{at:.4f}}}\n'
     )
 

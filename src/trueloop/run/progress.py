@@ -26,27 +26,36 @@ _PLAIN_WIDTH = 100
 class Progress:
     """A sink for `StepRecord` and `EvalRecord` that tells how the run is going.
 
-    At a terminal a live line shows the epoch, loss, gradient norm, learning rate, samples per
-    second and the time left; without one, plain lines are printed. An epoch's scores become a
-    permanent line at a pace that one can read, however short the epochs are. Tensors are read at
-    most four times a second, so that training never waits for its own display.
+    At a terminal a live line shows the epoch or update, loss, gradient norm, learning rate, samples
+    per second and the time left; without one, plain lines are printed. The scores of an evaluation
+    become a permanent line at a pace that one can read, however short the epochs are; with
+    `fit(log_every=…)` so does each line of the log. Tensors are read at most four times a second
+    and for these lines, so that training never waits for its own display.
 
-    `batches` is the number of micro-batches in an epoch, None if unknown (it is then learned from
-    the first epoch); `monitor` is the score that decides which epoch is the best. Use it as a
-    context manager, or call `close()`: a terminal is left as it was found.
+    One of `epochs`, `updates` and `tokens` says how long the run is; without `by_epochs`,
+    evaluations are named by their update. `batches` is the number of micro-batches in an epoch,
+    None if unknown (it is then learned from the first epoch); `monitor` is the score that decides
+    which evaluation is the best. Use it as a context manager, or call `close()`: a terminal is left
+    as it was found.
     """
 
     def __init__(
         self,
         *,
-        epochs: int,
+        epochs: int | None = None,
+        updates: int | None = None,
+        tokens: int | None = None,
+        by_epochs: bool = True,
         batches: int | None = None,
         monitor: str | None = None,
         console: Console | None = None,
     ) -> None:
         from rich.console import Console as RichConsole
 
-        self.epochs = epochs
+        lengths = {"epoch": epochs, "update": updates, "token": tokens}
+        self._unit, self._length = next((u, n) for u, n in lengths.items() if n is not None)
+        self._by_epochs = by_epochs and epochs is not None
+        self._tokens = 0
         self.batches = batches
         self.monitor = monitor
         self.console = console or RichConsole(highlight=False)
@@ -54,10 +63,10 @@ class Progress:
         self._record: StepRecord | None = None
         self._best: float | None = None
         self._best_loss = math.nan
-        self._best_epoch: int | None = None
+        self._best_at: EvalRecord | None = None
         self._unsaid: str | None = None
         self._scores = ""
-        self._pace = _Pace(epochs)
+        self._pace = _Pace()
         self._speed = _Speed(time.perf_counter())
         self._skips = _Skips()
         self._first = (0, 0)
@@ -70,9 +79,11 @@ class Progress:
             self._ended(record)
             return
         now = time.perf_counter()
+        if record.updated:
+            self._tokens += record.tokens
         if self._began is None:
             # Counted from here on: how long the first batch took, start-up included, is no measure.
-            self._began = (now, self._done(record.epoch, record.batch + 1))
+            self._began = (now, self._done(record))
             self._first = (record.epoch, record.batch)
             self._speed = _Speed(now)
         elif self._ended_at is not None:
@@ -97,7 +108,14 @@ class Progress:
         for line in (self._skips.rest(), self._unsaid, self._best_line()):
             if line is not None:
                 self._print(line)
-        self._unsaid = self._best = self._best_epoch = None
+        self._unsaid = self._best = self._best_at = None
+
+    def line(self, record: StepRecord, updates: int) -> None:
+        """Print a line of the log, which stands for so many `updates`."""
+        now = time.perf_counter()
+        facts = self._facts(record, now)
+        self._print("  ".join([self._place(record), *facts.values()]))
+        self._refreshed = now
 
     def __enter__(self) -> Progress:
         return self
@@ -110,33 +128,37 @@ class Progress:
     ) -> None:
         self.close()
 
-    def _done(self, epoch: int, batch: int) -> float:
-        """How many epochs, fractions counted, lie before this batch."""
-        return epoch + min(1.0, batch / self.batches if self.batches else 0.0)
+    def _done(self, record: StepRecord) -> float:
+        """How much of the run's length, in its unit, is done with this batch."""
+        if self._unit == "update":
+            return record.update
+        if self._unit == "token":
+            return self._tokens
+        batch = record.batch + 1
+        return record.epoch + min(1.0, batch / self.batches if self.batches else 0.0)
 
     def _left(self, now: float) -> float | None:
         """Seconds until the end at the pace so far; None before there is one."""
         if self._began is None or self._record is None:
             return None
         then, start = self._began
-        done = self._done(self._record.epoch, self._record.batch + 1) - start
+        done = self._done(self._record) - start
         if done <= 0 or now - then < 2 * _REFRESH:
             return None
-        return (now - then) / done * (self.epochs - start - done)
+        return (now - then) / done * (self._length - start - done)
 
     def _ended(self, record: EvalRecord) -> None:
-        """An epoch is over: remember its scores, and say them if it is time to."""
+        """An evaluation is made: remember its scores, and say them if it is time to."""
         now = time.perf_counter()
-        epoch = record.epoch if record.epoch is not None else -1
-        if self._record is not None and self.batches is None:
+        if self._record is not None and self.batches is None and self._by_epochs:
             self.batches = self._record.batch + 1
         self._speed.idle += record.seconds
         self._ended_at = now
         best = self._is_best(record)
-        head = self._epoch(epoch)
+        head = self._head(record.epoch, record.update)
         self._scores = self._choice(record.scores, len(head))
         line = self._unsaid = f"{head}  {self._scores}"
-        if self._pace.due(epoch, best, now):
+        if record.epoch is None or self._pace.due(self._share(record), best, now):
             self._print(line)
             self._unsaid = None
         if now - self._refreshed >= _REFRESH:
@@ -164,20 +186,45 @@ class Progress:
         )
         better = is_better(value, self._best, mode, loss=loss, best_loss=self._best_loss)
         if better:
-            self._best, self._best_loss, self._best_epoch = value, loss, record.epoch
+            self._best, self._best_loss, self._best_at = value, loss, record
         return better
 
     def _best_line(self) -> str | None:
         # A resumed run's best epoch may lie before what was seen here.
         resumed = self._began is not None and self._first != (0, 0)
-        if self._best is None or self._best_epoch is None or resumed:
+        at = self._best_at
+        if self._best is None or at is None or at.epoch is None or resumed:
             return None
-        name = _short(self.monitor or "")
-        return f"best {name} {number(self._best)} at epoch {self._best_epoch + 1}"
+        where = f"epoch {at.epoch + 1}" if self._by_epochs else f"update {at.update:,}"
+        return f"best {_short(self.monitor or '')} {number(self._best)} at {where}"
 
-    def _epoch(self, epoch: int) -> str:
-        width = len(str(self.epochs))
-        return f"epoch {epoch + 1:>{width}}/{self.epochs}" if epoch >= 0 else "evaluation"
+    def _head(self, epoch: int | None, update: int | None) -> str:
+        """Where an evaluation, or the training, stands in the run: the start of its line."""
+        if epoch is None:
+            return "evaluation"
+        update = update or 0
+        if self._by_epochs:
+            return f"epoch {epoch + 1:>{len(str(self._length))}}/{self._length}"
+        if self._unit == "update":
+            return f"update {update:>{len(f'{self._length:,}')},}/{self._length:,}"
+        return f"update {update:,}"
+
+    def _place(self, record: StepRecord) -> str:
+        """Where the training stands, to the update."""
+        head = self._head(record.epoch, record.update)
+        return f"{head}  update {record.update:,}" if self._by_epochs else head
+
+    def _share(self, record: EvalRecord) -> float:
+        """How much of the run is done at an evaluation, from 0 to 1."""
+        if self._unit == "token":
+            done = float(self._tokens)
+        elif self._unit == "update" or self._record is None:
+            done = float(record.update or 0) if self._unit == "update" else 0.0
+        elif self._by_epochs:
+            done = (record.epoch or 0) + 1.0
+        else:
+            done = self._done(self._record)
+        return done / self._length
 
     def _print(self, line: str, style: str | None = None) -> None:
         self._spoke = time.perf_counter()
@@ -194,7 +241,8 @@ class Progress:
             batch = f"batch {self._record.batch + 1:,}"
             if self.batches:
                 batch += f"/{self.batches:,}"
-            self._print("  ".join([self._epoch(self._record.epoch), batch, *facts.values()]))
+            head = self._head(self._record.epoch, self._record.update)
+            self._print("  ".join([head, batch, *facts.values()]))
 
     def _facts(self, record: StepRecord, now: float) -> dict[str, str]:
         """What the live line shows, the most wanted first. This is where the tensors are read."""
@@ -208,7 +256,8 @@ class Progress:
         facts["lr"] = f"lr {_rates(record)}"
         for name, part in record.parts.items():
             facts[f"part {name}"] = f"{name} {number(float(part))}"
-        facts["update"] = f"update {record.update:,}"
+        if self._by_epochs:
+            facts["update"] = f"update {record.update:,}"
         return {name: text for name, text in facts.items() if text}
 
     def _show(self, record: StepRecord, now: float) -> None:
@@ -224,7 +273,7 @@ class Progress:
         from rich.table import Table
         from rich.text import Text
 
-        head = self._epoch(record.epoch)
+        head = self._head(record.epoch, record.update)
         room = self.console.width - len(head) - 12
         shown = []
         for name, text in self._facts(record, now).items():
@@ -232,8 +281,8 @@ class Progress:
             if room < 0:
                 break
             shown.append(Text(text, style="bold" if name == "loss" else "", no_wrap=True))
-        done = self._done(record.epoch, record.batch + 1)
-        bar = ProgressBar(total=self.epochs, completed=done, width=10 + min(room, 20) * (room > 0))
+        done = self._done(record)
+        bar = ProgressBar(total=self._length, completed=done, width=10 + min(room, 20) * (room > 0))
         line = Table.grid(padding=(0, 2, 0, 0))
         line.add_row(Text(head, style="bold", no_wrap=True), bar, *shown)
         lines = Table.grid()
@@ -246,26 +295,24 @@ class Progress:
 
 
 class _Pace:
-    """Which epochs get a permanent line: about ten by their share of the run, a best one after 5 s
-    of silence, any after 10 s; the first and the last always."""
+    """Which evaluations get a permanent line: about ten by their share of the run, a best one after
+    5 s of silence, any after 10 s; the first and the last always."""
 
-    def __init__(self, epochs: int) -> None:
-        self.epochs = epochs
-        self._epoch: int | None = None
+    def __init__(self) -> None:
+        self._share: float | None = None
         self._at = 0.0
 
-    def due(self, epoch: int, best: bool, now: float) -> bool:
+    def due(self, share: float, best: bool, now: float) -> bool:
         silent = now - self._at
         due = (
-            self._epoch is None
-            or epoch < 0
-            or epoch + 1 >= self.epochs
-            or (epoch + 1) * 10 // self.epochs > (self._epoch + 1) * 10 // self.epochs
+            self._share is None
+            or share >= 1
+            or int(10 * share + 1e-9) > int(10 * self._share + 1e-9)
             or (best and silent >= 5)
             or silent >= 10
         )
         if due:
-            self._epoch, self._at = epoch, now
+            self._share, self._at = share, now
         return due
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from trueloop import _options
 from trueloop.device import is_immediate
 from trueloop.records import LossOutput, resolve_count
-from trueloop.shapes import COUNT, FINITE, SCALAR, Each, Either, Row, Table, Where
+from trueloop.shapes import COUNT, FINITE, SCALAR, Each, Either, Maybe, Row, Table, Where
 
 Number = int | float | Tensor
 
@@ -33,6 +33,7 @@ class Window:
         {
             "micro_batches": COUNT,
             "samples": COUNT,
+            "tokens": Maybe(COUNT),
             "losses": Each(SCALAR),
             "first": _NUMBER,
             "total": _NUMBER,
@@ -55,6 +56,7 @@ class Window:
         """Empty the window for the next update."""
         self.micro_batches = 0
         self.samples = 0
+        self.tokens = 0
         self.losses: list[Tensor] = []
         self._first: Number = 0
         self.total: Number = 0
@@ -165,6 +167,7 @@ class Window:
         return {
             "micro_batches": self.micro_batches,
             "samples": self.samples,
+            "tokens": self.tokens,
             "losses": list(self.losses),
             "first": self._first,
             "total": self.total,
@@ -180,6 +183,7 @@ class Window:
 
         self.micro_batches = state["micro_batches"]
         self.samples = state["samples"]
+        self.tokens = state.get("tokens", 0)
         self.losses = [loss.to(device) for loss in state["losses"]]
         self._first, self.total = here(state["first"]), here(state["total"])
         self._weighted = here(state["weighted"])

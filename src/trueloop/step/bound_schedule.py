@@ -71,7 +71,7 @@ class BoundSchedule:
         elif abs(own - run) > 1 or (own < run and _ends_for_good(self.scheduler)):
             remedy = "leave the length out (it is then the run's), or make the two agree"
             if saved:
-                remedy = "go on with the epochs, batches and accumulation of the run that was saved"
+                remedy = "go on with the length, batches and accumulation of the run that was saved"
             raise ScheduleError(
                 f"the schedule is {own} {unit} long, but the run makes {run}: {remedy}"
                 + _micro_batch_hint(own, run)
@@ -81,10 +81,12 @@ class BoundSchedule:
         if self.schedule.tick == "update":
             self._tick(stacklevel=7)
 
-    def tick_epoch(self, scores: Scores | None) -> None:
+    def tick_epoch(self) -> None:
         if self.schedule.tick == "epoch":
             self._tick(stacklevel=6)
-        elif self.schedule.tick == "metric":
+
+    def tick_metric(self, scores: Scores | None) -> None:
+        if self.schedule.tick == "metric":
             assert isinstance(self.scheduler, ReduceLROnPlateau)
             assert self.schedule.monitor is not None
             self.scheduler.step(score(scores, self.schedule.monitor))

@@ -76,10 +76,15 @@ class BoundSchedules:
         for each in self._ticking:
             each.tick_update()
 
-    def tick_epoch(self, scores: Scores | None) -> None:
-        """At the end of an epoch, with its scores."""
+    def tick_epoch(self) -> None:
+        """At the end of an epoch."""
         for each in self._ticking:
-            each.tick_epoch(scores)
+            each.tick_epoch()
+
+    def tick_metric(self, scores: Scores | None) -> None:
+        """After an evaluation, with its scores."""
+        for each in self._ticking:
+            each.tick_metric(scores)
 
     def state_dict(self) -> Any:
         """Of one optimizer its schedule's state, or None; of several a list of them, or None."""

@@ -10,7 +10,7 @@ factor exactly 1, as in a loop by hand.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -23,17 +23,21 @@ from trueloop.shapes import COUNT, FINITE, Shape, Where
 from trueloop.step.accumulate import Number, Window, is_zero, times
 from trueloop.step.late import Late
 
-_HEAD, _PER_PART = 4, 3
-"""Numbers in the vector: total, samples, weighted loss, unknown names; then, for each named part,
-its weighted sum, the sum of its counts, and in how many micro-batches it was."""
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
+_HEAD, _PER_PART = 5, 3
+"""Numbers in the vector: total, samples, tokens, weighted loss, unknown names; then, for each named
+part, its weighted sum, the sum of its counts, and in how many micro-batches it was."""
 
 
 class GlobalWindow(Window):
     """The micro-batches of one update on all ranks.
 
     What the update needs of the other ranks is one small vector, summed while the last backward
-    runs: counts, samples, the loss and its named parts. On the CPU it is read then; on an
-    accelerator nothing of it is read by the host.
+    runs: counts, samples, tokens, the loss and its named parts. On the CPU it is read then; on an
+    accelerator nothing of it is read by the host. Samples and tokens are then summed by the hosts,
+    which know them: a run is counted in them.
     """
 
     AGREED: ClassVar[Shape] = {
@@ -48,6 +52,7 @@ class GlobalWindow(Window):
         """The named parts that all ranks know of."""
         self._ask_names = True
         self._unknown: Late[None] = Late()
+        self._host_group: ProcessGroup | None = None
         super().__init__(size)
 
     def close(self) -> None:
@@ -56,6 +61,7 @@ class GlobalWindow(Window):
         self._seen: dict[str, int] = {}
         """Per name, the micro-batches of this rank that have the part."""
         self._sum: ranks.PendingSum | None = None
+        self._counts: ranks.PendingSum | None = None
 
     def add(self, output: LossOutput, samples: int, stand_in: bool = False) -> Tensor:
         """Take in one micro-batch's mean loss and its parts; returns the loss to call backward on.
@@ -95,13 +101,19 @@ class GlobalWindow(Window):
         if self._ask_names:
             self._names = _all_names([*self._names, *self._parts])
             self._ask_names = False
-        numbers: list[Number] = [self.total, self.samples, self._weighted]
+        numbers: list[Number] = [self.total, self.samples, self.tokens, self._weighted]
         numbers.append(len(self._parts.keys() - set(self._names)))
         for name in self._names:
             total, weight = self._parts.get(name, (0.0, 0))
             numbers += [total, weight or 0, self._seen.get(name, 0)]
         vector = _vector(numbers, self.losses[-1].device)
         self._sum = ranks.start_sum(vector, "the loss of all ranks")
+        if is_immediate(vector.device):
+            return
+        if self._host_group is None:
+            self._host_group = ranks.host_group()
+        counts = torch.tensor([self.samples, self.tokens])
+        self._counts = ranks.start_sum(counts, "the samples of all ranks", self._host_group)
 
     def finish_sum(self) -> None:
         """Take over what all ranks have together."""
@@ -112,14 +124,14 @@ class GlobalWindow(Window):
         else:
             self._keep(vector)
         wide = torch.promote_types(self.losses[-1].dtype, torch.float32)
-        self.mean = (vector[2] / vector[0]).to(wide)
-        self._weighted = vector[2]
+        self.mean = (vector[3] / vector[0]).to(wide)
+        self._weighted = vector[3]
         self._parts = {name: (total.to(wide), None) for name, (total, _) in self._parts.items()}
 
     def _read(self, vector: Tensor) -> None:
         """On the CPU: plain numbers, and the parts that any rank has in this update."""
-        self.total, samples, _, unknown, *_ = vector.tolist()
-        self.samples = int(samples)
+        self.total, samples, tokens, _, unknown, *_ = vector.tolist()
+        self.samples, self.tokens = int(samples), int(tokens)
         found: dict[str, tuple[Tensor, Number | None]] = {
             name: (vector[k] / vector[k + 1], None)
             for name, k in self._places()
@@ -138,13 +150,15 @@ class GlobalWindow(Window):
     def _keep(self, vector: Tensor) -> None:
         """On an accelerator: the parts that this rank has; names that not all ranks know yet are
         asked for when word of them has arrived."""
-        self.total, self.samples = vector[0], vector[1].long()  # type: ignore[assignment]
+        assert self._counts is not None
+        self.total = vector[0]
+        self.samples, self.tokens = self._counts.result().tolist()
         self._parts = {
             name: (vector[k] / vector[k + 1], None)
             for name, k in self._places()
             if name in self._parts
         }
-        self._unknown.send(vector[3], None)
+        self._unknown.send(vector[4], None)
 
     def refresh_names(self) -> None:
         """Agree on the names of new parts, if word of any has arrived; before a window's first

@@ -17,6 +17,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from trueloop import _options
 from trueloop.errors import ConfigError, ScheduleError
+from trueloop.lengths import parse_amount
 from trueloop.records import EvalRecord, direction as direction_of, names_like
 
 Length = int | float | str
@@ -30,20 +31,28 @@ class Plan:
     """How long a run is.
 
     Attributes:
-        epochs: passes over the training data.
+        epochs: passes over the training data; None for a run whose length is not given in them.
         updates_per_epoch: optimizer updates in each; None when the data has no length.
         batches: micro-batches in each; None when the data has no length.
+        updates: optimizer updates in the whole run; None for a run whose length is in epochs, or
+            in tokens of which nobody knows how many an update has.
     """
 
-    epochs: int
+    epochs: int | None
     updates_per_epoch: int | None
     batches: int | None = None
+    updates: int | None = None
 
     def ticks(self, clock: str) -> int | None:
-        """How often a clock ticks in the whole run."""
-        if clock != "update":
+        """How often a clock ticks in the whole run; None where that is not known."""
+        per_epoch = self.updates_per_epoch
+        if clock == "update":
+            if self.epochs is None or per_epoch is None:
+                return self.updates
+            return self.epochs * per_epoch
+        if self.updates is None or per_epoch is None:
             return self.epochs
-        return None if self.updates_per_epoch is None else self.epochs * self.updates_per_epoch
+        return self.updates // per_epoch
 
 
 @dataclass(frozen=True)
@@ -81,11 +90,32 @@ class Resolver:
             raise _unplanned(None)
         total = self.plan.ticks(self.clock)
         if total is None:
+            raise ScheduleError(self._why_unknown())
+        if total == 0:
             raise ScheduleError(
-                "the training data has no length, so neither has the schedule: "
-                "give the schedule's length in updates, e.g. cosine(10_000)"
+                f"the schedule ticks per {self.clock}, and the run of {self.plan.updates} updates "
+                "ends before its first epoch does: write tick='update'"
             )
         return total
+
+    def _why_unknown(self) -> str:
+        """Why the ticks of the whole run are not known, and what to write."""
+        assert self.plan is not None
+        if self.clock != "update":
+            return (
+                "the schedule ticks per epoch, and how many epochs the run has is not known: give "
+                "the schedule's length in epochs, or write tick='update'"
+            )
+        remedy = "give the schedule's length in updates, e.g. cosine(10_000)"
+        if self.plan.epochs is not None:
+            return (
+                "the training data has no length, so neither has the schedule: "
+                f"{remedy}, or the run's: updates=10_000"
+            )
+        return (
+            "the run's length is in tokens, and the training data does not say how many of them "
+            f"an update has: {remedy}"
+        )
 
     def __call__(self, length: Length | None) -> int:
         """`length` in ticks; the whole run for None."""
@@ -128,28 +158,17 @@ def parse_length(length: Length) -> tuple[float, str]:
     elif isinstance(length, float):
         amount, unit = length, "share"
     elif isinstance(length, str):
-        text = length.strip().lower().replace("_", "").replace("%", " %")
-        number, _, word = text.partition(" ")
-        units = {
-            "%": "share",
-            "epoch": "epochs",
-            "epochs": "epochs",
-            "update": "updates",
-            "updates": "updates",
-        }
-        try:
-            amount = float(number) / (100 if word.strip() == "%" else 1)
-        except ValueError:
-            amount = math.nan
-        unit = units.get(word.strip(), "")
-        if number.isdecimal() and not word.strip():
+        amount, unit = parse_amount(length) or (math.nan, "")
+        if length.strip().isdecimal():
+            number = length.strip()
             raise ConfigError(
                 f"length {length!r}: {number} of what? write '{number} epochs', "
                 f"'{number} updates' or '{number}%'"
             )
     whole = unit in ("ticks", "updates")
     fits = math.isfinite(amount) and amount >= 0 and not (whole and amount % 1)
-    if not unit or not fits or (unit == "share" and amount > 1):
+    known = unit in ("ticks", "share", "epochs", "updates")
+    if not known or not fits or (unit == "share" and amount > 1):
         raise ConfigError(
             f"length {length!r} is not understood: write an int (ticks), '5%' (a share of the "
             "run), '20 epochs' or '300 updates'"

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_map
 
 from trueloop import _options, ranks
 from trueloop.errors import ConfigError, LossError
-from trueloop.records import StepRecord
+from trueloop.records import StepRecord, batch_tokens
 from trueloop.shapes import Shape
 from trueloop.step import arguments, clip, precision as precisions, saved, strategy
 from trueloop.step.accumulate import Window
@@ -179,6 +179,7 @@ class Step:
 
                 # 3. Backward: gradients add up over the window; ranks exchange them on its last.
                 loss = window.add(output, samples, stand_in)
+                window.tokens += 0 if stand_in else batch_tokens(batch)
                 if closes:
                     window.begin_sum()
                 if window.micro_batches > 1:
@@ -264,6 +265,7 @@ class Step:
             samples=window.samples,
             lrs=lrs,
             parts=parts,
+            tokens=window.tokens,
             **outcome,
         )
 
@@ -304,18 +306,32 @@ class Step:
             self._give_up()
             raise
 
-    def end_epoch(self, scores: Scores | None = None) -> None:
-        """End the epoch: tick the epoch and metric schedules. A window that is still open is
-        applied, with a warning: what was evaluated before was not the epoch's result.
+    def end_evaluation(self, scores: Scores) -> None:
+        """Tick a metric schedule by the scores of an evaluation that is made apart from the ends of
+        epochs; those are then `end_epoch(evaluated=False)`.
 
-        `scores` is what a metric schedule watches: an `EvalRecord`, a dict or one number.
+        `scores` is what the schedule watches: an `EvalRecord`, a dict or one number.
         """
+        check_scores(scores)
+        self._schedules.tick_metric(scores)
+
+    def end_epoch(self, scores: Scores | None = None, *, evaluated: bool = True) -> None:
+        """End the epoch: tick the epoch schedule, and the metric schedule by its `scores`. A window
+        that is still open is applied, with a warning: what was evaluated before was not the epoch's
+        result.
+
+        `scores` is as in `end_evaluation`; with `evaluated=False` there are none, and a metric
+        schedule does not tick.
+        """
+        _options.flag("evaluated", evaluated)
         if self._window.is_open:
             self._warn_open_window("end_epoch() applied its update only now")
             self.flush()
         self._nonfinite.raise_late(wait=True)
         check_scores(scores)
-        self._schedules.tick_epoch(scores)
+        self._schedules.tick_epoch()
+        if evaluated:
+            self._schedules.tick_metric(scores)
         self.epoch += 1
         self.batch, self.resumed = 0, False
 
@@ -341,6 +357,11 @@ class Step:
         return self._window.is_open
 
     @property
+    def accumulate(self) -> int:
+        """Micro-batches per update."""
+        return self._window.size
+
+    @property
     def nonfinite(self) -> str:
         """What a gradient that is not finite leads to: `stop` or `skip`."""
         return self._nonfinite.policy
@@ -355,19 +376,28 @@ class Step:
         """The scores that the optimizers' metric schedules watch, each once."""
         return self._schedules.monitors
 
-    def plan(self, *, epochs: int, batches: int | None) -> Plan:
-        """Set the length of the run: `epochs` of `batches` micro-batches each (None: unknown).
+    def plan(
+        self, *, epochs: int | None = None, updates: int | None = None, batches: int | None
+    ) -> Plan:
+        """Set the length of the run: `epochs` or `updates`, with `batches` micro-batches in each
+        epoch (None: unknown). With neither, its length is not known.
 
         Call it once, before the first batch (`fit` does it). From then on the step knows the last
         batch of each epoch, where it closes a short accumulation window, and schedules know the
         length of the run. Raises `ScheduleError` when the schedule does not end where the run ends,
-        `ConfigError` for numbers below 1.
+        `ConfigError` for numbers below 1, and for both lengths at once.
         """
-        _options.whole("epochs", epochs)
-        if batches is not None:
-            _options.whole("batches", batches)
+        given = {"epochs": epochs, "updates": updates, "batches": batches}
+        for name, number in given.items():
+            if number is not None:
+                _options.whole(name, number)
+        if epochs is not None and updates is not None:
+            raise ConfigError(
+                f"epochs={epochs} and updates={updates} both say how long the run is: write one "
+                "of them"
+            )
         per_epoch = None if batches is None else -(-batches // self._window.size)
-        self._plan = plan = Plan(epochs, per_epoch, batches)
+        self._plan = plan = Plan(epochs, per_epoch, batches, updates)
         self._schedules.bind(plan)
         self._schedules.check(plan)
         return plan

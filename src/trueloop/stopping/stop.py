@@ -83,9 +83,13 @@ class Stop:
         """The number of the signal for which the run ends; None if it ends for another reason."""
         return self._agreed if self.reason == "interrupted" else None
 
-    def is_due(self) -> bool:
-        """Whether to end here; settles `reason`, on many ranks as all of them have agreed."""
+    def is_due(self, *, between_updates: bool = True) -> bool:
+        """Whether to end here; settles `reason`, on many ranks as all of them have agreed. Inside
+        an accumulation window only a signal ends the run: for the clock, it has time until the
+        update."""
         reason, number = self._wish()
+        if not between_updates and reason != "interrupted":
+            return False
         if ranks.is_distributed():
             if self.reason or not self._agreement.ask(bool(reason)):
                 return bool(self.reason)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from trueloop import losses, metrics
 from trueloop.errors import ConfigError, DataError, nearest
-from trueloop.records import LossOutput
+from trueloop.records import EvalRecord, LossOutput
 from trueloop.run import Album
 from trueloop.tasks.fields import documented
 from trueloop.tasks.findings import DataFinding
@@ -30,8 +30,15 @@ ERROR = "error"
 class Recipe:
     """How a task trains unless told otherwise: each field is an option of `trueloop train`."""
 
-    epochs: int = 20
-    """Passes over the training data."""
+    epochs: int | None = 20
+    """Passes over the training data; null where updates or tokens say how long the run is."""
+    updates: int | None = None
+    """Optimizer updates of the run, over as many epochs as they take, instead of epochs."""
+    tokens: int | None = None
+    """Tokens to train on, instead of epochs: the run ends with the update that reaches them."""
+    eval_every: str | None = None
+    """Evaluate every "500 updates", "10_000 samples", "1_000_000 tokens", "2 epochs" or "10
+    minutes"; null does so at the end of each epoch. The end is evaluated in any case."""
     batch_size: int = 64
     """Samples per micro-batch."""
     optimizer: str = "adamw"
@@ -61,9 +68,9 @@ class Recipe:
     nonfinite: str = "stop"
     """What to do about a NaN or infinite gradient: stop, or skip the update."""
     monitor: str = "val_loss"
-    """The score that chooses the best epoch (and that plateau and early stopping watch)."""
+    """The score that chooses the best weights (and that plateau and early stopping watch)."""
     patience: int | None = None
-    """Stop after so many epochs without a better score; null trains to the end."""
+    """Stop after so many evaluations without a better score; null trains to the end."""
     min_delta: float = 0.0
     """How much better counts as better."""
 
@@ -306,7 +313,13 @@ class Task:
         return {}
 
     def after_epoch(self, model: nn.Module, epoch: int, album: Album) -> None:
-        """Called in eval mode, without gradients, after each epoch: e.g. one frame of a film."""
+        """Called in eval mode, without gradients, after each epoch that is evaluated at its end:
+        e.g. one frame of a film."""
+
+    def after_evaluation(self, model: nn.Module, record: EvalRecord, album: Album) -> None:
+        """Called in eval mode, without gradients, after each evaluation, at an epoch's end or
+        anywhere else: e.g. for samples of what the model writes. `record` has its scores, and the
+        `epoch` (from 0) and `update` at which it was made."""
 
     def pictures(
         self, model: nn.Module, splits: Splits, outputs: Tensor, targets: Tensor, album: Album
