@@ -360,7 +360,7 @@ def check(settings: Settings) -> None:
     """Refuse values that cannot work, before any file is read or made. Raises `ConfigError`."""
     recipe, run = settings.recipe, settings.run
     most = limits.MOST_EPOCHS
-    _check_length(recipe)
+    _check_run_length(recipe)
     check_range("--batch-size", recipe.batch_size, 1, limits.MOST_BATCH, unit="samples", example=64)
     check_range("--accumulate", recipe.accumulate, 1, most, unit="micro-batches", example=4)
     _above_0("--lr", recipe.lr, limits.MOST_RATE, "0.001")
@@ -421,7 +421,7 @@ def replace_length(values: dict[str, Any], stated: Mapping[str, Any]) -> None:
             values.pop(name, None)
 
 
-def _check_length(recipe: Recipe) -> None:
+def _check_run_length(recipe: Recipe) -> None:
     most = {"epochs": limits.MOST_EPOCHS, "updates": MOST_UPDATES, "tokens": MOST_TOKENS}
     units = {"epochs": "passes over the data", "updates": "updates", "tokens": "tokens"}
     examples = {"epochs": 20, "updates": 10_000, "tokens": 1_000_000}
