@@ -110,5 +110,5 @@ def test_too_little_text_is_named() -> None:
         Contexts(ids(9), 9)
     with pytest.raises(DataError, match=r"has 1 token, and a context of 4 needs 5: give more"):
         Contexts(ids(1), 4)
-    with pytest.raises(DataError, match=r"validation text has 1 tokens"):
+    with pytest.raises(DataError, match=r"validation text has 1 token, and"):
         Windows(ids(1), 4)

@@ -80,7 +80,7 @@ class Windows(BatchDataset):
     """All tokens in consecutive windows of T, for evaluation: each but the first is predicted once.
 
     The last window is filled up with the token 0, whose targets are -100. Batches are those of
-    `Contexts`. Raises `DataError` for fewer than 2 tokens.
+    `Contexts`. Raises `DataError` for fewer than 2 tokens of the text called `name`.
     """
 
     def __init__(
@@ -89,14 +89,16 @@ class Windows(BatchDataset):
         context: int,
         *,
         end_of_text: int | None = None,
+        name: str = "validation",
     ) -> None:
         self.tokens = tokens if isinstance(tokens, Tokens) else Tokens(tokens)
         self.context = context
         self.end_of_text = end_of_text
-        if len(self.tokens) < 2:
+        count = len(self.tokens)
+        if count < 2:
             raise DataError(
-                f"the validation text has {len(self.tokens)} tokens, and a score takes 2: give "
-                "more text, or a larger --val-fraction"
+                f"the {name} text has {count} {'token' if count == 1 else 'tokens'}, and a score "
+                "takes 2: give more text, or a larger --val-fraction"
             )
 
     def __len__(self) -> int:

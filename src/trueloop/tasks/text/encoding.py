@@ -1,0 +1,148 @@
+"""Pieces of documents to token ids, in constant memory and as if each document were whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from trueloop.errors import DataError
+from trueloop.names import printable
+from trueloop.tasks.text.pieces import Piece
+from trueloop.tasks.text.subwords import SubwordTokenizer
+from trueloop.tasks.text.tokenizer import CharTokenizer, Tokenizer
+from trueloop.tasks.text.tokenizer_base import Ids
+
+_AT_ONCE = 4_000_000
+"""Characters that are encoded at once, on all cores."""
+_OVERLAP = 2048
+"""Characters of a piece that are encoded again with the next: the ids around its middle agree, and
+there the two are joined."""
+_AGREE = 8
+"""Ids after the place of joining that must agree."""
+
+
+class Encoder:
+    """Encodes documents, with the tokenizer's end of a text after each if `ends`."""
+
+    def __init__(self, tokenizer: Tokenizer, *, ends: bool) -> None:
+        self.tokenizer = tokenizer
+        self.unknown: Counter[str] = Counter()
+        """Characters that the tokenizer has no id for, and how often they came."""
+        self.documents = 0
+        self._end = (
+            np.array([tokenizer.end_of_text])
+            if ends and tokenizer.end_of_text is not None
+            else None
+        )
+
+    def encode(self, pieces: Iterable[Piece]) -> Iterator[Ids]:
+        """The ids of the pieces, one array after the other.
+
+        Raises `DataError` for a character without an id, if the tokenizer has none for unknown
+        ones either.
+        """
+        if isinstance(self.tokenizer, SubwordTokenizer):
+            yield from self._subwords(pieces, self.tokenizer)
+            return
+        for piece in pieces:
+            ids = self.tokenizer.encode_array(piece.text)
+            if isinstance(self.tokenizer, CharTokenizer):
+                ids = self._known(ids, piece, self.tokenizer)
+            yield ids
+            yield from self._ended(piece)
+
+    def _ended(self, piece: Piece) -> Iterator[Ids]:
+        if piece.ends:
+            self.documents += 1
+            if self._end is not None:
+                yield self._end
+
+    def _known(self, ids: Ids, piece: Piece, tokenizer: CharTokenizer) -> Ids:
+        places = np.flatnonzero(ids < 0)
+        if not len(places):
+            return ids
+        self.unknown.update(piece.text[place] for place in places)
+        if tokenizer.unknown is None:
+            raise DataError(
+                f"{printable(str(piece.path))} holds {piece.text[places[0]]!r}, which is not among "
+                f"the {len(tokenizer.characters):,} characters that the model was trained on: "
+                "leave it out, or train with --tokenizer byte, which knows them all"
+            )
+        ids[places] = tokenizer.unknown
+        return ids
+
+    def _subwords(self, pieces: Iterable[Piece], tokenizer: SubwordTokenizer) -> Iterator[Ids]:
+        join = _Join(tokenizer)
+        for group in _groups(pieces):
+            texts, before = [], join.tail
+            for piece in group:
+                texts.append(before + piece.text)
+                before = "" if piece.ends else texts[-1][-_OVERLAP:]
+            for piece, text, found in zip(group, texts, tokenizer.encode_spans(texts), strict=True):
+                yield join.add(text, *found, ends=piece.ends)
+                yield from self._ended(piece)
+
+
+class _Join:
+    """Joins the ids of overlapping texts of one document."""
+
+    def __init__(self, tokenizer: SubwordTokenizer) -> None:
+        self._tokenizer = tokenizer
+        self.tail = ""
+        """The end of the last text, with which the next begins."""
+        self._ids: Ids = np.empty(0, dtype=np.int64)
+        self._stops = self._ids
+        """Ids that are not certain yet, and where each ends in `tail`."""
+
+    def add(self, text: str, ids: Ids, stops: Ids, *, ends: bool) -> Ids:
+        """The ids that are certain now. `stops` (int64) is where each ends in `text`."""
+        first = self._ids
+        if self.tail:
+            left, right = self._place(ids, stops)
+            if right is None:
+                # Nowhere do both end an id: what the former left over is encoded by itself.
+                rest = text[int(self._stops[left - 1]) if left else 0 :]
+                ids, stops = self._tokenizer.encode_spans([rest])[0]
+                stops, right = stops + len(text) - len(rest), 0
+            first, ids, stops = self._ids[:left], ids[right:], stops[right:]
+        if ends:
+            self.tail, self._ids, self._stops = "", ids[:0], stops[:0]
+            return np.concatenate([first, ids])
+        self.tail = text[-_OVERLAP:]
+        start = len(text) - len(self.tail)
+        sure = int(np.searchsorted(stops, start, side="right"))
+        self._ids, self._stops = ids[sure:], stops[sure:] - start
+        return np.concatenate([first, ids[:sure]])
+
+    def _place(self, ids: Ids, stops: Ids) -> tuple[int, int | None]:
+        """How many of the ids kept are taken, and from which of `ids` on it goes on."""
+        middle = len(self.tail) // 2
+        order = np.argsort(np.abs(self._stops - middle), kind="stable")
+        for number in order:
+            stop = self._stops[number]
+            # After the last of the ids that share a character.
+            left = int(np.searchsorted(self._stops, stop, side="right"))
+            at = int(np.searchsorted(stops, stop, side="right"))
+            if not at or stops[at - 1] != stop:
+                continue
+            after = self._ids[left : left + _AGREE]
+            if np.array_equal(after, ids[at : at + len(after)]):
+                return left, at
+        left = self._stops[order[0]] if len(order) else 0
+        return int(np.searchsorted(self._stops, left, side="right")), None
+
+
+def _groups(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    """Pieces that are encoded at once."""
+    group: list[Piece] = []
+    size = 0
+    for piece in pieces:
+        group.append(piece)
+        size += len(piece.text)
+        if size >= _AT_ONCE:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group

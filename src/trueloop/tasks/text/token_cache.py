@@ -1,0 +1,204 @@
+"""Texts as token ids: in memory where they are small, else in files that are kept for next time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trueloop import files
+from trueloop.checkpoint.atomic import cannot_write, flush_folder
+from trueloop.errors import DataError
+from trueloop.tasks.text.encoding import Encoder
+from trueloop.tasks.text.pieces import Advance, documents
+from trueloop.tasks.text.spans import Span
+from trueloop.tasks.text.token_file import Tokens, dtype_for, open_tokens, write_tokens
+from trueloop.tasks.text.tokenizer import Tokenizer, tokenizer_from_state
+
+FOLDER = "TRUELOOP_CACHE"
+"""The environment variable that names the folder for token files."""
+_VERSION = 1
+_FACTS = "tokens.json"
+_MOST_BYTES = 1_000_000_000
+
+
+@dataclass(kw_only=True)
+class Encoded:
+    """A text as ids, with what was counted on the way."""
+
+    tokenizer: Tokenizer
+    tokens: dict[str, Tokens]
+    """By part."""
+    documents: dict[str, int]
+    unknown: dict[str, dict[str, int]]
+    """Characters without an id, and how often each came, by part."""
+    folder: Path | None = None
+    """Where the token files are kept; None for ids in memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What is to be encoded, and how."""
+
+    parts: Mapping[str, list[Span]]
+    separator: str | None
+    ends: bool
+    """Whether each document ends with the tokenizer's end of a text."""
+    fit: Callable[[Advance], Tokenizer]
+    """Makes the tokenizer; reads the training text where it is learned."""
+    spec: str
+    """Names the tokenizer for certain."""
+    advance: Advance
+
+
+def in_memory(job: Job) -> Encoded:
+    """The ids of all parts, in arrays of the smallest dtype that holds them."""
+    tokenizer = job.fit(job.advance)
+    dtype = dtype_for(tokenizer.vocab_size)
+    encoders = {part: Encoder(tokenizer, ends=job.ends) for part in job.parts}
+    tokens = {}
+    for part, encoder in encoders.items():
+        pieces = documents(job.parts[part], job.separator, job.advance)
+        ids = [each.astype(dtype) for each in encoder.encode(pieces)]
+        tokens[part] = Tokens(np.concatenate(ids) if ids else np.empty(0, dtype))
+    return Encoded(tokenizer=tokenizer, tokens=tokens, **_counts(encoders))
+
+
+def in_files(job: Job) -> Encoded:
+    """The ids of all parts in memory-mapped files: those of a former run, if the text and the
+    tokenizer are the same, or new ones.
+
+    They are whole or absent: written under a temporary name, flushed to disk and renamed. Several
+    processes that ask at once (the ranks of a run) wait for the one that writes. Raises
+    `WriteError` where they cannot be written, e.g. on a full disk.
+    """
+    root = cache_folder()
+    key = _key(job)
+    folder = root / key
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with _locked(root / f"{key}.lock"):
+            found = _opened(folder)
+            if found is None:
+                _write(job, folder)
+                found = _opened(folder)
+    except OSError as error:
+        failure = cannot_write(folder, error)
+        raise type(failure)(f"{failure}, with {FOLDER}=FOLDER in the environment") from None
+    assert found is not None
+    return found
+
+
+def cache_folder() -> Path:
+    """Where token files are kept: `tokens` in $TRUELOOP_CACHE, or in the user's folder for
+    caches."""
+    if named := os.environ.get(FOLDER):
+        return Path(named).expanduser() / "tokens"
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "trueloop" / "tokens"
+
+
+def _key(job: Job) -> str:
+    """A digest of all that the ids depend on. Files count by path, size and time of change."""
+    found = hashlib.sha256(repr((_VERSION, job.spec, job.separator, job.ends)).encode())
+    for part, spans in job.parts.items():
+        for span in spans:
+            try:
+                status = span.path.stat()
+            except OSError as error:
+                raise DataError(files.cannot_read(span.path, error)) from None
+            found.update(os.fsencode(span.path.resolve()))
+            facts = (part, span.start, span.stop, status.st_size, status.st_mtime_ns)
+            found.update(repr(facts).encode())
+    return found.hexdigest()[:32]
+
+
+def _write(job: Job, folder: Path) -> None:
+    temporary = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
+    for left in folder.parent.glob(f"{folder.name}.*.tmp"):  # of one that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        tokenizer = job.fit(job.advance)
+        dtype = dtype_for(tokenizer.vocab_size)
+        encoders = {part: Encoder(tokenizer, ends=job.ends) for part in job.parts}
+        counts = {}
+        for part, encoder in encoders.items():
+            pieces = documents(job.parts[part], job.separator, job.advance)
+            with _flushed(temporary / f"{part}.bin") as file:
+                counts[part] = write_tokens(file, encoder.encode(pieces), dtype)
+        facts = {
+            "tokenizer": tokenizer.state(),
+            "dtype": dtype,
+            "tokens": counts,
+            **_counts(encoders),
+        }
+        with _flushed(temporary / _FACTS) as file:
+            file.write(json.dumps(facts).encode())
+        flush_folder(temporary)
+        temporary.rename(folder)
+        flush_folder(folder.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _opened(folder: Path) -> Encoded | None:
+    """What `_write` has written; None where it is not there, or not whole."""
+    try:
+        facts = json.loads(files.read_text(folder / _FACTS, _MOST_BYTES))
+        tokenizer = tokenizer_from_state(facts["tokenizer"])
+        tokens = {}
+        for part, count in facts["tokens"].items():
+            path = folder / f"{part}.bin"
+            empty = Tokens(np.empty(0, facts["dtype"]))
+            tokens[part] = open_tokens(path, facts["dtype"]) if count else empty
+            if len(tokens[part]) != count:
+                return None
+        return Encoded(
+            tokenizer=tokenizer,
+            tokens=tokens,
+            documents=facts["documents"],
+            unknown=facts["unknown"],
+            folder=folder,
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _counts(encoders: Mapping[str, Encoder]) -> dict[str, Any]:
+    return {
+        "documents": {part: encoder.documents for part, encoder in encoders.items()},
+        "unknown": {part: dict(encoder.unknown) for part, encoder in encoders.items()},
+    }
+
+
+@contextmanager
+def _flushed(path: Path) -> Iterator[Any]:
+    """A new file, on disk when it is left."""
+    with path.open("wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock file, after everybody who holds it; a system without locks lets all in."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+    try:
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            fcntl.lockf(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
