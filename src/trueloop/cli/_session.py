@@ -323,6 +323,7 @@ def load_trained(run: Run, device: str, *, quiet: bool = False) -> Trained:
         ) from error
     model = task.model()
     load_weights(model, model_state(best, model), run)
+    model = task.inference_model(model)
     return Trained(
         run=run,
         settings=settings,

@@ -145,6 +145,8 @@ class Settings:
     run: RunOptions
     stated: frozenset[str] = frozenset()
     """Names of the options that the user gave a value, be it the default one."""
+    resumed: dict[str, Any] | None = None
+    """What the task's `state` was when the run began, of a run that goes on."""
     chosen_threads: int | None = None
     """CPU threads that were chosen by the work of an update; None before that, and where the user
     or the task says how many."""
@@ -202,6 +204,7 @@ class Settings:
     def make_task(self) -> Task:
         task = self.task_class(self.options, data=self.run.data, seed=self.run.seed)
         task.quiet = self.run.quiet
+        task.resumed = self.resumed
         return task
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trueloop import ranks
@@ -120,6 +121,7 @@ def go_on(run: Run, settings: Settings, *, prolong: bool = False) -> int:
 
     ranks.on_main(lambda: refuse_damaged(run), "the state of the run")
     state = load_checkpoint(run.checkpoints, which="last")
+    settings = replace(settings, resumed=run.task_state or None)
     with watched_session(settings) as session:
         kept = run.task_state.get("digest")
         refuse_changed_data(session.task, kept, "train anew with a different --run")

@@ -187,6 +187,9 @@ class Task:
         self.digest: str | None = None
         """Of the data and how `splits` divided them; None where nobody says. A run goes on with
         data of the same digest alone."""
+        self.resumed: dict[str, Any] | None = None
+        """What `state` returned when the run began, for `splits` of one that goes on; None of a new
+        run."""
         self.quiet = False
         """Whether the user asked for no progress while the data are read."""
 
@@ -197,6 +200,21 @@ class Task:
     def model(self) -> nn.Module:
         """A freshly initialised model for the data that `splits` or `restore` described."""
         raise NotImplementedError  # `check_class` refuses a task without it
+
+    def inference_model(self, model: nn.Module) -> nn.Module:
+        """The trained model as it is used (`Run.model`, `trueloop generate`, `trueloop export`), if
+        that is a different one: LoRA merged, an average of the weights in place."""
+        return model
+
+    def export(self, model: nn.Module, folder: Path, *, dtype: str) -> None:
+        """Write the trained `model`, for `trueloop export`, as such models are published.
+
+        Raises `ConfigError` where the task has no such form.
+        """
+        raise ConfigError(
+            f"task {type(self).__name__} has no published form to export: write its weights with "
+            "trueloop.save_weights(trueloop.Run(RUN).model(), 'model.safetensors')"
+        )
 
     def example_inputs(self, samples: int) -> tuple[Tensor, ...] | None:
         """Inputs of `model()` for so many samples, of the right shapes and dtypes and of any

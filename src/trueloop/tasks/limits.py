@@ -27,8 +27,8 @@ MOST_SIDE = 1_024
 MOST_GIGABYTES = 1_000_000.0
 
 _SHARE_OF_MEMORY = 0.9
-_STATE = 4
-"""Copies of the weights that AdamW trains with: the weights, their gradients, two averages."""
+_STATE = 3
+"""What AdamW has beside the weights that train, in copies of them: gradients and two averages."""
 _GIB = 2**30
 
 
@@ -81,13 +81,14 @@ def training_memory(
     tensors: list[Tensor] = []
     with torch.device("meta"):
         model = build()
-        weights = sum(p.numel() * p.element_size() for p in model.parameters())
+        sizes = [(p.numel() * p.element_size(), p.requires_grad) for p in model.parameters()]
         with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
             outputs = model(*inputs())
     own = {p.untyped_storage()._cdata for p in model.parameters()}
     activations = sum(size for storage, size in kept.items() if storage not in own)
     del outputs
-    return _STATE * weights + activations
+    weights = sum(size for size, _ in sizes)
+    return weights + _STATE * sum(size for size, trains in sizes if trains) + activations
 
 
 def machine_memory() -> int | None:

@@ -1,0 +1,116 @@
+"""Training on from a published model: `--init FOLDER`, all weights or LoRA adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from trueloop import lora
+from trueloop.errors import ConfigError, RunError
+from trueloop.tasks.fields import documented
+from trueloop.tasks.limits import check_range
+from trueloop.tasks.text import pretrained, subwords
+from trueloop.tasks.text.chat_template import template_of
+from trueloop.tasks.text.config import TransformerConfig
+from trueloop.tasks.text.tokenizer import Tokenizer, tokenizer_from_state
+from trueloop.tasks.text.transformer import Transformer
+
+LAYERS = ("query", "key", "value", "output", "up", "gate", "down")
+"""Linear layers of a block."""
+_MOST_RANK = 65_536
+_OF_A_RUN = "environment.json"
+
+
+@documented
+@dataclass(kw_only=True)
+class FineTuning:
+    """What a training goes on from, and which weights it changes."""
+
+    init: Path | None = None
+    """Folder of a published model of the GPT-2 or Llama family to go on from, with its tokenizer:
+    config.json, model.safetensors, tokenizer.json. null begins with random weights."""
+    lora: list[str] | None = None
+    """Layers that get LoRA adapters while all else is frozen: query, key, value, output, up, gate,
+    down; null trains all weights."""
+    lora_rank: int = 8
+    """Rank of the adapters."""
+    lora_alpha: float = 16.0
+    """The adapters are scaled by alpha / rank."""
+    lora_dropout: float = 0.0
+    """Share of the adapters' inputs that is dropped in training."""
+
+    def check(self) -> None:
+        """Raise `ConfigError` for values that cannot work."""
+        check_range("--lora-rank", self.lora_rank, 1, _MOST_RANK, example=8)
+        check_range("--lora-alpha", self.lora_alpha, 0, 1e6, example=16, open_below=True)
+        check_range("--lora-dropout", self.lora_dropout, 0, 0.99, example=0.05)
+        if self.lora is None:
+            return
+        if self.init is None:
+            raise ConfigError(
+                "--lora adapts a model that is trained already: name its folder with --init, or "
+                "leave --lora out"
+            )
+        if not self.lora:
+            raise ConfigError("--lora names no layers: write e.g. --lora query,value")
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a training goes on from."""
+
+    config: TransformerConfig
+    tokenizer: Tokenizer
+    chat_template: str | None
+    weights: pretrained.Pretrained | None
+    """None of a run that goes on: the weights are in its checkpoint."""
+
+    @classmethod
+    def of(cls, folder: Path, resumed: Mapping[str, Any] | None, dropout: float) -> Start:
+        """A published model; of a run that goes on, what it kept of that.
+
+        Raises `RunError` and `DataError` where the folder is not whole.
+        """
+        if resumed is not None:
+            return cls(
+                TransformerConfig(**resumed["config"]),
+                tokenizer_from_state(resumed["tokenizer"]),
+                resumed.get("chat_template"),
+                None,
+            )
+        if (folder / _OF_A_RUN).exists():
+            raise RunError(
+                f"{folder} is a run: write trueloop export {folder} --out FOLDER first, and --init "
+                "FOLDER then"
+            )
+        found = pretrained.open_folder(folder)
+        tokenizer = subwords.from_file(folder)
+        if tokenizer.vocab_size > found.config.vocab_size:
+            raise RunError(
+                f"{folder}: its tokenizer.json has {tokenizer.vocab_size:,} ids, and config.json "
+                f"{found.config.vocab_size:,}: take both from where the model is published"
+            )
+        config = replace(found.config, dropout=dropout)
+        return cls(config, tokenizer, template_of(folder), found)
+
+
+def new_model(config: TransformerConfig, options: FineTuning, start: Start | None) -> Transformer:
+    """The model as it trains: with random weights, or those of `start`, and the adapters.
+
+    Raises `ConfigError` for layers that the model does not have.
+    """
+    model = Transformer(config)
+    # On the device meta only sizes are asked for.
+    if start is not None and start.weights is not None and not model.embedding.weight.is_meta:
+        start.weights.fill(model)
+    if options.lora is not None:
+        lora.apply(
+            model,
+            options.lora,
+            rank=options.lora_rank,
+            alpha=options.lora_alpha,
+            dropout=options.lora_dropout,
+        )
+    return model
