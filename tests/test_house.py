@@ -32,6 +32,7 @@ FLOORS = {
     "device": 1,
     "threads": 3,
     "seed": 1,
+    "hidden_matrices": 1,
     "group": 2,
     "losses": 2,
     "optimizers": 2,

@@ -5,22 +5,25 @@ their scale. The model's own order of parameters is kept within each group.
 
 Each function takes the model (or an iterable of parameters) and returns torch's own optimizer:
 `torch.optim.AdamW`, `Adam` or `SGD`. Of its two groups the first decays and the second does not;
-with `weight_decay=0` there is one group.
+with `weight_decay=0` there is one group. `muon` takes a model and returns two optimizers, which a
+`Step` takes as one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.optim import SGD, Adam, AdamW, Optimizer
 
 from trueloop import _options
 from trueloop.errors import ConfigError
+from trueloop.hidden_matrices import hidden_matrices
 
-__all__ = ["adam", "adamw", "by_name", "parameter_groups", "sgd"]
+__all__ = ["adam", "adamw", "by_name", "muon", "parameter_groups", "sgd"]
 
 Parameters = nn.Module | Iterable[nn.Parameter]
 _O = TypeVar("_O", SGD, Adam, AdamW)
@@ -119,19 +122,123 @@ def sgd(
     return _build(SGD, model, lr, weight_decay, momentum=momentum, nesterov=nesterov)
 
 
-_BY_NAME: dict[str, Callable[..., Optimizer]] = {"adamw": adamw, "adam": adam, "sgd": sgd}
+def muon(
+    model: nn.Module,
+    lr: float = 1e-3,
+    *,
+    adamw_lr: float | None = None,
+    weight_decay: float = 0.1,
+    momentum: float = 0.95,
+    nesterov: bool = True,
+    ns_steps: int = 5,
+    adjust_lr_fn: str = "match_rms_adamw",
+    betas: tuple[float, float] = (0.9, 0.95),
+    eps: float = 1e-8,
+    adamw_modules: Sequence[str] | None = None,
+) -> list[Optimizer]:
+    """Muon on the hidden matrices, and AdamW on all else: `[torch.optim.Muon, torch.optim.AdamW]`.
+
+    Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024: the update of a
+    matrix is its momentum with all singular values brought near 1, by Newton-Schulz iterations in
+    bfloat16. `Step(model, optimizers.muon(model), ...)` takes both as one update.
+
+    Muon has the two-dimensional parameters of `nn.Linear`, `nn.MultiheadAttention` and recurrent
+    layers. AdamW has the rest: embeddings (`nn.Embedding`, also where a matrix is tied to one), the
+    head, norms and biases, convolution kernels (torch's Muon takes two dimensions only), and
+    parameters that a module of a different class holds itself.
+
+    Args:
+        model: the module.
+        lr: learning rate of Muon, above 0.
+        adamw_lr: that of AdamW; None: the same.
+        weight_decay: of both, apart from the gradient; norms and biases do not decay. 0 or above.
+        momentum: the share of the running mean of gradients that is kept, from 0 to below 1.
+        nesterov: take the gradient's part of it one update ahead.
+        ns_steps: Newton-Schulz iterations, 1 to 99.
+        adjust_lr_fn: how lr is scaled for a matrix of shape (A, B). `match_rms_adamw`, by
+            0.2 √max(A, B): the update then has the size of AdamW's, so that the lr and the decay
+            of AdamW can be kept (Liu et al., "Muon is scalable for LLM training", 2025).
+            `original`, by √max(1, A / B), as Jordan has it: lr is then about 0.02, and
+            AdamW's is given apart.
+        betas, eps: as `adamw` has them, for AdamW.
+        adamw_modules: names of the modules that are the head, such as `("head",)`: AdamW has all of
+            their parameters. None: the last `nn.Linear` outside of repeated blocks (modules that
+            stand two or more of a class in one `ModuleList`, `ModuleDict` or `Sequential`). (): no
+            head.
+
+    Where nothing is left for AdamW, the list holds Muon alone. Raises `ConfigError` for a value
+    that cannot work, a model without a hidden matrix, and a torch without Muon (before 2.9).
+    """
+    model = _options.model(model, "optimizers.muon(model, lr=1e-3)")
+    lr = _options.positive("lr", lr, "1e-3")
+    others_lr = lr if adamw_lr is None else _options.positive("adamw_lr", adamw_lr, "3e-4")
+    options = _muon_options(weight_decay, momentum, nesterov, ns_steps, adjust_lr_fn)
+    hidden, groups = _divided(model, options["weight_decay"], adamw_modules)
+    found = [_muon_of_torch()([{"params": hidden, "name": "hidden"}], lr=lr, **options)]
+    more = _adam_options(betas, eps)
+    if groups:
+        found.append(_fused(AdamW, groups, _has_sparse(model), lr=others_lr, **more))
+    return found
 
 
-def by_name(name: str, model: Parameters, lr: float, *, weight_decay: float) -> Optimizer:
-    """`adamw`, `adam` or `sgd` with its defaults; `ConfigError` for any other name.
+def _muon_options(
+    weight_decay: Any, momentum: Any, nesterov: Any, ns_steps: Any, adjust_lr_fn: Any
+) -> dict[str, Any]:
+    if _options.whole("ns_steps", ns_steps, 1, 5) > 99:
+        raise ConfigError(f"ns_steps={ns_steps} is above 99: write ns_steps=5")
+    return {
+        "weight_decay": _options.not_negative("weight_decay", weight_decay, "0.1"),
+        "momentum": _options.share("momentum", momentum, below_one=True, example="0.95"),
+        "nesterov": _options.flag("nesterov", nesterov),
+        "ns_steps": ns_steps,
+        "adjust_lr_fn": _options.choice("adjust_lr_fn", adjust_lr_fn, _ADJUSTED),
+    }
+
+
+def _divided(
+    model: nn.Module, weight_decay: float, adamw_modules: Sequence[str] | None
+) -> tuple[list[nn.Parameter], list[dict[str, Any]]]:
+    """Muon's matrices, and AdamW's groups."""
+    groups = parameter_groups(model, weight_decay)
+    hidden = hidden_matrices(model, adamw_modules)
+    if not hidden:
+        raise ConfigError(
+            "the model has no hidden matrix for Muon: it takes those of linear, attention and "
+            "recurrent layers other than the head, and no convolution kernels: choose adamw"
+        )
+    taken = {id(p) for p in hidden}
+    for group in groups:
+        group["params"] = [p for p in group["params"] if id(p) not in taken]
+    return hidden, [group for group in groups if group["params"]]
+
+
+_ADJUSTED = ("match_rms_adamw", "original")
+
+
+def _muon_of_torch() -> Any:
+    kind = getattr(torch.optim, "Muon", None)
+    if kind is None:
+        raise ConfigError(
+            f"torch {torch.__version__} has no Muon: install torch 2.9 or newer, or choose adamw"
+        )
+    return kind
+
+
+_BY_NAME: dict[str, Callable[..., Any]] = {"adamw": adamw, "adam": adam, "sgd": sgd, "muon": muon}
+
+
+def by_name(
+    name: str, model: Parameters, lr: float, *, weight_decay: float
+) -> Optimizer | list[Optimizer]:
+    """`adamw`, `adam`, `sgd` or `muon` with its defaults; `ConfigError` for any other name.
 
     Args:
         name: of the function.
         model, lr, weight_decay: as the function has them.
     """
-    return _BY_NAME[_options.by_name("optimizer", name, _BY_NAME)](
-        model, lr, weight_decay=weight_decay
-    )
+    make = _BY_NAME[_options.by_name("optimizer", name, _BY_NAME)]
+    found: Optimizer | list[Optimizer] = make(model, lr, weight_decay=weight_decay)
+    return found
 
 
 def parameter_groups(model: Parameters, weight_decay: float) -> list[dict[str, Any]]:
@@ -244,13 +351,22 @@ def _adam_options(betas: Any, eps: Any) -> dict[str, Any]:
 def _build(kind: type[_O], model: Parameters, lr: float, weight_decay: float, **options: Any) -> _O:
     lr = _options.positive("lr", lr, "1e-3")
     groups = parameter_groups(model, weight_decay)
-    # Torch accepts complex parameters and sparse gradients here, and fails at the first step.
-    sparse = isinstance(model, nn.Module) and any(
+    return _fused(kind, groups, _has_sparse(model), lr=lr, **options)
+
+
+def _has_sparse(model: Any) -> bool:
+    """Whether an embedding of it has sparse gradients."""
+    return isinstance(model, nn.Module) and any(
         isinstance(m, (nn.Embedding, nn.EmbeddingBag)) and m.sparse for m in model.modules()
     )
+
+
+def _fused(kind: type[_O], groups: list[dict[str, Any]], sparse: bool, **options: Any) -> _O:
+    """The optimizer, fused where it can be."""
+    # Torch accepts complex parameters and sparse gradients here, and fails at the first step.
     if not sparse and all(p.is_floating_point() for group in groups for p in group["params"]):
         try:
-            return kind(groups, lr=lr, fused=True, **options)
+            return kind(groups, fused=True, **options)
         except RuntimeError:
             pass  # no fused implementation for this device: torch's own choice
-    return kind(groups, lr=lr, **options)
+    return kind(groups, **options)

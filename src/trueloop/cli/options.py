@@ -31,7 +31,7 @@ RANKS = "ranks"
 LENGTHS = ("epochs", "updates", "tokens")
 """Options of which one says how long the run is."""
 EVERY = ("eval_every", "log_every", "save_every")
-OPTIMIZERS = ("adamw", "adam", "sgd")
+OPTIMIZERS = ("adamw", "adam", "sgd", "muon")
 PARALLEL = ("auto", "ddp", "fsdp")
 FSDP = ("fsdp_blocks", "fsdp_replicate", "fsdp_param_dtype", "fsdp_cpu_offload")
 """Options that say how `--parallel fsdp` shards."""

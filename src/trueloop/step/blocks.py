@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,8 +9,7 @@ from torch import nn
 
 from trueloop import _options
 from trueloop.errors import ConfigError, nearest
-
-_CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.Sequential)
+from trueloop.hidden_matrices import repeated_modules
 
 
 def check_blocks(names: Any) -> None:
@@ -35,7 +33,7 @@ def blocks_of(model: nn.Module, names: Sequence[str] | None) -> list[nn.Module]:
     Raises `ConfigError` for a name that no module has.
     """
     if names is None:
-        wanted = _repeated(model)
+        wanted = {id(module) for module in repeated_modules(model)}
     else:
         _check_known(model, names)
         wanted = {id(m) for m in model.modules() if type(m).__name__ in names}
@@ -50,21 +48,6 @@ def _check_known(model: nn.Module, names: Sequence[str]) -> None:
                 f"blocks names {name!r}, and no module of the model is of that class: "
                 + nearest(name, known)
             )
-
-
-def _repeated(model: nn.Module) -> set[int]:
-    """Modules that stand two or more of a class in a container, and hold a matrix or a kernel."""
-    found = set()
-    for container in model.modules():
-        if isinstance(container, _CONTAINERS):
-            children = list(container.children())
-            kinds = Counter(type(child) for child in children)
-            found |= {
-                id(child)
-                for child in children
-                if kinds[type(child)] > 1 and any(p.ndim > 1 for p in child.parameters())
-            }
-    return found
 
 
 def _outermost(module: nn.Module, wanted: set[int]) -> list[nn.Module]:

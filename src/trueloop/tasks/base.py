@@ -42,7 +42,8 @@ class Recipe:
     batch_size: int = 64
     """Samples per micro-batch."""
     optimizer: str = "adamw"
-    """adamw, adam or sgd (with Nesterov momentum 0.9)."""
+    """adamw, adam, sgd (with Nesterov momentum 0.9) or muon (on hidden matrices, with adamw on the
+    rest)."""
     lr: float = 1e-3
     """Peak learning rate."""
     weight_decay: float = 0.0
