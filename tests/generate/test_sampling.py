@@ -1,4 +1,4 @@
-"""Draws: the target distribution, and a function of (seed, row, position)."""
+"""UniformDraws: the target distribution, and a function of (seed, row, position)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from scipy import stats
 
-from trueloop.generate.sampling import Draws, sample, streams
+from trueloop.generate.sampling import UniformDraws, sample, streams
 from trueloop.generate.strategies import min_p, temperature, top_k, top_p, typical
 
 CPU = torch.device("cpu")
@@ -18,7 +18,7 @@ DRAWS = 100_000
 
 def uniforms(seed: int) -> torch.Tensor:
     """10^5 numbers as `generate` draws them: 100 rows, 1000 positions."""
-    draws = Draws(streams(seed, 100, 1), CPU)
+    draws = UniformDraws(streams(seed, 100, 1), CPU)
     return torch.cat([draws.at(position) for position in range(DRAWS // 100)])
 
 
@@ -54,7 +54,7 @@ def test_frequencies_lie_within_the_binomial_bounds(strategy) -> None:
 
 
 def test_the_numbers_are_uniform_and_rows_and_positions_independent() -> None:
-    draws = Draws(streams(0, 300, 1), CPU)
+    draws = UniformDraws(streams(0, 300, 1), CPU)
     numbers = torch.stack([draws.at(position) for position in range(200)]).numpy()
     assert stats.kstest(numbers.ravel(), "uniform").pvalue > 1e-4
     assert abs(stats.pearsonr(numbers[:, :-1].ravel(), numbers[:, 1:].ravel()).statistic) < 0.02
@@ -62,8 +62,8 @@ def test_the_numbers_are_uniform_and_rows_and_positions_independent() -> None:
 
 
 def test_a_rows_numbers_do_not_depend_on_the_other_rows() -> None:
-    together = Draws(streams([7, 8, 9], 3, 2), CPU)
-    alone = Draws(streams(8, 1, 2), CPU)
+    together = UniformDraws(streams([7, 8, 9], 3, 2), CPU)
+    alone = UniformDraws(streams(8, 1, 2), CPU)
     for position in (0, 1, 63, 64, 200):
         assert torch.equal(together.at(position)[2:4], alone.at(position))
     together.select([3, 0])

@@ -29,7 +29,8 @@ def evaluating(model: nn.Module, *, gradients: bool = False) -> Iterator[None]:
     is_sharded = bool(sharding.fsdp_modules(model))
     without = torch.no_grad() if is_sharded else torch.inference_mode()
     sharding.sync_buffers(model)
-    model.eval()
+    if any(training for _, training in modes):
+        model.eval()
     try:
         with torch.enable_grad() if gradients else without:
             yield
@@ -37,7 +38,8 @@ def evaluating(model: nn.Module, *, gradients: bool = False) -> Iterator[None]:
         if is_sharded:
             sharding.reshard(model)
         for module, training in modes:
-            module.training = training
+            if module.training is not training:  # a module takes long to set an attribute
+                module.training = training
 
 
 class Turn(NamedTuple):

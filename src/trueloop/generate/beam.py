@@ -17,7 +17,7 @@ from torch import Tensor
 
 from trueloop.generate.decoder import Decoder
 from trueloop.generate.options import Ends, GenerationOptions
-from trueloop.generate.result import Found
+from trueloop.generate.result import NewTokens
 
 _NEVER = -1e9
 """The score of what must not be chosen: finite, so that a score added to it stays in order."""
@@ -29,7 +29,7 @@ def search(
     options: GenerationOptions,
     ends: Ends,
     processed: Callable[[Tensor, int], Tensor],
-) -> Found:
+) -> NewTokens:
     """Continue the prompts that `decoder` has read, with `logits` (prompts, vocabulary) after them.
 
     `processed(log_probs, new)` is what the strategies make of the log-probabilities (rows,
@@ -124,9 +124,9 @@ class Finished:
         full = self._options.early_stopping is True and bool(self._full().all())
         return full or not bool(self._hopeful.any())
 
-    def best(self, count: int) -> Found:
+    def best(self, count: int) -> NewTokens:
         """The best `count` texts of each prompt, the best first."""
-        return Found(
+        return NewTokens(
             self._tokens[:, :count].flatten(0, 1),
             self._log_probs[:, :count].flatten(0, 1),
             self._lengths[:, :count].flatten().tolist(),

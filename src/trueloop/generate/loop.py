@@ -9,7 +9,7 @@ from trueloop.errors import ConfigError
 from trueloop.generate.options import ends_of, options_from
 from trueloop.generate.prompts import Model, Tokens, inferring
 from trueloop.generate.result import Generated, generated
-from trueloop.generate.search import Search
+from trueloop.generate.generation import Generation
 
 
 def generate(
@@ -52,11 +52,11 @@ def generate(
     Raises `ConfigError` and `DataError` for what cannot work, before the first token.
     """
     ends = ends_of(stop, end_of_text, tokenizer)
-    search = Search(
+    generation = Generation(
         model, tokens, lengths, options_from(options), ends, seed=seed, context=context, cache=cache
     )
     with inferring(model):
-        found = search.beams() if search.options.beams > 1 else search.run()
+        found = generation.beams() if generation.options.beams > 1 else generation.run()
     return generated(found, ends, pad)
 
 
@@ -97,19 +97,19 @@ def stream(
             f"beams={checked.beams} cannot be streamed, the text is known at the end: write "
             "generate(...), or leave beams out"
         )
-    search = Search(model, tokens, lengths, checked, ends, seed=seed, context=context, cache=cache)
-    return _stream(search)
+    generation = Generation(model, tokens, lengths, checked, ends, seed=seed, context=context, cache=cache)
+    return _stream(generation)
 
 
-def _stream(search: Search) -> Iterator[Piece]:
-    steps = search.steps(look_every=1)
+def _stream(generation: Generation) -> Iterator[Piece]:
+    steps = generation.steps(look_every=1)
     while True:
-        with inferring(search.model):
+        with inferring(generation.model):
             ids = next(steps, None)
         if ids is None:
             break
-        yield Piece(ids, search.pieces)
-    if search.pieces is not None:
-        rest = [text.finish() for text in search.texts]
+        yield Piece(ids, generation.pieces)
+    if generation.pieces is not None:
+        rest = [text.finish() for text in generation.texts]
         if any(rest):
             yield Piece([None] * len(rest), rest)

@@ -11,7 +11,7 @@ from torch import Tensor
 from trueloop import _options
 from trueloop.errors import ConfigError
 from trueloop.generate.options import Ends
-from trueloop.generate.text import TextStream
+from trueloop.generate.text import TextUntilStop
 
 END_OF_TEXT, STOP, LENGTH = "end_of_text", "stop", "length"
 """Why a text ended: the model's end of text; a stop id or string; `max_new_tokens`."""
@@ -52,7 +52,7 @@ class Generated:
         return [row[:count] for row, count in zip(self.tokens.tolist(), counts, strict=True)]
 
 
-class Found(NamedTuple):
+class NewTokens(NamedTuple):
     """What a search has found."""
 
     tokens: Tensor
@@ -63,7 +63,7 @@ class Found(NamedTuple):
     scores: Tensor | None
 
 
-def generated(found: Found, ends: Ends, pad: int | None) -> Generated:
+def generated(found: NewTokens, ends: Ends, pad: int | None) -> Generated:
     """The result of a search; raises `ConfigError` where the model's logits are NaN."""
     if not all(found.lengths):  # of scores that are NaN, beam search takes none
         raise ConfigError(_NOT_FINITE.format(1, 1 + found.lengths.index(0)))
@@ -83,7 +83,7 @@ def generated(found: Found, ends: Ends, pad: int | None) -> Generated:
     for row in rows:
         ending = _ending(row, ends)
         if ends.tokenizer is not None:
-            text = TextStream(ends.tokenizer, ends.stop_strings)
+            text = TextUntilStop(ends.tokenizer, ends.stop_strings)
             for token in row if ending is None else row[:-1]:
                 text.push(token)
             text.finish()

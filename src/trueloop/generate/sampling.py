@@ -14,7 +14,7 @@ _AHEAD = 64
 """Positions whose draws are computed at once."""
 
 
-class Draws:
+class UniformDraws:
     """A uniform number for each row and position, whatever the other rows are.
 
     Row r at its n-th new token draws `mix(streams[r], n)`, cut to 52 bits: from 0 to 1, 1 left out.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from trueloop.generate.options import StreamingTokenizer
 
 
-class TextStream:
+class TextUntilStop:
     """Turns ids into text, piece by piece, and ends at the first of `stops`.
 
     A piece is held back as long as a stop string could begin in it; the stop string itself and

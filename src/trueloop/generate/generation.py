@@ -14,16 +14,16 @@ from trueloop.generate import beam, prompts
 from trueloop.generate.decoder import Decoder
 from trueloop.generate.options import Ends, GenerationOptions, check_seeds
 from trueloop.generate.prompts import Model
-from trueloop.generate.result import Found
-from trueloop.generate.sampling import Draws, sample, streams
+from trueloop.generate.result import NewTokens
+from trueloop.generate.sampling import UniformDraws, sample, streams
 from trueloop.generate.strategies import without
-from trueloop.generate.text import TextStream
+from trueloop.generate.text import TextUntilStop
 
 _LOOK_EVERY = 16
 """Tokens between two looks at whether all rows have ended, where a look waits for the device."""
 
 
-class Search:
+class Generation:
     """One call of `generate`: its arguments, checked, and the texts as they grow."""
 
     def __init__(
@@ -54,31 +54,31 @@ class Search:
         self._processors, self._warpers = options.processors(), options.warpers()
         self._lengths = [0] * self._count
         """New tokens of each row that has ended; 0 of one that goes on."""
-        self.texts: list[TextStream] = []
+        self.texts: list[TextUntilStop] = []
         self.pieces: list[str] | None = None
         """Text of each row that its last token has made certain; None without a tokenizer."""
 
-    def beams(self) -> Found:
+    def beams(self) -> NewTokens:
         """Beam search."""
         logits = self._decoder.prompt(self._prompts, self.options.max_new_tokens)
         return beam.search(self._decoder, logits, self.options, self._ends, self._processed)
 
-    def run(self) -> Found:
+    def run(self) -> NewTokens:
         """Sample, or take the most probable token, until every row has ended."""
         look_every = 1 if is_immediate(self._device) or self._ends.stop_strings else _LOOK_EVERY
         new = sum(1 for _ in self.steps(look_every, texts=bool(self._ends.stop_strings)))
         tokens = self._decoder.so_far[:, -new:]
-        return Found(tokens, self._log_probs, [length or new for length in self._lengths], None)
+        return NewTokens(tokens, self._log_probs, [length or new for length in self._lengths], None)
 
     def steps(self, look_every: int = 1, *, texts: bool = True) -> Iterator[list[int | None]]:
         """One token more in every row; yields them, None of a row that has ended, after each
         `look_every`-th, else nothing. With `texts`, `pieces` has what can be read."""
         if texts and self._ends.tokenizer is not None:
             stops, tokenizer = self._ends.stop_strings, self._ends.tokenizer
-            self.texts = [TextStream(tokenizer, stops) for _ in range(self._count)]
+            self.texts = [TextUntilStop(tokenizer, stops) for _ in range(self._count)]
         most, decoder, seen = self.options.max_new_tokens, self._decoder, 0
         logits = self._begin()
-        draws = Draws(self._streams, self._device)
+        draws = UniformDraws(self._streams, self._device)
         self._log_probs = logits.new_empty(self._count, most)
         for new in range(1, most + 1):
             chosen = self._choose(logits, new, draws)
@@ -104,7 +104,7 @@ class Search:
         self._decoder.reorder(copies)
         return logits[copies]
 
-    def _choose(self, logits: Tensor, new: int, draws: Draws) -> Tensor:
+    def _choose(self, logits: Tensor, new: int, draws: UniformDraws) -> Tensor:
         """The `new`-th new token of each row, from 1 on: int64 (rows,)."""
         logits = self._processed(logits, new)
         if not self.options.is_sampled:
@@ -143,4 +143,4 @@ class Search:
 
 def log_probs_of(logits: Tensor, chosen: Tensor) -> Tensor:
     """log p of the tokens `chosen` (rows,) of logits (rows, vocabulary)."""
-    return logits.gather(-1, chosen[:, None]).squeeze(-1) - logits.logsumexp(-1)
+    return logits.log_softmax(-1).gather(-1, chosen[:, None]).squeeze(-1)
