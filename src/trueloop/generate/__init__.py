@@ -7,6 +7,7 @@ from trueloop.generate.cache import KeyValueCache
 from trueloop.generate.loop import Piece, generate, stream
 from trueloop.generate.options import PRESETS, GenerationOptions
 from trueloop.generate.result import Generated
+from trueloop.generate.scoring import Scored, multiple_choice, score
 
 __all__ = [
     "PRESETS",
@@ -14,7 +15,10 @@ __all__ = [
     "GenerationOptions",
     "KeyValueCache",
     "Piece",
+    "Scored",
     "generate",
+    "multiple_choice",
+    "score",
     "strategies",
     "stream",
 ]

@@ -8,9 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trueloop._options import shown
-from trueloop.errors import ConfigError
-from trueloop.generate.prompts import Model
+from trueloop.generate.prompts import Model, checked_logits, floats
 
 
 class Decoder:
@@ -68,7 +66,7 @@ class Decoder:
         if not self._cached:
             return self._read_windows()
         logits = self._read(self.texts[:, self.length - 1 : self.length])
-        return _floats(_checked(logits)[:, -1])
+        return floats(checked_logits(logits)[:, -1])
 
     def reorder(self, rows: Tensor) -> None:
         """Let row k be what `rows[k]` was: a text may be left out or repeated."""
@@ -107,32 +105,16 @@ class Decoder:
         longest = max(lengths)
         windows = self.texts[:, self.length - longest : self.length]
         if min(lengths) == longest:
-            return _floats(_checked(self._read(windows))[:, -1])
+            return floats(checked_logits(self._read(windows))[:, -1])
         ends = torch.tensor(lengths, device=self._device)
         # Each row moves to the left end; what comes around from the right is its padding.
         columns = torch.arange(longest, device=self._device) + (longest - ends)[:, None]
-        logits = _checked(self._read(windows.gather(1, columns % longest)))
+        logits = checked_logits(self._read(windows.gather(1, columns % longest)))
         if self._cached:
             self._cache.truncate(lengths)
-        return _floats(logits[torch.arange(len(lengths), device=self._device), ends - 1])
+        return floats(logits[torch.arange(len(lengths), device=self._device), ends - 1])
 
     def _read(self, tokens: Tensor) -> Any:
         if self._cached:
             return self._model(tokens, cache=self._cache)
         return self._model(tokens)
-
-
-def _checked(logits: Any) -> Tensor:
-    """Logits (batch, length, vocabulary) that the model has returned."""
-    if isinstance(logits, Tensor) and logits.ndim == 3:
-        return logits
-    what = f"logits of shape {tuple(logits.shape)}" if isinstance(logits, Tensor) else shown(logits)
-    raise ConfigError(
-        f"the model returned {what}, and must return logits (batch, length, vocabulary): wrap it, "
-        "e.g. generate(lambda tokens: model(tokens).logits, tokens)"
-    )
-
-
-def _floats(logits: Tensor) -> Tensor:
-    """At least float32: half precision has too few bits for sums over a vocabulary."""
-    return logits if logits.dtype in (torch.float32, torch.float64) else logits.float()

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from trueloop.errors import ConfigError
+from trueloop.generate.generation import Generation
 from trueloop.generate.options import ends_of, options_from
 from trueloop.generate.prompts import Model, Tokens, inferring
 from trueloop.generate.result import Generated, generated
-from trueloop.generate.generation import Generation
 
 
 def generate(
@@ -97,7 +97,9 @@ def stream(
             f"beams={checked.beams} cannot be streamed, the text is known at the end: write "
             "generate(...), or leave beams out"
         )
-    generation = Generation(model, tokens, lengths, checked, ends, seed=seed, context=context, cache=cache)
+    generation = Generation(
+        model, tokens, lengths, checked, ends, seed=seed, context=context, cache=cache
+    )
     return _stream(generation)
 
 

@@ -141,3 +141,23 @@ def check_room(rows: list[list[int]], context: int | None, options: GenerationOp
 def inferring(model: Model) -> AbstractContextManager[Any]:
     """Eval mode and inference mode; of what is no module, inference mode alone."""
     return evaluating(model) if isinstance(model, nn.Module) else torch.inference_mode()
+
+
+def checked_logits(logits: Any) -> Tensor:
+    """Logits (batch, length, vocabulary) that the model has returned."""
+    if isinstance(logits, Tensor) and logits.ndim == 3:
+        return logits
+    what = (
+        f"logits of shape {tuple(logits.shape)}"
+        if isinstance(logits, Tensor)
+        else _options.shown(logits)
+    )
+    raise ConfigError(
+        f"the model returned {what}, and must return logits (batch, length, vocabulary): wrap it, "
+        "e.g. generate(lambda tokens: model(tokens).logits, tokens)"
+    )
+
+
+def floats(logits: Tensor) -> Tensor:
+    """At least float32: half precision has too few bits for sums over a vocabulary."""
+    return logits if logits.dtype in (torch.float32, torch.float64) else logits.float()
