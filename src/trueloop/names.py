@@ -44,6 +44,11 @@ def printable_line(text: str) -> str:
     return "".join(_escape(char) if _is_odd(char) else char for char in " ".join(text.split()))
 
 
+def printable_text(text: str) -> str:
+    """A text for a terminal: line ends and tabs stay, and what could steer it comes as escapes."""
+    return "".join(_escape(char) if _is_odd(char) and char not in "\n\t" else char for char in text)
+
+
 def same_name(name: str) -> str:
     """`name` in the form in which equal names are equal: as one code point or two, é is é."""
     return unicodedata.normalize("NFC", name)

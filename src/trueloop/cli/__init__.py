@@ -25,6 +25,7 @@ VERBS = {
     "evaluate": "score a run's best weights, on its own data or on different data",
     "predict": "write a run's predictions for new data to a file",
     "export": "write a run's model as such models are published, for other programs",
+    "generate": "write text with a trained language model, or score a text with it",
     "runs": "list the runs in a folder",
     "report": "write a run's report again, or compare several runs on one page",
     "check": "find silent training bugs in source, without running it",
