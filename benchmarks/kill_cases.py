@@ -37,7 +37,8 @@ class Setup:
     step: Step
     train: Feed
     val: Feed
-    epochs: int
+    epochs: int | None = None
+    updates: int | None = None
     metrics: Any = None
     early_stop: EarlyStopping | None = None
 

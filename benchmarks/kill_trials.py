@@ -101,6 +101,7 @@ def train(case: str, folder: Path, attempt: int, aim: Aim | None, marks: Marks) 
         setup.train,
         setup.val,
         epochs=setup.epochs,
+        updates=setup.updates,
         metrics=setup.metrics,
         early_stop=setup.early_stop,
         run=run,
