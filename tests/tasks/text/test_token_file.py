@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from trueloop.errors import DataError
-from trueloop.tasks.text import token_file
 from trueloop.tasks.text.token_file import Tokens, dtype_for, open_tokens, write_tokens
 
 KINDS = ("uint8", "uint16", "uint32", "int32", "int64")
@@ -41,34 +40,49 @@ def test_a_file_gives_what_was_written(tmp_path: Path, kind: str, ending: str) -
     assert len(tokens.part(3, 9).part(2, 4)) == 2
 
 
-def test_pages_are_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_file, "_RESIDENT", 1 << 20)
-    size = 64 << 20
+def test_a_file_stays_outside_of_the_process(tmp_path: Path) -> None:
     path = tmp_path / "x.bin"
     with path.open("wb") as file:
-        file.truncate(size)
+        file.truncate(64 << 20)
     tokens = open_tokens(path, "uint16")
-    before = file_pages()
+    before = resident()
     draws = np.random.default_rng(0)
     for _ in range(200):
         assert not tokens.gather(draws.integers(0, len(tokens) - 512, 64), 512).any()
-    assert file_pages() - before < 16 << 20
+    assert resident() - before < 8 << 20
 
 
-def file_pages() -> int:
+def resident() -> int:
     status = Path("/proc/self/status")
     if not status.exists():
         pytest.skip("no /proc here")
-    line = next(line for line in status.read_text().splitlines() if line.startswith("RssFile"))
+    line = next(line for line in status.read_text().splitlines() if line.startswith("VmRSS"))
     return 1024 * int(line.split()[1])
+
+
+def test_a_file_that_becomes_shorter_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    ids(1000).astype("uint16").tofile(path)
+    tokens = open_tokens(path, "uint16")
+    os.truncate(path, 1500)
+    assert tokens.read(740, 750).tolist() == ids(1000)[740:750].tolist()
+    with pytest.raises(DataError, match=r"x\.bin has become shorter since the run began: put"):
+        tokens.gather(np.array([0, 745]), 10)
+
+
+def test_without_reads_at_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.bin"
+    ids(1000).astype("uint16").tofile(path)
+    monkeypatch.delattr(os, "pread")
+    assert open_tokens(path, "uint16").read(17, 99).tolist() == ids(1000)[17:99].tolist()
 
 
 @given(st.integers(1, 40), st.integers(0, 39), st.sampled_from([-1, 7, 9]))
 def test_an_id_outside_the_vocabulary_is_named(count: int, at: int, wrong: int) -> None:
     array = np.arange(count) % 7
     array[at % count] = wrong
-    tokens = Tokens(array, name="x.bin", vocab_size=7).part(0, count)
-    with pytest.raises(DataError, match=rf"x\.bin holds the id {wrong} at position {at % count},"):
+    tokens = Tokens(array, vocab_size=7).part(0, count)
+    with pytest.raises(DataError, match=rf"the array holds the id {wrong} at position"):
         tokens.probe()
     with pytest.raises(DataError, match=rf"holds the id {wrong} at position {at % count}, outside"):
         tokens.part(at % count, count).read(0, 1)

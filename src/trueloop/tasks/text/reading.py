@@ -117,10 +117,9 @@ def read_text(
     """Contexts of so many tokens over the text or the token ids at `data` (see `spans.find`), and
     windows over what validates and tests; `seed` is of where contexts begin in each epoch.
 
-    Texts of more than a few megabytes are encoded once, into memory-mapped files in the user's
-    folder for caches; smaller ones at each start, in memory. Both in pieces: no text is held
-    whole. The tokenizer is fitted on the training part alone. Unless `quiet`, a terminal shows a
-    progress bar.
+    Texts of more than a few megabytes are encoded once, into files in the user's folder for
+    caches; smaller ones at each start, in memory. Both in pieces: no text is held whole. The
+    tokenizer is fitted on the training part alone. Unless `quiet`, a terminal shows a progress bar.
 
     Raises `ConfigError` for options that do not fit each other or the data, `DataError` for data
     that cannot be read or are too few.

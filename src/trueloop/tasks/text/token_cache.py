@@ -73,7 +73,7 @@ def in_memory(job: Job) -> Encoded:
 
 
 def in_files(job: Job) -> Encoded:
-    """The ids of all parts in memory-mapped files: those of a former run, if the text and the
+    """The ids of all parts in files: those of a former run, if the text and the
     tokenizer are the same, or new ones.
 
     They are whole or absent: written under a temporary name, flushed to disk and renamed. Several

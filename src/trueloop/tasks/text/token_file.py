@@ -1,9 +1,9 @@
-"""Token ids in memory or in a memory-mapped file, gathered at any places at once."""
+"""Token ids in memory or in a file, gathered at any places at once."""
 
 from __future__ import annotations
 
-import mmap
 import os
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
@@ -16,55 +16,84 @@ from trueloop.errors import DataError
 
 Ids = npt.NDArray[np.int64]
 
-_RESIDENT = 64 * 2**20
-"""Bytes of a file that stay mapped into the process: beyond, its pages go back to the system's
-cache, where they stay as long as there is room."""
-_FAULT = 64 * 2**10
-"""What Linux maps at most around a page that is asked for."""
 _PROBES = 64
 _PROBE = 4096
 _DTYPES = {"uint8": 1, "uint16": 2, "uint32": 4, "int32": 4, "int64": 8}
 
 
+class IdFile:
+    """The ids in an open file, of which only what is asked for is read.
+
+    Not a memory map: one read for each row takes as long as the page faults of a map, and the
+    pages stay the system's, so that a file of any size adds nothing to the process; where the file
+    becomes shorter or the disk fails, an error says so, and no signal ends the process.
+    """
+
+    def __init__(self, file: IO[bytes], dtype: str, offset: int, name: str) -> None:
+        self.dtype = np.dtype(dtype)
+        self.name = name
+        self._file = file  # closed with this object
+        self._offset = offset
+        self._lock = threading.Lock()
+
+    def rows(self, starts: Ids, length: int) -> npt.NDArray[np.integer]:
+        """`length` ids from each of `starts` on, (B, length)."""
+        size = length * self.dtype.itemsize
+        places = (self._offset + starts * self.dtype.itemsize).tolist()
+        try:
+            found = b"".join([self._read(size, place) for place in places])
+        except OSError as error:
+            raise DataError(files.cannot_read(self.name, error)) from None
+        if len(found) != size * len(places):
+            raise DataError(
+                f"{self.name} has become shorter since the run began: put the file back, and resume"
+            )
+        return np.frombuffer(found, self.dtype).reshape(len(places), length)
+
+    def _read(self, size: int, place: int) -> bytes:
+        if hasattr(os, "pread"):
+            return os.pread(self._file.fileno(), size, place)
+        with self._lock:  # Windows
+            self._file.seek(place)
+            return self._file.read(size)
+
+
 class Tokens:
-    """Token ids in a row: a view of an array, or of a file's memory map, without a copy.
+    """Token ids in a row: a part of an array or of a file, without a copy.
 
     `vocab_size` is given for ids of somebody else's making: each that is read is held against it.
     """
 
     def __init__(
         self,
-        array: npt.NDArray[np.integer],
+        source: npt.NDArray[np.integer] | IdFile,
         *,
-        mapped: _Mapped | None = None,
-        name: str = "the tokens",
-        vocab_size: int | None = None,
         first: int = 0,
+        count: int | None = None,
+        vocab_size: int | None = None,
     ) -> None:
-        self._array = array
-        self._mapped = mapped
-        self._name = name
+        self._source = source
+        self._first = first
+        if count is None:
+            assert not isinstance(source, IdFile)
+            count = len(source) - first
+        self._count = count
         self._vocab_size = vocab_size
-        self._first = first  # of its file or array
 
     def __len__(self) -> int:
-        return len(self._array)
+        return self._count
 
     def part(self, start: int, stop: int) -> Tokens:
         """The ids from `start` to `stop` - 1."""
         return Tokens(
-            self._array[start:stop],
-            mapped=self._mapped,
-            name=self._name,
-            vocab_size=self._vocab_size,
+            self._source,
             first=self._first + start,
+            count=stop - start,
+            vocab_size=self._vocab_size,
         )
 
     def read(self, start: int, stop: int) -> Ids:
-        """The ids from `start` to `stop` - 1: a new int64 array.
-
-        Raises `DataError` for an id outside the vocabulary.
-        """
+        """The ids from `start` to `stop` - 1: a new int64 array. Raises what `gather` raises."""
         found: Ids = self.gather(np.array([start]), stop - start)[0]
         return found
 
@@ -72,12 +101,15 @@ class Tokens:
         """`length` ids from each of `starts` (int64, shape (B,)) on: a new int64 array (B,
         length).
 
-        Raises `DataError` for an id outside the vocabulary.
+        Raises `DataError` for an id outside the vocabulary, and for a file that cannot be read or
+        has become shorter.
         """
-        windows = np.lib.stride_tricks.sliding_window_view(self._array, length)
-        found = windows[starts].astype(np.int64)
-        if self._mapped is not None:
-            self._mapped.touched(len(starts), length * self._array.itemsize)
+        starts = starts + self._first
+        if isinstance(self._source, IdFile):
+            found = self._source.rows(starts, length).astype(np.int64)
+        else:
+            windows = np.lib.stride_tricks.sliding_window_view(self._source, length)
+            found = windows[starts].astype(np.int64)
         if self._vocab_size is not None and found.size:
             self._check(found, starts)
         return found
@@ -94,55 +126,41 @@ class Tokens:
         if found.min() >= 0 and found.max() < self._vocab_size:
             return
         row, column = np.argwhere((found < 0) | (found >= self._vocab_size))[0]
-        place = self._first + int(starts[row]) + int(column)
+        name = self._source.name if isinstance(self._source, IdFile) else "the array"
         raise DataError(
-            f"{self._name} holds the id {found[row, column]} at position {place:,}, outside the "
-            f"vocabulary of {self._vocab_size:,} ids: give the tokenizer that made the file, or "
-            "check --token-dtype"
+            f"{name} holds the id {found[row, column]} at position "
+            f"{int(starts[row]) + int(column):,}, outside the vocabulary of "
+            f"{self._vocab_size:,} ids: give the tokenizer that made the file, or check "
+            "--token-dtype"
         )
-
-
-class _Mapped:
-    """The memory map of a file, which keeps no more than `_RESIDENT` bytes of it in the process."""
-
-    def __init__(self, file: IO[Any]) -> None:
-        self.map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._touched = 0
-
-    def touched(self, rows: int, row_bytes: int) -> None:
-        """So many rows have been read."""
-        self._touched += rows * (row_bytes + _FAULT)
-        if self._touched > _RESIDENT and hasattr(mmap, "MADV_DONTNEED"):
-            self.map.madvise(mmap.MADV_DONTNEED)
-            self._touched = 0
 
 
 def open_tokens(
     path: Path, dtype: str | None = None, *, name: str | None = None, vocab_size: int | None = None
 ) -> Tokens:
-    """The ids in the file `path`, memory-mapped: a `.npy` of one dimension, or else raw integers of
-    `dtype` (one of uint8, uint16, uint32, int32, int64) in the byte order of the machine.
+    """The ids in the file `path`: a `.npy` of one dimension, or else raw integers of `dtype` (one
+    of uint8, uint16, uint32, int32, int64) in the byte order of the machine. Messages call it
+    `name`.
 
     Raises `DataError` for a file that cannot be read, is empty or does not hold whole ids.
     """
     name = str(path) if name is None else name
     try:
-        with files.open_regular(path) as file:
-            form, offset = _header(file, name) if path.suffix == ".npy" else (dtype, 0)
-            assert form in _DTYPES
-            size = os.fstat(file.fileno()).st_size - offset
-            if size <= 0:
-                raise DataError(f"{name} is empty: give a file of token ids")
-            if size % _DTYPES[form]:
-                raise DataError(
-                    f"{name} has {size:,} bytes, not a multiple of the {_DTYPES[form]} of an id "
-                    f"as {form}: check that it is complete, and --token-dtype"
-                )
-            mapped = _Mapped(file)
+        file = files.open_regular(path, buffering=0)
+        form, offset = _header(file, name) if path.suffix == ".npy" else (dtype, 0)
+        size = os.fstat(file.fileno()).st_size - offset
     except OSError as error:
         raise DataError(files.cannot_read(path, error)) from None
-    array = np.frombuffer(mapped.map, dtype=form, offset=offset)
-    return Tokens(array, mapped=mapped, name=name, vocab_size=vocab_size)
+    assert form in _DTYPES
+    if size <= 0:
+        raise DataError(f"{name} is empty: give a file of token ids")
+    if size % _DTYPES[form]:
+        raise DataError(
+            f"{name} has {size:,} bytes, not a multiple of the {_DTYPES[form]} of an id as "
+            f"{form}: check that it is complete, and --token-dtype"
+        )
+    source = IdFile(file, form, offset, name)
+    return Tokens(source, count=size // _DTYPES[form], vocab_size=vocab_size)
 
 
 def _header(file: IO[Any], name: str) -> tuple[str, int]:
