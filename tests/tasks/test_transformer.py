@@ -15,6 +15,7 @@ from trueloop.step.materialise import Materialiser
 from trueloop.tasks.text.config import PRESETS, TransformerConfig, preset
 from trueloop.tasks.text.transformer import (
     Transformer,
+    attend,
     pack_by_mask,
     pack_by_offsets,
     positions_in_documents,
@@ -364,3 +365,22 @@ def test_with_a_cache_the_logits_are_the_same(mean: Any) -> None:
         model(tokens, documents=tokens, cache=cache)
     with pytest.raises(ConfigError, match="capacity=25 is more than the model's context of 24"):
         model.new_cache(1, 25)
+
+
+@pytest.mark.parametrize("how", ["causal", "mask", "all"])
+def test_attention_in_bf16_on_a_cpu_is_attention(how: str) -> None:
+    """Against float64; grouped queries, with the gradients."""
+    torch.manual_seed(0)
+    shapes = ((2, 4, 9, 8), (2, 2, 9, 8), (2, 2, 9, 8))
+    half = [torch.randn(shape).bfloat16().requires_grad_() for shape in shapes]
+    exact = [x.detach().double().requires_grad_() for x in half]
+    mask = torch.rand(2, 1, 9, 9).gt(0.5) | torch.eye(9, dtype=torch.bool)
+    arguments = {"causal": (None, True), "mask": (mask, False), "all": (None, False)}[how]
+    outputs = [attend(*inputs, *arguments, 0.0) for inputs in (half, exact)]
+    for output in outputs:
+        output.square().sum().backward()
+    assert torch.allclose(outputs[0].double(), outputs[1], rtol=0.02, atol=0.02)
+    for x, y in zip(half, exact, strict=True):
+        assert x.grad is not None
+        assert y.grad is not None
+        assert torch.allclose(x.grad.double(), y.grad, rtol=0.05, atol=0.1)
