@@ -12,7 +12,7 @@ from made_up import step_record, write_log
 
 from trueloop.errors import RunError
 from trueloop.records import EvalRecord
-from trueloop.run import MetricsLog, Run, compare, write_report
+from trueloop.run import Album, MetricsLog, Run, compare, write_report
 
 VOID = {"meta", "img", "source", "br", "hr", "link", "input"}
 
@@ -350,3 +350,18 @@ def test_equal_configurations_and_bad_requests(
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot write"):
         compare([run], tmp_path / "file" / "c.html")
+
+
+def test_texts_are_shown_with_control_characters_as_escapes(finished: Run) -> None:
+    album = Album(finished.path)
+    album.text("written", "first <b>\n", 5)
+    album.text("written", "To be,\tor \x1b[31mnot\u202e\n& so on", 1200)
+    words = Page(write_report(finished)).text
+    assert "Written" in words
+    assert "After update 1,200" in words
+    page = (finished.path / "report.html").read_text(encoding="utf-8")
+    assert "To be,\tor \\x1b[31mnot\\u202e\n&amp; so on" in page
+    assert "first <b>" in words
+    assert words.index("To be") < words.index("first <b>"), "the last one comes first"
+    (finished.path / "texts" / "written" / "notes.txt").write_text("by hand")
+    write_report(finished)

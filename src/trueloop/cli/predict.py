@@ -108,6 +108,6 @@ def predictions(trained: Trained, data: Any) -> tuple[DataFrame, Unseen]:
         unseen = task.unseen_in_memory(data)
     feed = make_feed(trained.settings, trained.device, unseen.inputs)
     precision = trained.settings.recipe.precision
-    outputs = evaluation.predict(trained.model, feed, precision=precision)
+    outputs = evaluation.predict(trained.model, feed, task.outputs, precision=precision)
     columns = unseen.table(task.predictions(outputs))
     return polars.DataFrame(columns, schema_overrides={ERROR: polars.String}), unseen

@@ -1,4 +1,4 @@
-"""The run's pictures: stills, and films of one frame per epoch."""
+"""The run's pictures: stills, and films of one frame per epoch; and the texts that it wrote."""
 
 from __future__ import annotations
 
@@ -79,6 +79,19 @@ class Album:
         self._register(name, path, title, caption)
         return path
 
+    def text(self, name: str, text: str, update: int) -> Path:
+        """Store texts/`name`/UPDATE.txt, what a model wrote after so many updates.
+
+        The report shows the texts of each name with control characters as escapes. One made again
+        (after a resume) is replaced.
+        """
+        folder = self._run / "texts" / _checked(name)
+        path = folder / f"{update:09d}.txt"
+        if ranks.is_main():
+            _make(folder)
+            write_atomic(path, text.encode("utf-8", "replace"))
+        return path
+
     def _register(self, name: str, path: Path, title: str, caption: str) -> None:
         self._entries[name] = {"file": self._relative(path), "title": title, "caption": caption}
 
@@ -87,13 +100,16 @@ class Album:
 
     def _folder(self, *parts: str) -> Path:
         folder = self._run.joinpath("pictures", *parts)
-        if not ranks.is_main():
-            return folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise cannot_write(folder, error) from None
+        if ranks.is_main():
+            _make(folder)
         return folder
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(folder, error) from None
 
 
 def _checked(name: str) -> str:

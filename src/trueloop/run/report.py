@@ -12,6 +12,7 @@ from trueloop.run import charts
 from trueloop.run.charts import Curves
 from trueloop.run.directory import UNFINISHED, Run, best_eval
 from trueloop.run.page import Chart, Section, flatten, publish, when
+from trueloop.run.texts import texts
 from trueloop.run.verdict import overfitting
 from trueloop.run.wording import capital, duration, number, percent, score_name, split_of
 
@@ -51,6 +52,7 @@ def write_report(run: Run) -> Path:
         "per_class": _per_class(results),
         "long_table": _LONG_TABLE,
         "pictures": _pictures(run, results),
+        "texts": texts(run),
         "tables": _tables(run),
     }
     page = run.path / "report.html"

@@ -22,6 +22,7 @@ READY_MADE = {
     "digits": "trueloop.tasks.digits:Digits",
     "table": "trueloop.tasks.table:Table",
     "images": "trueloop.tasks.images:Images",
+    "text": "trueloop.tasks.text:Text",
 }
 """Name of each ready-made task and where its class is; imported only when asked for."""
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from trueloop import losses, metrics
 from trueloop.errors import ConfigError, DataError, nearest
+from trueloop.losses import apply_model
 from trueloop.records import EvalRecord, LossOutput
 from trueloop.run import Album
 from trueloop.tasks.fields import documented
@@ -198,6 +199,11 @@ class Task:
         """Read or make the data; whatever is fitted is fitted on the training part only."""
         raise NotImplementedError  # `check_class` refuses a task without it
 
+    def settle(self, recipe: Recipe) -> Recipe:
+        """The recipe as it will train: called after `splits`, with the user's own choices over
+        `self.recipe`, for what follows from several of them. Raises `ConfigError`."""
+        return recipe
+
     def model(self) -> nn.Module:
         """A freshly initialised model for the data that `splits` or `restore` described."""
         raise NotImplementedError  # `check_class` refuses a task without it
@@ -301,6 +307,11 @@ class Task:
         if not count:
             raise DataError("there is nothing to predict: give one row or more")
         return Unseen(inputs=data, names={"row": list(range(1, count + 1))})
+
+    def outputs(self, model: nn.Module, batch: Any) -> Any:
+        """What `trueloop predict` keeps of a batch of `Unseen.inputs`, in eval mode and without
+        gradients, for `predictions`: the model's outputs."""
+        return apply_model(model, batch)
 
     def predictions(self, outputs: Tensor) -> dict[str, list[Any]]:
         """The model's outputs for all rows as columns of the prediction file."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from trueloop.errors import ConfigError
 
@@ -29,6 +30,8 @@ MOST_GIGABYTES = 1_000_000.0
 _SHARE_OF_MEMORY = 0.9
 _STATE = 3
 """What AdamW has beside the weights that train, in copies of them: gradients and two averages."""
+_OF_OUTPUTS = 3
+"""Copies of the outputs: themselves, what the loss keeps of them, and their gradient."""
 _GIB = 2**30
 
 
@@ -84,11 +87,13 @@ def training_memory(
         sizes = [(p.numel() * p.element_size(), p.requires_grad) for p in model.parameters()]
         with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
             outputs = model(*inputs())
+    made = sum(tensor.nbytes for tensor in tree_leaves(outputs) if isinstance(tensor, Tensor))
     own = {p.untyped_storage()._cdata for p in model.parameters()}
     activations = sum(size for storage, size in kept.items() if storage not in own)
     del outputs
     weights = sum(size for size, _ in sizes)
-    return weights + _STATE * sum(size for size, trains in sizes if trains) + activations
+    training = sum(size for size, trains in sizes if trains)
+    return weights + _STATE * training + activations + _OF_OUTPUTS * made
 
 
 def machine_memory() -> int | None:

@@ -185,9 +185,17 @@ def _attend_in_bf16_on_cpu(
     return weights.to(values.dtype) @ values
 
 
+class RMSNorm(nn.RMSNorm):
+    """torch's, which under autocast is given inputs and weights of different dtypes: it would warn,
+    and do without its fused kernel."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps)
+
+
 def _norm(config: TransformerConfig) -> nn.Module:
     if config.norm == "rms":
-        return nn.RMSNorm(config.width, eps=config.norm_eps)
+        return RMSNorm(config.width, eps=config.norm_eps)
     return nn.LayerNorm(config.width, eps=config.norm_eps, bias=config.bias)
 
 
@@ -216,8 +224,8 @@ class Attention(nn.Module):
         self.value = nn.Linear(config.width, config.n_kv_heads * size, bias=bias)
         self.output = nn.Linear(config.heads * size, config.width, bias=bias)
         if config.qk_norm:
-            self.query_norm = nn.RMSNorm(size, eps=config.norm_eps)
-            self.key_norm = nn.RMSNorm(size, eps=config.norm_eps)
+            self.query_norm = RMSNorm(size, eps=config.norm_eps)
+            self.key_norm = RMSNorm(size, eps=config.norm_eps)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -1,0 +1,351 @@
+"""Text: a language model of any text, or of token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from trueloop.errors import ConfigError, DataError
+from trueloop.generate import generate
+from trueloop.losses import z_loss
+from trueloop.records import EvalRecord, LossOutput
+from trueloop.run import Album
+from trueloop.tasks.base import LossFn, Recipe, Splits, Task, Unseen
+from trueloop.tasks.fields import documented
+from trueloop.tasks.limits import MOST_BATCH, MOST_UNITS, check_range
+from trueloop.tasks.text.config import TransformerConfig, preset
+from trueloop.tasks.text.contexts import IGNORE, Windows
+from trueloop.tasks.text.documents import documents_in, windows_of
+from trueloop.tasks.text.measures import RowSums, TextScores, row_sums, scores
+from trueloop.tasks.text.reading import TextOptions, read_text, read_windows
+from trueloop.tasks.text.tokenizer import Tokenizer, tokenizer_from_state
+from trueloop.tasks.text.transformer import Transformer
+
+MOST_CONTEXT = 1_048_576
+MOST_DEPTH = 1_000
+_SHAPE = (
+    "context", "layers", "width", "heads", "kv_heads", "hidden", "norm", "positions", "activation",
+    "tied", "qk_norm", "dropout",
+)  # fmt: skip
+"""Options that change a preset."""
+_TOKENS_PER_PARAMETER = 20
+"""Hoffmann et al. 2022 ("Chinchilla"): about what a model of a given size is trained on where
+compute is what is scarce."""
+_MOST_EPOCHS = 24
+"""On little text more passes than these only teach it by heart."""
+_EVALUATIONS = 10
+"""Of a run, where nobody says how many."""
+
+
+class Text(Task):
+    """A language model of any text: a file, a folder of files, or token ids."""
+
+    kind = "language"
+    recipe = Recipe(
+        epochs=None,
+        tokens=16_000_000,
+        batch_size=16,
+        optimizer="adamw",
+        lr=3e-3,
+        weight_decay=0.1,
+        schedule="warmup_stable_decay",
+        warmup="2%",
+        decay="50%",
+        clip_norm=1.0,
+        monitor="val_loss",
+    )
+    smaller = "--batch-size, --context, --width or --layers"
+
+    @documented
+    @dataclass(frozen=True, kw_only=True)
+    class Options(TextOptions):
+        """Options of the text task."""
+
+        preset: str = "tiny"
+        """tiny (0.8 million weights, context 256), small (14 million, 512) or gpt2-124m (1024)."""
+        context: int | None = None
+        """Most tokens that the model sees at once; null takes the preset's, as of all below."""
+        layers: int | None = None
+        """Blocks of attention and MLP."""
+        width: int | None = None
+        """Features of a position."""
+        heads: int | None = None
+        """Attention heads."""
+        kv_heads: int | None = None
+        """Heads of keys and values, fewer than heads for grouped queries."""
+        hidden: int | None = None
+        """Features inside the MLP."""
+        norm: str | None = None
+        """rms or layer."""
+        positions: str | None = None
+        """rotary or learned."""
+        activation: str | None = None
+        """swiglu, gelu, gelu_tanh or relu2."""
+        tied: bool | None = None
+        """Whether the head shares the embedding's matrix."""
+        qk_norm: bool | None = None
+        """Whether queries and keys are normalised."""
+        dropout: float | None = None
+        """Of embeddings, attention weights and sublayers."""
+        z_loss: float = 0.0
+        """Weight of the term that keeps the logits' normaliser near 1; 1e-4 is usual in bf16."""
+        batch_tokens: int | None = None
+        """Tokens of an update, of all ranks: sets how many micro-batches of --batch-size contexts
+        make one; null takes --batch-size and --accumulate as they are."""
+        sample_prompt: str | None = None
+        """What the texts in the report go on from; null begins a new line (or document)."""
+        sample_tokens: int = 256
+        """Tokens that the model writes for the report after each evaluation; 0 for none."""
+
+    options: Options
+    tokenizer: Tokenizer
+    config: TransformerConfig
+
+    def splits(self) -> Splits:
+        self._check_options()
+        if self.data is None:
+            raise ConfigError("the text task needs a text: write --data FILE or --data FOLDER")
+        context = self._config(1).context
+        found = read_text(self.data, context, self.options, seed=self.seed, quiet=self.quiet)
+        self.tokenizer = found.tokenizer
+        self.config = self._config(found.tokenizer.vocab_size)
+        self.digest = found.digest
+        self._check_prompt()
+        self.recipe = self._suited(len(found.train.tokens))
+        facts = {**found.facts, "context": self.config.context}
+        return Splits(
+            train=found.train,
+            val=found.val,
+            test=found.test,
+            facts=facts,
+            findings=found.findings,
+        )
+
+    def _config(self, vocab_size: int) -> TransformerConfig:
+        changes = {name: getattr(self.options, name) for name in _SHAPE}
+        stated = {name: value for name, value in changes.items() if value is not None}
+        return preset(self.options.preset, vocab_size, **stated)
+
+    def _suited(self, tokens: int) -> Recipe:
+        """The recipe for so many training tokens: 20 tokens for each weight, but on little text at
+        most 24 epochs of it."""
+        with torch.device("meta"):
+            weights = sum(p.numel() for p in Transformer(self.config).parameters())
+        length = min(_TOKENS_PER_PARAMETER * weights, _MOST_EPOCHS * tokens)
+        batch = max(1, min(type(self).recipe.batch_size, tokens // self.config.context - 1))
+        return replace(type(self).recipe, tokens=length, batch_size=batch)
+
+    def settle(self, recipe: Recipe) -> Recipe:
+        """Ten evaluations of a run whose length is not in epochs, unless `eval_every` is given, and
+        `--batch-tokens` as micro-batches."""
+        if recipe.eval_every is None:
+            for unit in ("updates", "tokens"):
+                if length := getattr(recipe, unit):
+                    recipe = replace(recipe, eval_every=f"{-(-length // _EVALUATIONS)} {unit}")
+        return self._with_batch_tokens(recipe)
+
+    def _with_batch_tokens(self, recipe: Recipe) -> Recipe:
+        """`--batch-tokens` as micro-batches of at most `batch_size` contexts, all equal."""
+        tokens, context = self.options.batch_tokens, self.config.context
+        if tokens is None:
+            return recipe
+        if tokens % context:
+            below = tokens // context * context
+            remedy = " or ".join(f"{n}" for n in (below, below + context) if n)
+            raise ConfigError(
+                f"--batch-tokens {tokens} is not a whole number of contexts of {context} tokens: "
+                f"write --batch-tokens {remedy}"
+            )
+        rows = tokens // context
+        most = min(recipe.batch_size, rows)
+        size = next(n for n in range(most, 0, -1) if rows % n == 0)
+        if recipe.accumulate not in (1, rows // size):
+            raise ConfigError(
+                f"--batch-tokens {tokens} and --accumulate {recipe.accumulate} both say how many "
+                "micro-batches make an update: leave out --accumulate"
+            )
+        return replace(recipe, batch_size=size, accumulate=rows // size)
+
+    def model(self) -> nn.Module:
+        return Transformer(self.config)
+
+    def example_inputs(self, samples: int) -> tuple[Tensor, ...]:
+        return (torch.zeros(samples, self.config.context, dtype=torch.int64),)
+
+    def loss_fn(self) -> LossFn:
+        weight, sums = self.options.z_loss, self._row_sums
+
+        def loss_fn(model: nn.Module, batch: Any) -> LossOutput:
+            logits, targets = logits_of(model, batch)
+            # On the device: reading it would wait. A mean over no target at all is 0, not NaN.
+            count = (targets != IGNORE).sum()
+            total = F.cross_entropy(
+                logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORE, reduction="sum"
+            )
+            loss, parts = total / count.clamp(min=1), {}
+            if weight and model.training:
+                extra = z_loss(logits, targets, weight=weight, ignore_index=IGNORE)
+                loss, parts = loss + extra, {"z_loss": extra.detach()}
+            if model.training:
+                return LossOutput(loss, count, parts=parts)
+            rows = sums(logits, targets)
+            return LossOutput(loss, count, outputs=rows.nats, targets=rows.counts)
+
+        return loss_fn
+
+    def _row_sums(self, logits: Tensor, targets: Tensor) -> RowSums:
+        return row_sums(logits, targets, self._bytes_on(logits.device))
+
+    def _bytes_on(self, device: torch.device) -> Tensor:
+        kept: Tensor | None = getattr(self, "_bytes", None)
+        if kept is None or kept.device != device:
+            self._bytes = kept = self.tokenizer.bytes_per_token().to(device)
+        return kept
+
+    def metrics(self) -> TextScores:
+        return TextScores()
+
+    def state(self) -> dict[str, Any]:
+        return {
+            **super().state(),
+            "tokenizer": self.tokenizer.state(),
+            "config": asdict(self.config),
+            "digest": self.digest,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        self.tokenizer = tokenizer_from_state(state["tokenizer"])
+        self.config = TransformerConfig(**state["config"])
+        self.digest = state.get("digest")
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text. Raises `DataError` for what no id stands for."""
+        return self.tokenizer.encode(text)
+
+    def decode(self, ids: Any) -> str:
+        """The text of ids."""
+        return self.tokenizer.decode(ids)
+
+    def read(self, path: Path) -> Windows:
+        """Text, or token ids, in windows of the model's context, each token predicted once."""
+        context = self.config.context
+        return read_windows(path, context, self.options, self.tokenizer, quiet=self.quiet)
+
+    def unseen(self, path: Path) -> Unseen:
+        """The documents at `path`: of a folder its files, of a file what the separator divides."""
+        names, texts = documents_in(path, self.options.separator)
+        return self._unseen("document", names, texts)
+
+    def unseen_in_memory(self, data: Any) -> Unseen:
+        """A text, or a list of texts."""
+        texts = [data] if isinstance(data, str) else data
+        if not isinstance(texts, (list, tuple)) or not all(isinstance(t, str) for t in texts):
+            raise DataError(
+                f"the data to predict is a {type(data).__name__}: give a text, a list of texts, or "
+                "a path"
+            )
+        if not texts:
+            raise DataError("there is nothing to predict: give one text or more")
+        return self._unseen("row", list(range(1, len(texts) + 1)), list(texts))
+
+    def _unseen(self, what: str, names: list[Any], texts: list[str]) -> Unseen:
+        found = windows_of(texts, self.tokenizer, self.config.context, self._start)
+        windows, self._owners, errors = found
+        self._scored = [k for k in range(len(texts)) if k not in errors]
+        if not self._scored:
+            raise DataError(f"no text can be scored ({errors[0]}): give text of 2 tokens or more")
+        return Unseen(inputs=windows, names={what: names}, errors=errors)
+
+    def outputs(self, model: nn.Module, batch: Any) -> Tensor:
+        """Nats, predicted tokens and their bytes of each window: float64 (windows, 3)."""
+        rows = self._row_sums(*logits_of(model, batch))
+        return torch.cat((rows.nats[:, None], rows.counts.to(rows.nats.dtype)), dim=1)
+
+    def predictions(self, outputs: Tensor) -> dict[str, list[Any]]:
+        """How well the model predicts each text: its tokens, log-likelihood and scores."""
+        sums = torch.zeros(len(self._scored), 3, dtype=torch.float64)
+        sums.index_add_(0, torch.tensor(self._owners), outputs.double().cpu())
+        columns: dict[str, list[Any]] = {
+            name: [] for name in ("tokens", "log_likelihood", "loss", "perplexity", "bits_per_byte")
+        }
+        for nats, tokens, size in sums.tolist():
+            found = scores(nats, int(tokens), int(size))
+            row = {"tokens": int(tokens), "log_likelihood": -nats, "loss": nats / tokens, **found}
+            for name, value in row.items():
+                columns[name].append(value)
+        return columns
+
+    def after_evaluation(self, model: nn.Module, record: EvalRecord, album: Album) -> None:
+        """What the model writes, for the report."""
+        if not self.options.sample_tokens:
+            return
+        prompt, shown = self._prompt()
+        found = generate(
+            model,
+            torch.tensor([prompt], device=next(model.parameters()).device),
+            max_new_tokens=self.options.sample_tokens,
+            temperature=0.8,
+            top_p=0.95,
+            seed=self.seed,
+            tokenizer=self.tokenizer,
+            end_of_text=self.tokenizer.end_of_text,
+            context=self.config.context,
+        )
+        assert found.texts is not None
+        album.text("written", shown + found.texts[0], record.update or 0)
+
+    @property
+    def _start(self) -> int | None:
+        """The id that begins a text: the end of the one before, unless documents are kept apart."""
+        return None if self.options.pack else self.tokenizer.end_of_text
+
+    def _prompt(self) -> tuple[list[int], str]:
+        """The ids that a text of the report goes on from, and what of them is shown."""
+        stated = self.options.sample_prompt
+        if stated:
+            return self.encode(stated), stated
+        if self._start is not None:
+            return [self._start], ""
+        try:
+            return self.encode("\n") or [0], ""
+        except DataError:  # a vocabulary without line ends
+            return [0], ""
+
+    def _check_prompt(self) -> None:
+        try:
+            length = len(self._prompt()[0])
+        except DataError as error:
+            raise ConfigError(f"--sample-prompt: {error}") from None
+        if length >= self.config.context:
+            raise ConfigError(
+                f"--sample-prompt has {length:,} tokens, and the context {self.config.context:,}: "
+                "write a shorter one"
+            )
+
+    def _check_options(self) -> None:
+        options = self.options
+        check_range("--context", options.context, 1, MOST_CONTEXT, unit="tokens", example=256)
+        check_range("--layers", options.layers, 1, MOST_DEPTH, unit="layers", example=4)
+        for name in ("width", "heads", "kv_heads"):
+            option = "--" + name.replace("_", "-")
+            check_range(option, getattr(options, name), 1, MOST_UNITS, example=4)
+        check_range("--hidden", options.hidden, 1, 16 * MOST_UNITS, example=512)
+        check_range("--z-loss", options.z_loss, 0, 1, example=1e-4)
+        check_range("--sample-tokens", options.sample_tokens, 0, MOST_CONTEXT, example=256)
+        most = MOST_BATCH * MOST_CONTEXT
+        check_range("--batch-tokens", options.batch_tokens, 1, most, unit="tokens", example=65_536)
+
+
+def logits_of(model: nn.Module, batch: Any) -> tuple[Tensor, Tensor]:
+    """The model's logits for a batch (tokens, targets) or (tokens, targets, documents), and the
+    targets."""
+    tokens, targets, *documents = batch.values() if isinstance(batch, Mapping) else batch
+    logits = model(tokens, documents=documents[0]) if documents else model(tokens)
+    return logits, targets
