@@ -95,8 +95,7 @@ def open_session(settings: Settings) -> Session:
     splits = returned(task, "splits", task.splits(), Splits)
     if task.skipped:
         splits.facts["skipped"] = task.skipped
-    settings = settings.suited(task.recipe)
-    settings = replace(settings, recipe=task.settle(settings.recipe))
+    settings = settings.settled(task)
     recipe = settings.recipe
     train = make_feed(settings, device, splits.train, transform=splits.augment, train=True)
     _check_batch_size(recipe.batch_size, train)

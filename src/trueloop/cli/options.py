@@ -173,6 +173,11 @@ class Settings:
         check(settings)
         return settings
 
+    def settled(self, task: Task) -> Settings:
+        """These settings for a task that has read its data. Raises `ConfigError`."""
+        settings = self.suited(task.recipe)
+        return dataclasses.replace(settings, recipe=task.settle(settings.recipe))
+
     @property
     def evaluates_epochs(self) -> bool:
         """Whether evaluations are made at ends of epochs, and nowhere else but at the run's end."""
