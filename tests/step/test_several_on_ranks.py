@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from test_optimizer_modes import ScheduleFreeSGD
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -177,3 +178,33 @@ def test_a_run_goes_on_exactly_under_fsdp_ddp_and_in_one_process(tmp_path: Path)
     assert step.updates == UPDATES
     assert [len(each.state) for each in step.optimizers] == [4, 6]
     assert all("momentum_buffer" in slots for slots in step.optimizers[0].state.values())
+
+
+def _schedule_free(folder: str, parallel: str | None, *updates: int) -> list[Any]:
+    """A run in as many parts, evaluated and saved on the way: weights of both modes, and z."""
+    for until in updates:
+        model = Net()
+        step = trueloop.Step(
+            model, ScheduleFreeSGD(model.parameters(), lr=0.5), loss_fn, parallel=parallel
+        )
+        kept = trueloop.Checkpoints(folder, every="1 updates")
+        resumed = trueloop.load_checkpoint(folder) if until != updates[0] else None
+        trueloop.fit(step, _feed(), _feed(), updates=until, checkpoints=kept, resume_from=resumed)
+    state = step.state_dict()
+    slots = [entry["z"] for entry in state["optimizer"]["state"].values()]
+    found = [*state["model"].values(), *state["train_weights"].values(), *slots]
+    return [
+        (v.full_tensor() if hasattr(v, "full_tensor") else v).detach().numpy().copy() for v in found
+    ]
+
+
+def _schedule_free_both_ways(folder: str) -> tuple[bool, bool]:
+    straight = _schedule_free(f"{folder}/straight", "fsdp", 4)
+    stopped = _schedule_free(f"{folder}/stopped", "fsdp", 2, 4)
+    return same(straight, stopped), same(straight, _schedule_free(f"{folder}/ddp", "ddp", 1, 4))
+
+
+def test_weights_of_two_modes_are_sharded_saved_and_taken_up(tmp_path: Path) -> None:
+    assert on_ranks(2, _schedule_free_both_ways, str(tmp_path)) == [(True, True)] * 2
+    best = trueloop.load_checkpoint(tmp_path / "straight", which="best", map_location="cpu")
+    assert set(best["step"]["train_weights"]) == set(best["model"])

@@ -13,6 +13,7 @@ from trueloop.checkpoint.named import capture_named
 from trueloop.checkpoint.sharded import ShardedState
 from trueloop.checkpoint.shards import (
     OPTIMIZER,
+    TRAIN_WEIGHTS,
     Path,
     Shard,
     at,
@@ -154,7 +155,7 @@ class _Live:
         return _Layout.whole_on_each(saved, like) if is_slot else None
 
     def _like(self, path: Path) -> Any:
-        if path[:1] == ("model",) or path[:2] == ("early_stop", "weights"):
+        if path[:1] == ("model",) or path[:2] in (("early_stop", "weights"), TRAIN_WEIGHTS):
             return self._model.get(path[-1])
         if path[: len(OPTIMIZER)] == OPTIMIZER:
             return at(self._parameters, path[len(OPTIMIZER) : len(OPTIMIZER) + 1])

@@ -26,6 +26,7 @@ from trueloop.errors import RunError
 Path = tuple[Any, ...]
 
 OPTIMIZER = ("step", "optimizer", "state")
+TRAIN_WEIGHTS = ("step", "train_weights")
 # Smaller ones cost more as entries of their own than within rank 0's file.
 _SMALL = 1 << 12
 # Of larger ones, several ranks write rows.
@@ -233,7 +234,7 @@ def _is_shared(path: Path, leaf: Tensor, about: Mapping[str, Any]) -> bool:
     if leaf.nbytes < _SMALL:
         return False
     is_weight = (path[:1] == ("model",) and len(path) == 2) or (
-        path[:2] == ("early_stop", "weights") and len(path) == 3
+        path[:2] in (("early_stop", "weights"), TRAIN_WEIGHTS) and len(path) == 3
     )
     return path[-1] in about["parameters"] if is_weight else path[:3] == OPTIMIZER
 

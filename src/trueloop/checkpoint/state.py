@@ -126,6 +126,8 @@ def relocated(
             "optimizer": {**step["optimizer"], "state": slots},
             "gradients": moved(step["gradients"], dtype),
         }
+        if "train_weights" in step:
+            state["step"]["train_weights"] = moved(step["train_weights"], dtype)
     if isinstance(early := state.get("early_stop"), dict):
         state["early_stop"] = {**early, "weights": moved(early["weights"], dtype)}
     return state

@@ -16,6 +16,7 @@ from trueloop.run import Run
 
 _SECTIONS = {
     "model": "weights",
+    "train_weights": "weights of train mode",
     "optimizer": "optimizer",
     "precision": "loss scaler",
     "schedule": "schedule",

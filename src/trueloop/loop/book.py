@@ -216,6 +216,10 @@ class Book:
         """Score the model, tell the sinks, note the best, tick a metric schedule, and let early
         stopping look; False if a signal has ended the evaluation, which is then as if it had not
         begun. The clock ends none. `cut_short`: a resumed run goes on from before it."""
+        with self.step.evaluating():
+            return self._evaluated(stop, cut_short)
+
+    def _evaluated(self, stop: Stop, cut_short: bool) -> bool:
         step = self.step
         ranks.here.move("evaluating")
 
@@ -319,6 +323,7 @@ class Book:
         status = "interrupted" if stop.signal is not None else status
         if self.checkpoints is not None:
             self.checkpoints.wait()
+        self.step.eval_weights()
         if self.early_stop is not None and status != "interrupted":
             self.early_stop.bring_back(self.step.model)
         history, step = self.history, self.step

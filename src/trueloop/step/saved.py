@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trueloop import ranks
 from trueloop.errors import RunError
 from trueloop.shapes import COUNT, Anything, Each, Either, Maybe, Row, Shape, Table, problem
-from trueloop.step import joint_state, loading, sharding
+from trueloop.step import joint_state, loading, modes, sharding
 from trueloop.step.accumulate import Window
 from trueloop.step.global_window import GlobalWindow
 
@@ -28,6 +28,7 @@ SHAPE: Shape = {
     "counters": Row(COUNT, COUNT, COUNT, COUNT),
     "options": {"precision": str, "accumulate": int, "schedule": Either(_NAME, Each(_NAME))},
     "agreed": Maybe(GlobalWindow.AGREED),
+    "train_weights": Maybe(loading.GRADIENTS),
 }
 """Of a state, beside the `model`."""
 
@@ -38,6 +39,8 @@ def taken(step: Step) -> dict[str, Any]:
     if sharding.fsdp_modules(step.model):
         # DDP has rank 0's after each update; here each rank has seen its own part.
         sharding.sync_buffers(step.model)
+    was_eval = step._modes.is_eval
+    step._modes.train()
     state = {
         "model": step.model.state_dict(),
         "optimizer": joint_state.taken(step.optimizers),
@@ -50,6 +53,13 @@ def taken(step: Step) -> dict[str, Any]:
     }
     if (agreed := step._window.agreed()) is not None:
         state["agreed"] = agreed
+    if step._modes.any:
+        # `model` is what is evaluated and given away; the run goes on from the others.
+        state["model"], weights = step._modes.weights(step.model)
+        if was_eval:
+            weights = {name: weight.clone() for name, weight in weights.items()}
+            step._modes.eval()
+        state["train_weights"] = weights
     return state
 
 
@@ -57,8 +67,11 @@ def take_up(step: Step, state: dict[str, Any]) -> None:
     """Put the step where `state` was taken; after an error it is as it was."""
     _check_same(step, state)
     loading.check_model(step.model, state["model"])
+    train_weights = state.get("train_weights", {})
+    modes.check_weights(step.model, train_weights)
     gradients = step._gradients
     loading.check_gradients(gradients.names, gradients.parameters, state["gradients"])
+    step._modes.train()
     with ExitStack() as undo:
         undo.callback(_keep(step))
         if state["schedule"] is not None:
@@ -69,6 +82,7 @@ def take_up(step: Step, state: dict[str, Any]) -> None:
         joint_state.load(step.optimizers, state["optimizer"], sharding.placed_optimizer)
         step.precision.load_state_dict(state["precision"])
         loading.load_model(step.model, sharding.placed_model(step.model, state["model"]))
+        modes.load_weights(step.model, sharding.placed_model(step.model, train_weights))
         undo.pop_all()
     step._window.load_state_dict(state["window"], step.device)
     step._window.load_agreed(state.get("agreed"))

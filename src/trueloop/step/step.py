@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 from weakref import WeakSet
 
@@ -23,6 +24,7 @@ from trueloop.step.bound_schedules import BoundSchedules
 from trueloop.step.capture import compiled
 from trueloop.step.global_window import GlobalWindow
 from trueloop.step.gradients import Gradients
+from trueloop.step.modes import Modes
 from trueloop.step.nonfinite import Evidence, NonFinite
 from trueloop.step.ownership import Ownership
 from trueloop.step.parallel import DDPOptions, LossFn
@@ -79,6 +81,10 @@ class Step:
     not finite, are the same on all of them. `step.model` is the bare module. Under ddp all of
     `loss_fn` is DDP's forward, so a loss may call the model in any way; under fsdp it calls
     `model(...)`. A state is taken between two updates, by all ranks.
+
+    An optimizer with `train()` and `eval()` of its own (schedule-free) is put in train mode by each
+    call; `evaluating()` gives the model the weights to use. In a state, `model` has those, and
+    `train_weights` what the training goes on from.
 
     `Step` draws no random numbers and never changes a module's mode. With the same batches and
     seeds the weights are bitwise those of the loop written by hand. Two losses (a GAN) are two
@@ -148,6 +154,7 @@ class Step:
         self._forward = compiled(self._parallel.view, compile)
         self._schedules = BoundSchedules(schedules, self.optimizers)
         self._groups = prefixed(self.optimizers)
+        self._modes = Modes(self.optimizers)
         self._plan: Plan | None = None
         self._warned: set[str] = set()
 
@@ -163,6 +170,7 @@ class Step:
         """
         # 1. Window: which micro-batch of which update; a new window starts from no gradient.
         _options.flag("stand_in", stand_in)
+        self._modes.train()
         window, here = self._window, self.batch
         if not window.is_open:
             self._open_window()
@@ -298,6 +306,7 @@ class Step:
         if not self._window.is_open:
             return None
         try:
+            self._modes.train()
             self._gradients.restore()
             self._window.begin_sum()
             self._parallel.synchronise(self._gradients.parameters)
@@ -350,6 +359,16 @@ class Step:
                 "them such as step.optimizers[0]"
             )
         return self.optimizers[0]
+
+    def evaluating(self) -> AbstractContextManager[None]:
+        """Within it, optimizers with modes of their own (schedule-free ones) are in eval mode, so
+        that the model has the weights to use; after it the training goes on from its own, bit by
+        bit. Other optimizers have no part in it. `fit` evaluates so."""
+        return self._modes.evaluating()
+
+    def eval_weights(self) -> None:
+        """As `evaluating`, until the next call of the step: `fit` ends with it."""
+        self._modes.eval()
 
     @property
     def is_accumulating(self) -> bool:
