@@ -10,6 +10,9 @@ from torch import Tensor
 
 from trueloop.generate.prompts import Model, checked_logits, floats
 
+_WORTH_PREPARING = 8
+"""New tokens from which on it pays to let a model arrange its weights for single ones."""
+
 
 class Decoder:
     """Feeds a model and keeps its cache; `prompt` once, then `put` and `next` for each new token.
@@ -49,6 +52,8 @@ class Decoder:
         self.texts = torch.zeros(len(rows), longest + new, dtype=torch.long, device=self._device)
         """Tokens with padding on the left, int64 (rows, longest prompt + new)."""
         self.texts[:, :longest] = torch.tensor(padded, device=self._device)
+        if self._cached and new >= _WORTH_PREPARING and hasattr(self._model, "decoding"):
+            self._model = self._model.decoding()
         if self._cached:
             room = longest + new if self._context is None else min(longest + new, self._context)
             self._cache = self._model.new_cache(len(rows), room)

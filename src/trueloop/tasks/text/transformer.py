@@ -11,7 +11,7 @@ The configuration itself is in `config.py`.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -432,6 +432,13 @@ class Transformer(nn.Module):
             dtype=self.embedding.weight.dtype,
             device=self.embedding.weight.device,
         )
+
+    def decoding(self) -> Any:
+        """What `generate` calls in its place: itself, or for a small model `Decoding`, which takes
+        single tokens faster."""
+        from trueloop.tasks.text.decoding import Decoding, can_decode
+
+        return Decoding(self) if can_decode(self) else self
 
     def _pack(self, documents: Tensor) -> Packing:
         dropout = self.config.dropout if self.training else 0.0
