@@ -29,5 +29,6 @@ best = max(scores, key=lambda epoch: epoch["val_f1"])
 ## How it is detected
 
 At the start of `trueloop train table` and `trueloop train images`, by the classes of the training
-samples.
+samples; and of `trueloop train text --tokenizer char`, where the held-out text has characters that
+the training text has not: the model never sees them, and cannot predict them.
 """

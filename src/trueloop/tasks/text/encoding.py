@@ -76,12 +76,21 @@ class Encoder:
     def _subwords(self, pieces: Iterable[Piece], tokenizer: SubwordTokenizer) -> Iterator[Ids]:
         join = _Join(tokenizer)
         for group in _groups(pieces):
-            texts, before = [], join.tail
+            texts, cut, before = [], [], join.tail
             for piece in group:
                 texts.append(before + piece.text)
+                cut.append(bool(before) or not piece.ends)
                 before = "" if piece.ends else texts[-1][-_OVERLAP:]
-            for piece, text, found in zip(group, texts, tokenizer.encode_spans(texts), strict=True):
-                yield join.add(text, *found, ends=piece.ends)
+            whole = [text for text, is_cut in zip(texts, cut, strict=True) if not is_cut]
+            parts = [text for text, is_cut in zip(texts, cut, strict=True) if is_cut]
+            # Where the ids end takes as long again: asked for where texts are joined.
+            ids_of_whole = iter(tokenizer.encode_arrays(whole))
+            ids_of_parts = iter(tokenizer.encode_spans(parts))
+            for piece, text, is_cut in zip(group, texts, cut, strict=True):
+                if is_cut:
+                    yield join.add(text, *next(ids_of_parts), ends=piece.ends)
+                else:
+                    yield next(ids_of_whole)
                 yield from self._ended(piece)
 
 

@@ -58,8 +58,12 @@ class SubwordTokenizer(Tokenizer):
         return list(self.library.encode(_clean(text), add_special_tokens=False).ids)
 
     def encode_array(self, text: str) -> Ids:
-        found = self.library.encode_batch_fast([_clean(text)], add_special_tokens=False)[0]
-        return np.array(found.ids, dtype=np.int64)
+        return self.encode_arrays([_clean(text)])[0]
+
+    def encode_arrays(self, texts: Sequence[str]) -> list[Ids]:
+        """The ids of each text; on all cores."""
+        found = self.library.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [np.array(each.ids, dtype=np.int64) for each in found]
 
     def encode_spans(self, texts: Sequence[str]) -> list[tuple[Ids, Ids]]:
         """The ids of each text, and the place in it after each id's last character; on all
