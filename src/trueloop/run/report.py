@@ -12,7 +12,7 @@ from trueloop.run import charts
 from trueloop.run.charts import Curves
 from trueloop.run.directory import UNFINISHED, Run, best_eval
 from trueloop.run.page import Chart, Section, flatten, publish, when
-from trueloop.run.texts import texts
+from trueloop.run.texts import conversation, texts
 from trueloop.run.verdict import overfitting
 from trueloop.run.wording import capital, duration, number, percent, score_name, split_of
 
@@ -52,6 +52,7 @@ def write_report(run: Run) -> Path:
         "per_class": _per_class(results),
         "long_table": _LONG_TABLE,
         "pictures": _pictures(run, results),
+        "conversation": conversation(run.data),
         "texts": texts(run),
         "tables": _tables(run),
     }
@@ -418,7 +419,7 @@ def _pictures(run: Run, results: Mapping[str, Any]) -> list[dict[str, str]]:
 def _tables(run: Run) -> list[dict[str, Any]]:
     tables = [
         ("Configuration", run.config),
-        ("Data", run.data),
+        ("Data", {k: v for k, v in run.data.items() if k != "conversation"}),
         ("Environment", run.environment),
     ]
     return [{"title": t, "rows": flatten(facts)} for t, facts in tables if facts]

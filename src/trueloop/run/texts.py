@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,21 @@ def texts(run: Run) -> list[dict[str, Any]]:
             title = capital(folder.name.replace("-", " ").replace("_", " "))
             found.append({"title": title, "last": shown[-1], "before": shown[-2::-1]})
     return found
+
+
+def conversation(facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A conversation of the data in the pieces that its template makes of it, with whether each is
+    learned; None where the data hold none, or the file was changed."""
+    found = facts.get("conversation")
+    pieces = found.get("example") if isinstance(found, Mapping) else None
+    if not isinstance(found, Mapping) or not isinstance(pieces, list):
+        return None
+    shown = [
+        {"text": printable_text(str(piece.get("text"))[:_LONGEST]), "learned": piece.get("learned")}
+        for piece in pieces
+        if isinstance(piece, Mapping)
+    ]
+    return {"pieces": shown, "template": printable_text(str(found.get("template")))}
 
 
 def _picked(paths: list[Path]) -> list[Path]:

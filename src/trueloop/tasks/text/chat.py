@@ -6,6 +6,7 @@ roles system, user and assistant, or `{"prompt": "…", "response": "…"}`.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,14 +23,18 @@ from trueloop.feed import BatchDataset
 from trueloop.files import cannot_read, open_regular
 from trueloop.names import printable_line
 from trueloop.tasks.findings import DataFinding
-from trueloop.tasks.text.chat_template import ChatTemplate, Message
+from trueloop.tasks.splitting import random_split
+from trueloop.tasks.text.chat_template import END_SHOWN, PLAIN, ChatTemplate, Message
 from trueloop.tasks.text.contexts import IGNORE
+from trueloop.tasks.text.reading import TextOptions
+from trueloop.tasks.text.tokenizer import ByteTokenizer, Tokenizer, tokenizer_for
 
 ROLES = ("system", "user", "assistant")
 SUFFIX = ".jsonl"
 _MOST_LINE = 16_000_000
 """Bytes of one conversation, at most."""
 _EXAMPLE = '{"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}]}'
+_PARTS = {"train": "training", "val": "validation", "test": "test"}
 _WORTH_A_WARNING = 0.01
 """Of the conversations: fewer that are cut are not worth a warning."""
 
@@ -195,19 +200,17 @@ class ChatSamples(BatchDataset):
     batch needs. The target is the next token where that is one of a response; elsewhere, and in the
     padding after a conversation, it is -100."""
 
-    def __init__(self, conversations: Conversations, chosen: npt.NDArray[np.int64]) -> None:
+    def __init__(self, conversations: Conversations) -> None:
         self._all = conversations
-        self._chosen = chosen
 
     def __len__(self) -> int:
-        return len(self._chosen)
+        return len(self._all)
 
     def get_batch(self, indices: npt.NDArray[np.int64], epoch: int) -> tuple[Tensor, Tensor]:
-        rows = self._chosen[indices]
-        begins, ends = self._all.starts[rows], self._all.starts[rows + 1]
+        begins, ends = self._all.starts[indices], self._all.starts[indices + 1]
         longest = int((ends - begins).max()) - 1
-        tokens = np.zeros((len(rows), longest), dtype=np.int64)
-        targets = np.full((len(rows), longest), IGNORE, dtype=np.int64)
+        tokens = np.zeros((len(indices), longest), dtype=np.int64)
+        targets = np.full((len(indices), longest), IGNORE, dtype=np.int64)
         for row, (begin, end) in enumerate(zip(begins, ends, strict=True)):
             length = end - begin - 1
             tokens[row, :length] = self._all.ids[begin : end - 1]
@@ -219,12 +222,9 @@ class ChatSamples(BatchDataset):
     @property
     def predicted_tokens(self) -> int:
         """How many targets there are in an epoch."""
-        starts = self._all.starts
-        inside = np.concatenate(([0], np.cumsum(self._all.predicted)))
         # The first id of a conversation is never a target.
-        first = self._all.predicted[starts[:-1]].astype(np.int64)
-        each = inside[starts[1:]] - inside[starts[:-1]] - first
-        return int(each[self._chosen].sum())
+        first = self._all.predicted[self._all.starts[:-1]]
+        return int(self._all.predicted.sum() - first.sum())
 
 
 def findings(conversations: Conversations, context: int) -> list[DataFinding]:
@@ -246,10 +246,104 @@ def findings(conversations: Conversations, context: int) -> list[DataFinding]:
     return [finding]
 
 
+def opening(messages: list[Message]) -> list[Message]:
+    """What comes before the first response."""
+    first = next(k for k, message in enumerate(messages) if message["role"] == "assistant")
+    return messages[:first]
+
+
 def marked(template: ChatTemplate, messages: list[Message]) -> list[dict[str, Any]]:
     """A conversation as the report shows it: pieces of text, and whether each is learned. The end
     of a text is written as ⏹."""
     return [
-        {"text": text.replace("\ufdd0", "⏹"), "learned": is_response}
+        {"text": text.replace("\ufdd0", END_SHOWN), "learned": is_response}
         for text, is_response in template.segments(messages)
     ]
+
+
+@dataclass(kw_only=True)
+class ChatData:
+    """What `read_chat` has read."""
+
+    train: ChatSamples
+    val: ChatSamples
+    test: ChatSamples | None
+    tokenizer: Tokenizer
+    template: ChatTemplate
+    example: list[Message]
+    """The first conversation that validates."""
+    facts: dict[str, Any]
+    findings: list[DataFinding]
+    digest: str
+    tokens: int
+    """Of the training conversations."""
+
+
+def is_chat(path: Path) -> bool:
+    """Whether the data at `path` are conversations: a file of JSON lines."""
+    return path.suffix.lower() == SUFFIX and not path.is_dir()
+
+
+def read_chat(
+    data: Path,
+    context: int,
+    options: TextOptions,
+    *,
+    tokenizer: Tokenizer | None = None,
+    template: str | None = None,
+    seed: int = 0,
+) -> ChatData:
+    """The conversations of a file, divided at random, or as the options name files for it.
+
+    Without a `tokenizer` it is the one of the options, by default the bytes; without a `template`
+    the plain one. Raises `DataError` and `ConfigError`.
+    """
+    parts = _divided(data, options, seed)
+    if tokenizer is None:
+        rough = ChatTemplate(template or PLAIN, ByteTokenizer())
+        texts = (rough.text(messages) for messages in parts["train"])
+        tokenizer = tokenizer_for(options.tokenizer or "byte", texts, end_of_text=True)
+    made = ChatTemplate(template or PLAIN, tokenizer)
+    encoded = {part: encode(found, made, context) for part, found in parts.items()}
+    samples = {part: ChatSamples(found) for part, found in encoded.items()}
+    facts: dict[str, Any] = {
+        "conversations": {_PARTS[part]: len(found) for part, found in samples.items()},
+        "predicted tokens": {
+            _PARTS[part]: found.predicted_tokens for part, found in samples.items()
+        },
+        "vocabulary": f"{tokenizer.vocab_size:,} ({tokenizer.state()['kind']})",
+        "longer than the context, cut": sum(found.cut for found in encoded.values()),
+        "without a response within it, left out": sum(f.left_out for f in encoded.values()),
+        "conversation": {"template": made.source, "example": marked(made, parts["train"][0])},
+    }
+    digest = hashlib.sha256(json.dumps([parts, tokenizer.state()], sort_keys=True).encode())
+    return ChatData(
+        train=samples["train"],
+        val=samples["val"],
+        test=samples.get("test"),
+        tokenizer=tokenizer,
+        template=made,
+        example=parts["val"][0],
+        facts=facts,
+        findings=findings(encoded["train"], context),
+        digest=digest.hexdigest(),
+        tokens=len(encoded["train"].ids),
+    )
+
+
+def _divided(data: Path, options: TextOptions, seed: int) -> dict[str, list[list[Message]]]:
+    """The conversations that train, validate and test."""
+    whole = read_conversations(data)
+    named = {"val": options.val_data, "test": options.test_data}
+    parts = {part: read_conversations(path) for part, path in named.items() if path is not None}
+    shares = {"val": options.val_fraction, "test": options.test_fraction}
+    shares = {part: share for part, share in shares.items() if part not in parts and share}
+    chosen = random_split(len(whole), list(shares.values()), seed)
+    for part, rows in zip(["train", *shares], chosen, strict=True):
+        if not len(rows):
+            raise DataError(
+                f"{data} has {len(whole)} conversations, which leave none to the {_PARTS[part]} "
+                "part: give more, or name a file with --val-data"
+            )
+        parts[part] = [whole[row] for row in rows]
+    return parts

@@ -37,6 +37,7 @@ response."""
 
 # A noncharacter of Unicode, which no text holds: it stands for the id that ends a text.
 _END = "\ufdd0"
+END_SHOWN = "⏹"
 _MOST_TEMPLATE = 100_000
 _MOST_TEXT = 4_000_000
 _MOST_CALLS = 200_000
@@ -83,6 +84,10 @@ class ChatTemplate:
     def prompt(self, messages: Sequence[Message]) -> list[int]:
         """The ids after which the model writes its response to `messages`."""
         return self._ids(self.text(messages, opens_response=True))
+
+    def shown(self, messages: Sequence[Message]) -> str:
+        """The text of `prompt`, for people."""
+        return self.text(messages, opens_response=True).replace(_END, END_SHOWN)
 
     def encode(self, messages: Sequence[Message]) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
         """Ids of the conversation up to its last response, int64 (N,), and whether each is to be

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from trueloop import lora
 from trueloop.errors import ConfigError, RunError
+from trueloop.tasks.base import Recipe
 from trueloop.tasks.fields import documented
 from trueloop.tasks.limits import check_range
 from trueloop.tasks.text import pretrained, subwords
@@ -20,11 +21,12 @@ from trueloop.tasks.text.transformer import Transformer
 LAYERS = ("query", "key", "value", "output", "up", "gate", "down")
 """Linear layers of a block."""
 _MOST_RANK = 65_536
+_EPOCHS, _LR, _LR_OF_LORA = 3, 1e-4, 1e-3
 _OF_A_RUN = "environment.json"
 
 
 @documented
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class FineTuning:
     """What a training goes on from, and which weights it changes."""
 
@@ -41,8 +43,21 @@ class FineTuning:
     lora_dropout: float = 0.0
     """Share of the adapters' inputs that is dropped in training."""
 
-    def check(self) -> None:
-        """Raise `ConfigError` for values that cannot work."""
+    def suited(self, recipe: Recipe) -> Recipe:
+        """A task's recipe for what is trained already: few epochs, at a small learning rate, and of
+        adapters alone at ten times that."""
+        lr = _LR if self.lora is None else _LR_OF_LORA
+        return replace(recipe, epochs=_EPOCHS, tokens=None, lr=lr, weight_decay=0.0)
+
+    def check(self, of_shape: Sequence[str]) -> None:
+        """Raise `ConfigError` for values that cannot work; `of_shape` are options of the model's
+        shape that were given."""
+        if self.init is not None and of_shape:
+            option = "--" + of_shape[0].replace("_", "-")
+            raise ConfigError(
+                f"{option} and --init both say what the model is: leave out {option}, the folder "
+                "decides it"
+            )
         check_range("--lora-rank", self.lora_rank, 1, _MOST_RANK, example=8)
         check_range("--lora-alpha", self.lora_alpha, 0, 1e6, example=16, open_below=True)
         check_range("--lora-dropout", self.lora_dropout, 0, 0.99, example=0.05)
@@ -74,12 +89,9 @@ class Start:
         Raises `RunError` and `DataError` where the folder is not whole.
         """
         if resumed is not None:
-            return cls(
-                TransformerConfig(**resumed["config"]),
-                tokenizer_from_state(resumed["tokenizer"]),
-                resumed.get("chat_template"),
-                None,
-            )
+            config = TransformerConfig(**resumed["config"])
+            tokenizer = padded(tokenizer_from_state(resumed["tokenizer"]), config)
+            return cls(config, tokenizer, resumed.get("chat_template"), None)
         if (folder / _OF_A_RUN).exists():
             raise RunError(
                 f"{folder} is a run: write trueloop export {folder} --out FOLDER first, and --init "
@@ -93,7 +105,15 @@ class Start:
                 f"{found.config.vocab_size:,}: take both from where the model is published"
             )
         config = replace(found.config, dropout=dropout)
-        return cls(config, tokenizer, template_of(folder), found)
+        return cls(config, padded(tokenizer, config), template_of(folder), found)
+
+
+def padded(tokenizer: Tokenizer, config: TransformerConfig) -> Tokenizer:
+    """The tokenizer with as many ids as the model: published models often have some beyond the
+    vocabulary, which stand for no text."""
+    if isinstance(tokenizer, subwords.SubwordTokenizer):
+        tokenizer.vocab_size = max(tokenizer.vocab_size, config.vocab_size)
+    return tokenizer
 
 
 def new_model(config: TransformerConfig, options: FineTuning, start: Start | None) -> Transformer:

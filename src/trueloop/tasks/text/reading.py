@@ -112,10 +112,17 @@ class TextData:
 
 
 def read_text(
-    data: Path, context: int, options: TextOptions, *, seed: int = 0, quiet: bool = True
+    data: Path,
+    context: int,
+    options: TextOptions,
+    *,
+    tokenizer: Tokenizer | None = None,
+    seed: int = 0,
+    quiet: bool = True,
 ) -> TextData:
     """Contexts of so many tokens over the text or the token ids at `data` (see `spans.find`), and
     windows over what validates and tests; `seed` is of where contexts begin in each epoch.
+    `tokenizer` takes the place of the one that the options name.
 
     Texts of more than a few megabytes are encoded once, into files in the user's folder for
     caches; smaller ones at each start, in memory. Both in pieces: no text is held whole. The
@@ -129,14 +136,14 @@ def read_text(
         if path is not None:
             found = _with_part(found, part, spans.find(path), data, path)
     if found.are_tokens:
-        read = _read_tokens(found, options, data)
+        read = _read_tokens(found, options, data, tokenizer)
         _divide_tokens(read, options)
         has_documents = read.tokenizer.end_of_text is not None
     else:
         several = any(len(part) > 1 for part in found.parts.values())
         has_documents = several or options.separator is not None
         _divide_spans(found, options)
-        read = _read_texts(found, options.tokenizer or "char", options, has_documents, quiet)
+        read = _read_texts(found, tokenizer, options, has_documents, quiet)
         _check_not_blank(read, data)
     end = None
     if options.pack:
@@ -237,16 +244,23 @@ def _divide_tokens(read: Encoded, options: TextOptions) -> None:
     read.tokens["train"] = train.part(0, stop)
 
 
-def _read_tokens(found: Found, options: TextOptions, data: Path) -> Encoded:
+def _read_tokens(
+    found: Found, options: TextOptions, data: Path, tokenizer: Tokenizer | None
+) -> Encoded:
     spec = options.tokenizer or (str(found.tokenizer) if found.tokenizer else None)
+    if tokenizer is None:
+        tokenizer = _tokenizer_of_ids(spec, data)
+    tokens = {part: _open_ids(span, options, tokenizer) for part, (span,) in found.parts.items()}
+    return Encoded(tokenizer=tokenizer, tokens=tokens, documents={}, unknown={})
+
+
+def _tokenizer_of_ids(spec: str | None, data: Path) -> Tokenizer:
     if spec is None or spec == "char" or spec.startswith("bpe"):
         raise DataError(
             f"{data} holds token ids, which take the tokenizer that made them: write --tokenizer "
             "and the path of its tokenizer.json, or --tokenizer ids:N for N ids without a text"
         )
-    tokenizer = tokenizer_for(spec, ())
-    tokens = {part: _open_ids(span, options, tokenizer) for part, (span,) in found.parts.items()}
-    return Encoded(tokenizer=tokenizer, tokens=tokens, documents={}, unknown={})
+    return tokenizer_for(spec, ())
 
 
 def _open_ids(span: Span, options: TextOptions, tokenizer: Tokenizer) -> Tokens:
@@ -266,8 +280,16 @@ def _dtype_for(tokenizer: Tokenizer) -> str:
 
 
 def _read_texts(
-    found: Found, spec: str, options: TextOptions, has_documents: bool, quiet: bool
+    found: Found,
+    tokenizer: Tokenizer | None,
+    options: TextOptions,
+    has_documents: bool,
+    quiet: bool,
 ) -> Encoded:
+    if tokenizer is not None:
+        name = json.dumps(tokenizer.state(), sort_keys=True)
+        return _encoded(found, lambda advance: tokenizer, name, options, has_documents, quiet)
+    spec = options.tokenizer or "char"
     if spec.startswith("ids"):
         raise ConfigError(
             f"--tokenizer {spec} is for token ids, and the data is text: write --tokenizer char, "

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from trueloop import lora
 from trueloop.errors import ConfigError, DataError
 from trueloop.generate import generate
 from trueloop.losses import z_loss
@@ -19,11 +20,23 @@ from trueloop.run import Album
 from trueloop.tasks.base import LossFn, Recipe, Splits, Task, Unseen
 from trueloop.tasks.fields import documented
 from trueloop.tasks.limits import MOST_BATCH, MOST_UNITS, check_range
+from trueloop.tasks.text.chat import (
+    ChatData,
+    ChatSamples,
+    encode,
+    is_chat,
+    opening,
+    read_chat,
+    read_conversations,
+)
+from trueloop.tasks.text.chat_template import PLAIN, ChatTemplate, Message
 from trueloop.tasks.text.config import TransformerConfig, preset
 from trueloop.tasks.text.contexts import IGNORE, Windows
 from trueloop.tasks.text.documents import documents_in, windows_of
+from trueloop.tasks.text.finetuning import FineTuning, Start, new_model, padded
 from trueloop.tasks.text.measures import RowSums, TextScores, row_sums, scores
-from trueloop.tasks.text.reading import TextOptions, read_text, read_windows
+from trueloop.tasks.text.publish import write_folder
+from trueloop.tasks.text.reading import TextData, TextOptions, read_text, read_windows
 from trueloop.tasks.text.tokenizer import Tokenizer, tokenizer_from_state
 from trueloop.tasks.text.transformer import Transformer
 
@@ -34,11 +47,16 @@ _SHAPE = (
     "tied", "qk_norm", "dropout",
 )  # fmt: skip
 """Options that change a preset."""
+_OF_SHAPE = [name for name in (*_SHAPE, "tokenizer") if name not in ("context", "dropout")]
+"""Options that a published model decides."""
+USUAL_CONTEXT = 1024
+"""Tokens of a context, of published models that could take more."""
 _TOKENS_PER_PARAMETER = 20
 """Hoffmann et al. 2022 ("Chinchilla"): about what a model of a given size is trained on where
 compute is what is scarce."""
 _MOST_EPOCHS = 24
 """On little text more passes than these only teach it by heart."""
+_EPOCHS_OF_CHAT = 10
 _EVALUATIONS = 10
 """Of a run, where nobody says how many."""
 
@@ -64,7 +82,7 @@ class Text(Task):
 
     @documented
     @dataclass(frozen=True, kw_only=True)
-    class Options(TextOptions):
+    class Options(FineTuning, TextOptions):
         """Options of the text task."""
 
         preset: str = "tiny"
@@ -106,19 +124,27 @@ class Text(Task):
     options: Options
     tokenizer: Tokenizer
     config: TransformerConfig
+    context: int
+    """Tokens of a context in training: at most as many as the model's."""
+    chat: ChatTemplate | None = None
+    """How conversations become text; None where neither the data nor the model have such."""
+    _origin: Start | None = None
+    _shown: list[Message] | None = None
+    """A conversation that validates, whose first response the report has the model write."""
 
     def splits(self) -> Splits:
         self._check_options()
         if self.data is None:
             raise ConfigError("the text task needs a text: write --data FILE or --data FOLDER")
-        context = self._config(1).context
-        found = read_text(self.data, context, self.options, seed=self.seed, quiet=self.quiet)
+        self._origin = self._opened()
+        self.context = self._window()
+        found = self._read(self.data)
         self.tokenizer = found.tokenizer
         self.config = self._config(found.tokenizer.vocab_size)
         self.digest = found.digest
         self._check_prompt()
-        self.recipe = self._suited(len(found.train.tokens))
-        facts = {**found.facts, "context": self.config.context}
+        self.recipe = self._suited(found)
+        facts = {**found.facts, "context": self.context}
         return Splits(
             train=found.train,
             val=found.val,
@@ -127,19 +153,58 @@ class Text(Task):
             findings=found.findings,
         )
 
+    def _opened(self) -> Start | None:
+        """The published model of `--init`."""
+        if self.options.init is None:
+            return None
+        return Start.of(self.options.init, self.resumed, self.options.dropout or 0.0)
+
+    def _read(self, data: Path) -> TextData | ChatData:
+        origin, options = self._origin, self.options
+        known = None if origin is None else origin.tokenizer
+        template = None if origin is None else origin.chat_template
+        if not is_chat(data):
+            if known is not None and template is not None:
+                self.chat = ChatTemplate(template, known)
+            return read_text(
+                data, self.context, options, tokenizer=known, seed=self.seed, quiet=self.quiet
+            )
+        found = read_chat(
+            data, self.context, options, tokenizer=known, template=template, seed=self.seed
+        )
+        self.chat, self._shown = found.template, found.example
+        return found
+
+    def _window(self) -> int:
+        """Tokens of a context: `--context`, or the model's, of a published one the usual."""
+        stated, most = self.options.context, self._config(1).context
+        if self._origin is None:
+            return most
+        check_range("--context", stated, 1, most, unit="tokens, the model's", example=most)
+        return stated or min(most, USUAL_CONTEXT)
+
     def _config(self, vocab_size: int) -> TransformerConfig:
+        if self._origin is not None:
+            return self._origin.config
         changes = {name: getattr(self.options, name) for name in _SHAPE}
         stated = {name: value for name, value in changes.items() if value is not None}
         return preset(self.options.preset, vocab_size, **stated)
 
-    def _suited(self, tokens: int) -> Recipe:
-        """The recipe for so many training tokens: 20 tokens for each weight, but on little text at
-        most 24 epochs of it."""
-        with torch.device("meta"):
-            weights = sum(p.numel() for p in Transformer(self.config).parameters())
-        length = min(_TOKENS_PER_PARAMETER * weights, _MOST_EPOCHS * tokens)
-        batch = max(1, min(type(self).recipe.batch_size, tokens // self.config.context - 1))
-        return replace(type(self).recipe, tokens=length, batch_size=batch)
+    def _suited(self, found: TextData | ChatData) -> Recipe:
+        """The recipe for these data: 20 tokens for each weight, but on little text at most 24
+        epochs of it; of conversations, and from a published model, a few epochs."""
+        recipe = type(self).recipe
+        if isinstance(found, ChatData):
+            batch = min(recipe.batch_size, len(found.train))
+            recipe = replace(recipe, epochs=_EPOCHS_OF_CHAT, tokens=None, batch_size=batch)
+        else:
+            tokens = len(found.train.tokens)
+            with torch.device("meta"):
+                weights = sum(p.numel() for p in Transformer(self.config).parameters())
+            length = min(_TOKENS_PER_PARAMETER * weights, _MOST_EPOCHS * tokens)
+            batch = max(1, min(recipe.batch_size, tokens // self.context - 1))
+            recipe = replace(recipe, tokens=length, batch_size=batch)
+        return recipe if self._origin is None else self.options.suited(recipe)
 
     def settle(self, recipe: Recipe) -> Recipe:
         """Ten evaluations of a run whose length is not in epochs, unless `eval_every` is given, and
@@ -152,7 +217,7 @@ class Text(Task):
 
     def _with_batch_tokens(self, recipe: Recipe) -> Recipe:
         """`--batch-tokens` as micro-batches of at most `batch_size` contexts, all equal."""
-        tokens, context = self.options.batch_tokens, self.config.context
+        tokens, context = self.options.batch_tokens, self.context
         if tokens is None:
             return recipe
         if tokens % context:
@@ -173,10 +238,18 @@ class Text(Task):
         return replace(recipe, batch_size=size, accumulate=rows // size)
 
     def model(self) -> nn.Module:
-        return Transformer(self.config)
+        return new_model(self.config, self.options, self._origin)
+
+    def inference_model(self, model: nn.Module) -> nn.Module:
+        return lora.merge(model)
+
+    def export(self, model: nn.Module, folder: Path, *, dtype: str) -> None:
+        assert isinstance(model, Transformer)
+        template = None if self.chat is None else self.chat.source
+        write_folder(folder, model, self.tokenizer, dtype=dtype, chat_template=template)
 
     def example_inputs(self, samples: int) -> tuple[Tensor, ...]:
-        return (torch.zeros(samples, self.config.context, dtype=torch.int64),)
+        return (torch.zeros(samples, self.context, dtype=torch.int64),)
 
     def loss_fn(self) -> LossFn:
         weight, sums = self.options.z_loss, self._row_sums
@@ -216,13 +289,18 @@ class Text(Task):
             **super().state(),
             "tokenizer": self.tokenizer.state(),
             "config": asdict(self.config),
+            "context": self.context,
+            "chat_template": None if self.chat is None else self.chat.source,
             "digest": self.digest,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
-        self.tokenizer = tokenizer_from_state(state["tokenizer"])
         self.config = TransformerConfig(**state["config"])
+        self.tokenizer = padded(tokenizer_from_state(state["tokenizer"]), self.config)
+        self.context = state.get("context", self.config.context)
+        template = state.get("chat_template")
+        self.chat = None if template is None else ChatTemplate(template, self.tokenizer)
         self.digest = state.get("digest")
 
     def encode(self, text: str) -> list[int]:
@@ -233,9 +311,13 @@ class Text(Task):
         """The text of ids."""
         return self.tokenizer.decode(ids)
 
-    def read(self, path: Path) -> Windows:
-        """Text, or token ids, in windows of the model's context, each token predicted once."""
-        context = self.config.context
+    def read(self, path: Path) -> Windows | ChatSamples:
+        """Text, or token ids, in windows of the training's context, each token predicted once;
+        conversations, of which the responses are."""
+        if is_chat(path):
+            template = self.chat or ChatTemplate(PLAIN, self.tokenizer)
+            return ChatSamples(encode(read_conversations(path), template, self.context))
+        context = self.context
         return read_windows(path, context, self.options, self.tokenizer, quiet=self.quiet)
 
     def unseen(self, path: Path) -> Unseen:
@@ -256,7 +338,7 @@ class Text(Task):
         return self._unseen("row", list(range(1, len(texts) + 1)), list(texts))
 
     def _unseen(self, what: str, names: list[Any], texts: list[str]) -> Unseen:
-        found = windows_of(texts, self.tokenizer, self.config.context, self._start)
+        found = windows_of(texts, self.tokenizer, self.context, self._start)
         windows, self._owners, errors = found
         self._scored = [k for k in range(len(texts)) if k not in errors]
         if not self._scored:
@@ -309,6 +391,9 @@ class Text(Task):
     def _prompt(self) -> tuple[list[int], str]:
         """The ids that a text of the report goes on from, and what of them is shown."""
         stated = self.options.sample_prompt
+        if self.chat is not None and self._shown is not None:
+            messages = [{"role": "user", "content": stated}] if stated else opening(self._shown)
+            return self.chat.prompt(messages), self.chat.shown(messages)
         if stated:
             return self.encode(stated), stated
         if self._start is not None:
@@ -331,6 +416,7 @@ class Text(Task):
 
     def _check_options(self) -> None:
         options = self.options
+        options.check([name for name in _OF_SHAPE if getattr(options, name) is not None])
         check_range("--context", options.context, 1, MOST_CONTEXT, unit="tokens", example=256)
         check_range("--layers", options.layers, 1, MOST_DEPTH, unit="layers", example=4)
         for name in ("width", "heads", "kv_heads"):
