@@ -248,6 +248,17 @@ def test_a_folder_of_token_ids_with_their_tokenizer(tmp_path: Path) -> None:
     assert data.tokenizer.decode([260, 261]) == tokenizer.decode([260, 261])
 
 
+def test_a_tokenizer_is_found_again_from_any_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine", "char"):
+        write(tmp_path / name / "tokenizer.json", "{}")
+    assert TextOptions(tokenizer="mine").tokenizer == str(tmp_path / "mine")
+    assert TextOptions(tokenizer="char").tokenizer == "char"
+    assert TextOptions(tokenizer="none.json").tokenizer == "none.json"
+
+
 def test_contexts_of_token_ids_are_checked_as_they_come(tmp_path: Path) -> None:
     found = save_ids(tmp_path / "x.bin", 600_000)
     found[54_321] = 999

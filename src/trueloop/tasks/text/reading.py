@@ -23,7 +23,7 @@ from trueloop.tasks.text.pieces import Advance, documents
 from trueloop.tasks.text.spans import Found, Span
 from trueloop.tasks.text.token_cache import Encoded, Job, in_files, in_memory
 from trueloop.tasks.text.token_file import Tokens, dtype_for, open_tokens
-from trueloop.tasks.text.tokenizer import Tokenizer, tokenizer_for
+from trueloop.tasks.text.tokenizer import Tokenizer, is_kind, tokenizer_for
 
 DTYPES = ("uint8", "uint16", "uint32", "int32", "int64")
 """What raw token ids may be."""
@@ -65,6 +65,10 @@ class TextOptions:
     the vocabulary needs it."""
 
     def __post_init__(self) -> None:
+        spec = self.tokenizer
+        if spec and not is_kind(spec) and (path := Path(spec).expanduser()).exists():
+            # Absolute: the run must find it again from any directory.
+            object.__setattr__(self, "tokenizer", str(path.absolute()))
         val, test = self.val_fraction, self.test_fraction
         limits.check_range("--val-fraction", val, 0, 0.9, example=0.1, open_below=True)
         limits.check_range("--test-fraction", test, 0, 0.9, example=0.1)

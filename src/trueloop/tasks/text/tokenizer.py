@@ -54,6 +54,11 @@ def tokenizer_for(spec: str, texts: Iterable[str], *, end_of_text: bool = False)
     raise ConfigError(f"unknown tokenizer {spec!r}: {_KNOWN}")
 
 
+def is_kind(spec: str) -> bool:
+    """Whether `spec` names a kind of tokenizer, and not a path."""
+    return spec in ("char", "byte") or spec.partition(":")[0] in ("bpe", "ids")
+
+
 def tokenizer_from_state(state: Mapping[str, Any]) -> Tokenizer:
     """The tokenizer whose `state` this is. Raises `DataError` where it is none."""
     try:
