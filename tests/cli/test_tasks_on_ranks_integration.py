@@ -18,11 +18,13 @@ SPIRAL = ("train", "spiral", "--epochs", "2", "--batch-size", "200")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table and a folder of images."""
+    """A table, a folder of images and a text."""
     folder = tmp_path_factory.mktemp("data")
     draws = np.random.default_rng(0)
     rows = [f"{a:.3f},{b:.3f},{'yx'[int(a > b)]},{a + 2 * b:.3f}" for a, b in draws.random((80, 2))]
     (folder / "table.csv").write_text("a,b,c,price\n" + "\n".join(rows) + "\n")
+    words = draws.choice(["to", "be", "or", "not"], 700)
+    (folder / "text.txt").write_text("\n".join(words), encoding="utf-8")
     for label, name in enumerate(("dark", "light")):
         (folder / "photos" / name).mkdir(parents=True)
         for k in range(14):
@@ -60,6 +62,10 @@ TASKS = {
         "4",
         "--batch-size",
         "4",
+    ),
+    "text": (
+        *("train", "text", "--data", "text.txt", "--layers", "2", "--width", "16", "--heads", "2"),
+        *("--context", "16", "--epochs", "2", "--batch-size", "20", "--sample-tokens", "8"),
     ),
 }
 EXACT = {"spiral", "table"}

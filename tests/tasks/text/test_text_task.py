@@ -213,7 +213,7 @@ def test_packed_documents_are_trained_on_apart(tmp_path: Path) -> None:
 def test_the_run_is_as_long_as_model_and_text_call_for(text_file: Path) -> None:
     task = task_on(text_file)
     splits = task.splits()
-    assert task.recipe.tokens == 24 * len(splits.train.tokens)
+    assert task.recipe.tokens == 12 * len(splits.train.tokens)
     weights = sum(p.numel() for p in task.model().parameters())
     assert task._suited(10**9).tokens == 20 * weights
     recipe = task.settle(task.recipe)

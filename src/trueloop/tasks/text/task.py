@@ -54,7 +54,7 @@ USUAL_CONTEXT = 1024
 _TOKENS_PER_PARAMETER = 20
 """Hoffmann et al. 2022 ("Chinchilla"): about what a model of a given size is trained on where
 compute is what is scarce."""
-_MOST_EPOCHS = 24
+_MOST_EPOCHS = 12
 """On little text more passes than these only teach it by heart."""
 _EPOCHS_OF_CHAT = 10
 _EVALUATIONS = 10
@@ -68,9 +68,9 @@ class Text(Task):
     recipe = Recipe(
         epochs=None,
         tokens=16_000_000,
-        batch_size=16,
-        optimizer="adamw",
-        lr=3e-3,
+        batch_size=8,
+        optimizer="muon",
+        lr=4e-3,
         weight_decay=0.1,
         schedule="warmup_stable_decay",
         warmup="2%",
