@@ -43,7 +43,11 @@ MOST_THREADS = MOST_WORKERS = 1024
 """More are a slip of the finger, which would bring the machine down rather than speed it up."""
 
 # What the example in a task's help needs before its options.
-_DATA = {"table": "--data houses.csv --target price ", "images": "--data photos "}
+_DATA = {
+    "table": "--data houses.csv --target price ",
+    "images": "--data photos ",
+    "text": "--data books ",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
