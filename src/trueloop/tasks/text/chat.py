@@ -276,7 +276,7 @@ class ChatData:
     findings: list[DataFinding]
     digest: str
     tokens: int
-    """Of the training conversations."""
+    """Positions that the training part has at most: conversations by the context."""
 
 
 def is_chat(path: Path) -> bool:
@@ -327,7 +327,7 @@ def read_chat(
         facts=facts,
         findings=findings(encoded["train"], context),
         digest=digest.hexdigest(),
-        tokens=len(encoded["train"].ids),
+        tokens=(len(samples["train"]) + 1) * context,
     )
 
 

@@ -114,6 +114,11 @@ class TextData:
     packed: bool
     """Whether batches have the documents of each position."""
 
+    @property
+    def tokens(self) -> int:
+        """Of the training part."""
+        return len(self.train.tokens)
+
 
 def read_text(
     data: Path,

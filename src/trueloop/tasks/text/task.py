@@ -143,7 +143,7 @@ class Text(Task):
         self.config = self._config(found.tokenizer.vocab_size)
         self.digest = found.digest
         self._check_prompt()
-        self.recipe = self._suited(found)
+        self.recipe = self._suited(found.tokens)
         facts = {**found.facts, "context": self.context}
         return Splits(
             train=found.train,
@@ -190,21 +190,20 @@ class Text(Task):
         stated = {name: value for name, value in changes.items() if value is not None}
         return preset(self.options.preset, vocab_size, **stated)
 
-    def _suited(self, found: TextData | ChatData) -> Recipe:
-        """The recipe for these data: 20 tokens for each weight, but on little text at most 24
-        epochs of it; of conversations, and from a published model, a few epochs."""
-        recipe = type(self).recipe
-        if isinstance(found, ChatData):
-            batch = min(recipe.batch_size, len(found.train))
-            recipe = replace(recipe, epochs=_EPOCHS_OF_CHAT, tokens=None, batch_size=batch)
-        else:
-            tokens = len(found.train.tokens)
+    def _suited(self, tokens: int) -> Recipe:
+        """The recipe for so many training tokens: 20 tokens for each weight, but on little text at
+        most 24 epochs of it; of conversations, and from a published model, a few epochs."""
+        recipe, batch = type(self).recipe, tokens // self.context - 1
+        if self._shown is not None:
+            recipe = replace(recipe, epochs=_EPOCHS_OF_CHAT, tokens=None)
+        elif self._origin is None:
             with torch.device("meta"):
                 weights = sum(p.numel() for p in Transformer(self.config).parameters())
             length = min(_TOKENS_PER_PARAMETER * weights, _MOST_EPOCHS * tokens)
-            batch = max(1, min(recipe.batch_size, tokens // self.context - 1))
-            recipe = replace(recipe, tokens=length, batch_size=batch)
-        return recipe if self._origin is None else self.options.suited(recipe)
+            recipe = replace(recipe, tokens=length)
+        if self._origin is not None:
+            recipe = self.options.suited(recipe)
+        return replace(recipe, batch_size=max(1, min(recipe.batch_size, batch)))
 
     def settle(self, recipe: Recipe) -> Recipe:
         """Ten evaluations of a run whose length is not in epochs, unless `eval_every` is given, and
