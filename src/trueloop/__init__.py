@@ -23,6 +23,7 @@ _HOME = {
     "Run": "trueloop.run",
     "DDPOptions": "trueloop.step",
     "FSDPOptions": "trueloop.step",
+    "Outliers": "trueloop.step",
     "Step": "trueloop.step",
     "StepRecord": "trueloop.records",
     "Task": "trueloop.tasks",
@@ -114,6 +115,7 @@ if TYPE_CHECKING:
     from trueloop.step import (
         DDPOptions as DDPOptions,
         FSDPOptions as FSDPOptions,
+        Outliers as Outliers,
         Step as Step,
     )
     from trueloop.stopping import EarlyStopping as EarlyStopping

@@ -53,6 +53,10 @@ class ScheduleError(UserError):
     """The schedule does not fit the run."""
 
 
+class OutlierError(UserError):
+    """More updates in a row than allowed had a gradient norm far above what was usual before."""
+
+
 class RunError(UserError):
     """A run directory or a checkpoint cannot be used."""
 

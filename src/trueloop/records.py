@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from types import MappingProxyType
@@ -159,6 +159,25 @@ def _kind_of(value: Any) -> str:
     return name if value is None else f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
+class OutlierCheck(NamedTuple):
+    """What `Outliers` found of an update.
+
+    Attributes:
+        action: what it does about an outlier: `clip` or `skip`.
+        outlier: whether the gradient's norm is one, a bool scalar on the gradient's device.
+        median: the running median of the norms before, a float32 scalar; NaN where there was none.
+        first: position of the window's first micro-batch in its epoch, from 0.
+        samples: called without arguments, it returns the indices of the update's samples, those of
+            all ranks, or None where they are not known; set within `fit`.
+    """
+
+    action: str
+    outlier: Tensor
+    median: Tensor
+    first: int
+    samples: Callable[[], Sequence[int] | None] | None = None
+
+
 class StepRecord(NamedTuple):
     """One call of `Step`. It describes its window so far; when `updated`, the whole update.
 
@@ -174,7 +193,8 @@ class StepRecord(NamedTuple):
         samples: samples in the window so far; of an update, those of all ranks. A number on the
             host, on any device.
         updated: the optimizer stepped.
-        skipped: the window ended, but its gradient was not finite and the update was left out.
+        skipped: the window ended, but its gradient was not finite, or an outlier, and the update
+            was left out.
         lrs: learning rate of each parameter group, by the group's `name` or else its number ("0",
             …).
         parts: mean over the window so far of each named part of the loss, of an update over those
@@ -183,6 +203,8 @@ class StepRecord(NamedTuple):
         tokens: positions of token ids in the window so far, padding included; of an update, those
             of all ranks: the elements of each batch's first tensor, where that has two dimensions
             or more and the dtype int64 or int32; else 0. A number on the host, on any device.
+        outlier: what `Step(outliers=…)` found of the update; None without it, and while a window
+            is open.
     """
 
     epoch: int
@@ -197,6 +219,7 @@ class StepRecord(NamedTuple):
     lrs: Mapping[str, float] = MappingProxyType({})
     parts: Mapping[str, Tensor] = MappingProxyType({})
     tokens: int = 0
+    outlier: OutlierCheck | None = None
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ from trueloop.loop.clock import plan, run_length
 from trueloop.records import EvalRecord, LossOutput
 from trueloop.run import Run
 from trueloop.seed import rng_preserved, seed_everything, seed_rank
-from trueloop.step import FSDPOptions, Step, loading
-from trueloop.tasks import Splits, Task, limits
+from trueloop.step import FSDPOptions, Outliers, Step, loading
+from trueloop.tasks import Recipe, Splits, Task, limits
 from trueloop.tasks.own_class import check_class
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ def open_session(settings: Settings) -> Session:
         clip_norm=recipe.clip_norm,
         clip_value=recipe.clip_value,
         nonfinite=recipe.nonfinite,
+        outliers=_outliers(recipe),
         compile=run.compile or None,
         parallel=_sharing(run) if parallel == "fsdp" else parallel,
     )
@@ -173,6 +174,12 @@ def _check_own_device(option: str) -> None:
             f"--device {option} is one GPU, and {ranks.local_world_size()} ranks on this machine "
             "need one each: write --device cuda"
         )
+
+
+def _outliers(recipe: Recipe) -> Outliers | None:
+    if recipe.outliers is None:
+        return None
+    return Outliers(action=recipe.outliers, factor=recipe.outlier_factor)
 
 
 def _sharing(run: RunOptions) -> FSDPOptions:

@@ -404,6 +404,9 @@ def check(settings: Settings) -> None:
     make_schedule(recipe)
     _one_of("--precision", recipe.precision, PRECISIONS)
     _one_of("--nonfinite", recipe.nonfinite, NONFINITE)
+    if recipe.outliers is not None:
+        _one_of("--outliers", recipe.outliers, ("clip", "skip"))
+    _above_1("--outlier-factor", recipe.outlier_factor)
     _one_of("--parallel", run.parallel, PARALLEL)
     _check_fsdp(run)
 
@@ -480,6 +483,10 @@ def _refuse_length(option: str, length: str, unit: str, others: str) -> NoReturn
 
 def _above_0(option: str, value: float | None, most: float, example: str) -> None:
     check_range(option, value, 0, most, open_below=True, example=example)
+
+
+def _above_1(option: str, value: float) -> None:
+    check_range(option, value, 1, limits.MOST_NORM, open_below=True, example="5.0")
 
 
 def _one_of(option: str, value: str, known: Iterable[str]) -> None:

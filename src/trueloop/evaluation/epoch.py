@@ -21,7 +21,7 @@ from trueloop.feed import Feed
 from trueloop.metrics._base import check_reductions, load_state_over_ranks, state_over_ranks
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.step import Step
-from trueloop.step.step import warn_if_accumulating
+from trueloop.step.open_windows import warn_if_accumulating
 
 
 class EpochScores:

@@ -29,7 +29,7 @@ from trueloop.metrics._base import check_reductions
 from trueloop.records import EvalRecord, LossOutput, batch_samples, resolve_count
 from trueloop.step import precision as precisions
 from trueloop.step.arguments import check_loss_fn
-from trueloop.step.step import detached, warn_if_accumulating
+from trueloop.step.open_windows import detached, warn_if_accumulating
 
 # What torch raises where a loss differentiates and no graph is recorded.
 _NO_GRADIENTS = re.compile(

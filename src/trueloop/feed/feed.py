@@ -276,6 +276,21 @@ class Feed:
         self._place = place
         return opened
 
+    def sample_indices(self, epoch: int, batch: int, batches: int = 1) -> list[int] | None:
+        """The indices of the samples that `batches` batches from position `batch` on hold, those of
+        all ranks; None for a stream or a loader, which knows its order alone."""
+        if self._length is None or self.samples is None or self.batch_size is None:
+            return None
+        if isinstance(self._source, (Foreign, Streamed)):
+            return None
+        _options.whole("epoch", epoch, 0)
+        _options.whole("batch", batch, 0)
+        last = min(batch + _options.whole("batches", batches), self._length)
+        order = Order(self.samples, self.seed, epoch, self.shuffle)
+        stop = min(last * self.batch_size, self.samples)
+        found: list[int] = order.span(min(batch * self.batch_size, stop), stop).tolist()
+        return found
+
     def whole_batches(self, epoch: int = 0) -> Epoch:
         """The batches of one epoch, uncut and in turn: of each W batches, on W ranks, rank r takes
         the one of number r.

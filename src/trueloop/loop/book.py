@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from trueloop import ranks
@@ -41,7 +42,7 @@ class History:
         updates: updates applied, by earlier parts of a resumed run too.
         samples: samples in them, of all ranks.
         tokens: tokens in them (`StepRecord.tokens`).
-        skipped: updates left out because their gradient was not finite.
+        skipped: updates left out because their gradient was not finite, or an outlier.
         seconds: wall time of the training, of a resumed run in all.
     """
 
@@ -132,6 +133,7 @@ class Book:
         whether its batch is the last of the epoch. An update's loss is not read."""
         if record.updated:
             self.scoring.add(record)
+        record = self._with_samples(record)
         for sink in self.sinks:
             sink(record)
         ranks.here.move("waiting for data", update=self.step.updates)
@@ -155,6 +157,15 @@ class Book:
             self.save()
         else:
             saved.prepare(self.state_dict)
+
+    def _with_samples(self, record: StepRecord) -> StepRecord:
+        """The record, whose outlier check, if it has one, can now be asked for the samples."""
+        check = record.outlier
+        if check is None:
+            return record
+        batches = record.batch + 1 - check.first
+        samples = partial(self.train.sample_indices, record.epoch, check.first, batches)
+        return record._replace(outlier=check._replace(samples=samples))
 
     def may_end(self) -> bool:
         """Whether the run may end here for a signal. One process can save an open window; of many

@@ -39,8 +39,9 @@ class Line:
         means = self._means.tensors()
         loss = means.pop("loss")
         whole = record._replace(
-            loss=loss, parts=means, samples=samples, tokens=tokens, updated=True, skipped=False
-        )
+            loss=loss, parts=means, samples=samples, tokens=tokens, updated=True, skipped=False,
+            outlier=None,
+        )  # fmt: skip
         for sink in sinks:
             if (line := getattr(sink, "line", None)) is not None:
                 line(whole, updates)

@@ -8,17 +8,21 @@
 
     {"kind":"note","update":32,"message":"The lines of updates 1 to 32 were lost: …","time":0.25}
 
+    {"kind":"note","outlier":"skip","epoch":1,"batch":31,"update":32,"grad_norm":84.1,"median":7.0,
+     "samples":[17,903],"message":"update 33 skipped: gradient norm 84.1, …","time":0.25}
+
 A line with `updates` stands for so many of them (`fit(log_every=…)`), up to its own: `loss` and the
 parts of it are their means, weighted by samples, `samples` and `tokens` their sums; the gradient
 norm and the learning rate are those of the last. Where batches hold token ids, a line has `tokens`.
 An evaluation has the epoch that it ends, or in which it was made.
 
-A note says what a reader must know of the log, such as a gap (`from` and `to`, both included). An
-update's line has each named part of the loss beside `loss`, and `lr/NAME` for each parameter
-group whose learning rate differs from `lr`, the first group's. Epochs count from 1, as in
-everything that people read, and batches, being positions, from 0; `time` is in seconds of this
-run's life so far: a resumed run goes on counting where its log ended. NaN and the infinities are
-the strings "NaN", "Infinity" and "-Infinity".
+A note says what a reader must know of the log, such as a gap (`from` and `to`, both included), or
+an update whose gradient norm was an outlier, with its samples where they are known. An update's
+line has each named part of the loss beside `loss`, and `lr/NAME` for each parameter group whose
+learning rate differs from `lr`, the first group's. Epochs count from 1, as in everything that
+people read, and batches, being positions, from 0; `time` is in seconds of this run's life so far: a
+resumed run goes on counting where its log ended. NaN and the infinities are the strings "NaN",
+"Infinity" and "-Infinity".
 """
 
 from __future__ import annotations
@@ -39,6 +43,7 @@ from trueloop.checkpoint import WriteError, cannot_write, write_atomic
 from trueloop.errors import ConfigError, RunError
 from trueloop.files import NotAFileError, cannot_read, open_regular, read_bytes
 from trueloop.records import EvalRecord, StepRecord
+from trueloop.run import outliers
 from trueloop.run.files import spell, unspell
 
 # Records held before their tensors are read: one wait for the device in so many updates.
@@ -100,8 +105,9 @@ class MetricsLog:
         now = time.perf_counter()
         if isinstance(record, StepRecord):
             is_chosen = (record.update - 1) % self.every_updates == 0 and not self.by_line
-            if record.skipped or (record.updated and is_chosen):
-                self._note(record, now, 1)
+            is_logged = record.skipped or (record.updated and is_chosen)
+            if is_logged or record.outlier is not None:
+                self._note(record, now, int(is_logged))
         else:
             self._try_to_write([*self._drain(), _eval_line(record, now - self._began)])
 
@@ -177,17 +183,17 @@ class MetricsLog:
         losses = _read([record.loss for record in records])
         norms = iter(_read([r.grad_norm for r in records if r.grad_norm is not None]))
         parts = iter(_read([part for record in records for part in record.parts.values()]))
-        return [
-            _update_line(
-                record,
-                loss,
-                None if record.grad_norm is None else next(norms),
-                {name: next(parts) for name in record.parts},
-                at,
-                updates,
-            )
-            for (record, at, updates), loss in zip(waiting, losses, strict=True)
-        ]
+        checks = iter(outliers.read(records))
+        lines = []
+        for (record, at, updates), loss in zip(waiting, losses, strict=True):
+            norm = None if record.grad_norm is None else next(norms)
+            means = {name: next(parts) for name in record.parts}
+            if updates:
+                lines.append(_update_line(record, loss, norm, means, at, updates))
+            median = None if record.outlier is None else next(checks)
+            if norm is not None and median is not None:
+                lines.append(_spelled(outliers.note(record, norm, median, at)))
+        return lines
 
     def _write(self, lines: list[str]) -> None:
         self._unwritten += "".join(lines).encode()
@@ -331,7 +337,7 @@ def place_of_eval(record: EvalRecord) -> Place:
 def _is_before(
     line: dict[str, Any], *, update: int, epoch: int, batch: int | None, made: set[Place] | None
 ) -> bool:
-    if line["kind"] == "note":
+    if line["kind"] == "note" and "batch" not in line:
         return bool(line["update"] <= update)
     if line["kind"] == "eval":
         if line["epoch"] is None:
@@ -391,4 +397,8 @@ def _eval_line(record: EvalRecord, at: float) -> str:
     line.update({name: spell(float(score)) for name, score in record.scores.items()})
     line["time"] = round(at, 4)
     line["seconds"] = round(record.seconds, 4)
+    return _spelled(line)
+
+
+def _spelled(line: dict[str, Any]) -> str:
     return json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n"

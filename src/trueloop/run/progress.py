@@ -341,9 +341,12 @@ class _Skips:
     def __init__(self) -> None:
         self._count = 0
         self._at: float | None = None
+        self._has_outliers = False
 
     def say(self, record: StepRecord, now: float) -> str | None:
         self._count += 1
+        is_outlier = record.outlier is not None and bool(record.outlier.outlier)
+        self._has_outliers |= is_outlier
         if self._at is not None and now - self._at < 2:
             return None
         self._at = now
@@ -351,7 +354,8 @@ class _Skips:
             return self.rest()
         self._count = 0
         # record.update counts the updates that were applied; this one would have been the next.
-        return f"update {record.update + 1:,} skipped: its gradient was not finite"
+        why = "norm was an outlier" if is_outlier else "was not finite"
+        return f"update {record.update + 1:,} skipped: its gradient {why}"
 
     def rest(self) -> str | None:
         """A line about those not said yet, if any."""
@@ -359,7 +363,8 @@ class _Skips:
         if not count:
             return None
         what = "1 more update" if count == 1 else f"{count:,} more updates"
-        return f"{what} skipped: the gradients were not finite"
+        why = "the gradients were not finite" + (", or outliers" * self._has_outliers)
+        return f"{what} skipped: {why}"
 
 
 def _rates(record: StepRecord) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from trueloop.run import charts
 from trueloop.run.charts import Curves
 from trueloop.run.directory import UNFINISHED, Run, best_eval
+from trueloop.run.outliers import is_outlier, summary
 from trueloop.run.page import Chart, Section, flatten, publish, when
 from trueloop.run.texts import conversation, texts
 from trueloop.run.verdict import overfitting
@@ -239,8 +240,11 @@ def _notes(run: Run, curves: Curves) -> list[str]:
     elif run.status == "failed":
         error = run.results.get("error")
         notes.append(f"The run failed{f': {error}' if error else ''}.")
-    notes += [str(line.get("message", "")) for line in curves.lines if line["kind"] == "note"]
+    plain = [line for line in curves.lines if line["kind"] == "note" and not is_outlier(line)]
+    notes += [str(line.get("message", "")) for line in plain]
+    notes += summary(curves.lines, sum(line.get("updates", 1) for line in curves.updates))
     skipped = sum(line["skipped"] for line in curves.updates)
+    skipped -= sum(is_outlier(line) and line["outlier"] == "skip" for line in curves.lines)
     if skipped:
         share = percent(skipped / len(curves.updates))
         what = f"{skipped:,} update{'s were' if skipped > 1 else ' was'} skipped"

@@ -72,15 +72,20 @@ def divide_and_clip(
     correction: float | Tensor,
     clip_norm: float | None,
     clip_value: float | None,
+    outlier: Tensor | None = None,
 ) -> None:
     """Multiply the gradients in place by `correction` and clip them, touching each once.
 
     `norm` is the global norm after the correction. The coefficient is that of
-    `torch.nn.utils.clip_grad_norm_`, max_norm / (norm + 1e-6) and at most 1, bit for bit.
+    `torch.nn.utils.clip_grad_norm_`, max_norm / (norm + 1e-6) and at most 1, bit for bit. `outlier`
+    is a coefficient of another limit; the smaller one goes.
     """
-    factor = correction
+    factor, coefficient = correction, outlier
     if clip_norm is not None and not _is_surely_below(norm, clip_norm):
         coefficient = torch.clamp(clip_norm / (norm + 1e-6), max=1.0)
+        if outlier is not None:
+            coefficient = torch.minimum(coefficient, outlier)
+    if coefficient is not None:
         factor = coefficient if _is_one(correction) else correction * coefficient
     if not _is_one(factor):
         _multiply(gradients, factor)

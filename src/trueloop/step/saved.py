@@ -13,6 +13,7 @@ from trueloop.shapes import COUNT, Anything, Each, Either, Maybe, Row, Shape, Ta
 from trueloop.step import joint_state, loading, modes, sharding
 from trueloop.step.accumulate import Window
 from trueloop.step.global_window import GlobalWindow
+from trueloop.step.outliers import NormHistory
 
 if TYPE_CHECKING:
     from trueloop.step.step import Step
@@ -29,6 +30,7 @@ SHAPE: Shape = {
     "options": {"precision": str, "accumulate": int, "schedule": Either(_NAME, Each(_NAME))},
     "agreed": Maybe(GlobalWindow.AGREED),
     "train_weights": Maybe(loading.GRADIENTS),
+    "outliers": Maybe(NormHistory.STATE),
 }
 """Of a state, beside the `model`."""
 
@@ -36,6 +38,7 @@ SHAPE: Shape = {
 def taken(step: Step) -> dict[str, Any]:
     """Everything that the step's next call depends on."""
     step._nonfinite.raise_late(wait=True)
+    step._norms.raise_late(wait=True)
     if sharding.fsdp_modules(step.model):
         # DDP has rank 0's after each update; here each rank has seen its own part.
         sharding.sync_buffers(step.model)
@@ -60,6 +63,8 @@ def taken(step: Step) -> dict[str, Any]:
             weights = {name: weight.clone() for name, weight in weights.items()}
             step._modes.eval()
         state["train_weights"] = weights
+    if step.outliers is not None:
+        state["outliers"] = step._norms.state_dict()
     return state
 
 
@@ -87,6 +92,8 @@ def take_up(step: Step, state: dict[str, Any]) -> None:
     step._window.load_state_dict(state["window"], step.device)
     step._window.load_agreed(state.get("agreed"))
     step._gradients.load_state_dict(state["gradients"])
+    if "outliers" in state:
+        step._norms.load_state_dict(state["outliers"])
     step.epoch, step.batch, step.updates, step.skipped = state["counters"]
     step.resumed = True
 

@@ -6,12 +6,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
-from weakref import WeakSet
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.optim import Optimizer
-from torch.utils._pytree import tree_map
 
 from trueloop import _options, ranks
 from trueloop.errors import ConfigError, LossError
@@ -26,6 +24,8 @@ from trueloop.step.global_window import GlobalWindow
 from trueloop.step.gradients import Gradients
 from trueloop.step.modes import Modes
 from trueloop.step.nonfinite import Evidence, NonFinite
+from trueloop.step.open_windows import detached, open_windows
+from trueloop.step.outliers import NormHistory, Outliers, Position, checked_outliers
 from trueloop.step.ownership import Ownership
 from trueloop.step.parallel import DDPOptions, LossFn
 from trueloop.step.schedule import Plan, Schedule, Scores
@@ -37,10 +37,6 @@ _NO_GRAPH = (
     "the loss does not depend on the model's parameters, so nothing can be trained by it: compute "
     "it from model(inputs), without .detach(), .item() or torch.no_grad()"
 )
-
-
-_accumulating: WeakSet[Step] = WeakSet()
-"""Steps that may have an open window: what `warn_if_accumulating` looks through."""
 
 
 class Step:
@@ -68,6 +64,8 @@ class Step:
     - `nonfinite`: `stop` raises `NonFiniteError` at a NaN or infinite gradient; `skip` leaves that
       update out and counts it in `skipped`. Under fp16 the scaler's own skips are not errors. On
       CUDA, `stop` learns of it without a wait, one or a few updates late; `skip` waits for it.
+    - `outliers`: `Outliers(…)`: at a gradient norm far above the running median, the gradient is
+      clipped to that, or the update left out and counted in `skipped`.
     - `compile`: None, True, a mode or a dict of options of `torch.compile`.
     - `parallel`: how many ranks share the model: `ddp` or `DDPOptions` (each has it whole), `fsdp`
       or `FSDPOptions` (each has a shard; a model on the device meta gets its values here, and the
@@ -113,6 +111,7 @@ class Step:
         clip_norm: float | None = None,
         clip_value: float | None = None,
         nonfinite: str = "stop",
+        outliers: Outliers | None = None,
         compile: bool | str | dict[str, Any] | None = None,
         parallel: str | DDPOptions | FSDPOptions | None = None,
     ) -> None:
@@ -136,7 +135,7 @@ class Step:
         self.updates = 0
         """Updates applied."""
         self.skipped = 0
-        """Updates left out because their gradient was not finite."""
+        """Updates left out because their gradient was not finite, or an outlier."""
         self.resumed = False
         """The position comes from a loaded state or a `fit` that was interrupted: the next `fit`
         goes on there, and not at the first batch of the epoch."""
@@ -150,6 +149,9 @@ class Step:
         self._nonfinite = NonFinite(
             _options.choice("nonfinite", nonfinite, ("stop", "skip")), self.precision
         )
+        self.outliers = checked_outliers(outliers)
+        """The policy; None for none."""
+        self._norms = NormHistory(self.outliers, self.precision)
         self._window = (GlobalWindow if ranks.is_distributed() else Window)(accumulate)
         self._forward = compiled(self._parallel.view, compile)
         self._schedules = BoundSchedules(schedules, self.optimizers)
@@ -202,7 +204,7 @@ class Step:
                 return self._update(here)
             self._gradients.stash()
             self._parallel.stash()
-            _accumulating.add(self)
+            open_windows.add(self)
         except BaseException:
             self._give_up()  # half a gradient must not reach an update
             raise
@@ -225,18 +227,20 @@ class Step:
         norm = torch.linalg.vector_norm(norms)
         if not (isinstance(correction, float) and correction == 1.0):
             norm = norm * correction
-        clip.divide_and_clip(gradients, norm, correction, self.clip_norm, self.clip_value)
+        where, window = (self.updates, self.epoch, batch), self._window
+        check, factor = self._norms.judge(norm, Position(*where, window.micro_batches))
+        clip.divide_and_clip(gradients, norm, correction, self.clip_norm, self.clip_value, factor)
 
-        # 6. Optimizers: unless the gradient is not finite.
-        where = (self.updates, self.epoch, batch)
-        window = self._window
+        # 6. Optimizers: unless the gradient is not finite, or an outlier to be left out.
         evidence = Evidence(where, norms, names, window.losses, window.total, window.mean)
         admitted = self._nonfinite.admits(norm, evidence)
+        admitted = admitted and self._norms.admits(check)
         lrs = learning_rates(self._groups)
         stepped = admitted and self._apply()
         self.updates += stepped
         self.skipped += not stepped
-        record = self._record(batch, grad_norm=norm, updated=stepped, skipped=not stepped, lrs=lrs)
+        outcome = {"updated": stepped, "skipped": not stepped, "outlier": check}
+        record = self._record(batch, grad_norm=norm, lrs=lrs, **outcome)
 
         # 7. Clear (set to None, so that the next backward writes instead of adding).
         self._end_window()
@@ -337,6 +341,7 @@ class Step:
             self._warn_open_window("end_epoch() applied its update only now")
             self.flush()
         self._nonfinite.raise_late(wait=True)
+        self._norms.raise_late(wait=True)
         check_scores(scores)
         self._schedules.tick_epoch()
         if evaluated:
@@ -444,6 +449,7 @@ class Step:
         """What must hold before a window's first forward."""
         arguments.check_ranks(self._ranks)
         self._nonfinite.raise_late()
+        self._norms.raise_late()
         arguments.check_device(self.device)
         arguments.check_mode(self.model)
         self._schedules.bind(None)
@@ -480,19 +486,3 @@ class Step:
         if kind not in self._warned:
             self._warned.add(kind)
             warnings.warn(what, UserWarning, stacklevel=stacklevel)
-
-
-def warn_if_accumulating(model: nn.Module) -> None:
-    """Warn once if a step has gradients for this model that no update has applied yet."""
-    for step in tuple(_accumulating):
-        if not step.is_accumulating:
-            _accumulating.discard(step)
-        elif not {id(p) for p in model.parameters()}.isdisjoint(
-            id(p) for p in step._gradients.parameters
-        ):
-            step._warn_open_window("the model is evaluated without its update", stacklevel=5)
-
-
-def detached(outputs: Any) -> Any:
-    """`outputs` with every tensor in it detached from its graph."""
-    return tree_map(lambda part: part.detach() if isinstance(part, Tensor) else part, outputs)

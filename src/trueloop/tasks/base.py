@@ -69,6 +69,11 @@ class Recipe:
     """fp32, bf16 or fp16."""
     nonfinite: str = "stop"
     """What to do about a NaN or infinite gradient: stop, or skip the update."""
+    outliers: str | None = None
+    """What to do about a gradient norm far above its running median: clip it, or skip the update;
+    null for nothing."""
+    outlier_factor: float = 5.0
+    """How many times the running median of the gradient norm is too much, for --outliers."""
     monitor: str = "val_loss"
     """The score that chooses the best weights (and that plateau and early stopping watch)."""
     patience: int | None = None
