@@ -106,23 +106,7 @@ def open_session(settings: Settings) -> Session:
     model = returned(task, "model", task.model(), nn.Module).to(device)
     settings = _settle_threads(settings, task, splits, model)
     parallel = "ddp" if run.parallel == "auto" else run.parallel
-    optimizer = optimizers.by_name(
-        recipe.optimizer, model, recipe.lr, weight_decay=recipe.weight_decay
-    )
-    step = Step(
-        model,
-        optimizer,
-        task.loss_fn(),
-        schedule=make_schedule(recipe),
-        precision=recipe.precision,
-        accumulate=recipe.accumulate,
-        clip_norm=recipe.clip_norm,
-        clip_value=recipe.clip_value,
-        nonfinite=recipe.nonfinite,
-        outliers=_outliers(recipe),
-        compile=run.compile or None,
-        parallel=_sharing(run) if parallel == "fsdp" else parallel,
-    )
+    step = _make_step(recipe, run, model, task, parallel)
     seed_rank(run.seed, ranks.rank())
     # A schedule that cannot end where the run ends is refused here, before a directory is made.
     plan(step, train, run_length(recipe.epochs, recipe.updates, recipe.tokens))
@@ -140,6 +124,28 @@ def open_session(settings: Settings) -> Session:
     )
     _check_monitor(session, recipe.monitor)
     return session
+
+
+def _make_step(
+    recipe: Recipe, run: RunOptions, model: nn.Module, task: Task, parallel: str | None
+) -> Step:
+    optimizer = optimizers.by_name(
+        recipe.optimizer, model, recipe.lr, weight_decay=recipe.weight_decay
+    )
+    return Step(
+        model,
+        optimizer,
+        task.loss_fn(),
+        schedule=make_schedule(recipe),
+        precision=recipe.precision,
+        accumulate=recipe.accumulate,
+        clip_norm=recipe.clip_norm,
+        clip_value=recipe.clip_value,
+        nonfinite=recipe.nonfinite,
+        outliers=_outliers(recipe),
+        compile=run.compile or None,
+        parallel=_sharing(run) if parallel == "fsdp" else parallel,
+    )
 
 
 def _settle_threads(settings: Settings, task: Task, splits: Splits, model: nn.Module) -> Settings:
