@@ -166,8 +166,8 @@ def test_no_file_over_500_lines_and_no_function_over_60() -> None:
 
 PUBLIC = [
     "Checkpoints", "ConfigError", "DDPOptions", "DataError", "Doctor", "EarlyStopping",
-    "EvalRecord", "FSDPOptions", "Feed", "History", "LossOutput", "NonFiniteError", "Outliers", "Run",
-    "Step", "StepRecord", "Task", "TrueloopError",
+    "EvalRecord", "FSDPOptions", "Feed", "History", "LossOutput", "NonFiniteError", "Outliers",
+    "Run", "Step", "StepRecord", "Task", "TrueloopError",
     "UserError", "errors", "evaluate", "fit", "generate", "load_checkpoint", "load_weights",
     "lora", "losses", "metrics", "optimizers", "predict", "process_group", "records",
     "save_weights", "schedules", "seed", "seed_everything", "supervised", "watch",
