@@ -244,6 +244,28 @@ def test_options_reach_the_step(command: Command, line: str) -> None:
     assert (config["accumulate"], config["points"], config["task"]) == (4, 64, line)
 
 
+def test_muon_trains_hidden_matrices_beside_adamw_and_goes_on(command: Command) -> None:
+    words = ["--optimizer", "muon", "--schedule", "cosine", "--weight-decay", "0.1", "--quiet"]
+    done = command("train", "spiral", *words, "--epochs", "2", "--run", "new")
+    assert (done.status, done.err) == (0, "")  # the doctor, who has watched, found nothing
+    state = load_checkpoint(Run(Path("new")).checkpoints, which="last")["step"]["optimizer"]
+    assert [about["kind"] for about in state["optimizers"]] == ["Muon", "AdamW"]
+    names = [group["name"] for group in state["param_groups"]]
+    assert names == ["hidden", "decay", "no_decay"]
+    assert {group["lr"] for group in state["param_groups"]} == {0.0}, "the schedule is of both"
+    report = command("report", "new")
+    assert report.status == 0
+    score = command("evaluate", "new")
+    assert score.status == 0
+
+
+def test_a_model_without_a_hidden_matrix_is_not_muons(command: Command, line: str) -> None:
+    refused = command("train", line, "--optimizer", "muon", "--run", "new")
+    assert refused.status == 2
+    assert "no hidden matrix for Muon" in refused.complaint
+    assert not Path("new").exists()
+
+
 def test_a_task_may_choose_its_recipe_by_its_data(command: Command, line: str) -> None:
     done = command("train", line, "--points=20", "--batch-size=16", "--run=new", "--quiet")
     assert done.status == 0

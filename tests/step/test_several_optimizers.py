@@ -17,6 +17,7 @@ from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler, StepLR
 import trueloop
 from trueloop import schedules
 from trueloop.errors import ConfigError, NonFiniteError, RunError, ScheduleError
+from trueloop.step import precision as precisions
 
 UPDATES = 12
 Batch = tuple[Tensor, Tensor]
@@ -259,6 +260,20 @@ def test_an_optimizer_without_gradients_is_not_in_the_way(precision: str) -> Non
     assert step(batches(1)[0]).updated
     assert torch.equal(model.up.weight, before[0])
     assert not torch.equal(model.head.weight, before[1])
+
+
+def test_two_overflows_leave_a_fused_step_out_as_one_does() -> None:
+    """A fused optimizer leaves its step out where the scaler's flag is exactly 1."""
+    precision = precisions.Float16(torch.device("cpu"))
+    a, b, c = (nn.Parameter(torch.ones(2)) for _ in range(3))
+    optimizer = AdamW([a, b, c], lr=0.1, fused=True)
+    precision.backward(a.sum())
+    precision.scaler.unscale_(optimizer)
+    # As sharded parameters and two others, which the scaler does not see together with them.
+    b.grad, c.grad = torch.full((2,), float("inf")), torch.full((2,), float("nan"))
+    precision._unscale_others(optimizer, [b.grad, c.grad])
+    assert not precision.step([optimizer])
+    assert all(torch.equal(p, torch.ones(2)) for p in (a, b, c))
 
 
 def _on_disk(state: dict[str, Any]) -> dict[str, Any]:

@@ -40,6 +40,8 @@ class Modes:
     def train(self) -> None:
         """Into train mode. Weights that nobody has changed since `eval` are what they were before
         it."""
+        if not self._optimizers:
+            return
         kept, self._kept = self._kept, None
         same = [(p, value) for p, value, version in kept or () if p._version == version]
         for optimizer in self._optimizers:
