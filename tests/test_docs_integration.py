@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import warm_python
 from documents import DOCUMENTS, FOLDERS, Block, blocks, is_shown
 
 SHOWN: dict[tuple[str, str], list[Block]] = {}
@@ -29,16 +28,8 @@ def _gather() -> dict[tuple[str, str], list[Block]]:
 def test_an_output_is_what_the_command_prints(key: tuple[str, str], tmp_path: Path) -> None:
     folder, command = key
     shutil.copytree(FOLDERS / folder, tmp_path, dirs_exist_ok=True)
-    done = subprocess.run(
-        [sys.executable, "-m", *shlex.split(command)],
-        cwd=tmp_path,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    printed = done.stdout + done.stderr
+    _, out, err = warm_python.run([sys.executable, "-m", *shlex.split(command)], tmp_path)
+    printed = (out + err).decode()
     for block in SHOWN[key]:
         same = is_shown(block.text, printed, part=block.part, apart=block.apart)
         assert same, f"{block.place}\n{printed}"

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
+import warm_python
+
 WATCH = [sys.executable, "-m", "trueloop", "watch"]
 NOTHING = "trueloop: nothing was watched: torch was not imported\n"
 
@@ -37,16 +39,30 @@ def run(command: Sequence[str], folder: Path, *, interrupt: int = 0) -> Ended:
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(interrupt)
     out, err = process.communicate(timeout=120)
-    files = {
+    return Ended(process.returncode, out, err.decode(), files_in(folder))
+
+
+def run_warm(command: Sequence[str], folder: Path) -> Ended:
+    """The same, in a process that has imported torch before."""
+    status, out, err = warm_python.run(command, folder)
+    return Ended(status, out, err.decode(), files_in(folder))
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix != ".pyc"
     }
-    return Ended(process.returncode, out, err.decode(), files)
 
 
 def alone_and_watched(
-    tmp_path: Path, text: str, *words: str, options: Sequence[str] = (), interrupt: int = 0
+    tmp_path: Path,
+    text: str,
+    *words: str,
+    options: Sequence[str] = (),
+    interrupt: int = 0,
+    warm: bool = False,
 ) -> tuple[Ended, Ended]:
     """`python train.py WORDS` and `trueloop watch train.py WORDS`, each in a folder `run`."""
     ended = []
@@ -54,7 +70,8 @@ def alone_and_watched(
         folder = tmp_path / name / "run"
         folder.mkdir(parents=True)
         (folder / "train.py").write_text(text)
-        done = run([*command, "train.py", *words], folder, interrupt=interrupt)
+        line = [*command, "train.py", *words]
+        done = run_warm(line, folder) if warm else run(line, folder, interrupt=interrupt)
         here = str(tmp_path / name)
         ended.append(
             done._replace(
