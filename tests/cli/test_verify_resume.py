@@ -289,18 +289,20 @@ def test_an_iterable_with_a_state_of_its_own(verify: Command, task: str) -> None
     assert (done.status, done.err) == (0, ""), done.out
 
 
-@pytest.mark.parametrize(
-    ("task", "owner"), [("CleanStream", "Stream"), ("CleanLoader", "DataLoader")]
-)
-def test_the_cost_of_a_replay_is_said(task: str, owner: str) -> None:
+def test_the_cost_of_a_replay_is_said() -> None:
     Path("tasks.py").write_text(TASKS)
-    words = ["verify-resume", f"tasks.py:{task}", "--updates=8", "--schedule=none"]
+    program = "import sys\nfrom trueloop.cli import main\n"
+    for task in ("CleanStream", "CleanLoader"):
+        words = ["verify-resume", f"tasks.py:{task}", "--updates=8", "--schedule=none"]
+        program += f"if status := main({words}):\n    sys.exit(status)\n"
     done = subprocess.run(
-        [sys.executable, "-m", "trueloop", *words], capture_output=True, text=True, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "trueloop: warning: going through " in done.stderr
-    assert f"again to get to the place ({owner} has no state_dict); took 0." in done.stderr
+    for owner in ("Stream", "DataLoader"):
+        cost = f"again to get to the place ({owner} has no state_dict); took 0."
+        (line,) = (line for line in done.stderr.splitlines() if cost in line)
+        assert line.startswith("trueloop: warning: going through ")
 
 
 def test_workers_make_no_difference(verify: Command) -> None:
