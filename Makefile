@@ -13,7 +13,9 @@ READY  := $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/trueloop train spiral --run runs/demo-$$(date +%Y%m%d-%H%M%S)
 
-test: lint types unit
+# mypy has one process: the tests begin beside it.
+test: lint
+	@$(MAKE) --no-print-directory -j 2 types unit
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -22,10 +24,12 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+# worksteal: each worker begins with one half of the files, so that what tests of one file share (a
+# trained run, a warm process) is made once.
 # Where Python is told to write no byte code, each process that a test starts would compile src again.
 unit: $(READY)
 	$(BIN)/python -m compileall -q src tests/on_ranks.py
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 TORCH      ?=
 TORCH_VENV ?= .venv-torch-$(TORCH)
@@ -36,7 +40,7 @@ test-torch:
 	@test -n "$(TORCH)" || { echo 'TORCH is missing: write make test-torch TORCH=2.6.0' >&2; exit 2; }
 	@$(MAKE) --no-print-directory $(TORCH_VENV)/.ready
 	$(TORCH_VENV)/bin/python -c 'import torch; print("torch", torch.__version__)'
-	$(TORCH_VENV)/bin/python -m pytest -n $(JOBS) $(PATHS)
+	$(TORCH_VENV)/bin/python -m pytest -n $(JOBS) --dist worksteal $(PATHS)
 
 # Everything of constraints.txt but its torch.
 $(TORCH_VENV)/.ready: pyproject.toml constraints.txt
