@@ -140,7 +140,7 @@ def _parses(verb: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["trueloop"])
         task = [word for word in words[:1] if verb in ("train", "verify-resume")]
-        known = task if task and task[0] in ("spiral", "digits", "table", "images") else []
+        known = task if task and task[0] in ("spiral", "digits", "table", "images", "text") else []
         if verb in ("train", "verify-resume") and not known:
             known = ["table"]
         assert main([verb, *known, "--help"]) == 0
