@@ -47,7 +47,9 @@ class FineTuning:
         """A task's recipe for what is trained already: few epochs, at a small learning rate, and of
         adapters alone at ten times that."""
         lr = _LR if self.lora is None else _LR_OF_LORA
-        return replace(recipe, epochs=_EPOCHS, tokens=None, lr=lr, weight_decay=0.0)
+        return replace(
+            recipe, epochs=_EPOCHS, tokens=None, optimizer="adamw", lr=lr, weight_decay=0.0
+        )
 
     def check(self, of_shape: Sequence[str]) -> None:
         """Raise `ConfigError` for values that cannot work; `of_shape` are options of the model's
