@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import warm_start
-from test_script import WATCH, alone_and_watched, run_warm
+from test_script import WATCH, alone_and_watched, run, run_warm
 
 FIRST = "assert 'torch' not in sys.modules"
 HEAD = f"""\
@@ -229,6 +229,8 @@ def test_inside_of_pytest(own: bool, tmp_path: Path) -> None:
     text = "import trueloop\n" + BAD.replace(FIRST, "")
     (tmp_path / "test_own.py").write_text(f"{text}def test_it():\n{block}{expected}")
     pytest_ = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-s", "test_own.py"]
-    done = run_warm([sys.executable, *pytest_] if own else [*WATCH, *pytest_], tmp_path)
+    done = (
+        run([sys.executable, *pytest_], tmp_path) if own else run_warm([*WATCH, *pytest_], tmp_path)
+    )
     assert b"1 passed" in done.out
     assert done.err.count("TL101 error") == 1
