@@ -25,7 +25,7 @@ from trueloop.doctor.runtime.watcher import Track, Watcher
 
 torch.set_num_threads(1)
 
-LONGEST = 60
+LONGEST = 120
 """Seconds after which a program is ended."""
 
 
