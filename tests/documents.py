@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 FOLDERS = Path(__file__).with_name("documents")
 DOCUMENTS = (
     "README.md", "CONTRIBUTING.md", "docs/bench.md", "docs/check.md",
-    "docs/fine-tuning.md", "docs/loop.md",
+    "docs/fine-tuning.md", "docs/generate.md", "docs/loop.md",
     "docs/many-ranks.md", "docs/scale.md", "docs/using-a-model.md", "docs/watch.md",
 )  # fmt: skip
 """All but those that commands write: the rules' pages and the crib sheet."""

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+from trueloop.cli import main
 from trueloop.generate import generate, score
 from trueloop.tasks.text.config import TransformerConfig
 from trueloop.tasks.text.publish import write_folder
@@ -238,3 +239,47 @@ def test_folders_that_write_no_text(command: Command, spiral_run: Path, folder: 
     missing = command("generate", "nowhere", "--prompt", "a")
     assert missing.status == 2
     assert "nowhere" in missing.complaint
+
+
+@pytest.fixture(scope="module")
+def text_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of single characters, trained for two updates."""
+    folder = tmp_path_factory.mktemp("text")
+    (folder / "text.txt").write_text("The quick brown fox jumps over the lazy dog.\n" * 40)
+    words = (
+        f"--data {folder}/text.txt --tokenizer char --context 16 --layers 1 --width 16 --heads 2"
+    )
+    rest = "--heads 2 --updates 2 --batch-size 4 --quiet --no-doctor --run"
+    with torch.random.fork_rng(devices=[]):
+        assert main(["train", "text", *words.split(), *rest.split(), str(folder / "run")]) == 0
+    return folder / "run"
+
+
+def test_a_run_of_the_text_task(command: Command, text_run: Path) -> None:
+    words = ("generate", text_run, "--prompt", "The fox", "--max-new-tokens", "40", "--seed", "2")
+    done = command(*words)
+    assert (done.status, done.err) == (0, "")
+    assert len(done.out) == 41  # beyond the context of 16
+    assert set(done.out) <= set("The quick brown fox jumps over the lazy dog.\n")
+    assert command(*words).out == done.out
+    assert command(*words[:-1], "3").out != done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--prompt", "The föx"), "'ö'"),
+        (("--score", "Zebra"), "'Z'"),
+        (("--prompt", "The ", "--choices", "fox", "Zoo"), "'Z'"),
+        (("--prompts", "p.txt"), "prompt 2 of"),
+        (("--prompt", "The fox jumps over the lazy dog."), "the model's context is 16"),
+    ],
+)
+def test_characters_that_the_run_does_not_know(
+    command: Command, text_run: Path, words: tuple[str, ...], expected: str
+) -> None:
+    Path("p.txt").write_text("fox\nZoo\n")
+    said = command("generate", text_run, *words)
+    assert said.status == 2
+    assert expected in said.complaint
+    assert said.out == ""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 import trueloop.generate as generate
+from trueloop.tasks.text.pretrained import open_folder
+from trueloop.tasks.text.transformer import Transformer
 
 VOCABULARY, END = 12, 0
 
@@ -108,3 +111,22 @@ def test_beam_search_with_strategies(family: str) -> None:
             no_repeat_ngram_size=3, min_new_tokens=3,
         )  # fmt: skip
         assert found == expected
+
+
+@FAMILIES
+def test_published_weights_in_our_own_model(family: str, tmp_path: Path) -> None:
+    """The same weights in both libraries, each with its cache: logits, greedy text and beams."""
+    model = reference(family, 1)
+    model.save_pretrained(tmp_path)
+    found = open_folder(tmp_path)
+    own = Transformer(found.config).double().eval()
+    found.fill(own)
+    tokens = torch.randint(VOCABULARY, (3, 20), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        torch.testing.assert_close(own(tokens), model(tokens).logits, atol=1e-5, rtol=1e-5)
+    for common in ({"max_new_tokens": 30}, {"max_new_tokens": 30, "repetition_penalty": 1.4}):
+        greedy = generate.generate(own, PROMPTS, temperature=0, end_of_text=END, **common)
+        assert greedy.rows() == theirs(model, PROMPTS, **common)
+    common = {"max_new_tokens": 12, "length_penalty": 0.5, "early_stopping": True}
+    beams = generate.generate(own, PROMPTS, beams=4, num_samples=2, end_of_text=END, **common)
+    assert beams.rows() == theirs(model, PROMPTS, num_beams=4, num_return_sequences=2, **common)

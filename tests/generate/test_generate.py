@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from torch import nn
 from toy_language_model import ToyModel, table_model
 
+import documents
 import trueloop
 from trueloop.errors import ConfigError, DataError
 from trueloop.generate import Piece, generate, stream
@@ -341,3 +342,13 @@ def test_mistakes_of_models() -> None:
 
 def test_it_is_public() -> None:
     assert trueloop.generate.generate is generate
+
+
+def test_the_page_shows_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    page = "docs/generate.md"
+    (program,) = [b.text for b in documents.blocks(page) if "generate(model" in b.text]
+    exec(program, {})
+    (shown,) = documents.shown(
+        "tests/generate/test_generate.py::test_the_page_shows_what_it_prints"
+    )
+    assert documents.is_shown(shown, capsys.readouterr().out)
