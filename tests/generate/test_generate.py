@@ -15,6 +15,7 @@ import documents
 import trueloop
 from trueloop.errors import ConfigError, DataError
 from trueloop.generate import Piece, generate, stream
+from trueloop.step import sharding
 
 RAGGED = [[1, 2, 3, 4, 5], [6], [7, 8, 9], [10, 11, 12, 13, 14]]
 
@@ -342,6 +343,15 @@ def test_mistakes_of_models() -> None:
 
 def test_it_is_public() -> None:
     assert trueloop.generate.generate is generate
+
+
+def test_one_rank_of_many_may_generate_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would wait for ever in a broadcast of buffers that the other ranks do not join."""
+    model = ToyModel()
+    model.register_buffer("table", torch.zeros(1))
+    monkeypatch.setattr(sharding, "_broadcast", lambda _: pytest.fail("waits for the others"))
+    monkeypatch.setattr(sharding.ranks, "is_distributed", lambda: True)
+    assert len(generate(model, [1], max_new_tokens=2).rows()[0]) == 2
 
 
 def test_the_page_shows_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:

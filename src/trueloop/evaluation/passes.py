@@ -18,17 +18,20 @@ from trueloop.step import Step, sharding
 
 
 @contextmanager
-def evaluating(model: nn.Module, *, gradients: bool = False) -> Iterator[None]:
+def evaluating(
+    model: nn.Module, *, gradients: bool = False, together: bool = True
+) -> Iterator[None]:
     """Eval mode, and inference mode unless `gradients`; afterwards each module's own mode again.
 
-    A batch norm that was held in eval during training stays there. On many ranks each has rank 0's
-    buffers from here on. A sharded model runs without inference mode: training could not use the
-    memory that it gathers its parameters in.
+    A batch norm that was held in eval during training stays there. On many ranks that do this
+    `together` each has rank 0's buffers from here on. A sharded model runs without inference mode:
+    training could not use the memory that it gathers its parameters in.
     """
     modes = [(module, module.training) for module in model.modules()]
     is_sharded = bool(sharding.fsdp_modules(model))
     without = torch.no_grad() if is_sharded else torch.inference_mode()
-    sharding.sync_buffers(model)
+    if together:
+        sharding.sync_buffers(model)
     if any(training for _, training in modes):
         model.eval()
     try:

@@ -139,8 +139,13 @@ def check_room(rows: list[list[int]], context: int | None, options: GenerationOp
 
 
 def inferring(model: Model) -> AbstractContextManager[Any]:
-    """Eval mode and inference mode; of what is no module, inference mode alone."""
-    return evaluating(model) if isinstance(model, nn.Module) else torch.inference_mode()
+    """Eval mode and inference mode; of what is no module, inference mode alone.
+
+    One rank of many may do it by itself, to print a sample.
+    """
+    if not isinstance(model, nn.Module):
+        return torch.inference_mode()
+    return evaluating(model, together=False)
 
 
 def checked_logits(logits: Any) -> Tensor:
