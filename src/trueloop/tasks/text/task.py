@@ -192,7 +192,7 @@ class Text(Task):
 
     def _suited(self, tokens: int) -> Recipe:
         """The recipe for so many training tokens: 20 tokens for each weight, but on little text at
-        most 24 epochs of it; of conversations, and from a published model, a few epochs."""
+        most 12 epochs of it; of conversations, and from a published model, a few epochs."""
         recipe, batch = type(self).recipe, tokens // self.context - 1
         if self._shown is not None:
             recipe = replace(recipe, epochs=_EPOCHS_OF_CHAT, tokens=None)
