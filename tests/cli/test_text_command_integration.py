@@ -61,7 +61,7 @@ def test_mistakes_are_one_line(tmp_path: Path, command: Any) -> None:
         (("--heads", "3"), "cannot be divided by heads=3"),
         (("--batch-tokens", "1000"), "write --batch-tokens 768 or 1024"),
         (("--context", "100000"), "needs 100,001"),
-        (("--width", "16384", "--layers", "1000"), "GiB of memory"),
+        (("--width", "16384", "--layers", "16"), "GiB of memory"),
     ):
         outcome = command(*train, *words)
         assert outcome.status == 2

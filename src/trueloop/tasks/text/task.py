@@ -41,7 +41,7 @@ from trueloop.tasks.text.tokenizer import Tokenizer, tokenizer_from_state
 from trueloop.tasks.text.transformer import Transformer
 
 MOST_CONTEXT = 1_048_576
-MOST_DEPTH = 1_000
+MOST_DEPTH = 256
 _SHAPE = (
     "context", "layers", "width", "heads", "kv_heads", "hidden", "norm", "positions", "activation",
     "tied", "qk_norm", "dropout",
