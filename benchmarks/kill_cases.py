@@ -1,4 +1,4 @@
-"""Seven small runs that between them use everything a resume has to bring back.
+"""Nine small runs that between them use everything a resume has to bring back.
 
 Each is a function that builds its model, step, feeds and stopping rule anew. Data come from fixed
 seeds; the model's first weights from whatever the process was seeded with, so that a resumed
@@ -8,15 +8,15 @@ process, which is seeded otherwise, shows any weight that its checkpoint did not
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, IterableDataset
 
 from trueloop import (
     EarlyStopping,
@@ -39,6 +39,10 @@ class Setup:
     val: Feed
     epochs: int | None = None
     updates: int | None = None
+    clock: dict[str, Any] = field(default_factory=dict)
+    """A length in tokens, and what is due every so often."""
+    every: str = "3 updates"
+    """How often it is saved."""
     metrics: Any = None
     early_stop: EarlyStopping | None = None
 
@@ -228,6 +232,64 @@ def plateau() -> Setup:
     return Setup(step=step, epochs=40, early_stop=stop, **feeds(60, 10, noise=1.5, flipped=0.2))
 
 
+def tokens() -> Setup:
+    """A length in tokens; evaluations, saves and lines of the log within epochs and across them,
+    at moments of their own, between windows of three; a lr that falls by evaluation."""
+    model = Reader()
+    step = Step(
+        model,
+        optimizers.adamw(model, 2e-2),
+        token_loss,
+        schedule=schedules.plateau(factor=0.7, patience=0),
+        accumulate=3,
+        clip_norm=1.0,
+    )
+    train = Feed(sentences(150), 8, shuffle=True, seed=8)
+    return Setup(
+        step=step,
+        train=train,
+        val=Feed(sentences(40), 16),
+        clock={"tokens": 10_000, "eval_every": "130 samples", "log_every": "1_000 tokens"},
+        every="700 tokens",
+        early_stop=EarlyStopping(patience=50),
+    )
+
+
+class Endless(IterableDataset[tuple[Tensor, Tensor]]):
+    """A stream whose length nobody knows; each pass is longer than the last one."""
+
+    def __init__(self) -> None:
+        self.passes, self.place = 0, 0
+        self.points, self.labels = blobs(400)
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        while self.place < 100 + 30 * self.passes:
+            self.place += 1
+            yield self.points[self.place - 1], self.labels[self.place - 1]
+        self.passes, self.place = self.passes + 1, 0
+
+    def state_dict(self) -> dict[str, int]:
+        return {"passes": self.passes, "place": self.place}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.passes, self.place = state["passes"], state["place"]
+
+
+def stream() -> Setup:
+    """A stream of unknown length, a schedule as long as the run's updates, mixup and dropout."""
+    model = mlp(dropout=0.2)
+    step = Step(model, optimizers.adamw(model, 1e-2), mixed_loss, schedule=schedules.cosine())
+    return Setup(
+        step=step,
+        train=Feed(Endless(), 8, seed=9),
+        val=Feed(blobs(64), 32),
+        updates=110,
+        clock={"eval_every": "13 updates", "log_every": "7 updates"},
+        every="61 samples",
+    )
+
+
 CASES: dict[str, Callable[[], Setup]] = {
-    case.__name__: case for case in (spiral, images, text, fp16, accumulate, dropout, plateau)
+    case.__name__: case
+    for case in (spiral, images, text, fp16, accumulate, dropout, plateau, tokens, stream)
 }

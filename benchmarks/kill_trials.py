@@ -37,7 +37,6 @@ STAGES = (
     "folder made", "state written", "state flushed", "manifest written", "manifest flushed",
     "renamed", "done",
 )  # fmt: skip
-EVERY = "3 updates"
 _CLOCKS = re.compile(rb',"(time|seconds)":[^,}]+')
 _TRIES = 20
 
@@ -102,10 +101,11 @@ def train(case: str, folder: Path, attempt: int, aim: Aim | None, marks: Marks) 
         setup.val,
         epochs=setup.epochs,
         updates=setup.updates,
+        **setup.clock,
         metrics=setup.metrics,
         early_stop=setup.early_stop,
         run=run,
-        checkpoints=Checkpoints(run.checkpoints, every=EVERY),
+        checkpoints=Checkpoints(run.checkpoints, every=setup.every),
         resume_from=state,
     )
     stop = setup.early_stop
@@ -114,9 +114,10 @@ def train(case: str, folder: Path, attempt: int, aim: Aim | None, marks: Marks) 
         "generators": seed.rng_state(),
         "early stopping": None if stop is None else stop.state_dict(),
         "best checkpoint": essence(load_checkpoint(run.checkpoints, "best")),
-        "history": [history.status, history.best, history.best_epoch, history.updates],
-        "skipped": history.skipped,
+        "history": [history.status, history.best, history.best_epoch, history.best_update],
+        "counts": [history.updates, history.samples, history.tokens, history.skipped],
         "scores": [record.scores for record in history.records],
+        "places": [[record.epoch, record.update] for record in history.records],
     }
     torch.save(outcome, folder / "outcome.tmp")
     (folder / "outcome.tmp").rename(folder / "outcome.pt")
@@ -124,7 +125,7 @@ def train(case: str, folder: Path, attempt: int, aim: Aim | None, marks: Marks) 
 
 def essence(state: dict[str, Any]) -> dict[str, Any]:
     """What counts in the best checkpoint: a resume may take it at another place of its epoch."""
-    return {name: state[name] for name in ("model", "epoch", "scores")}
+    return {name: state[name] for name in ("model", "epoch", "update", "scores")}
 
 
 def in_fork(work: Callable[[], None], errors: Path) -> int:

@@ -11,6 +11,9 @@ from trueloop.errors import ConfigError
 UNITS = ("updates", "samples", "tokens", "epochs", "minutes")
 """What an interval of a run is counted in."""
 
+LENGTHS = ("epochs", "updates", "tokens")
+"""What the length of a run is given in."""
+
 _LENGTH = re.compile(r"(\d[\d_]*(?:\.\d+)?(?:e\d+)?|\.\d+) ?(%|[a-z]*)")
 
 
@@ -43,8 +46,8 @@ class Interval:
     unit: str
 
     def __str__(self) -> str:
-        one = self.amount == 1
-        return f"{self.amount:_g} {self.unit[:-1] if one else self.unit}".replace("_", ",")
+        shown = f"{self.amount:_}" if isinstance(self.amount, int) else f"{self.amount:g}"
+        return f"{shown} {self.unit[:-1] if self.amount == 1 else self.unit}"
 
 
 def parse_interval(option: str, value: Any) -> Interval | None:

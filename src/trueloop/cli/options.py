@@ -20,7 +20,7 @@ from trueloop import ranks, schedules
 from trueloop.cli.config_file import known_keys, read_config
 from trueloop.cli.parser import Parser, add_dataclass, option_for, path_from
 from trueloop.errors import ConfigError, nearest
-from trueloop.lengths import parse_interval
+from trueloop.lengths import LENGTHS, parse_interval
 from trueloop.tasks import READY_MADE, Recipe, Task, limits, load
 from trueloop.tasks.limits import check_range
 
@@ -28,8 +28,6 @@ CHOSEN_THREADS = "chosen_threads"
 """In a run's config.json, beside the options: how many CPU threads it chose to train on."""
 RANKS = "ranks"
 """In a run's config.json, beside the options: on how many ranks it began, of more than one."""
-LENGTHS = ("epochs", "updates", "tokens")
-"""Options of which one says how long the run is."""
 EVERY = ("eval_every", "log_every", "save_every")
 OPTIMIZERS = ("adamw", "adam", "sgd", "muon")
 PARALLEL = ("auto", "ddp", "fsdp")

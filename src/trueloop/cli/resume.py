@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from trueloop import ranks
 from trueloop.checkpoint import LOCK, has_checkpoint
 from trueloop.cli import OK
 from trueloop.errors import ConfigError, RunError, ScheduleError
+from trueloop.lengths import LENGTHS
 
 if TYPE_CHECKING:
     from trueloop.cli._session import Session
@@ -34,12 +35,14 @@ def main(argv: Sequence[str]) -> int:
         epilog="example:\n  trueloop resume runs/spiral-20250131-120000",
     )
     parser.add_argument("run", metavar="RUN", help="directory of the run")
-    parser.add_argument(
-        "--epochs",
-        type=int,
-        metavar="N",
-        help="more epochs than before, in all; where the schedule is not as long as the run",
-    )
+    for unit in LENGTHS:
+        parser.add_argument(
+            f"--{unit}",
+            type=int,
+            metavar="N",
+            help=f"more {unit} than before, in all, for a run that is as long as its {unit}; where "
+            "the schedule is not as long as the run",
+        )
     parser.add_argument("--device", default=None, metavar="NAME", help="override the device")
     parser.add_argument(
         "--parallel",
@@ -62,8 +65,9 @@ def main(argv: Sequence[str]) -> int:
     from trueloop.run import Run
 
     run = Run(given.run)
-    if is_restarted() and run.option("epochs") == given.epochs:
-        given.epochs = None  # the same command, before a rank was lost, has seen to that
+    length = longer(run, {unit: given[unit] for unit in LENGTHS})
+    if is_restarted() and length is not None and run.option(length[0]) == length[1]:
+        length = None  # the same command, before a rank was lost, has seen to that
     settings = settings_of(
         run,
         device=given.device,
@@ -74,21 +78,41 @@ def main(argv: Sequence[str]) -> int:
         hang_minutes=given.hang_minutes,
         hang_exit=given.hang_exit or None,
         quiet=given.quiet or None,
-        epochs=given.epochs,
+        **({} if length is None else dict([length])),
     )
-    if given.epochs is None and ranks.on_main(lambda: is_complete(run), "the state of the run"):
+    if length is None and ranks.on_main(lambda: is_complete(run), "the state of the run"):
         refuse_over(run)
     with run.claimed():
-        if ranks.on_main(lambda: _is_over(run, given.epochs), "the state of the run"):
+        if ranks.on_main(lambda: _is_over(run, length), "the state of the run"):
             return OK
-        return go_on(run, settings, prolong=given.epochs is not None)
+        return go_on(run, settings, prolong=None if length is None else length[0])
 
 
-def _is_over(run: Run, epochs: int | None) -> bool:
+def longer(run: Run, given: Mapping[str, int | None]) -> tuple[str, int] | None:
+    """The unit and the number of the longer length that the run is given, if any.
+
+    Raises `ConfigError` for several, or one in another unit than the run's.
+    """
+    stated = {unit: number for unit, number in given.items() if number is not None}
+    if len(stated) > 1:
+        listed = " and ".join(f"--{unit} {number}" for unit, number in stated.items())
+        raise ConfigError(f"{listed} each say how long the run is: write one of them")
+    for unit, number in stated.items():
+        before = {name: run.option(name) for name in LENGTHS if run.option(name) is not None}
+        if before and unit not in before:
+            ((own, amount),) = list(before.items())[:1]
+            raise ConfigError(
+                f"--{unit} {number}: the run is as long as its {own}, {amount}: write --{own} N"
+            )
+        return unit, number
+    return None
+
+
+def _is_over(run: Run, length: tuple[str, int] | None) -> bool:
     """Whether the run only lacked its report, which is now written. Raises `RunError` for one that
     cannot go on."""
-    if epochs is not None:
-        refuse_no_more(run, epochs)
+    if length is not None:
+        refuse_no_more(run, *length)
     elif run.status in OVER:
         if not finish_up(run):
             refuse_over(run)
@@ -111,8 +135,9 @@ def parse(parser: Parser, argv: Sequence[str]) -> Any:
         ) from None
 
 
-def go_on(run: Run, settings: Settings, *, prolong: bool = False) -> int:
-    """Train on from the run's last checkpoint; the exit status."""
+def go_on(run: Run, settings: Settings, *, prolong: str | None = None) -> int:
+    """Train on from the run's last checkpoint; the exit status. `prolong` is the unit in which the
+    run is made longer."""
     from trueloop.checkpoint import load_checkpoint
     from trueloop.cli._doctor import keep_findings, watched_session
     from trueloop.cli._outcome import carry_out
@@ -125,13 +150,13 @@ def go_on(run: Run, settings: Settings, *, prolong: bool = False) -> int:
     with watched_session(settings) as session:
         kept = run.task_state.get("digest")
         refuse_changed_data(session.task, kept, "train anew with a different --run")
-        if prolong:
-            refuse_another_curve(session, state)
+        if prolong is not None:
+            refuse_another_curve(session, state, prolong)
         facts = environment(session.device, session.parallel)
         ranks.on_main(lambda: mend(run, session, state, facts), "the mending of the run directory")
-        if prolong:
+        if prolong is not None:
             run.forget_results()
-            run.write_config({**run.config, "epochs": settings.recipe.epochs})
+            run.write_config({**run.config, prolong: getattr(settings.recipe, prolong)})
         keep_findings(session, run)
         return carry_out(session, run, resume_from=state)
 
@@ -217,8 +242,9 @@ def say_what_was_lost(run: Run, state: dict[str, Any], missing: Sequence[str]) -
         )
 
 
-def refuse_another_curve(session: Session, state: dict[str, Any]) -> None:
-    """Raise `ScheduleError` where more epochs would have given another learning rate up to here."""
+def refuse_another_curve(session: Session, state: dict[str, Any], unit: str) -> None:
+    """Raise `ScheduleError` where a longer run, in this unit, would have had another learning rate
+    up to here."""
     from trueloop.step.loading import same_curve
     from trueloop.step.warmup_stable_decay import is_state, parted
 
@@ -230,25 +256,27 @@ def refuse_another_curve(session: Session, state: dict[str, Any]) -> None:
             if why := parted(one, two):
                 raise ScheduleError(why)
         elif not same_curve(one, two):
-            name, epochs = session.settings.recipe.schedule, session.settings.recipe.epochs
+            recipe = session.settings.recipe
+            name, option = recipe.schedule, f"--{unit} {getattr(recipe, unit)}"
             raise ScheduleError(
-                f"the schedule {name} is as long as the run, so with --epochs {epochs} it would "
+                f"the schedule {name} is as long as the run, so with {option} it would "
                 f"have been another one up to here: train anew with trueloop train "
-                f"{session.settings.task} --epochs {epochs}"
+                f"{session.settings.task} {option}"
             )
 
 
-def refuse_no_more(run: Run, epochs: int) -> None:
-    """Raise unless `epochs` are more than the run has, and it may have more."""
+def refuse_no_more(run: Run, unit: str, number: int) -> None:
+    """Raise unless so many epochs, updates or tokens are more than the run has, and it may have
+    more."""
     if run.status == "stopped early":
         raise RunError(
-            f"{run.path} has stopped early, which more epochs do not change: train anew, with a "
+            f"{run.path} has stopped early, which more {unit} do not change: train anew, with a "
             "larger --patience"
         )
-    before = run.option("epochs")
-    if isinstance(before, int) and epochs <= before:
+    before = run.option(unit)
+    if isinstance(before, int) and number <= before:
         raise ConfigError(
-            f"--epochs {epochs} is not more than the {before} of the run: write a larger number, "
+            f"--{unit} {number} is not more than the {before} of the run: write a larger number, "
             "or leave it out"
         )
 
@@ -265,10 +293,11 @@ def refuse_damaged(run: Run) -> None:
 
 def refuse_over(run: Run) -> None:
     """Raise `RunError` for a run that has nothing left to do."""
+    unit = next((name for name in LENGTHS if run.option(name) is not None), "epochs")
     raise RunError(
         f"{run.path} has {run.status}: there is nothing to go on with; for a longer run write "
-        f"trueloop resume {run.path} --epochs N, or where the schedule is as long as the run, "
-        f"trueloop train {run.option('task')} --config {run.path / 'config.json'} --epochs N"
+        f"trueloop resume {run.path} --{unit} N, or where the schedule is as long as the run, "
+        f"trueloop train {run.option('task')} --config {run.path / 'config.json'} --{unit} N"
     )
 
 

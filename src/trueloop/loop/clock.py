@@ -9,14 +9,13 @@ from typing import Any
 from trueloop import _options, ranks
 from trueloop.errors import ConfigError
 from trueloop.feed import Feed
-from trueloop.lengths import Interval
+from trueloop.lengths import LENGTHS, Interval
 from trueloop.records import StepRecord
 from trueloop.step import Step
 
 EVALUATION, LINE, SAVE = "an evaluation", "a line of the log", "a save"
 """What may be due."""
 _NOTHING: frozenset[str] = frozenset()
-_LENGTHS = ("epochs", "updates", "tokens")
 
 
 class Alarm:
@@ -164,7 +163,7 @@ def run_length(epochs: Any, updates: Any, tokens: Any) -> Interval:
     """How long the run is to be; `ConfigError` unless exactly one of the three says so."""
     given = {
         name: value
-        for name, value in zip(_LENGTHS, (epochs, updates, tokens), strict=True)
+        for name, value in zip(LENGTHS, (epochs, updates, tokens), strict=True)
         if value is not None
     }
     if not given:
