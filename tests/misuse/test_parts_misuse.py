@@ -304,7 +304,7 @@ def saving(folder: Path) -> dict[str, Wrong]:
         },
         **{
             f"every={value!r}": Wrong(
-                kept(every=value), ConfigError, f"every={value!r}", "'50 updates'"
+                kept(every=value), ConfigError, f"every={value!r}", "'500 updates'"
             )
             for value in ("often", 5, "0 updates", "-5 updates", "2 hours", "1.5 epochs", "9 steps")
         },

@@ -320,7 +320,7 @@ OPTIONS: dict[str, Wrong] = {
         f"plan(epochs={value!r})": Wrong(
             planned(value), ConfigError, f"epochs={value!r}", "epochs=1"
         )
-        for value in (0, -1, 1.5, True, "2", None, NAN)
+        for value in (0, -1, 1.5, True, "2", NAN)
     },
     **{
         f"plan(batches={value!r})": Wrong(
@@ -465,8 +465,9 @@ FIT: dict[str, Wrong] = {
         f"epochs={value!r}": Wrong(
             fitted(feed(), epochs=value), ConfigError, f"epochs={value!r}", "epochs=10"
         )
-        for value in (0, -1, 1.5, True, "3", None, NAN)
+        for value in (0, -1, 1.5, True, "3", NAN)
     },
+    "no length": Wrong(fitted(feed(), epochs=None), ConfigError, "how long the run", "epochs=10"),
     "metrics by name": Wrong(
         with_val(metrics="mae"), ConfigError, "metrics='mae'", "for_task(...)"
     ),
@@ -745,7 +746,7 @@ def test_what_looks_odd_and_works_as_documented() -> None:
         (lambda: Step(MODEL, SGD), "loss_fn"),
         (lambda: Step(MODEL, SGD, LOSS, None), "positional"),
         (lambda: Step(MODEL, SGD, LOSS, scheduler=None), "scheduler"),
-        (lambda: fit(step(), feed()), "epochs"),
+        (lambda: fit(step(), epochs=1), "train"),
         (lambda: fit(step(), feed(), epochs=1, callbacks=[]), "callbacks"),
         (lambda: evaluate(MODEL, feed()), "loss_fn"),
         (lambda: evaluate(MODEL, feed(), LOSS, device="cpu"), "device"),

@@ -80,26 +80,42 @@ def label(text: str) -> str:
 
 
 class Curves:
-    """The curves of one run over its epochs, from the lines of metrics.jsonl."""
+    """The curves of one run over its epochs, from the lines of metrics.jsonl; over its updates
+    where evaluations were made within epochs, or `by_updates` says so."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[Line], *, by_updates: bool = False) -> None:
         self.lines = lines
         self.updates = [line for line in lines if line["kind"] == "update"]
         self.evals = [
             line for line in lines if line["kind"] == "eval" and line.get("epoch") is not None
         ]
         self.applied = [line for line in self.updates if not line["skipped"]]
-        self.at_eval = column(self.evals, "epoch")
+        self.by_updates = by_updates or _within_epochs(lines)
+        self.axis = "update" if self.by_updates else "epoch"
+        self.at_eval = column(self.evals, self.axis)
         self._per_epoch = 1 + max((line["batch"] for line in self.updates), default=0)
 
     def at(self, lines: Sequence[Line]) -> Floats:
-        """Where the updates stand on an axis of epochs: 2.5 is half-way through the third."""
+        """Where the updates stand on the axis; of epochs 2.5 is half-way through the third."""
+        if self.by_updates:
+            return column(lines, "update")
         return column(lines, "epoch") - 1 + (column(lines, "batch") + 1) / self._per_epoch
 
     def scores(self) -> list[str]:
         """The names of the scores in the evaluations, in order of appearance."""
         meta = {"kind", "epoch", "update", "time", "seconds"}
         return list(dict.fromkeys(name for line in self.evals for name in line if name not in meta))
+
+
+def _within_epochs(lines: Sequence[Line]) -> bool:
+    """Whether an update of the same epoch follows an evaluation."""
+    ended = None
+    for line in lines:
+        if line["kind"] == "eval":
+            ended = line.get("epoch")
+        elif line["kind"] == "update" and line["epoch"] == ended:
+            return True
+    return False
 
 
 def series(
@@ -151,13 +167,13 @@ def _wide(arrays: Iterable[Floats], ratio: float = LOG_RATIO) -> bool:
     return bool(len(joined) and joined.min() > 0 and joined.max() / joined.min() > ratio)
 
 
-def mark_epoch(chart: Figure, epoch: int, text: str, *, top: bool) -> None:
-    """A dotted upright line at the end of `epoch` (counted from 1), named at its top or foot:
-    the corner that the curves leave free."""
+def mark(chart: Figure, at: int, text: str, *, top: bool) -> None:
+    """A dotted upright line at the epoch (counted from 1) or update, named at its top or foot: the
+    corner that the curves leave free."""
     layout = chart["layout"]
     line = {"color": "@faint", "width": 1.2, "dash": "dot"}
-    shape = {"type": "line", "x0": epoch, "x1": epoch, "yref": "paper", "y0": 0, "y1": 1}
-    name = {"x": epoch, "yref": "paper", "xanchor": "right", "text": label(text)}
+    shape = {"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1}
+    name = {"x": at, "yref": "paper", "xanchor": "right", "text": label(text)}
     corner = {"y": 1, "yanchor": "top"} if top else {"y": 0, "yanchor": "bottom"}
     font = {"color": "@muted", "size": 11}
     layout["shapes"] = [{**shape, "line": line, "layer": "below"}]
@@ -182,7 +198,7 @@ def loss(curves: Curves) -> Figure | None:
             shown.append(values)
     if not traces:
         return None
-    chart = figure(traces)
+    chart = figure(traces, curves.axis)
     if _wide(shown):
         log_axis(chart, shown)
     return chart
@@ -223,7 +239,7 @@ def _score_chart(curves: Curves, names: list[str], bares: list[str], family: str
             ink = SERIES[bares.index(bare) % len(SERIES)]
         dash = "dash" if split == "train" and len(bares) > 1 else "solid"
         traces.append(series(curves.at_eval, values, text, ink, dash=dash))
-    chart = figure(traces)
+    chart = figure(traces, curves.axis)
     if family == "Errors" and _wide(arrays):
         log_axis(chart, arrays)
     finite = np.concatenate([a[np.isfinite(a)] for a in arrays])
@@ -247,7 +263,7 @@ def learning_rate(curves: Curves) -> Figure | None:
         own = column(curves.applied, name)
         own = np.where(np.isnan(own), first, own)
         traces.append(series(x, own, name.removeprefix("lr/"), SERIES[k % len(SERIES)]))
-    chart = figure(traces)
+    chart = figure(traces, curves.axis)
     chart["layout"]["yaxis"].update(rangemode="tozero", exponentformat="power")
     return chart
 
@@ -278,7 +294,7 @@ def gradient_norm(curves: Curves, clip_norm: float | None) -> Figure | None:
             "marker": {"color": "@bad", "symbol": "x-thin-open", "size": 8},
         }  # fmt: skip
         traces.append(marks)
-    chart = figure(traces)
+    chart = figure(traces, curves.axis)
     log_axis(chart, [norms])
     return chart
 
@@ -359,7 +375,7 @@ def overlay(curves: Sequence[tuple[str, Curves]], names: Sequence[str]) -> Figur
             arrays.append(values)
     if not traces:
         return None
-    chart = figure(traces)
+    chart = figure(traces, curves[0][1].axis)
     if direction(names[0]) != "max" and _wide(arrays):
         log_axis(chart, arrays)
     return chart

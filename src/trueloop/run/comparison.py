@@ -13,7 +13,7 @@ from trueloop.run import charts
 from trueloop.run.charts import Curves
 from trueloop.run.directory import Run
 from trueloop.run.page import Chart, Section, flatten, publish
-from trueloop.run.report import best_epoch, monitored, samples_per_second
+from trueloop.run.report import best_place, curves_of, monitored, samples_per_second
 from trueloop.run.wording import capital, duration, number, score_name, split_of
 
 
@@ -30,10 +30,14 @@ def compare(runs: Sequence[Run], out: Path | str) -> Path:
     if out.is_dir():
         raise RunError(f"{out} is a folder: name the page, e.g. {out / 'compare.html'}")
     names = _distinct_names(runs)
-    curves = [Curves(run.metrics()) for run in runs]
+    logs = [run.metrics() for run in runs]
+    curves = [curves_of(run, lines) for run, lines in zip(runs, logs, strict=True)]
+    if any(own.by_updates for own in curves):  # one axis for all
+        curves = [Curves(lines, by_updates=True) for lines in logs]
     sections = _overlays(list(zip(names, curves, strict=True)))
     context = {
         "names": names,
+        "axis": curves[0].axis,
         "results": _results(runs, names, curves),
         "options": _differing([run.config for run in runs]),
         "sections": sections,
@@ -59,7 +63,7 @@ def _results(runs: Sequence[Run], names: Sequence[str], curves: Sequence[Curves]
     columns: dict[str, list[float | None]] = {}
     for k, (run, name, own) in enumerate(zip(runs, names, curves, strict=True)):
         results = run.results
-        epoch, best = best_epoch(results, own, monitored(run, results, own))
+        at, best = best_place(results, own, monitored(run, results, own))
         scores = {key: value for key, value in best.items() if split_of(key)[0] == "val"}
         if not scores:
             scores = {key: value for key, value in best.items() if split_of(key)[0] == "train"}
@@ -67,7 +71,7 @@ def _results(runs: Sequence[Run], names: Sequence[str], curves: Sequence[Curves]
             scores[f"test_{key.removeprefix('test_')}"] = value
         for key, value in scores.items():
             columns.setdefault(key, [None] * len(runs))[k] = value
-        rows.append({"name": name, "facts": _facts(run, results, own, epoch)})
+        rows.append({"name": name, "facts": _facts(run, results, own, at)})
     winners = {key: _best(key, values) for key, values in columns.items()}
     for k, row in enumerate(rows):
         row["scores"] = [
@@ -85,12 +89,15 @@ def _best(name: str, values: Sequence[float | None]) -> float | None:
     return max(finite) if direction(name) == "max" else min(finite)
 
 
-def _facts(run: Run, results: Mapping[str, Any], curves: Curves, epoch: int | None) -> list[str]:
+def _facts(run: Run, results: Mapping[str, Any], curves: Curves, at: int | None) -> list[str]:
     speed = samples_per_second(curves)
     last = (curves.updates or curves.evals or [{}])[-1]
+    total = results.get("epochs", len(curves.evals))
+    if curves.by_updates:
+        total = results.get("updates", last.get("update") or 0)
     return [
         run.status,
-        "–" if epoch is None else f"{epoch} of {results.get('epochs', len(curves.evals))}",
+        "–" if at is None else f"{at:,} of {total:,}",
         duration(results.get("seconds", last.get("time"))),
         "–" if speed is None else f"{speed:,.0f}",
     ]

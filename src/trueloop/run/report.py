@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from trueloop.lengths import parse_amount
 from trueloop.run import charts
 from trueloop.run.charts import Curves
 from trueloop.run.directory import UNFINISHED, Run, best_eval
@@ -36,7 +37,7 @@ def write_report(run: Run) -> Path:
     """
     lines = run.metrics()
     results = run.results
-    curves = Curves(lines)
+    curves = curves_of(run, lines)
     sections = _sections(run, results, curves)
     confusion = _confusion(results)
     drawn = [chart for section in sections for chart in section.charts]
@@ -62,6 +63,16 @@ def write_report(run: Run) -> Path:
     return page
 
 
+def curves_of(run: Run, lines: list[dict[str, Any]], *, by_updates: bool = False) -> Curves:
+    """The run's curves: over updates where its length or its evaluations are counted otherwise than
+    in epochs, or `by_updates` says so."""
+    every = run.option("eval_every")
+    found = parse_amount(every) if isinstance(every, str) else None
+    apart = found is not None and found[1] != "epochs"
+    longer = any(isinstance(run.option(unit), int) for unit in ("updates", "tokens"))
+    return Curves(lines, by_updates=by_updates or apart or longer)
+
+
 def _subtitle(run: Run, results: Mapping[str, Any]) -> list[str]:
     task = results.get("task") or run.option("task")
     parts = [f"task {task}"] if task else []
@@ -74,17 +85,17 @@ def _subtitle(run: Run, results: Mapping[str, Any]) -> list[str]:
 def _result(run: Run, results: dict[str, Any], curves: Curves) -> dict[str, Any]:
     """The top of the page: the score, how it ended, the facts, and the word on overfitting."""
     monitor = monitored(run, results, curves)
-    epoch, scores = best_epoch(results, curves, monitor)
-    status, sentence = overfitting(curves.evals)
+    at, scores = best_place(results, curves, monitor)
+    status, sentence = overfitting(curves.evals, curves.axis)
     shown = headline(scores, monitor)
     return {
         "value": number(scores.get(shown or "")),
         "label": score_name(shown) if shown else "no score yet:",
-        "where": _where(run, results, curves, epoch) + _chosen_by(shown, monitor),
+        "where": _where(run, results, curves, at) + _chosen_by(shown, monitor),
         "good_end": run.status in ("finished", "stopped early"),
         "facts": _facts(run, results, curves),
         "scores": _score_table(scores, results.get("test_scores"), shown),
-        "epoch": epoch,
+        "at": None if at is None else f"{curves.axis} {at:,}",
         "overfitting": {
             "title": capital(status),
             "sentence": sentence,
@@ -95,7 +106,7 @@ def _result(run: Run, results: dict[str, Any], curves: Curves) -> dict[str, Any]
 
 
 def monitored(run: Run, results: Mapping[str, Any], curves: Curves) -> str | None:
-    """The score that chose the best epoch, or the one that would have."""
+    """The score that chose the best weights, or the one that would have."""
     names = curves.scores()
     for name in (results.get("monitor"), run.option("monitor"), "val_loss", "train_loss"):
         if name and (name in names or name in (results.get("scores") or {})):
@@ -105,40 +116,54 @@ def monitored(run: Run, results: Mapping[str, Any], curves: Curves) -> str | Non
 
 def headline(scores: Mapping[str, float], monitor: str | None) -> str | None:
     """The score that the page opens with: the monitored one, or, if that is a loss, the accuracy
-    or R² of the same epoch, which says more."""
+    or R² of the same evaluation, which says more."""
     if monitor is None or split_of(monitor)[1] != "loss":
         return monitor
     split = split_of(monitor)[0]
     return next((name for b in _TELLING if (name := f"{split}_{b}") in scores), monitor)
 
 
-def best_epoch(
+def best_place(
     results: Mapping[str, Any], curves: Curves, monitor: str | None
 ) -> tuple[int | None, dict[str, float]]:
-    """The best epoch, from 1, and its scores: those of the results, or else of the log."""
+    """The epoch (from 1) or update of the best evaluation, as the axis of the curves has it, and
+    its scores: those of the results, or else of the log."""
     line = best_eval(curves.evals, monitor) or {}
-    epoch = results.get("best_epoch")
+    at = results.get(f"best_{curves.axis}")
     scores = results.get("scores") or {name: line[name] for name in curves.scores() if name in line}
-    return (line.get("epoch") if epoch is None else epoch), scores
+    return (line.get(curves.axis) if at is None else at), scores
 
 
 def _chosen_by(shown: str | None, monitor: str | None) -> str:
-    """Why the score is from that epoch, where it is not the one that chose it."""
+    """Why the score is from that evaluation, where it is not the one that chose it."""
     if shown is None or monitor is None or shown == monitor:
         return ""
     return f" (lowest {score_name(monitor)})"
 
 
-def _where(run: Run, results: Mapping[str, Any], curves: Curves, epoch: int | None) -> str:
+def _where(run: Run, results: Mapping[str, Any], curves: Curves, at: int | None) -> str:
+    if curves.by_updates:
+        return _where_by_updates(run, results, curves, at)
     done = results.get("epochs", len(curves.evals))
     planned = run.option("epochs")
     planned = planned if isinstance(planned, int) else done
     if not done:
         return "the first epoch is not complete"
-    if epoch is None:
+    if at is None:
         return f"{done} of {planned} epochs done"
-    where = f"at epoch {epoch} of {planned}"
+    where = f"at epoch {at} of {planned}"
     return where if done >= planned else f"{where}; {done} {'was' if done == 1 else 'were'} trained"
+
+
+def _where_by_updates(run: Run, results: Mapping[str, Any], curves: Curves, at: int | None) -> str:
+    done = max((line["update"] or 0 for line in curves.lines), default=0)
+    done = results.get("updates", done)
+    planned = run.option("updates")
+    planned = planned if isinstance(planned, int) else done
+    if at is None:
+        return f"{done:,} of {planned:,} updates done"
+    where = f"at update {at:,} of {planned:,}"
+    return where if done >= planned else f"{where}; {done:,} were applied"
 
 
 def _facts(run: Run, results: Mapping[str, Any], curves: Curves) -> list[tuple[str, str]]:
@@ -270,7 +295,7 @@ def _findings(run: Run) -> list[dict[str, str]] | None:
 def _sections(run: Run, results: Mapping[str, Any], curves: Curves) -> list[Section]:
     sections = []
     monitor = monitored(run, results, curves)
-    best = best_epoch(results, curves, monitor)[0]
+    best = best_place(results, curves, monitor)[0]
     learning = Section("Curves")
     rising = set()
     loss = charts.loss(curves)
@@ -282,7 +307,7 @@ def _sections(run: Run, results: Mapping[str, Any], curves: Curves) -> list[Sect
             rising.add(f"scores-{k}")
     if best is not None and len(curves.evals) > 1:
         for chart in learning.charts:
-            charts.mark_epoch(chart.figure, best, "best", top=chart.name not in rising)
+            charts.mark(chart.figure, best, "best", top=chart.name not in rising)
     optimization = Section("Optimization", _optimization(run, curves))
     residuals = Section("Residuals", *_residuals(results))
     for section in (learning, optimization, residuals):
