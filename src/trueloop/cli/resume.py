@@ -36,13 +36,8 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("run", metavar="RUN", help="directory of the run")
     for unit in LENGTHS:
-        parser.add_argument(
-            f"--{unit}",
-            type=int,
-            metavar="N",
-            help=f"more {unit} than before, in all, for a run that is as long as its {unit}; where "
-            "the schedule is not as long as the run",
-        )
+        what = f"more {unit} than before, in all, for a run whose length is in {unit}"
+        parser.add_argument(f"--{unit}", type=int, metavar="N", help=what)
     parser.add_argument("--device", default=None, metavar="NAME", help="override the device")
     parser.add_argument(
         "--parallel",
