@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -50,7 +51,7 @@ def ours(path: Path, minutes: float, folder: Path) -> dict[str, Any]:
     run = folder / "run"
     command = [sys.executable, "-m", "trueloop", "train", "text", "--data", str(path)]
     command += ["--precision", "bf16", "--eval-every", "1 minutes", "--run", str(run), "--quiet"]
-    command += ["--max-minutes", str(minutes)]
+    command += ["--max-minutes", f"{minutes:g}"]
     start = time.perf_counter()
     subprocess.run(command, check=True)
     seconds = time.perf_counter() - start
@@ -63,7 +64,7 @@ def ours(path: Path, minutes: float, folder: Path) -> dict[str, Any]:
     ]
     texts = sorted((run / "texts" / "written").glob("*.txt"))
     return {
-        "command": " ".join(["trueloop", *command[3:-6], "--max-minutes", str(minutes)]),
+        "command": shlex.join(["trueloop", *command[3:-5], *command[-2:]]),
         "minutes with report": round(seconds / 60, 2),
         "updates": found.results["updates"],
         "parameters": found.results["parameters"],
