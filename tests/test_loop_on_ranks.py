@@ -154,7 +154,7 @@ def _unlike(what: str) -> str:
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ("epochs", "epochs is 2 on rank 0 and 3 on rank 1"),
+        ("epochs", "the length of the run is '2 epochs' on rank 0 and '3 epochs' on rank 1"),
         ("val", "val is True on rank 0 and False on rank 1"),
         ("train", "the number of samples in train is 67 on rank 0 and 40 on rank 1"),
         ("early_stop", r"early_stop is None on rank 0 and \('val_loss', 3\) on rank 1"),
