@@ -188,7 +188,7 @@ class Settings:
 
     @property
     def by_epochs(self) -> bool:
-        """Whether the run is told of in epochs, and not in updates."""
+        """Whether messages count the run in epochs, and not in updates."""
         return self.evaluates_epochs and self.recipe.epochs is not None
 
     def config(self) -> dict[str, Any]:

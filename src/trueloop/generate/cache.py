@@ -23,7 +23,7 @@ class Attend(NamedTuple):
 class KeyValueCache:
     """Keys and values of every layer, in memory that is reserved once.
 
-    A row of the batch is a text of its own length. New keys and values are written behind its last
+    A row of the batch is a text of its own length. New keys and values are written after its last
     position, and a query sees its own row up to its own position, and nothing else: the logits are
     those of a forward over the whole text. Rows of one length, which is the common case, take a
     path of slices: no mask, no scatter.

@@ -64,7 +64,7 @@ def _row(ids: Any) -> list[int]:
     if isinstance(found, str) or not isinstance(found, Sequence):
         raise ConfigError(f"tokens={_options.shown(ids)} are not token ids: {_EXAMPLE}")
     if wrong := next((each for each in found if not _options.is_integer(each)), None):
-        raise ConfigError(f"tokens hold {_options.shown(wrong)}, which is no id: {_EXAMPLE}")
+        raise ConfigError(f"tokens hold {_options.shown(wrong)}, which is not a token id: {_EXAMPLE}")
     return [int(each) for each in found]
 
 

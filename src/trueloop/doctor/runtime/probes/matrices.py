@@ -1,4 +1,4 @@
-"""Matrices that Muon updates and that are no hidden layer's."""
+"""Matrices that Muon updates although no hidden layer has them."""
 
 from __future__ import annotations
 
