@@ -64,7 +64,8 @@ def _row(ids: Any) -> list[int]:
     if isinstance(found, str) or not isinstance(found, Sequence):
         raise ConfigError(f"tokens={_options.shown(ids)} are not token ids: {_EXAMPLE}")
     if wrong := next((each for each in found if not _options.is_integer(each)), None):
-        raise ConfigError(f"tokens hold {_options.shown(wrong)}, which is not a token id: {_EXAMPLE}")
+        shown = _options.shown(wrong)
+        raise ConfigError(f"tokens hold {shown}, which is not a token id: {_EXAMPLE}")
     return [int(each) for each in found]
 
 
