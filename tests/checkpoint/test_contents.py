@@ -51,7 +51,7 @@ def test_the_guide_lists_what_a_checkpoint_holds(tmp_path: Path, loader: bool) -
     )
     found = keys(load_checkpoint(tmp_path))
     if loader:
-        rest = {"ranks", "step.agreed", "step.train_weights", "feed.others"} | (
+        rest = {"ranks", "step.agreed", "step.train_weights", "step.outliers", "feed.others"} | (
             set() if torch.cuda.is_available() else {"rng.cuda"}
         )
         assert told() - rest == found
