@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import gc
 import math
 import os
 import signal
 import threading
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
 
 import trueloop
 from trueloop import schedules
@@ -638,3 +641,26 @@ def test_a_loop_of_ones_own_goes_on_with_two_lines(tmp_path: Path, kill_at: int)
             epochs=4,
             resume_from=load_checkpoint(tmp_path / "killed"),
         )
+
+
+def test_a_run_that_is_over_leaves_nothing_to_the_garbage_collector(tmp_path: Path) -> None:
+    """A loader's workers that live on end with their loader; the collector would need 5 s each."""
+
+    def trained(name: str) -> list[weakref.ref[Any]]:
+        model = nn.Linear(1, 1)
+        data = DataLoader(TensorDataset(torch.rand(8, 1), torch.rand(8, 1)), 2)
+        feed = trueloop.Feed(data)
+        step = trueloop.Step(
+            model, trueloop.optimizers.sgd(model, 0.1), trueloop.supervised(nn.MSELoss())
+        )
+        saved = Checkpoints(tmp_path / name)
+        trueloop.fit(step, feed, feed, updates=6, eval_every="2 updates", checkpoints=saved)
+        return [weakref.ref(each) for each in (model, data, feed, step)]
+
+    trained("first")  # what is imported on the way may hold its first callers
+    gc.collect()
+    gc.disable()
+    try:
+        assert [each() for each in trained("second")] == [None] * 4
+    finally:
+        gc.enable()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +13,7 @@ from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.evaluation import EpochScores, EvaluationStopped
 from trueloop.feed import Feed
 from trueloop.lengths import Interval
-from trueloop.loop.clock import EVALUATION, LINE, SAVE, Clock
+from trueloop.loop.clock import EVALUATION, LINE, SAVE, Clock, Stopwatch
 from trueloop.loop.line import Line
 from trueloop.records import EvalRecord, StepRecord, is_better, loss_beside, monitored
 from trueloop.step import Step
@@ -83,6 +82,7 @@ class Book:
         self.early_stop = early_stop
         self.checkpoints = checkpoints
         intervals = {**intervals, EVALUATION: intervals.get(EVALUATION) or Interval(1, "epochs")}
+        self._seconds = Stopwatch()
         self.clock = Clock(intervals, self._seconds, length)
         self.sinks: Sequence[Sink] = ()
         self.history = History(monitor="train_loss" if scoring.val is None else "val_loss")
@@ -99,8 +99,6 @@ class Book:
             self.mode = early_stop.mode
         else:
             self.mode = resolve_mode(self.history.monitor, "auto")
-        self._started = time.perf_counter()
-        self._earlier_seconds = 0.0
         self._saved: tuple[int, int, int] | None = None
         self._save_due = False
         self._best: dict[str, Any] | None = None
@@ -345,9 +343,6 @@ class Book:
         history.seconds = ranks.from_main(self._seconds(), "the time that rank 0 has measured")
         return history
 
-    def _seconds(self) -> float:
-        return self._earlier_seconds + time.perf_counter() - self._started
-
     def state_dict(self) -> dict[str, Any]:
         history = self.history
         return {
@@ -383,7 +378,7 @@ class Book:
         state = restore(state, self.step, self.train, named)
         if self.early_stop is not None and state["early_stop"] is not None:
             self.early_stop.load_state_dict(state["early_stop"])
-        self._earlier_seconds = state["seconds"]
+        self._seconds.earlier = state["seconds"]
         history = self.history
         history.records = [EvalRecord(*fields) for fields in state["records"]]
         _, history.best, history.best_epoch = state["best"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -16,6 +17,21 @@ from trueloop.step import Step
 EVALUATION, LINE, SAVE = "an evaluation", "a line of the log", "a save"
 """What may be due."""
 _NOTHING: frozenset[str] = frozenset()
+
+
+class Stopwatch:
+    """Seconds that the run has trained, those of its earlier parts included.
+
+    On its own, and not a method of what holds the clock: a cycle of references would leave the end
+    of a loader's workers to the garbage collector, which takes five seconds for each of them.
+    """
+
+    def __init__(self) -> None:
+        self.earlier = 0.0
+        self._started = time.perf_counter()
+
+    def __call__(self) -> float:
+        return self.earlier + time.perf_counter() - self._started
 
 
 class Alarm:
