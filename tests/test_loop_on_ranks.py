@@ -187,7 +187,7 @@ def _interrupted_evaluation(folder: str) -> dict[str, Any]:
     ranks.Agreement.most_calls = 1
     checkpoints = trueloop.Checkpoints(folder)
     first = trueloop.fit(step, train, val, epochs=3, checkpoints=checkpoints)
-    place = step.epoch, step.batch, step.updates
+    place, heard = (step.epoch, step.batch, step.updates), ranks.stop_signal()
     step, train, val = parts()
     rest = trueloop.fit(
         step,
@@ -200,6 +200,7 @@ def _interrupted_evaluation(folder: str) -> dict[str, Any]:
     return {
         "first": (first.status, first.signal, len(first.records)),
         "place": place,
+        "heard": heard,
         "rest": (rest.status, [record.scores for record in rest.records]),
         "weights": _numbers(step),
     }
@@ -212,6 +213,7 @@ def test_a_signal_ends_an_evaluation_which_is_made_again(
     for found in on_ranks(count, _interrupted_evaluation, str(tmp_path)):
         status, number, epochs = found["first"]
         assert (status, number) == ("interrupted", signal.SIGTERM)
+        assert found["heard"] is None  # the signal ends that one run alone
         assert (epochs, found["place"]) == ((0, (0, 5, 5)) if count == 1 else (1, (1, 5, 10)))
         whole = on_ranks(count, _fit, 1)[0]
         assert found["rest"][0] == "finished"

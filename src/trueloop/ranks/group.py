@@ -193,6 +193,12 @@ def ask_to_stop(number: int) -> None:
         _watcher.ask_to_stop(number)
 
 
+def has_stopped() -> None:
+    """A run has ended for a signal, as all ranks have agreed: the signal does not end the next."""
+    if _watcher is not None:
+        _watcher.has_stopped()
+
+
 def watcher_of_group() -> Watcher | None:
     """The thread that looks after the other ranks; None outside of `joined`."""
     return _watcher

@@ -42,6 +42,9 @@ class Watcher:
     def __init__(self, store: Store, rank: int, world_size: int, on_host: range) -> None:
         self.rank, self.world_size = rank, world_size
         self.stop_signal: int | None = None
+        self._stops = 0
+        """Runs of this group that all ranks have ended for a signal."""
+        self._stop_lock = threading.Lock()
         """The signal that a rank has got; all are to end for it."""
         self.lost = False
         """The store does not answer any more."""
@@ -126,11 +129,32 @@ class Watcher:
 
     def ask_to_stop(self, number: int) -> None:
         """Let all ranks know that this one has got a signal."""
-        if self.stop_signal is None:
-            self.stop_signal = number
-            with suppress(RuntimeError):
-                self.shared.compare_set("stop", "", str(number))
-                self.alarm()
+        with self._stop_lock:
+            if self.stop_signal is not None:
+                return
+            self.stop_signal, key = number, self._stop_key()
+        with suppress(RuntimeError):
+            self.shared.compare_set(key, "", str(number))
+            self.alarm()
+
+    def has_stopped(self) -> None:
+        """All ranks have ended a run for the signal: it does not end the next one."""
+        with self._stop_lock:
+            self.stop_signal = None
+            self._stops += 1
+            self._alarms = -1  # another rank may already have asked for the end of the next one
+
+    def _stop_key(self) -> str:
+        return f"stop/{self._stops}"
+
+    def _hear_of_stop(self) -> None:
+        """Learn of another rank's signal."""
+        key = self._stop_key()
+        if self.stop_signal is None and self.shared.check([key]):
+            number = int(self.shared.get(key))
+            with self._stop_lock:
+                if key == self._stop_key():
+                    self.stop_signal = number
 
     def fail(self, found: Failure) -> None:
         """End the run for a failure that a thread has found, unless there is one already."""
@@ -177,8 +201,7 @@ class Watcher:
             return
         self._alarms = alarms
         failure.look(self.shared)
-        if self.stop_signal is None and self.shared.check(["stop"]):
-            self.stop_signal = int(self.shared.get("stop"))
+        self._hear_of_stop()
 
     def _end_if_left_behind(self) -> None:
         """End the process if its main thread does not leave a run that has failed."""

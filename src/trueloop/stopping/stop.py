@@ -228,6 +228,8 @@ class Stop:
             if not self._thread.is_alive():  # else the store of the ranks does not answer
                 self._writer.close()
                 self._reader.close()
+        if self.reason == "interrupted":
+            ranks.has_stopped()
 
 
 class _WaitCut(BaseException):
