@@ -136,7 +136,7 @@ def _check_scaling(scaling: Any) -> None:
 
 
 _MODERN = {"activation": "relu2", "qk_norm": True}
-"""Of the presets that are ours: beside the defaults, what trains fastest at their size."""
+"""Of the presets that are ours, beside the defaults."""
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {"context": 256, "layers": 4, "width": 128, "heads": 2, **_MODERN},
     "small": {"context": 512, "layers": 8, "width": 384, "heads": 6, **_MODERN},
