@@ -53,7 +53,7 @@ class Epoch(Iterator[Any]):
         return batch
 
     def close(self) -> None:
-        """End the pass here; the feed's position stays behind the batch handed out last."""
+        """End the pass here; the feed's position stays after the batch handed out last."""
         self._over = True
         self._batches = iter(())
         self._kept.clear()

@@ -140,7 +140,7 @@ def check_room(rows: list[list[int]], context: int | None, options: GenerationOp
 
 
 def inferring(model: Model) -> AbstractContextManager[Any]:
-    """Eval mode and inference mode; of what is no module, inference mode alone.
+    """Eval mode and inference mode; of a callable that is not a module, inference mode alone.
 
     One rank of many may do it by itself, to print a sample.
     """

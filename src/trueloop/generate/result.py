@@ -56,7 +56,7 @@ class NewTokens(NamedTuple):
     """What a search has found."""
 
     tokens: Tensor
-    """int64 (rows, new); behind a row's own may be anything."""
+    """int64 (rows, new); after a row's own tokens may be anything."""
     log_probs: Tensor
     """(rows, new or more)"""
     lengths: list[int]
