@@ -107,7 +107,7 @@ class Together:
         """`batches`; raises `DataError` on every rank, at the same place, where one rank's end and
         others' go on."""
         if self._group is None:
-            # Of its own, so that it waits behind no gradient, and needs no accelerator.
+            # Its own group: it does not wait for gradients, and needs no accelerator.
             self._group = dist.new_group(backend="gloo")
         count = 0
         batch = next(batches, _END)

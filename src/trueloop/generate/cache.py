@@ -85,7 +85,7 @@ class KeyValueCache:
     def positions(self, length: int) -> Tensor:
         """Positions of the next `length` tokens of each row: int64 (batch, length).
 
-        Raises `ConfigError` where there is no room for them.
+        Raises `ConfigError` where they do not fit.
         """
         longest = max(self._lengths) if self._length is None else self._length
         if longest + length > self.capacity:

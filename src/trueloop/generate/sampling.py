@@ -63,6 +63,6 @@ def sample(logits: Tensor, uniform: Tensor) -> Tensor:
     weights = torch.where(logits == peak, 0.0, logits - peak).to(uniform.dtype).exp_()
     reached = weights.cumsum(-1)
     target = uniform[:, None] * reached[:, -1:]
-    # Only of NaN there is no token.
+    # Only NaN leaves no token.
     drawn = torch.searchsorted(reached, target, right=True).clamp_(max=logits.shape[-1] - 1)
     return drawn.squeeze(-1)

@@ -64,7 +64,7 @@ class Agreement:
 
     def _begin(self, wanted: bool) -> None:
         if self._group is None:
-            # Of its own, so that it waits behind no gradient, and needs no accelerator.
+            # Its own group: it does not wait for gradients, and needs no accelerator.
             self._group = dist.new_group(backend="gloo")
         now, calls = time.monotonic(), self._calls - self._asked_call
         pace = max(now - self._asked_at, 1e-6) / max(calls, 1)

@@ -103,7 +103,7 @@ def remove(path: Path) -> None:
 
 
 def no_run(path: Path) -> str:
-    """Why `path` is no run, and which one may have been meant."""
+    """Why `path` is not a run, and which one may have been meant."""
     if path.is_dir():
         if kind := special_kind(path / CONFIG):
             return f"{path / CONFIG} is {kind}, not a regular file: restore it"
