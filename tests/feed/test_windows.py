@@ -77,7 +77,20 @@ def test_orders_are_what_they_were_in_earlier_versions() -> None:
     order = WindowOrder(np.full(10**4, 10**5), 2**20, 1, 2)
     assert order.size == 10**9
     assert order.span(0, 4).tolist() == [338528789, 115784651, 648964494, 811798825]
-    assert WindowOrder(np.array([4, 4, 4]), 8, 0, 0).span(0, 12).tolist() == [2, 7, 5, 1, 3, 4, 6, 0, 8, 9, 11, 10]
+    assert WindowOrder(np.array([4, 4, 4]), 8, 0, 0).span(0, 12).tolist() == [
+        2,
+        7,
+        5,
+        1,
+        3,
+        4,
+        6,
+        0,
+        8,
+        9,
+        11,
+        10,
+    ]
 
 
 def test_it_depends_on_seed_epoch_and_window() -> None:
