@@ -26,12 +26,14 @@ FLOORS = {
     "_options": 0,
     "records": 0,
     "files": 0,
+    "atomic": 0,
     "shapes": 0,
     "lengths": 0,
     "ranks": 1,
     "device": 1,
     "threads": 3,
     "seed": 1,
+    "cache": 1,
     "hidden_matrices": 1,
     "group": 2,
     "losses": 2,
@@ -54,7 +56,12 @@ FLOORS = {
     "__main__": 7,
 }
 # What the ground floor raises is on the ground floor too: the one exception within a floor.
-SAME_FLOOR = {("records", "errors"), ("_options", "errors"), ("lengths", "errors")}
+SAME_FLOOR = {
+    ("records", "errors"),
+    ("_options", "errors"),
+    ("lengths", "errors"),
+    ("atomic", "errors"),
+}
 HEAVY = (
     "torchmetrics", "rich", "matplotlib", "PIL", "plotly", "jinja2", "jsonargparse", "polars",
     "sklearn", "scipy", "pandas", "yaml", "safetensors", "tokenizers", "transformers",

@@ -1,6 +1,6 @@
 """Saving and loading: atomic, verified."""
 
-from trueloop.checkpoint.atomic import WriteError, cannot_write, write_atomic
+from trueloop.atomic import WriteError, cannot_write, write_atomic
 from trueloop.checkpoint.checkpoints import Checkpoints
 from trueloop.checkpoint.layout import model_state
 from trueloop.checkpoint.load import has_checkpoint, load_checkpoint

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from trueloop.atomic import write_atomic
 from trueloop.checkpoint import store
-from trueloop.checkpoint.atomic import write_atomic
 from trueloop.errors import RunError
 from trueloop.files import read_bytes
 

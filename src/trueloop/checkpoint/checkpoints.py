@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from trueloop import _options, ranks
+from trueloop.atomic import WriteError
 from trueloop.checkpoint import best as bests, store
-from trueloop.checkpoint.atomic import WriteError
 from trueloop.checkpoint.group_write import GroupWriter, LostRankError
 from trueloop.checkpoint.load import has_checkpoint, load_checkpoint
 from trueloop.checkpoint.lock import FolderClaim

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from trueloop import _options, ranks
-from trueloop.checkpoint.atomic import write_atomic
+from trueloop.atomic import write_atomic
 from trueloop.checkpoint.load import opened_checkpoint
 from trueloop.checkpoint.sharded import ShardedState
 from trueloop.checkpoint.shards import Shard, is_sharded

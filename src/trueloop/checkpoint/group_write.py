@@ -19,8 +19,8 @@ import torch
 import torch.distributed as dist
 
 from trueloop import ranks
+from trueloop.atomic import cannot_write
 from trueloop.checkpoint import store
-from trueloop.checkpoint.atomic import cannot_write
 from trueloop.checkpoint.shards import (
     Divided,
     Hole,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from trueloop.checkpoint.atomic import WriteError, cannot_write
+from trueloop.atomic import WriteError, cannot_write
 from trueloop.errors import RunError
 from trueloop.files import special_kind
 

@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 import torch
 
-from trueloop.checkpoint.atomic import cannot_write, flush_folder, write_atomic
+from trueloop.atomic import cannot_write, flush_folder, write_atomic
 from trueloop.errors import RunError
 from trueloop.files import open_regular, read_bytes
 

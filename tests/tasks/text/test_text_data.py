@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from trueloop import Feed
-from trueloop.checkpoint.atomic import WriteError
+from trueloop.atomic import WriteError
 from trueloop.errors import ConfigError, DataError
 from trueloop.tasks.text import reading, token_cache
 from trueloop.tasks.text.contexts import IGNORE

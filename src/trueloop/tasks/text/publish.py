@@ -20,8 +20,8 @@ import torch
 from torch import Tensor
 
 from trueloop import _options
+from trueloop.atomic import flush_folder
 from trueloop.checkpoint import cannot_write, write_atomic
-from trueloop.checkpoint.atomic import flush_folder
 from trueloop.checkpoint.export import Contents, write_tensors
 from trueloop.errors import ConfigError, MissingDependencyError, RunError
 from trueloop.tasks.text.architectures import PREFIX, Json, Place, place, published_config

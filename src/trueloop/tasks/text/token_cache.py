@@ -5,17 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from trueloop import files
-from trueloop.checkpoint.atomic import cannot_write, flush_folder
+from trueloop import cache, files
+from trueloop.atomic import cannot_write
 from trueloop.errors import DataError
 from trueloop.tasks.text.encoding import Encoder
 from trueloop.tasks.text.pieces import Advance, documents
@@ -23,8 +21,7 @@ from trueloop.tasks.text.spans import Span
 from trueloop.tasks.text.token_file import Tokens, dtype_for, open_tokens, write_tokens
 from trueloop.tasks.text.tokenizer import Tokenizer, tokenizer_from_state
 
-FOLDER = "TRUELOOP_CACHE"
-"""The environment variable that names the folder for token files."""
+_KIND = "tokens"
 _VERSION = 1
 _FACTS = "tokens.json"
 _MOST_BYTES = 1_000_000_000
@@ -80,30 +77,21 @@ def in_files(job: Job) -> Encoded:
     processes that ask at once (the ranks of a run) wait for the one that writes. Raises
     `WriteError` where they cannot be written, e.g. on a full disk.
     """
-    root = cache_folder()
-    key = _key(job)
-    folder = root / key
+    folder = Path(f"~/.cache/trueloop/{_KIND}")
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        with _locked(root / f"{key}.lock"):
+        folder = cache.directory(_KIND) / _key(job)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with cache.locked(folder) as alone:
             found = _opened(folder)
             if found is None:
-                _write(job, folder)
+                with cache.publishing(folder, alone=alone) as new:
+                    _write(job, new)
                 found = _opened(folder)
     except OSError as error:
         failure = cannot_write(folder, error)
-        raise type(failure)(f"{failure}, with {FOLDER}=FOLDER in the environment") from None
+        raise type(failure)(f"{failure}, with {cache.VARIABLE}=FOLDER in the environment") from None
     assert found is not None
     return found
-
-
-def cache_folder() -> Path:
-    """Where token files are kept: `tokens` in $TRUELOOP_CACHE, or in the user's folder for
-    caches."""
-    if named := os.environ.get(FOLDER):
-        return Path(named).expanduser() / "tokens"
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "trueloop" / "tokens"
 
 
 def _key(job: Job) -> str:
@@ -122,33 +110,22 @@ def _key(job: Job) -> str:
 
 
 def _write(job: Job, folder: Path) -> None:
-    temporary = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
-    for left in folder.parent.glob(f"{folder.name}.*.tmp"):  # of one that was killed
-        shutil.rmtree(left, ignore_errors=True)
-    shutil.rmtree(folder, ignore_errors=True)
-    temporary.mkdir()
-    try:
-        tokenizer = job.fit(job.advance)
-        dtype = dtype_for(tokenizer.vocab_size)
-        encoders = {part: Encoder(tokenizer, ends=job.ends) for part in job.parts}
-        counts = {}
-        for part, encoder in encoders.items():
-            pieces = documents(job.parts[part], job.separator, job.advance)
-            with _flushed(temporary / f"{part}.bin") as file:
-                counts[part] = write_tokens(file, encoder.encode(pieces), dtype)
-        facts = {
-            "tokenizer": tokenizer.state(),
-            "dtype": dtype,
-            "tokens": counts,
-            **_counts(encoders),
-        }
-        with _flushed(temporary / _FACTS) as file:
-            file.write(json.dumps(facts).encode())
-        flush_folder(temporary)
-        temporary.rename(folder)
-        flush_folder(folder.parent)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    tokenizer = job.fit(job.advance)
+    dtype = dtype_for(tokenizer.vocab_size)
+    encoders = {part: Encoder(tokenizer, ends=job.ends) for part in job.parts}
+    counts = {}
+    for part, encoder in encoders.items():
+        pieces = documents(job.parts[part], job.separator, job.advance)
+        with cache.flushed(folder / f"{part}.bin") as file:
+            counts[part] = write_tokens(file, encoder.encode(pieces), dtype)
+    facts = {
+        "tokenizer": tokenizer.state(),
+        "dtype": dtype,
+        "tokens": counts,
+        **_counts(encoders),
+    }
+    with cache.flushed(folder / _FACTS) as file:
+        file.write(json.dumps(facts).encode())
 
 
 def _opened(folder: Path) -> Encoded | None:
@@ -179,26 +156,3 @@ def _counts(encoders: Mapping[str, Encoder]) -> dict[str, Any]:
         "documents": {part: encoder.documents for part, encoder in encoders.items()},
         "unknown": {part: dict(encoder.unknown) for part, encoder in encoders.items()},
     }
-
-
-@contextmanager
-def _flushed(path: Path) -> Iterator[Any]:
-    """A new file, on disk when it is left."""
-    with path.open("wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock file, after everybody who holds it; a system without locks lets all in."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
-    try:
-        with suppress(ImportError, OSError):
-            import fcntl
-
-            fcntl.lockf(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
