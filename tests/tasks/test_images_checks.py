@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 
 from trueloop.tasks.images import Images
-from trueloop.tasks.images.checks import shared_images
+from trueloop.tasks.images.checks import fingerprints, shared_images
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (400, 3, 9, 7), dtype=np.uint8)
 
 
 def parts(train: np.ndarray, val: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    return {"train": (train, np.arange(len(train))), "val": (val, np.arange(len(val)))}
+    return {
+        "train": (fingerprints(train), np.arange(len(train))),
+        "val": (fingerprints(val), np.arange(len(val))),
+    }
 
 
 @pytest.mark.parametrize("by_folder", [False, True])
@@ -38,7 +41,8 @@ def test_shared_images_are_counted() -> None:
 def test_rows_of_one_array() -> None:
     twice = np.concatenate([IMAGES, IMAGES[:20]])
     rows = np.random.default_rng(1).permutation(len(twice))
-    divided = {"train": (twice, rows[:300]), "val": (twice, rows[300:])}
+    prints = fingerprints(twice)
+    divided = {"train": (prints, rows[:300]), "val": (prints, rows[300:])}
     expected = len(set(rows[:300] % 400) & set(rows[300:] % 400))
     (found,) = shared_images(divided, by_folder=False)
     assert f"{expected} of the 120" in found.message

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,45 +11,43 @@ from trueloop.tasks.findings import DataFinding, is_much, shared_samples
 
 Pixels = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
+Prints = npt.NDArray[np.uint64]
 
 _BATCH = 4096
+_PLAIN = np.uint64(1)
+"""The bit of a fingerprint that says that the image is of one colour."""
 
 
-def shared_images(parts: dict[str, tuple[Pixels, Ints]], *, by_folder: bool) -> list[DataFinding]:
+def shared_images(parts: dict[str, tuple[Prints, Ints]], *, by_folder: bool) -> list[DataFinding]:
     """A word on held-out images whose pixels are those of a training image.
 
-    `parts` are `train`, `val` and maybe `test`: images (N, channels, height, width) as they enter
-    the model, and the rows that belong to the part. Images of one colour are equal by nature and
-    do not count. A few twins that a data set holds are no news, unless it came divided
-    `by_folder`: then they were meant to be apart.
+    `parts` are `train`, `val` and maybe `test`: the fingerprints of images as they enter the model,
+    and the rows that belong to the part. Images of one colour are equal by nature and do not count.
+    A few twins that a data set holds are no news, unless it came divided `by_folder`: then they
+    were meant to be apart.
     """
-    seen: dict[int, npt.NDArray[np.uint64]] = {}
-    hashes = {}
-    for name, (images, rows) in parts.items():
-        if id(images) not in seen:
-            seen[id(images)] = _hashes(images)
-        hashes[name] = seen[id(images)][rows]
-    trained = hashes["train"]
+    found = {name: prints[rows] for name, (prints, rows) in parts.items()}
+    trained = found["train"]
     shared = {
-        name: int((np.isin(found, trained) & (found != 0)).sum())
-        for name, found in hashes.items()
+        name: int((np.isin(prints, trained) & ~is_one_colour(prints)).sum())
+        for name, prints in found.items()
         if name != "train"
     }
-    sizes = {name: len(hashes[name]) for name in shared}
+    sizes = {name: len(found[name]) for name in shared}
     much = any(is_much(shared[name], sizes[name]) for name in shared)
     if not much and not by_folder:
         return []
     return shared_samples(shared, sizes, noun="images", severity="warning" if much else "advice")
 
 
-def _hashes(images: Pixels) -> npt.NDArray[np.uint64]:
-    """A number for the pixels of each image: the same for equal ones, and for others with a
-    probability of about 2^-64; 0 for an image of one colour throughout."""
-    flat = images.reshape(len(images), -1)
+def fingerprints(images: Pixels) -> Prints:
+    """A number for the pixels of each of the images (N, channels, height, width): the same for
+    equal ones, and for others with a probability of about 2^-63; `is_one_colour` reads it too."""
+    flat = np.ascontiguousarray(images).reshape(len(images), -1)
     width = -(-flat.shape[1] // 8)
-    draws = np.random.default_rng(0).integers(0, 2**64, width, dtype=np.uint64) | np.uint64(1)
-    hashes = np.empty(len(flat), dtype=np.uint64)
-    padded = np.zeros((_BATCH, 8 * width), dtype=np.uint8)
+    draws = _draws(width)
+    found = np.empty(len(flat), dtype=np.uint64)
+    padded = np.zeros((min(_BATCH, len(flat)), 8 * width), dtype=np.uint8)
     for start in range(0, len(flat), _BATCH):
         some = flat[start : start + _BATCH]
         padded[: len(some), : flat.shape[1]] = some
@@ -56,6 +56,17 @@ def _hashes(images: Pixels) -> npt.NDArray[np.uint64]:
         words = words * draws
         words = (words ^ (words >> np.uint64(32))) * draws[::-1]
         sums = (words ^ (words >> np.uint64(29))).sum(axis=1, dtype=np.uint64)
-        hashes[start : start + len(some)] = sums
-        hashes[start : start + len(some)][(some == some[:, :1]).all(axis=1)] = 0
-    return hashes
+        plain = (some == some[:, :1]).all(axis=1)
+        found[start : start + len(some)] = (sums & ~_PLAIN) | plain.astype(np.uint64)
+    return found
+
+
+def is_one_colour(prints: Prints) -> npt.NDArray[np.bool_]:
+    """Which fingerprints are of images whose values are all the same."""
+    return (prints & _PLAIN).astype(bool)
+
+
+@lru_cache(maxsize=8)
+def _draws(width: int) -> Prints:
+    drawn = np.random.default_rng(0).integers(0, 2**64, width, dtype=np.uint64)
+    return drawn | np.uint64(1)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-import os
+import math
+import mmap
 import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,9 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from trueloop.errors import DataError
-from trueloop.files import read_bytes
+from trueloop.files import NotAFileError, read_bytes
 from trueloop.names import printable_line
+from trueloop.tasks.images.pool import on_all
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -32,9 +33,9 @@ KEPT = 64
 SMALLEST, LARGEST = 32, 128
 """Otherwise the images are made square, of their usual size within these bounds."""
 _LEAST_SIDE = 8
+_ORIENTATION = 0x0112
+"""The EXIF tag that says how an image is to be turned: 1 for not at all."""
 _SAMPLE = 256
-_CHUNK = 64
-_WORTH_A_BAR = 2000
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,10 @@ def shaped(image: Image, form: Form) -> Pixels:
     """Pillow's image as uint8 (channels, height, width), in the way of `decode`."""
     from PIL import Image, ImageOps
 
-    flat = _flat(ImageOps.exif_transpose(image), form.channels)
+    image.load()  # of a PNG, the orientation may stand after the pixels
+    if image.getexif().get(_ORIENTATION, 1) != 1:
+        image = ImageOps.exif_transpose(image)
+    flat = _flat(image, form.channels)
     if flat.size != (form.width, form.height):
         flat = ImageOps.fit(flat, (form.width, form.height), Image.Resampling.BICUBIC)
     pixels = np.asarray(flat)
@@ -85,8 +89,6 @@ def _opened(path: Path) -> Iterator[Image]:
     from PIL import Image, UnidentifiedImageError
 
     try:
-        if not path.is_file():  # a pipe would be waited for, for ever
-            raise BrokenImageError("a link that leads nowhere, or no ordinary file")
         content = read_bytes(path)
         if not content:
             raise BrokenImageError("an empty file")
@@ -95,6 +97,8 @@ def _opened(path: Path) -> Iterator[Image]:
             yield image
     except BrokenImageError:
         raise
+    except (FileNotFoundError, NotAFileError):
+        raise BrokenImageError("a link that leads nowhere, or no ordinary file") from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise BrokenImageError("an image bomb, far too many pixels") from None
     except UnidentifiedImageError:
@@ -136,7 +140,8 @@ def _flat(image: Image, channels: int) -> Image:
         coloured = image.convert("RGBA")
         image = Image.new("RGBA", image.size, (255, 255, 255, 255))
         image.alpha_composite(coloured)
-    return image.convert("L" if channels == 1 else "RGB")
+    mode = "L" if channels == 1 else "RGB"
+    return image if image.mode == mode else image.convert(mode)
 
 
 def choose_form(paths: list[Path], size: int | None) -> Form:
@@ -173,7 +178,7 @@ def _look(path: Path) -> tuple[int, int, bool]:
     with quiet_about_bombs(), _opened(path) as image:
         width, height = image.size
         # 5 to 8 are the orientations that lie on their side.
-        if image.getexif().get(0x0112, 1) >= 5:
+        if image.getexif().get(_ORIENTATION, 1) >= 5:
             width, height = height, width
         image.draft(image.mode, (KEPT, KEPT))
         image = ImageOps.exif_transpose(image)
@@ -182,63 +187,51 @@ def _look(path: Path) -> tuple[int, int, bool]:
     return height, width, grey
 
 
+def decode_some(paths: list[Path], rows: range, form: Form) -> tuple[Pixels, dict[int, str]]:
+    """The images of these rows, uint8 (len(rows), channels, height, width), and the reasons of
+    broken ones by row, which are left black."""
+    images = np.zeros((len(rows), form.channels, form.height, form.width), dtype=np.uint8)
+    broken = {}
+    for place, row in enumerate(rows):
+        try:
+            images[place] = decode(paths[row], form)
+        except BrokenImageError as error:
+            broken[row] = str(error)
+    return images, broken
+
+
 def decode_all(
     paths: list[Path], form: Form, *, what: str, quiet: bool = False
 ) -> tuple[Tensor, dict[int, str]]:
-    """All images as uint8 (N, channels, height, width), and the reasons of those that are broken.
+    """All images as uint8 (N, channels, height, width), and the reasons of those that are broken,
+    which are left black."""
+    images = shared_zeros((len(paths), form.channels, form.height, form.width), np.uint8)
 
-    The rows of broken images are not set. Threads suffice: Pillow works without Python's lock.
-    """
-    images = np.zeros((len(paths), form.channels, form.height, form.width), dtype=np.uint8)
-    broken: dict[int, str] = {}
+    def work(rows: range) -> dict[int, str]:
+        images[rows.start : rows.stop], broken = decode_some(paths, rows, form)
+        return broken
 
-    def decode_some(start: int) -> int:
-        stop = min(start + _CHUNK, len(paths))
-        for k in range(start, stop):
-            try:
-                images[k] = decode(paths[k], form)
-            except BrokenImageError as error:
-                broken[k] = str(error)
-        return stop - start
-
-    _in_threads(decode_some, range(0, len(paths), _CHUNK), total=len(paths), what=what, quiet=quiet)
-    return torch.from_numpy(images), dict(sorted(broken.items()))
+    with quiet_about_bombs():
+        broken = on_all(work, len(paths), what=what, quiet=quiet)
+    return torch.from_numpy(images), broken
 
 
 def find_broken(paths: list[Path], form: Form, *, what: str, quiet: bool = False) -> dict[int, str]:
     """The reasons of the images that are broken, by position; each is decoded and let go."""
-    broken: dict[int, str] = {}
 
-    def try_some(start: int) -> int:
-        stop = min(start + _CHUNK, len(paths))
-        for k in range(start, stop):
-            try:
-                decode(paths[k], form)
-            except BrokenImageError as error:
-                broken[k] = str(error)
-        return stop - start
+    def work(rows: range) -> dict[int, str]:
+        return decode_some(paths, rows, form)[1]
 
-    _in_threads(try_some, range(0, len(paths), _CHUNK), total=len(paths), what=what, quiet=quiet)
-    return dict(sorted(broken.items()))
+    with quiet_about_bombs():
+        return on_all(work, len(paths), what=what, quiet=quiet)
 
 
-def _in_threads(
-    work: Callable[[int], int], starts: range, *, total: int, what: str, quiet: bool
-) -> None:
-    """`work` for each start, with a progress bar on a terminal if there is much to do."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    show = not quiet and console.is_terminal and total >= _WORTH_A_BAR
-    with (
-        quiet_about_bombs(),
-        ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool,
-        Progress(console=console, transient=True, disable=not show) as progress,
-    ):
-        bar = progress.add_task(what, total=total)
-        for done in pool.map(work, starts):
-            progress.advance(bar, done)
+def shared_zeros(shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
+    """An array that forked processes write for this one."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    return np.frombuffer(mmap.mmap(-1, max(size, 1)), dtype=dtype, count=math.prod(shape)).reshape(
+        shape
+    )
 
 
 class ImageFiles(Dataset[Any]):

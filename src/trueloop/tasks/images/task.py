@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
-from torch.utils.data import Dataset, Subset, TensorDataset
+from torch.utils.data import Dataset, TensorDataset
 
 from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.names import printable
@@ -22,14 +21,7 @@ from trueloop.tasks.fields import documented
 from trueloop.tasks.findings import DataFinding, rare_class
 from trueloop.tasks.images.augment import Augment
 from trueloop.tasks.images.checks import shared_images
-from trueloop.tasks.images.decode import (
-    Form,
-    ImageFiles,
-    broken_image,
-    choose_form,
-    decode_all,
-    find_broken,
-)
+from trueloop.tasks.images.decode import Form, choose_form
 from trueloop.tasks.images.folder import (
     Listing,
     check_folder,
@@ -38,14 +30,14 @@ from trueloop.tasks.images.folder import (
     images_below,
     list_images,
 )
+from trueloop.tasks.images.kept import KeptImages, Place
 from trueloop.tasks.images.memory import images_of
+from trueloop.tasks.images.parts import Loader, Part, fingerprints_of
 from trueloop.tasks.images.resnet import ResNet
 from trueloop.tasks.limits import MOST_CHANNELS, MOST_GIGABYTES, MOST_SIDE, check_range
 from trueloop.tasks.mistakes import show_mistakes
-from trueloop.tasks.splitting import stratified_split
 
 BROKEN = ("stop", "skip")
-_MEASURED = 2000
 
 
 class Images(Task):
@@ -87,8 +79,16 @@ class Images(Task):
         test_share: float = 0.1
         """Share of the images held out as a test set, where there are no train and test folders."""
         memory_gb: float = 2.0
-        """Decode once and keep up to so many GB of images in memory; more are decoded again in
-        each epoch."""
+        """Decode up to so many GB of images into memory, where they are not kept on disk; more are
+        decoded again in each epoch."""
+        cache: bool = True
+        """Keep the decoded images on disk for later epochs and runs."""
+        cache_dir: str | None = None
+        """The folder that they are kept in; null takes $TRUELOOP_CACHE, or the user's own folder
+        for caches."""
+        cache_gb: float = 20.0
+        """What decoded images of all data sets may take there, in GB; those that were not used for
+        the longest time are removed first."""
 
     options: Options
 
@@ -105,7 +105,7 @@ class Images(Task):
         }
         self.form = choose_form(next(iter(listings.values())).paths, self.options.size)
         skip = self.options.broken == "skip"
-        loader = _Loader(self.form, self.options, skip=skip, quiet=self.quiet)
+        loader = self._loader(skip=skip, keep=True)
         parts = self._divide({name: loader.load(one, name) for name, one in listings.items()})
         self.skipped = loader.skipped
         self.digest = _digest(self.data, parts)
@@ -163,7 +163,7 @@ class Images(Task):
         self.digest = state.get("digest")
         self.options = self.Options(**state["options"])
 
-    def read(self, path: Path) -> Subset[Any]:
+    def read(self, path: Path) -> Dataset[Any]:
         """Labelled images: a folder of class folders, or one that holds test/ (or else val/).
 
         Images that cannot be decoded are left out; `skipped` names them.
@@ -176,7 +176,7 @@ class Images(Task):
                 f"class, e.g. {path / 'test'}"
             )
         listing = list_images(folder, self.classes or [], every_class=False)
-        loader = _Loader(self.form, self.options, skip=True, quiet=self.quiet)
+        loader = self._loader(skip=True, keep=True)
         part = loader.load(listing, printable(folder.name))
         self.skipped = loader.skipped
         return part.for_feed()
@@ -207,7 +207,7 @@ class Images(Task):
         return Unseen(inputs=images, names={"row": list(range(1, len(images) + 1))})
 
     def _unseen(self, paths: list[Path], names: list[str]) -> Unseen:
-        loader = _Loader(self.form, self.options, skip=True, quiet=self.quiet)
+        loader = self._loader(skip=True, keep=False)
         part = loader.load(Listing(paths, [0] * len(paths)), "images")
         return Unseen(
             inputs=part.without_labels(),
@@ -224,6 +224,17 @@ class Images(Task):
 
         show_mistakes(outputs, targets, image_of, self.classes or [], album)
 
+    def _loader(self, *, skip: bool, keep: bool) -> Loader:
+        options = self.options
+        place = Place(folder=options.cache_dir, budget=options.cache_gb * 1e9)
+        return Loader(
+            self.form,
+            memory=options.memory_gb * 1e9,
+            place=place if keep and options.cache else None,
+            skip=skip,
+            quiet=self.quiet,
+        )
+
     def _check_options(self) -> None:
         options = self.options
         if options.broken not in BROKEN:
@@ -233,6 +244,7 @@ class Images(Task):
         check_range("--size", options.size, 8, MOST_SIDE, unit="pixels", example=64)
         check_range("--width", options.width, 2, MOST_CHANNELS, unit="channels", example=32)
         check_range("--memory-gb", options.memory_gb, 0, MOST_GIGABYTES, unit="GB", example=2)
+        check_range("--cache-gb", options.cache_gb, 0, MOST_GIGABYTES, unit="GB", example=20)
         for name in ("val_share", "test_share"):
             share = getattr(options, name)
             if not 0 < share < 0.5:
@@ -276,16 +288,13 @@ class Images(Task):
     def _findings(self, parts: dict[str, Part], listings: dict[str, Listing]) -> list[DataFinding]:
         counts = np.bincount(parts["train"].labels, minlength=len(self.classes or []))
         found = rare_class(dict(zip(self.classes or [], counts.tolist(), strict=True)))
-        pixels = {
-            name: (part.data.tensors[0].numpy(), part.rows)
-            for name, part in parts.items()
-            if isinstance(part.data, TensorDataset)
-        }
-        if len(pixels) < len(parts):
+        prints = fingerprints_of(parts)
+        if prints is None:
             return found  # to decode all others once more would cost as much as an epoch
-        return [*shared_images(pixels, by_folder=len(listings) > 1), *found]
+        return [*shared_images(prints, by_folder=len(listings) > 1), *found]
 
     def _facts(self, parts: dict[str, Part]) -> dict[str, Any]:
+        data = parts["train"].data
         counts = np.bincount(parts["train"].labels, minlength=len(self.classes or []))
         colour = "grey" if self.form.channels == 1 else "colour"
         return {
@@ -295,98 +304,9 @@ class Images(Task):
             "training images of each class": dict(
                 zip(self.classes or [], counts.tolist(), strict=True)
             ),
-            "kept in memory": isinstance(parts["train"].data, TensorDataset),
+            "kept in memory": isinstance(data, TensorDataset),
+            **({"kept in": str(data.folder)} if isinstance(data, KeptImages) else {}),
         }
-
-
-@dataclass
-class Part:
-    """Some of the images of a data set."""
-
-    data: Dataset[Any]
-    """`TensorDataset` of uint8 images and labels, or `ImageFiles`."""
-    paths: list[Path]
-    """Where all of the data set's images are."""
-    rows: npt.NDArray[np.int64]
-    """Which of them."""
-    labels: npt.NDArray[np.int64]
-    """Their classes."""
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def for_feed(self) -> Subset[Any]:
-        return Subset(self.data, self.rows.tolist())
-
-    def without_labels(self) -> Any:
-        """The images alone, for a `Feed` that yields model inputs."""
-        if isinstance(self.data, TensorDataset):
-            return self.data.tensors[0][torch.from_numpy(self.rows)]
-        assert isinstance(self.data, ImageFiles)
-        return ImageFiles([self.data.paths[k] for k in self.rows], None, self.data.form)
-
-    def divide(self, shares: list[float], seed: int) -> list[Part]:
-        """What is left over, then a part for each share."""
-        chosen = stratified_split(self.labels, shares, seed)
-        return [Part(self.data, self.paths, self.rows[rows], self.labels[rows]) for rows in chosen]
-
-    def statistics(self) -> tuple[list[float], list[float]]:
-        """Mean and standard deviation of each channel, of pixels from 0 to 1.
-
-        Of up to 2,000 images, evenly spread.
-        """
-        step = max(1, len(self) // _MEASURED)
-        images = torch.stack([self.data[int(row)][0] for row in self.rows[::step]])
-        pixels = images.double() / 255
-        std = pixels.std(dim=(0, 2, 3), correction=0)
-        # A channel that never changes is left as it is.
-        std = torch.where(std > 0, std, torch.ones_like(std))
-        return pixels.mean(dim=(0, 2, 3)).tolist(), std.tolist()
-
-
-class _Loader:
-    """Decodes listings, all in the same way, and remembers what it skipped."""
-
-    def __init__(
-        self, form: Form, options: Images.Options, *, skip: bool, quiet: bool = False
-    ) -> None:
-        self.form = form
-        self.quiet = quiet
-        self.options = options
-        self.skip = skip
-        """Whether to leave out broken images; otherwise one raises `DataError`."""
-        self.skipped: dict[str, str] = {}
-        """The reason of each broken image, by its path as `printable` writes it."""
-        self.broken: dict[int, str] = {}
-        """The same by the image's position in the last listing."""
-
-    def load(self, listing: Listing, name: str) -> Part:
-        """The images of a listing that can be decoded. Raises `DataError`."""
-        count, what = len(listing.paths), f"reading {name}"
-        labels = np.array(listing.labels, dtype=np.int64)
-        data: Dataset[Any]
-        broken: dict[int, str] = {}
-        if count * self.form.bytes <= self.options.memory_gb * 1e9:
-            images, broken = decode_all(listing.paths, self.form, what=what, quiet=self.quiet)
-            data = TensorDataset(images, torch.from_numpy(labels))
-        else:
-            data = ImageFiles(listing.paths, listing.labels, self.form)
-            if self.skip:
-                broken = find_broken(listing.paths, self.form, what=what, quiet=self.quiet)
-        if broken and not self.skip:
-            first = next(iter(broken))
-            raise broken_image(listing.paths[first], broken[first], len(broken) - 1)
-        if len(broken) == count:
-            raise DataError(
-                f"none of the {count:,} images can be decoded ({listing.paths[0]}: {broken[0]}): "
-                "check --data"
-            )
-        self.broken = broken
-        self.skipped |= {
-            printable(str(listing.paths[row])): reason for row, reason in broken.items()
-        }
-        rows = np.setdiff1d(np.arange(count), np.fromiter(broken, np.int64, len(broken)))
-        return Part(data, listing.paths, rows, labels[rows])
 
 
 def _digest(root: Path, parts: dict[str, Part]) -> str:

@@ -1,0 +1,153 @@
+"""The images of a listing, decoded in one of three ways, and their parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset, Subset, TensorDataset
+
+from trueloop.errors import DataError
+from trueloop.names import printable
+from trueloop.tasks.images.checks import Ints, Prints, fingerprints
+from trueloop.tasks.images.decode import Form, ImageFiles, broken_image, decode_all, find_broken
+from trueloop.tasks.images.folder import Listing
+from trueloop.tasks.images.kept import KeptImages, MappedImages, Place, keep
+from trueloop.tasks.splitting import stratified_split
+
+_MEASURED = 2000
+
+
+@dataclass
+class Part:
+    """Some of the images of a data set."""
+
+    data: TensorDataset | ImageFiles | KeptImages
+    """All of the data set's images: in memory with their labels, decoded when asked for, or mapped
+    from the file that they are kept in."""
+    paths: list[Path]
+    """Where all of the data set's images are."""
+    rows: Ints
+    """Which of them."""
+    labels: Ints
+    """Their classes."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def for_feed(self) -> Dataset[Any]:
+        if isinstance(self.data, KeptImages):
+            return MappedImages(self.data, self.rows, self.labels)
+        return Subset(self.data, self.rows.tolist())
+
+    def without_labels(self) -> Any:
+        """The images alone, for a `Feed` that yields model inputs."""
+        if isinstance(self.data, TensorDataset):
+            return self.data.tensors[0][torch.from_numpy(self.rows)]
+        if isinstance(self.data, KeptImages):
+            return MappedImages(self.data, self.rows, None)
+        return ImageFiles([self.data.paths[k] for k in self.rows], None, self.data.form)
+
+    def divide(self, shares: list[float], seed: int) -> list[Part]:
+        """What is left over, then a part for each share."""
+        chosen = stratified_split(self.labels, shares, seed)
+        return [Part(self.data, self.paths, self.rows[rows], self.labels[rows]) for rows in chosen]
+
+    def statistics(self) -> tuple[list[float], list[float]]:
+        """Mean and standard deviation of each channel, of pixels from 0 to 1.
+
+        Of up to 2,000 images, evenly spread.
+        """
+        step = max(1, len(self) // _MEASURED)
+        pixels = self._images(self.rows[::step]).double() / 255
+        std = pixels.std(dim=(0, 2, 3), correction=0)
+        # A channel that never changes is left as it is.
+        std = torch.where(std > 0, std, torch.ones_like(std))
+        return pixels.mean(dim=(0, 2, 3)).tolist(), std.tolist()
+
+    def _images(self, rows: Ints) -> Tensor:
+        if isinstance(self.data, TensorDataset):
+            return self.data.tensors[0][torch.from_numpy(rows)]
+        if isinstance(self.data, KeptImages):
+            return self.data.take(rows)
+        return torch.stack([self.data[int(row)][0] for row in rows])
+
+
+def fingerprints_of(parts: dict[str, Part]) -> dict[str, tuple[Prints, Ints]] | None:
+    """For `shared_images`; None for images that would have to be decoded for it."""
+    found: dict[int, Prints] = {}
+    for part in parts.values():
+        data = part.data
+        if id(data) in found:
+            continue
+        if isinstance(data, KeptImages):
+            found[id(data)] = data.fingerprints
+        elif isinstance(data, TensorDataset):
+            found[id(data)] = fingerprints(data.tensors[0].numpy())
+        else:
+            return None
+    return {name: (found[id(part.data)], part.rows) for name, part in parts.items()}
+
+
+class Loader:
+    """Decodes listings, all in the same way, and remembers what it skipped."""
+
+    def __init__(
+        self,
+        form: Form,
+        *,
+        memory: float,
+        place: Place | None = None,
+        skip: bool,
+        quiet: bool = False,
+    ) -> None:
+        self.form = form
+        self.quiet = quiet
+        self.memory = memory
+        """Bytes of decoded images that a listing may take in memory."""
+        self.place = place
+        """Where they are kept for later runs; None to keep none."""
+        self.skip = skip
+        """Whether to leave out broken images; otherwise one raises `DataError`."""
+        self.skipped: dict[str, str] = {}
+        """The reason of each broken image, by its path as `printable` writes it."""
+        self.broken: dict[int, str] = {}
+        """The same by the image's position in the last listing."""
+
+    def load(self, listing: Listing, name: str) -> Part:
+        """The images of a listing that can be decoded. Raises `DataError`."""
+        count = len(listing.paths)
+        labels = np.array(listing.labels, dtype=np.int64)
+        data, broken = self._decoded(listing, labels, f"reading {name}")
+        if broken and not self.skip:
+            first = next(iter(broken))
+            raise broken_image(listing.paths[first], broken[first], len(broken) - 1)
+        if len(broken) == count:
+            raise DataError(
+                f"none of the {count:,} images can be decoded ({listing.paths[0]}: {broken[0]}): "
+                "check --data"
+            )
+        self.broken = broken
+        self.skipped |= {
+            printable(str(listing.paths[row])): reason for row, reason in broken.items()
+        }
+        rows = np.setdiff1d(np.arange(count), np.fromiter(broken, np.int64, len(broken)))
+        return Part(data, listing.paths, rows, labels[rows])
+
+    def _decoded(
+        self, listing: Listing, labels: Ints, what: str
+    ) -> tuple[TensorDataset | ImageFiles | KeptImages, dict[int, str]]:
+        paths, form, quiet = listing.paths, self.form, self.quiet
+        if self.place is not None:
+            kept = keep(paths, form, self.place, what=what, quiet=quiet)
+            if kept is not None:
+                return kept
+        if len(paths) * form.bytes <= self.memory:
+            images, broken = decode_all(paths, form, what=what, quiet=quiet)
+            return TensorDataset(images, torch.from_numpy(labels)), broken
+        broken = find_broken(paths, form, what=what, quiet=quiet) if self.skip else {}
+        return ImageFiles(paths, listing.labels, form), broken
