@@ -55,6 +55,10 @@ class Place:
     """Bytes."""
 
 
+class NotKeptError(Exception):
+    """The decoded images cannot be kept; the message says why in a few words."""
+
+
 class KeptImages:
     """The decoded images of a list of files: uint8 (N, channels, height, width), mapped read-only.
 
@@ -87,7 +91,7 @@ class KeptImages:
     def _mend(self, images: Pixels, rows: Ints, wrong: Ints) -> None:
         if not self._is_damaged:
             self._is_damaged = True
-            _say(f"images in {self.folder} are damaged: they are read from their files instead")
+            say(f"images in {self.folder} are damaged: they are read from their files instead")
             cache.remove(self.folder)
         with quiet_about_bombs():
             for place in wrong:
@@ -124,8 +128,8 @@ def keep(
     """The decoded images of `paths`, those of a former run if the files are the same, and the
     reasons of the broken ones, whose rows hold nothing.
 
-    None where they are so few that decoding them takes no time; and where they cannot be kept,
-    which one line says.
+    None where they are so few that decoding them takes no time. Raises `NotKeptError` where they
+    cannot be kept.
     """
     status = _status(paths)
     if sum(_OVERHEAD + size for size, _, _ in status) < _WORTH_BYTES:
@@ -134,8 +138,8 @@ def keep(
         entry = cache.directory(_KIND, place.folder) / _key(paths, status, form)
         return _open_or_fill(entry, paths, form, place, what=what, quiet=quiet)
     except OSError as error:
-        _say_not_kept(place, error.strerror or str(error))
-        return None
+        where = "" if error.filename is None else f"{error.filename}: "
+        raise NotKeptError(f"{where}{error.strerror or error}") from None
 
 
 def _open_or_fill(
@@ -145,13 +149,12 @@ def _open_or_fill(
     if found is None:
         entry.parent.mkdir(parents=True, exist_ok=True)
         waiting = f"waiting for the process that decodes the images of {paths[0].parent.parent}"
-        with cache.locked(entry, lambda: _say(waiting)) as alone:
+        with cache.locked(entry, lambda: say(waiting)) as alone:
             found = _open(entry, paths, form)
             if found is None:
                 reason = cache.refusal(entry, len(paths) * form.bytes, place.budget)
                 if reason is not None:
-                    _say_not_kept(place, reason)
-                    return None
+                    raise NotKeptError(reason)
                 with cache.publishing(entry, alone=alone) as new:
                     _fill(new, paths, form, what=what, quiet=quiet)
                 found = _open(entry, paths, form)
@@ -208,11 +211,11 @@ def _open(
             raise ValueError
         pixels = _mapped(entry / _PIXELS, (len(paths), form.channels, form.height, form.width))
         broken = _still_broken(paths, form, facts["broken"])
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (files.NotAFileError, files.TooLargeError, ValueError, KeyError, TypeError):
         if tell:
-            _say(f"{entry} is damaged or cut short: the images are decoded again")
+            say(f"{entry} is damaged or cut short: the images are decoded again")
         return None
     if broken is None:  # one can be read now: it is to be kept too
         return None
@@ -266,13 +269,7 @@ def _key(paths: list[Path], status: list[tuple[int, int, int]], form: Form) -> s
     return found.hexdigest()[:32]
 
 
-def _say_not_kept(place: Place, reason: str) -> None:
-    _say(
-        f"the decoded images are not kept ({reason}), and each run decodes them again: write "
-        "--cache-dir FOLDER, --cache-gb N, or --no-cache"
-    )
-
-
-def _say(what: str) -> None:
+def say(what: str) -> None:
+    """One line for the user, from one of the ranks."""
     if ranks.is_main():
         warnings.warn(what, RuntimeWarning, stacklevel=2)

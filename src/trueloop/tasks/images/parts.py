@@ -16,7 +16,7 @@ from trueloop.names import printable
 from trueloop.tasks.images.checks import Ints, Prints, fingerprints
 from trueloop.tasks.images.decode import Form, ImageFiles, broken_image, decode_all, find_broken
 from trueloop.tasks.images.folder import Listing
-from trueloop.tasks.images.kept import KeptImages, MappedImages, Place, keep
+from trueloop.tasks.images.kept import KeptImages, MappedImages, NotKeptError, Place, keep, say
 from trueloop.tasks.splitting import stratified_split
 
 _MEASURED = 2000
@@ -117,6 +117,7 @@ class Loader:
         """The reason of each broken image, by its path as `printable` writes it."""
         self.broken: dict[int, str] = {}
         """The same by the image's position in the last listing."""
+        self._has_said_why = False
 
     def load(self, listing: Listing, name: str) -> Part:
         """The images of a listing that can be decoded. Raises `DataError`."""
@@ -142,12 +143,25 @@ class Loader:
         self, listing: Listing, labels: Ints, what: str
     ) -> tuple[TensorDataset | ImageFiles | KeptImages, dict[int, str]]:
         paths, form, quiet = listing.paths, self.form, self.quiet
-        if self.place is not None:
-            kept = keep(paths, form, self.place, what=what, quiet=quiet)
-            if kept is not None:
-                return kept
+        kept = self._kept(paths, what)
+        if kept is not None:
+            return kept
         if len(paths) * form.bytes <= self.memory:
             images, broken = decode_all(paths, form, what=what, quiet=quiet)
             return TensorDataset(images, torch.from_numpy(labels)), broken
         broken = find_broken(paths, form, what=what, quiet=quiet) if self.skip else {}
         return ImageFiles(paths, listing.labels, form), broken
+
+    def _kept(self, paths: list[Path], what: str) -> tuple[KeptImages, dict[int, str]] | None:
+        if self.place is None:
+            return None
+        try:
+            return keep(paths, self.form, self.place, what=what, quiet=self.quiet)
+        except NotKeptError as error:
+            if not self._has_said_why:
+                say(
+                    f"the decoded images are not kept ({error}), and each run decodes them again: "
+                    "write --cache-dir FOLDER, --cache-gb N, or --no-cache"
+                )
+            self._has_said_why = True
+            return None
