@@ -64,7 +64,8 @@ SAME_FLOOR = {
 }
 HEAVY = (
     "torchmetrics", "rich", "matplotlib", "PIL", "plotly", "jinja2", "jsonargparse", "polars",
-    "sklearn", "scipy", "pandas", "yaml", "safetensors", "tokenizers", "transformers",
+    "sklearn", "scipy", "pandas", "yaml", "safetensors", "tokenizers", "transformers", "pyarrow",
+    "aiohttp",
 )  # fmt: skip
 
 
@@ -174,7 +175,7 @@ def test_no_file_over_500_lines_and_no_function_over_60() -> None:
 PUBLIC = [
     "Checkpoints", "ConfigError", "DDPOptions", "DataError", "Doctor", "EarlyStopping",
     "EvalRecord", "FSDPOptions", "Feed", "History", "LossOutput", "NonFiniteError", "Outliers",
-    "Run", "Step", "StepRecord", "Task", "TrueloopError",
+    "Run", "Shards", "Step", "StepRecord", "Task", "TrueloopError",
     "UserError", "errors", "evaluate", "fit", "generate", "load_checkpoint", "load_weights",
     "lora", "losses", "metrics", "optimizers", "predict", "process_group", "records",
     "save_weights", "schedules", "seed", "seed_everything", "supervised", "watch",

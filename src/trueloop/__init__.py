@@ -24,6 +24,7 @@ _HOME = {
     "DDPOptions": "trueloop.step",
     "FSDPOptions": "trueloop.step",
     "Outliers": "trueloop.step",
+    "Shards": "trueloop.feed",
     "Step": "trueloop.step",
     "StepRecord": "trueloop.records",
     "Task": "trueloop.tasks",
@@ -101,7 +102,7 @@ if TYPE_CHECKING:
         UserError as UserError,
     )
     from trueloop.evaluation import evaluate as evaluate, predict as predict
-    from trueloop.feed import Feed as Feed
+    from trueloop.feed import Feed as Feed, Shards as Shards
     from trueloop.group import process_group as process_group
     from trueloop.loop import History as History, fit as fit
     from trueloop.losses import supervised as supervised

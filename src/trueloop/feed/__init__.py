@@ -3,5 +3,6 @@
 from trueloop.feed.batched import BatchDataset as BatchDataset
 from trueloop.feed.draws import Draws as Draws
 from trueloop.feed.feed import Feed as Feed
+from trueloop.feed.shards import Shards as Shards
 
-__all__ = ["BatchDataset", "Draws", "Feed"]
+__all__ = ["BatchDataset", "Draws", "Feed", "Shards"]

@@ -23,6 +23,8 @@ from trueloop.feed.loader import Fetching, Mapped, Streamed
 from trueloop.feed.order import Order
 from trueloop.feed.parts import Part, Stretch, portion
 from trueloop.feed.place import Place
+from trueloop.feed.shards.dataset import Shards
+from trueloop.feed.shards.source import Sharded
 from trueloop.feed.tensors import Arrays, holds_arrays
 from trueloop.records import batch_samples, batch_tokens
 from trueloop.shapes import COUNT, Each, Either, Maybe, Shape, problem
@@ -48,6 +50,7 @@ class Feed:
       alone: it is the same for any number of workers and differs from epoch to epoch.
     - a `trueloop.feed.BatchDataset`, whose `get_batch(indices, epoch)` gathers a whole batch at
       once, in this process.
+    - `trueloop.Shards`: samples in Parquet, tar and Arrow files, on a disk or behind a URL.
     - an iterable data set (`__iter__` alone), read by this process or one worker. What it draws
       depends on (seed, epoch, position in the stream) alone.
     - an iterable data set with `iter_range(start, stop)`, which gives the samples at these
@@ -107,6 +110,7 @@ class Feed:
         "drop_last": bool,
         "epoch": COUNT,
         "batch": COUNT,
+        **{name: Maybe(shape) for name, shape in Sharded.STATE.items()},
         "place": Maybe(Place.STATE),
         **{name: Maybe(shape) for name, shape in Foreign.STATE.items()},
         "others": Maybe(Each(Foreign.OTHERS)),
@@ -169,6 +173,8 @@ class Feed:
                     "whole batches: use transform=..."
                 )
             return Batched(data) if isinstance(data, BatchDataset) else Arrays(data)
+        if isinstance(data, Shards):
+            return Sharded(data, self.seed, fetching)
         check_data_set(data)
         if not is_iterable(data):
             return Mapped(data, self.seed, fetching)
@@ -286,7 +292,7 @@ class Feed:
         _options.whole("epoch", epoch, 0)
         _options.whole("batch", batch, 0)
         last = min(batch + _options.whole("batches", batches), self._length)
-        order = Order(self.samples, self.seed, epoch, self.shuffle)
+        order = self._order(epoch)
         stop = min(last * self.batch_size, self.samples)
         found: list[int] = order.span(min(batch * self.batch_size, stop), stop).tolist()
         return found
@@ -343,8 +349,7 @@ class Feed:
     def _by_index(
         self, source: Arrays | Batched | Mapped, epoch: int, stretches: list[Stretch]
     ) -> Iterator[Any]:
-        assert self.samples is not None
-        order = Order(self.samples, self.seed, epoch, self.shuffle)
+        order = self._order(epoch)
         if isinstance(source, Arrays):
             batches = source.batches(order, stretches, self.device)
         elif isinstance(source, Batched):
@@ -359,6 +364,12 @@ class Feed:
             for indices in order.batches(stretches)
         )
         return map(_checked(self._transform), batches, draws)
+
+    def _order(self, epoch: int) -> Order:
+        if isinstance(self._source, Sharded):
+            return self._source.order(self.seed, epoch, self.shuffle)
+        assert self.samples is not None
+        return Order(self.samples, self.seed, epoch, self.shuffle)
 
     def tokens_per_sample(self) -> int | None:
         """How many tokens (`StepRecord.tokens`) each sample has, by the first two batches, which
@@ -429,8 +440,10 @@ class Feed:
         shape = self.STATE | (Foreign.STATE if isinstance(self._source, Foreign) else {})
         if found := problem(dict(state), shape, "feed"):
             raise RunError(f"{found}: load a state that state_dict of a feed like this one gave")
+        if isinstance(self._source, Sharded):
+            self._source.check(state)
         for name, here in self._identity().items():
-            if state[name] != here:
+            if state.get(name) != here:
                 raise RunError(
                     f"the saved feed has {name}={state[name]!r} and this one {name}={here!r}, so "
                     f"its batches would be others: go on with {name}={state[name]!r}"
@@ -452,6 +465,7 @@ class Feed:
             "samples": self.samples,
             "shuffle": self.shuffle,
             "drop_last": self.drop_last,
+            **(self._source.identity() if isinstance(self._source, Sharded) else {}),
         }
 
 

@@ -88,7 +88,8 @@ def _end_when_the_parent_says() -> None:
     os._exit(0)
 
 
-def _not_fetched(sample: int, epoch: int, error: Exception) -> Failure:
+def not_fetched(sample: int, epoch: int, error: Exception) -> Failure:
+    """What stands for a batch, one of whose samples raised."""
     return failure(
         f"sample {sample} of epoch {epoch + 1} cannot be fetched, {reason_of(error)}: mend the "
         "sample or the data set's code, or leave the sample out",
@@ -114,7 +115,7 @@ class _Samples(Dataset[Any]):
             try:
                 samples.append(self.dataset[index])
             except Exception as error:
-                return _not_fetched(index, epoch, error)
+                return not_fetched(index, epoch, error)
         return Fetched(samples, indices)
 
     def _tell(self, epoch: int) -> None:
@@ -149,7 +150,7 @@ class _Ranges(_Samples):
                     )
                 samples.append(sample)
         except Exception as error:
-            return _not_fetched(first + len(samples), epoch, error)
+            return not_fetched(first + len(samples), epoch, error)
         return Fetched(samples, positions)
 
 
@@ -157,9 +158,9 @@ class _Keys:
     """The batch sampler: whole batches as (epoch, sample indices), from any position on."""
 
     def __init__(self) -> None:
-        self.coming: Iterator[tuple[int, list[int]]] = iter(())
+        self.coming: Iterator[tuple[Any, ...]] = iter(())
 
-    def __iter__(self) -> Iterator[tuple[int, list[int]]]:
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return self.coming
 
 
@@ -177,12 +178,21 @@ class Mapped:
 
     def _open(self) -> tuple[DataLoader[Any], _Keys]:
         keys = _Keys()
-        return self._fetching.loader(self._dataset, batch_sampler=keys), keys
+        return self._loader_of(keys), keys
+
+    def _loader_of(self, keys: Any) -> DataLoader[Any]:
+        return self._fetching.loader(self._dataset, batch_sampler=keys)
+
+    def _keys(
+        self, order: Order, epoch: int, stretches: Sequence[Stretch]
+    ) -> Iterator[tuple[Any, ...]]:
+        """Names each batch by epoch and sample indices."""
+        return ((epoch, indices.tolist()) for indices in order.batches(stretches))
 
     def batches(self, order: Order, epoch: int, stretches: Sequence[Stretch]) -> Iterator[Any]:
         """The batches at these positions of the order; no other sample is fetched."""
         loader, keys = self._loader.free(self._open)
-        keys.coming = ((epoch, indices.tolist()) for indices in order.batches(stretches))
+        keys.coming = self._keys(order, epoch, stretches)
         return self._loader.lend(_fetch(_started(loader), preserve=not self._fetching.workers))
 
 
@@ -245,7 +255,7 @@ class _Stream(IterableDataset[Any]):
                 seeds.seed_sample(self.seed, epoch, position)
                 sample = next(samples, _END)
         except Exception as error:
-            raise _SampleError(_not_fetched(position, epoch, error)) from error
+            raise _SampleError(not_fetched(position, epoch, error)) from error
 
     def _opened(self, epoch: int) -> Iterator[Any]:
         # For what the stream draws before its first sample: the order of its files, say.

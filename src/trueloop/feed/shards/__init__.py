@@ -1,0 +1,5 @@
+"""Samples in Parquet, tar and Arrow files, on a disk or behind a URL."""
+
+from trueloop.feed.shards.dataset import Shards as Shards
+
+__all__ = ["Shards"]

@@ -1,0 +1,214 @@
+"""`Shards`: samples in Parquet, tar and Arrow files, read block by block."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset
+
+from trueloop import _options
+from trueloop.errors import DataError
+from trueloop.feed.shards import columnar
+from trueloop.feed.shards.cache import BlockCache
+from trueloop.feed.shards.columns import Numbers
+from trueloop.feed.shards.fields import Fields
+from trueloop.feed.shards.index import Index, find
+from trueloop.feed.shards.storage import Storage
+from trueloop.feed.shards.tar import TarBlock
+from trueloop.feed.windows import WindowOrder
+
+WINDOW_BYTES = 1 << 26
+"""What a window takes by default, as the samples are stored: 64 MiB."""
+_WINDOW_SAMPLES = 65_536
+_WINDOW_BLOCKS = 32
+
+
+class Shards(Dataset[Any]):
+    """Samples in shards: Parquet, tar (WebDataset's layout) or Arrow (IPC) files, of any sizes.
+
+    For `Feed(Shards(...), batch_size, shuffle=True)`. Samples are numbered through all shards in
+    the order of their names. An index of where they lie is made once, and kept beside the shards
+    or in the user's folder for caches. What is read is blocks: row groups, record batches, or
+    stretches of about 1 MiB of a tar file, each by its byte range.
+
+    `shuffle=True` puts the blocks into a random order, and then the samples within each window of
+    a few blocks, see `trueloop.feed.windows`. A process keeps the window at hand and the next one:
+    `memory` bytes at most, and what is being decoded.
+
+    A sample of a tar file is what the members of one name before the first dot have; the rest of
+    the name is the field: `jpg`, `png` and other pictures become uint8 of shape (3, H, W), `cls`
+    and `index` an int, `txt` a str, `json` what it says, `npy` a tensor, anything else stays
+    bytes. Columns of numbers and booleans become tensors of their dtype, fixed-size lists and lists
+    of numbers too; text and bytes stay. Nothing is unpickled.
+
+    Args:
+        data: a folder, a file, a glob or brace pattern (`train-{000..099}.tar`), a URL that fsspec
+            knows (`s3://…`, `https://…`) of any of these, or a list of them.
+        fields: the fields of a sample: a sequence of names makes it a tuple of these,
+            `("jpg;png", "cls")`; a mapping makes it a dict, `{"image": "jpg", "label": "cls"}`;
+            None is a dict of all. `jpg;png` is the first of these that a sample has. `__key__` is
+            the name of a sample of a tar file.
+        decode: for some fields a function of what is stored (bytes, or the value in a column; it
+            may draw random numbers), or a name: "bytes", "image", "gray" (uint8 of shape (1, H,
+            W)), "int", "text", "json", "npy".
+        window: samples in a window: fewer, and one more block. None is as many as 64 MiB hold, at
+            most 65,536 or 32 of the largest blocks.
+        index: the file that keeps the index.
+        storage_options: for fsspec: credentials, say.
+        retries: how often a range is asked for again from a server that fails, after 0.1, 0.4,
+            1.6 … seconds.
+
+    Raises:
+        ConfigError: an argument has a value that cannot work, or names a field that is not there.
+        DataError: a shard is not there, cannot be read, is damaged, or has changed during the
+            training; the message names the file and, where there is one, the offset.
+        MissingDependencyError: pyarrow, or fsspec's package for the URL, is not installed.
+    """
+
+    def __init__(
+        self,
+        data: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        *,
+        fields: Sequence[str] | Mapping[str, str] | None = None,
+        decode: Mapping[str, str | Callable[[Any], Any]] | None = None,
+        window: int | None = None,
+        index: str | os.PathLike[str] | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        retries: int = 3,
+    ) -> None:
+        if storage_options is not None:
+            _options.mapping("storage_options", storage_options, "{'anon': True}")
+        _options.whole("retries", retries, 0, 3)
+        self._storage = Storage(storage_options, retries)
+        self._index = find(data, self._storage, index)
+        self._fields = Fields(fields, decode, self._index)
+        self._footers = columnar.Footers()
+        self.samples = int(self._index.samples.sum())
+        """Samples in all shards."""
+        self.window = _window(self._index) if window is None else _options.whole("window", window)
+        """Samples in a window, but for its last block."""
+        self._cache = BlockCache(self._load, self._index.samples, self._bound())
+
+    def _bound(self) -> int:
+        """The samples of two windows."""
+        return 2 * (self.window + int(self._index.samples.max(initial=0)))
+
+    @property
+    def memory(self) -> int:
+        """Bytes that a process keeps at most, as the samples are stored and decompressed: those
+        of two windows."""
+        total = int(self._index.sizes.sum())
+        return min(self._bound(), self.samples) * total // max(self.samples, 1)
+
+    @property
+    def draws(self) -> bool:
+        """Whether functions of the user's make the samples."""
+        return self._fields.draws
+
+    def __repr__(self) -> str:
+        return (
+            f"Shards({len(self._index.files):,} {self._index.format} files, {self.samples:,} "
+            f"samples in {len(self._index.samples):,} blocks, window={self.window:,}, at most "
+            f"{self.memory / 1e6:.0f} MB in each process)"
+        )
+
+    def __len__(self) -> int:
+        return self.samples
+
+    def __getitem__(self, index: int) -> Any:
+        """One sample."""
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"sample {index} of {len(self)}")
+        return self.__getitems__([index % len(self)])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        """Samples by index, read block by block."""
+        numbers, rows = self._places(np.asarray(indices, dtype=np.int64))
+        blocks = self._cache.get(dict.fromkeys(numbers.tolist()))
+        return [
+            self._fields.sample(blocks[number], row)
+            for number, row in zip(numbers.tolist(), rows.tolist(), strict=True)
+        ]
+
+    def fetch(self, indices: Sequence[int]) -> None:
+        """Read the blocks of these samples, all at once."""
+        numbers, _ = self._places(np.asarray(indices, dtype=np.int64))
+        self._cache.get(dict.fromkeys(numbers.tolist()))
+
+    def get_batch(self, indices: Sequence[int]) -> Any:
+        """The batch of these samples, each of its columns gathered at once, as `default_collate`
+        makes it of them; None where a column is not of numbers."""
+        numbers, rows = self._places(np.asarray(indices, dtype=np.int64))
+        blocks = self._cache.get(dict.fromkeys(numbers.tolist()))
+        first = blocks[int(numbers[0])]
+        if not self._is_gathered(first):
+            return None
+        sorting = np.argsort(numbers, kind="stable")
+        cuts = np.flatnonzero(np.diff(numbers[sorting])) + 1
+        parts = np.split(sorting, cuts)
+        names = self._fields.names or {name: (name,) for name in first.columns}
+        values = {}
+        for name, (field,) in names.items():
+            pieces = [
+                blocks[int(numbers[part[0]])].columns[field].rows(rows[part]) for part in parts
+            ]
+            gathered = np.empty((len(rows), *pieces[0].shape[1:]), pieces[0].dtype)
+            for part, piece in zip(parts, pieces, strict=True):
+                gathered[part] = piece
+            values[name] = torch.from_numpy(gathered)
+        return list(values.values()) if self._fields.is_tuple else values
+
+    def _is_gathered(self, block: Any) -> bool:
+        if isinstance(block, TarBlock) or not block.columns:
+            return False
+        return all(isinstance(column, Numbers) for column in block.columns.values())
+
+    def _places(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The block of each sample, and its row there."""
+        numbers = np.searchsorted(self._index.ends, indices, side="right")
+        rows = indices - self._index.ends[numbers] + self._index.samples[numbers]
+        return numbers, rows
+
+    def read_ahead(self, blocks: Sequence[int]) -> None:
+        """Begin to read those of these blocks that are not in memory; others make room for them."""
+        self._cache.expect(blocks)
+
+    def order(self, seed: int, epoch: int, shuffle: bool) -> WindowOrder:
+        """The order of one epoch."""
+        return WindowOrder(self._index.samples, self.window, seed, epoch, shuffle)
+
+    def digest(self) -> str:
+        """Names and sizes of the shards, and the samples in their blocks, as a word."""
+        return self._index.digest()
+
+    def _load(self, number: int) -> Any:
+        index = self._index
+        shard = int(index.shards[number])
+        file = index.files[shard]
+        start, stop = int(index.starts[number]), int(index.stops[number])
+        count = int(index.samples[number])
+        if index.format == "tar":
+            return TarBlock(self._storage, file, start, stop, count)
+        within = number - int(index.counts[:shard].sum())
+        load = columnar.load_parquet if index.format == "parquet" else columnar.load_arrow
+        columns, decoded = self._fields.columns, self._fields.decoded
+        block = load(self._storage, self._footers, file, within, (start, stop), columns, decoded)
+        if block.count != count:
+            raise DataError(
+                f"{block.where(0)[len('row 0 of ') :]} has {block.count} rows, where its index has "
+                f"{count}: the shard has changed; start a new run"
+            )
+        return block
+
+
+def _window(index: Index) -> int:
+    """The window by default: a power of two, so that a few samples more or less leave it alone."""
+    samples = int(index.samples.sum())
+    size = max(int(index.sizes.sum()) // max(samples, 1), 1)
+    largest = int(index.samples.max(initial=1))
+    most = min(WINDOW_BYTES // size, max(_WINDOW_SAMPLES, _WINDOW_BLOCKS * largest))
+    return int(1 << max(most, 1).bit_length() - 1)
