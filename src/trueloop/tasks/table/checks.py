@@ -55,6 +55,8 @@ class Checked:
     targets: npt.NDArray[np.generic]
     """Of every row: class indices, or numbers."""
     classes: list[str] | None
+    class_rows: list[int] | None = None
+    """Training rows of each class, where these are a sample of them."""
     dependent: list[DataFinding] = field(default_factory=list)
     """On rows that should not be divided at random."""
 
@@ -186,10 +188,11 @@ class Checked:
     def _rare_class(self) -> list[DataFinding]:
         if self.classes is None:
             return []
-        counts = np.bincount(
-            self.targets[self.parts["train"]].astype(np.int64), minlength=len(self.classes)
-        )
-        return rare_class(dict(zip(self.classes, counts.tolist(), strict=True)))
+        counts = self.class_rows
+        if counts is None:
+            targets = self.targets[self.parts["train"]].astype(np.int64)
+            counts = np.bincount(targets, minlength=len(self.classes)).tolist()
+        return rare_class(dict(zip(self.classes, counts, strict=True)))
 
 
 def _numbered(texts: pl.Series) -> npt.NDArray[np.float64]:

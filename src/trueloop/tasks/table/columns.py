@@ -12,7 +12,7 @@ the "robust scale + smooth clip" of RealMLP (Holzmüller, Grinsztajn and Steinwa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ MOSTLY = 0.9
 _MOST_VALUES = 1000
 _REPEATED = 0.1
 _BOUND = 3.0
+QUARTILES = (0.25, 0.5, 0.75)
 _DATE = r"^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?))?(?:Z|[+-]\d{2}:?\d{2})?$"
 DATE_PARTS = ("days", "month", "weekday", "hour")
 
@@ -82,30 +83,69 @@ class RowErrors(dict[int, str]):
 def kind_of(column: pl.Series, reading: Reading, *, role: str = "input") -> str:
     """`number`, `date`, `category`, or `empty` where no row has a value, by all of the column's
     cells. Raises `DataError` for what is none of these."""
-    import polars as pl
-
-    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object, pl.Time):
-        other = "choose a different --target" if role == "target" else f"write --drop {column.name}"
-        raise DataError(
-            f"column {column.name!r} holds {column.dtype}, which cannot be read: save it as "
-            f"numbers or text, or {other}"
-        )
+    kind = kind_of_type(column.name, column.dtype, reading, role=role)
     if column.null_count() == len(column):
         return "empty"
-    if column.name in reading.categorical:
-        return "category"
-    if column.dtype.is_numeric() or column.dtype == pl.Duration:
-        return _number_or_empty(column, reading)
-    if column.dtype.is_temporal():
-        return "date"
-    if column.dtype != pl.String:
-        return "category"
-    cells = _not_missing(column, reading)
-    if len(cells) == 0:
+    if kind is None:
+        cells = CellKinds()
+        cells.add(column, reading)
+        kind = cells.kind()
+        if kind == "number":
+            column = _not_missing(column, reading)
+    return _number_or_empty(column, reading) if kind == "number" else kind
+
+
+def kind_of_type(
+    name: str, dtype: pl.DataType, reading: Reading, *, role: str = "input"
+) -> str | None:
+    """What the type of a column says of its kind; None for text, whose cells decide.
+
+    Raises `DataError` for a type that cannot be read.
+    """
+    import polars as pl
+
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Time):
+        other = "choose a different --target" if role == "target" else f"write --drop {name}"
+        raise DataError(
+            f"column {name!r} holds {dtype}, which cannot be read: save it as numbers or text, or "
+            f"{other}"
+        )
+    if dtype == pl.Null:
         return "empty"
-    if cells.cast(pl.Float64, strict=False).is_not_null().mean() >= MOSTLY:  # type: ignore[operator]
-        return _number_or_empty(cells, reading)
-    return "date" if cells.str.contains(_DATE).all() else "category"
+    if name in reading.categorical:
+        return "category"
+    if dtype.is_numeric() or dtype == pl.Duration:
+        return "number"
+    if dtype.is_temporal():
+        return "date"
+    return None if dtype == pl.String else "category"
+
+
+@dataclass
+class CellKinds:
+    """What the cells of a column of text look like, counted piece by piece."""
+
+    cells: int = 0
+    """Those that are not missing."""
+    numbers: int = 0
+    dates: int = 0
+
+    def add(self, column: pl.Series, reading: Reading) -> None:
+        """Some rows of the column."""
+        import polars as pl
+
+        cells = _not_missing(column, reading)
+        self.cells += len(cells)
+        self.numbers += len(cells) - cells.cast(pl.Float64, strict=False).null_count()
+        self.dates += int(cells.str.contains(_DATE).sum())
+
+    def kind(self) -> str:
+        """`number`, `date`, `category`, or `empty`."""
+        if not self.cells:
+            return "empty"
+        if self.numbers >= MOSTLY * self.cells:
+            return "number"
+        return "date" if self.dates == self.cells else "category"
 
 
 def _number_or_empty(column: pl.Series, reading: Reading) -> str:
@@ -218,19 +258,28 @@ def date_parts(
     }
 
 
-def categories(column: pl.Series) -> pl.Series:
+def categories(column: pl.Series, whole: bool | None = None) -> pl.Series:
     """The column as text, null where missing. True and false are written so, whatever the file
-    wrote."""
+    wrote; `whole` says whether floats are written as whole numbers (None: where all are)."""
     import polars as pl
 
-    if column.dtype.is_float():
-        whole = column.drop_nulls()
-        if (whole == whole.round()).all():
-            column = column.cast(pl.Int64, strict=False)
+    if column.dtype.is_float() and (all_whole(column) if whole is None else whole):
+        texts = column.cast(pl.String)
+        integers = column.cast(pl.Int64, strict=False)
+        is_whole = column == integers
+        column = pl.select(
+            pl.when(is_whole.fill_null(False)).then(integers.cast(pl.String)).otherwise(texts)
+        ).to_series()
     texts = column.cast(pl.String)
     lower = texts.str.to_lowercase()
     plain = pl.when(lower.is_in(["true", "false"])).then(lower).otherwise(texts)
     return pl.select(plain).to_series()
+
+
+def all_whole(column: pl.Series) -> bool:
+    """Whether no float of the column has a fraction."""
+    known = column.drop_nulls()
+    return bool((known == known.round()).all())
 
 
 @dataclass
@@ -248,8 +297,9 @@ def read_columns(
     kinds: dict[str, str],
     reading: Reading,
     errors: RowErrors | None = None,
+    whole: Mapping[str, bool] | None = None,
 ) -> Raw:
-    """The columns of `kinds` read as what they are.
+    """The columns of `kinds` read as what they are; `whole` is that of `categories`, by column.
 
     Raises `DataError` for absent columns; cells that do not fit go to `errors` (by default they
     raise too).
@@ -269,7 +319,7 @@ def read_columns(
         elif kind == "date":
             raw.numbers |= date_parts(column, reading, errors)
         else:
-            raw.categories[name] = categories(column)
+            raw.categories[name] = categories(column, (whole or {}).get(name))
     return raw
 
 
@@ -290,13 +340,22 @@ class NumberColumn:
         flag = len(known) < len(values)
         if len(known) == 0:
             return None
-        low, first, median, third, high = np.quantile(known, [0, 0.25, 0.5, 0.75, 1])
+        low, first, median, third, high = np.quantile(known, [0, *QUARTILES, 1]).tolist()
+        return cls.of_quantiles(name, (low, first, median, third, high), flag=flag)
+
+    @classmethod
+    def of_quantiles(
+        cls, name: str, quantiles: tuple[float, float, float, float, float], *, flag: bool
+    ) -> NumberColumn | None:
+        """`fit`, from the least value, the quartiles and the largest; `flag` says whether any was
+        missing."""
+        low, first, median, third, high = quantiles
         scale = third - first or (high - low) / 2
         if not scale > 0:
             if not flag:
                 return None
             scale = 1.0
-        return cls(name, float(median), float(scale), flag)
+        return cls(name, median, scale, flag)
 
     def encode(self, values: Floats) -> list[Floats]:
         gaps = np.isnan(values)
@@ -322,14 +381,20 @@ class CategoryColumn:
 
         A value that training shows once is as good as unknown: it teaches the index for those.
         """
-        present = texts.drop_nulls()
-        counts = present.value_counts(sort=True)
-        if counts.height < 2 and len(present) == len(texts):
+        counts = texts.drop_nulls().rename("value").value_counts()
+        return cls.of_counts(name, counts, len(texts))
+
+    @classmethod
+    def of_counts(cls, name: str, counts: pl.DataFrame, rows: int) -> CategoryColumn | str:
+        """`fit`, from how often each `value` comes (`count`) in so many rows."""
+        present = int(counts.get_column("count").sum())
+        if counts.height < 2 and present == rows:
             return "the same value in every row"
+        counts = counts.sort(["count", "value"], descending=[True, False])
         repeated = counts.filter(counts.get_column("count") >= 2).head(_MOST_VALUES)
-        if repeated.get_column("count").sum() < _REPEATED * len(present):
+        if repeated.get_column("count").sum() < _REPEATED * present:
             return "(almost) every row has a value of its own"
-        return cls(name, sorted(repeated.get_column(counts.columns[0]).to_list()))
+        return cls(name, sorted(repeated.get_column("value").to_list()))
 
     def encode(self, texts: pl.Series) -> npt.NDArray[np.int64]:
         import polars as pl
@@ -342,6 +407,11 @@ class CategoryColumn:
         )
         missing = texts.is_null().to_numpy()
         return np.where(missing, MISSING, indices.fill_null(UNKNOWN).to_numpy())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether floats of this column are written as whole numbers, by the values known."""
+        return not any("." in value for value in self.values)
 
     @property
     def size(self) -> int:
@@ -387,6 +457,11 @@ class Encoder:
         for k, column in enumerate(self.categories):
             indices[:, k] = column.encode(raw.categories[column.name])
         return floats, indices
+
+    @property
+    def whole(self) -> dict[str, bool]:
+        """Of each category column, whether floats are written as whole numbers."""
+        return {column.name: column.is_whole for column in self.categories}
 
     @property
     def inputs(self) -> int:

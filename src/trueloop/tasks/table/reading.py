@@ -84,7 +84,7 @@ def _read_parquet(path: Path, content: bytes) -> pl.DataFrame:
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = _first_line(error)
         raise DataError(f"{path} is broken Parquet ({reason}): write it again") from None
-    _check_names(path, frame.columns)
+    check_names(path, frame.columns)
     return frame
 
 
@@ -95,7 +95,7 @@ def _read_csv(path: Path, content: bytes, errors: RowErrors | None) -> pl.DataFr
     header = text[: text.find("\n") + 1 or None]
     separator = max(_SEPARATORS, key=lambda mark: _outside_quotes(header, mark))
     names = [name.strip() for name in _header(path, text, separator)]
-    _check_names(path, names)
+    check_names(path, names)
     frame, ragged = _cells(path, text, separator, len(names), lenient=errors is not None)
     stripped = pl.all().str.strip_chars()
     frame = frame.select(pl.when(stripped.str.len_bytes() > 0).then(stripped))
@@ -201,7 +201,7 @@ def _header(path: Path, text: str, separator: str) -> list[str]:
         raise DataError(f"{path} has no header that can be read ({error}): mend line 1") from None
 
 
-def _check_names(path: Path, names: list[str]) -> None:
+def check_names(path: Path, names: list[str]) -> None:
     if len(names) < 2:
         found = f"one column only ({names[0][:40]!r})" if names else "no column"
         raise DataError(

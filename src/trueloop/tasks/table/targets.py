@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FEW = 20
 """Whole numbers with at most so many different values are taken for classes."""
-_MOST_CLASSES = 1000
+MOST_CLASSES = 1000
 
 
 @dataclass
@@ -35,16 +35,19 @@ class ClassTarget:
     ) -> ClassTarget:
         """The classes of the whole column. Raises `DataError` unless there are two or more."""
         name, numeric = column.name, kind_of(column, reading) == "number"
-        texts = _class_texts(column, reading, numeric, errors)
-        found = texts.drop_nulls().unique().to_list()
+        texts = class_texts(column, reading, numeric, errors).drop_nulls()
+        return cls.of_texts(name, texts.unique().to_list(), len(texts), numeric=numeric)
+
+    @classmethod
+    def of_texts(cls, name: str, found: list[str], known: int, *, numeric: bool) -> ClassTarget:
+        """The same, by the different classes that were `found` in so many rows with one."""
         assert found, "a target without a value is refused before"
         if len(found) < 2:
             raise DataError(
                 f"the target {name!r} has one class only ({found[0]!r:.42}): nothing to learn "
                 "from it, choose a different --target"
             )
-        known = len(texts) - texts.null_count()
-        if len(found) > _MOST_CLASSES or 2 * len(found) > known:
+        if len(found) > MOST_CLASSES or 2 * len(found) > known:
             raise DataError(
                 f"the target {name!r} has {len(found)} different values in {known} rows, too many "
                 "for classes: choose a different --target, or for numbers write --kind regression"
@@ -60,7 +63,7 @@ class ClassTarget:
         import polars as pl
 
         errors = RowErrors(strict=True) if errors is None else errors
-        texts = _class_texts(column, reading, self.numeric, errors)
+        texts = class_texts(column, reading, self.numeric, errors, self.classes)
         unknown = ~texts.is_in(self.classes) & texts.is_not_null()
         if unknown.any():
             value = texts[int(unknown.arg_max() or 0)]
@@ -76,8 +79,11 @@ class ClassTarget:
 
     def encode(self, texts: pl.Series) -> npt.NDArray[np.int64]:
         """Class indices, int64 (rows,), of the names of known classes."""
-        index = {name: k for k, name in enumerate(self.classes)}
-        return np.array([index[value] for value in texts.to_list()], dtype=np.int64)
+        import polars as pl
+
+        indices = list(range(len(self.classes)))
+        found = texts.replace_strict(self.classes, indices, return_dtype=pl.Int64)
+        return found.to_numpy().astype(np.int64, copy=True)
 
     def state(self) -> dict[str, Any]:
         return asdict(self)
@@ -97,23 +103,35 @@ class NumberTarget:
     def fit(cls, name: str, values: npt.NDArray[np.float64], *, log: bool) -> NumberTarget:
         """Fitted on the training rows. Raises `DataError` if they all have the same target."""
         values = np.log(values) if log else values
-        deviation = float(values.std())
+        return cls.of_moments(name, float(values.mean()), float(values.std()), log=log)
+
+    @classmethod
+    def of_moments(cls, name: str, mean: float, deviation: float, *, log: bool) -> NumberTarget:
+        """`fit`, from the mean and the standard deviation (of the logarithms, with `log`)."""
         if not deviation > 0:
             raise DataError(
-                f"the target {name!r} is {values[0]:g} in every training row: nothing to learn "
-                "from it, choose a different --target"
+                f"the target {name!r} is {mean:g} in every training row: nothing to learn from "
+                "it, choose a different --target"
             )
-        return cls(name, float(values.mean()), deviation, log)
+        return cls(name, mean, deviation, log)
 
     def state(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def is_number(
-    column: pl.Series, kind: str, reading: Reading, errors: RowErrors | None = None
+    column: pl.Series,
+    kind: str,
+    reading: Reading,
+    errors: RowErrors | None = None,
+    *,
+    found: str | None = None,
 ) -> bool:
-    """Whether the target calls for regression; `kind` is auto, classification or regression."""
-    found = kind_of(column, reading)
+    """Whether the target calls for regression; `kind` is auto, classification or regression.
+
+    `found` is the column's kind, where it is known by more rows than these.
+    """
+    found = kind_of(column, reading) if found is None else found
     assert found != "empty", "a target without a value is refused before"
     if kind == "regression":
         if found != "number":
@@ -134,15 +152,21 @@ def is_number(
     return len(values) > 2 and (len(values) > FEW or bool((values != np.round(values)).any()))
 
 
-def _class_texts(
-    column: pl.Series, reading: Reading, numeric: bool, errors: RowErrors | None = None
+def class_texts(
+    column: pl.Series,
+    reading: Reading,
+    numeric: bool,
+    errors: RowErrors | None = None,
+    classes: list[str] | None = None,
 ) -> pl.Series:
+    """The cells as the names of classes: written as `classes` are, where they are known."""
     import polars as pl
 
+    whole = None if classes is None else not any("." in name for name in classes)
     if numeric:
         values = numbers(column, reading, errors)
-        return categories(pl.Series(column.name, values, nan_to_null=True))
-    return categories(column)
+        return categories(pl.Series(column.name, values, nan_to_null=True), whole)
+    return categories(column, whole)
 
 
 def _example(column: pl.Series) -> str:
@@ -154,3 +178,35 @@ def _order(name: str) -> tuple[int, float, str]:
         return (0, float(name), name)
     except ValueError:
         return (1, 0.0, name)
+
+
+def target_values(
+    target: ClassTarget | NumberTarget, column: pl.Series, reading: Reading, errors: RowErrors
+) -> tuple[Any, npt.NDArray[np.bool_]]:
+    """The target column as numbers or class names, and which rows have one."""
+    if not isinstance(target, NumberTarget):
+        texts = target.texts(column, reading, errors)
+        return texts, texts.is_not_null().to_numpy()
+    values = numbers(column, reading, errors)
+    wrong = values <= 0 if target.log else np.zeros(len(values), dtype=bool)
+    errors.add(
+        np.flatnonzero(wrong).tolist(),
+        lambda k: f"{errors.name(k)} has the target {values[k]:g}, which has no logarithm",
+        "leave out --log-target",
+    )
+    too_large = np.abs(values) > np.finfo(np.float32).max
+    errors.add(
+        np.flatnonzero(too_large).tolist(),
+        lambda k: f"{errors.name(k)} has the target {values[k]:g}, which float32 cannot hold",
+        "correct it, or save the target in a larger unit",
+    )
+    return values, ~(np.isnan(values) | wrong | too_large)
+
+
+def encode_target(
+    target: ClassTarget | NumberTarget, values: Any, rows: npt.NDArray[np.int64]
+) -> npt.NDArray[np.generic]:
+    """Float32 in the target's own unit, or int64 class indices, (rows,)."""
+    if isinstance(target, NumberTarget):
+        return np.asarray(values[rows], dtype=np.float32)
+    return target.encode(values.gather(rows))

@@ -15,8 +15,14 @@ from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.tasks.base import LossFn, Recipe, Splits, Task, Unseen
 from trueloop.tasks.fields import documented
 from trueloop.tasks.findings import DataFinding
-from trueloop.tasks.limits import MOST_LAYERS, MOST_UNITS, check_range
 from trueloop.tasks.splitting import random_split, stratified_split
+from trueloop.tasks.table.checked_options import (
+    check_columns,
+    check_options,
+    check_parts,
+    check_rows,
+    inputs_of,
+)
 from trueloop.tasks.table.checks import Checked
 from trueloop.tasks.table.columns import (
     Encoder,
@@ -24,26 +30,29 @@ from trueloop.tasks.table.columns import (
     Reading,
     RowErrors,
     kind_of,
-    numbers,
     read_columns,
 )
 from trueloop.tasks.table.dependent import dependent_rows
 from trueloop.tasks.table.dividing import Split
+from trueloop.tasks.table.facts import table_facts
+from trueloop.tasks.table.large import large_splits
 from trueloop.tasks.table.memory import frame_of
 from trueloop.tasks.table.network import ScaledSquaredError, TableNet
+from trueloop.tasks.table.on_disk import open_large
 from trueloop.tasks.table.reading import read_frame
 from trueloop.tasks.table.sources import Sources, read_sources
-from trueloop.tasks.table.targets import ClassTarget, NumberTarget, is_number
+from trueloop.tasks.table.targets import (
+    ClassTarget,
+    NumberTarget,
+    encode_target,
+    is_number,
+    target_values,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import polars as pl
 
-FEWEST_ROWS = 20
-MOST_COLUMNS = 20_000
-"""Input columns; 10,000 of numbers are 37 million weights, and minutes for a thousand rows."""
-KINDS = ("auto", "classification", "regression")
-_PARTS = {"train": "training", "val": "validation", "test": "test"}
 _ALL = ("data", "val", "test")
 Inputs = tuple[Tensor, Tensor]
 """Numbers, float32 (rows, inputs), and category indices, int64 (rows, columns)."""
@@ -99,15 +108,35 @@ class Table(Task):
         """Units of a hidden layer."""
         layers: int = 3
         """Hidden layers."""
+        streaming: str = "auto"
+        """Whether rows of Parquet are read from disk as they are asked for: always, never, or auto,
+        which does where they take much memory."""
         dropout: float | None = None
         """Dropout probability of the hidden units; null chooses by the number of rows."""
 
     options: Options
+    in_blocks = False
+    """Whether the rows were read block by block, and divided so."""
 
     def splits(self) -> Splits:
-        sources = self._open()
-        self._check_columns(sources.frame)
-        self.reading = self._reading()
+        check_options(self.options)
+        options = self.options
+        if self.data is None:
+            raise ConfigError("the table task needs a file: write --data FILE.csv --target COLUMN")
+        paths = [self.data, *filter(None, (options.val_data, options.test_data))]
+        # A run that began before rows were read block by block goes on as it began.
+        blocks = None if self._began_as_frame() else open_large(paths, options.streaming)
+        return self._splits_of_frame(self.data) if blocks is None else large_splits(self, blocks)
+
+    def _began_as_frame(self) -> bool:
+        return self.resumed is not None and not self.resumed.get("blocks", False)
+
+    def _splits_of_frame(self, data: Path) -> Splits:
+        """All rows read at once."""
+        sources = read_sources(data, self.options.val_data, self.options.test_data)
+        self.digest, self.in_blocks = sources.digest(), False
+        check_columns(self.options, sources.frame.columns, data)
+        self.reading = self.settings_of_reading()
         known = self._settle_target(sources)
         frame, rows = sources.frame.filter(known), np.flatnonzero(known)
         errors = RowErrors(strict=True, name=lambda k: sources.name(int(rows[k])))
@@ -117,12 +146,9 @@ class Table(Task):
         self.parts = parts
         self.encoder = Encoder.fit(raw, parts["train"])
         self.encoder.dropped |= dict.fromkeys(empty, "empty in every row")
-        if not self.encoder.numbers and not self.encoder.categories:
-            reasons = "; ".join(f"{name}: {why}" for name, why in self.encoder.dropped.items())
-            raise DataError(f"{self.data} has no column to learn from ({reasons}): add columns")
+        self.check_encoder()
         inputs = self._encode(raw)
-        self.recipe, dropout = suited_to(len(parts["train"]))
-        self.dropout = dropout if self.options.dropout is None else self.options.dropout
+        self.suit(len(parts["train"]))
         pieces = {name: ((inputs[0][p], inputs[1][p]), targets[p]) for name, p in parts.items()}
         checked = Checked(
             target=self.options.target,
@@ -141,6 +167,17 @@ class Table(Task):
             facts=self._facts(raw, parts, targets, int((~known).sum())),
             findings=checked.findings(),
         )
+
+    def check_encoder(self) -> None:
+        """Raise `DataError` where no column is left."""
+        if not self.encoder.numbers and not self.encoder.categories:
+            reasons = "; ".join(f"{name}: {why}" for name, why in self.encoder.dropped.items())
+            raise DataError(f"{self.data} has no column to learn from ({reasons}): add columns")
+
+    def suit(self, rows: int) -> None:
+        """Take the recipe and dropout for so many training rows."""
+        self.recipe, dropout = suited_to(rows)
+        self.dropout = dropout if self.options.dropout is None else self.options.dropout
 
     def model(self) -> nn.Module:
         return TableNet(**self.network())
@@ -184,6 +221,7 @@ class Table(Task):
             "options": asdict(self.options),
             "network": self.network(),
             "digest": self.digest,
+            "blocks": self.in_blocks,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -195,6 +233,7 @@ class Table(Task):
         self.encoder = Encoder.from_state(state["encoder"])
         self.dropout = state["dropout"]
         self.digest = state.get("digest")
+        self.in_blocks = bool(state.get("blocks", False))
         options: dict[str, Any] = dict(state["options"])
         for name in ("val_data", "test_data"):
             options[name] = Path(options[name]) if options.get(name) else None
@@ -211,7 +250,7 @@ class Table(Task):
                 f"{nearest(self.target.name, frame.columns)}"
             )
         values, known = self._target_values(frame.get_column(self.target.name), errors)
-        raw = read_columns(frame, self.kinds, self.reading, errors)
+        raw = self._columns(frame, errors)
         if not known.any() and not errors:
             raise DataError(f"{path} has no target in any row: use `trueloop predict` instead")
         known[list(errors)] = False
@@ -232,7 +271,7 @@ class Table(Task):
         return self._unseen(frame_of(data), RowErrors(), "these rows")
 
     def _unseen(self, frame: pl.DataFrame, errors: RowErrors, source: Path | str) -> Unseen:
-        raw = read_columns(frame, self.kinds, self.reading, errors)
+        raw = self._columns(frame, errors)
         if len(errors) == frame.height:
             raise errors.nothing_left(source)
         rows = np.setdiff1d(np.arange(frame.height), np.fromiter(errors, np.int64, len(errors)))
@@ -243,67 +282,8 @@ class Table(Task):
             errors=dict(errors),
         )
 
-    def _open(self) -> Sources:
-        self._check_options()
-        options = self.options
-        if self.data is None:
-            raise ConfigError("the table task needs a file: write --data FILE.csv --target COLUMN")
-        sources = read_sources(self.data, options.val_data, options.test_data)
-        self.digest = sources.digest()
-        return sources
-
-    def _check_options(self) -> None:
-        options = self.options
-        for name, known in (("kind", KINDS), ("nan", ("stop", "missing"))):
-            value = getattr(options, name)
-            if value not in known:
-                raise ConfigError(f"--{name} {value!r} is unknown: {nearest(value, known)}")
-        if not 0 < options.val_share < 1 or not 0 <= options.test_share < 1 - options.val_share:
-            raise ConfigError(
-                f"--val-share {options.val_share:g} and --test-share {options.test_share:g} leave "
-                "no rows to train on or to choose the best epoch by: write e.g. --val-share 0.15 "
-                "--test-share 0.15"
-            )
-        if options.dropout is not None and not 0 <= options.dropout < 1:
-            raise ConfigError(f"--dropout must be 0 to below 1, not {options.dropout:g}: write 0.1")
-        check_range("--width", options.width, 1, MOST_UNITS, example=256)
-        check_range("--layers", options.layers, 1, MOST_LAYERS, example=3)
-        Split.parse(options.split)
-
-    def _check_columns(self, frame: pl.DataFrame) -> None:
-        options, columns, split = self.options, frame.columns, Split.parse(self.options.split)
-        if not options.target:
-            listed = ", ".join(columns[:20]) + (", …" if len(columns) > 20 else "")
-            raise ConfigError(f"which column is to be predicted? write --target NAME, of: {listed}")
-        if options.target not in columns:
-            raise DataError(
-                f"{self.data} has no column {options.target!r} to be the target: "
-                f"{nearest(options.target, columns)}"
-            )
-        if options.target in options.drop:
-            raise ConfigError(f"{options.target!r} is the target: take it out of --drop")
-        if options.target == split.column:
-            raise ConfigError(
-                f"{options.target!r} is the target: write --split with a different column"
-            )
-        there = set(columns)
-        listed_columns = {"drop": options.drop, "categorical": options.categorical}
-        for option, names in (listed_columns | {"split": [split.column]}).items():
-            for name in names:
-                if name and name not in there:
-                    raise ConfigError(
-                        f"--{option}: {self.data} has no column {name!r}: {nearest(name, columns)}"
-                    )
-        count = len(there - {options.target, *options.drop})
-        if count == 0:
-            raise ConfigError("--drop leaves no column to predict the target from: drop fewer")
-        if count > MOST_COLUMNS:
-            raise DataError(
-                f"{self.data} has {count:,} input columns, and {MOST_COLUMNS:,} are the most that "
-                "this network trains on: leave some out with --drop, or save fewer"
-            )
-
-    def _reading(self) -> Reading:
+    def settings_of_reading(self) -> Reading:
+        """How cells are to be read, by the options."""
         return Reading(
             missing=[text.lower() for text in self.options.missing],
             nan_is_missing=self.options.nan == "missing",
@@ -325,33 +305,21 @@ class Table(Task):
             # Known only once the rows are divided; until then it says how to read the column.
             self.target = NumberTarget(name, 0.0, 1.0, self.options.log_target)
             _, known = self._target_values(column, errors)
-            self._check_rows(known)
+            check_rows(int(known.sum()), self.data)
         else:
-            self._check_rows(column.is_not_null().to_numpy())
+            check_rows(len(column) - column.null_count(), self.data)
             self.target = ClassTarget.of(column, self.reading, errors)
             self.classes = self.target.classes
             self.kind = "binary" if len(self.classes) == 2 else "multiclass"
             _, known = self._target_values(column, errors)
-            self._check_rows(known)
+            check_rows(int(known.sum()), self.data)
         return known
-
-    def _check_rows(self, known: npt.NDArray[np.bool_]) -> None:
-        if known.sum() < FEWEST_ROWS:
-            raise DataError(
-                f"{self.data} has {known.sum()} rows with a target, too few to learn from and to "
-                f"judge by: give {FEWEST_ROWS} or more"
-            )
 
     def _settle_kinds(self, frame: pl.DataFrame) -> list[str]:
         """What each input column is; the names of those that have no value in any row."""
-        split = Split.parse(self.options.split)
-        out = {self.options.target, *self.options.drop}
-        if split.by == "group":
-            out.add(split.column)
         kinds = {
             name: kind_of(frame.get_column(name), self.reading)
-            for name in frame.columns
-            if name not in out
+            for name in inputs_of(self.options, frame.columns)
         }
         self.kinds = {name: kind for name, kind in kinds.items() if kind != "empty"}
         return [name for name, kind in kinds.items() if kind == "empty"]
@@ -359,30 +327,10 @@ class Table(Task):
     def _target_values(
         self, column: pl.Series, errors: RowErrors
     ) -> tuple[Any, npt.NDArray[np.bool_]]:
-        """The target column as numbers or class names, and which rows have one."""
-        if not isinstance(self.target, NumberTarget):
-            texts = self.target.texts(column, self.reading, errors)
-            return texts, texts.is_not_null().to_numpy()
-        values = numbers(column, self.reading, errors)
-        wrong = values <= 0 if self.target.log else np.zeros(len(values), dtype=bool)
-        errors.add(
-            np.flatnonzero(wrong).tolist(),
-            lambda k: f"{errors.name(k)} has the target {values[k]:g}, which has no logarithm",
-            "leave out --log-target",
-        )
-        too_large = np.abs(values) > np.finfo(np.float32).max
-        errors.add(
-            np.flatnonzero(too_large).tolist(),
-            lambda k: f"{errors.name(k)} has the target {values[k]:g}, which float32 cannot hold",
-            "correct it, or save the target in a larger unit",
-        )
-        return values, ~(np.isnan(values) | wrong | too_large)
+        return target_values(self.target, column, self.reading, errors)
 
     def _encode_target(self, values: Any, rows: npt.NDArray[np.int64]) -> Tensor:
-        """Float32 in the target's own unit, or int64 class indices, (rows,)."""
-        if isinstance(self.target, NumberTarget):
-            return torch.from_numpy(values[rows].astype(np.float32))
-        return torch.from_numpy(self.target.encode(values.gather(rows)))
+        return torch.from_numpy(encode_target(self.target, values, rows))
 
     def _divide(
         self,
@@ -418,32 +366,23 @@ class Table(Task):
         parts = dict(zip(("train", *shares), (main[part] for part in divided), strict=True))
         parts |= {name: own[name] for name in sources.parts if name != "data"}
         parts = {name: parts[name] for name in ("train", "val", "test") if name in parts}
-        self._check_parts(parts, targets)
+        classes = None if self.classes is None else len(torch.unique(targets[parts["train"]]))
+        check_parts({name: len(part) for name, part in parts.items()}, classes, options.target)
         if self.kind == "regression":
             self.target = NumberTarget.fit(
                 column.name, values[parts["train"]], log=options.log_target
             )
         return parts, targets
 
-    def _check_parts(self, parts: dict[str, npt.NDArray[np.int64]], targets: Tensor) -> None:
-        """Raise `DataError` for a part without a row, or training rows of one class alone."""
-        for name, part in parts.items():
-            if len(part) == 0:
-                raise DataError(
-                    f"no row with a target is left for {_PARTS[name]}: give more rows, or a larger "
-                    "share"
-                )
-        if self.classes is not None and len(torch.unique(targets[parts["train"]])) < 2:
-            raise DataError(
-                f"the training rows have one class of the target {self.options.target!r} only: "
-                "choose a different --split, or give more rows"
-            )
-
     def _dependent(self, frame: pl.DataFrame) -> list[DataFinding]:
         """Findings on rows that should not be divided at random, where they are."""
         if self.options.split != "random" or self.options.val_data is not None:
             return []
         return dependent_rows(frame, self.options.target, self.reading, self.kinds)
+
+    def _columns(self, frame: pl.DataFrame, errors: RowErrors) -> Raw:
+        """The inputs in other data, floats written as in the training."""
+        return read_columns(frame, self.kinds, self.reading, errors, self.encoder.whole)
 
     def _encode(self, raw: Raw) -> Inputs:
         floats, indices = self.encoder.encode(raw)
@@ -456,32 +395,19 @@ class Table(Task):
         targets: Tensor,
         without: int,
     ) -> dict[str, Any]:
-        options = self.options
-        facts: dict[str, Any] = {
-            "file": str(self.data),
-            "target": options.target,
-            "rows": {name: len(part) for name, part in parts.items()},
-            "split": options.split,
-            "number columns": [column.name for column in self.encoder.numbers],
-            "category columns": {c.name: len(c.values) for c in self.encoder.categories},
-        }
-        for name, path in (("val", options.val_data), ("test", options.test_data)):
-            if path is not None:
-                facts[f"{_PARTS[name]} file"] = str(path)
-        if options.drop:
-            facts["left out as asked"] = list(options.drop)
-        if self.encoder.dropped:
-            facts["left out"] = self.encoder.dropped
-        if without:
-            facts["rows without a target, left out"] = without
         gaps = {name: int(np.isnan(values).sum()) for name, values in raw.numbers.items()}
         gaps |= {name: texts.null_count() for name, texts in raw.categories.items()}
-        if any(gaps.values()):
-            facts["missing values"] = {name: count for name, count in gaps.items() if count}
-        if self.classes is not None:
-            counts = torch.bincount(targets, minlength=len(self.classes)).tolist()
-            facts["rows of each class"] = dict(zip(self.classes, counts, strict=True))
-        return facts
+        count = len(self.classes or ())
+        return table_facts(
+            self.options,
+            self.data,
+            self.encoder,
+            rows={name: len(part) for name, part in parts.items()},
+            gaps=gaps,
+            without=without,
+            classes=self.classes,
+            class_rows=torch.bincount(targets, minlength=count).tolist() if count else (),
+        )
 
 
 def suited_to(rows: int) -> tuple[Recipe, float]:

@@ -327,7 +327,7 @@ def _encoded(
     """The ids of all parts, by the tokenizer that `fit` makes and `name` names for certain."""
     is_quick = name in ("char", "byte")
     passes = 2 if name == "char" or name.startswith("bpe:") else 1
-    with _bar(found.size * passes, quiet) as advance:
+    with progress_bar("text", found.size * passes, quiet) as advance:
         job = Job(
             parts=found.parts,
             separator=options.separator,
@@ -443,7 +443,7 @@ def _installed(library: str) -> str:
 
 
 @contextmanager
-def _bar(total: int, quiet: bool) -> Iterator[Advance]:
+def progress_bar(what: str, total: int, quiet: bool) -> Iterator[Advance]:
     """A progress bar on a terminal, where there is much to read."""
     from rich.console import Console
     from rich.progress import Progress
@@ -451,5 +451,5 @@ def _bar(total: int, quiet: bool) -> Iterator[Advance]:
     console = Console(stderr=True)
     show = not quiet and console.is_terminal and total >= _WORTH_A_BAR
     with Progress(console=console, transient=True, disable=not show) as progress:
-        bar = progress.add_task("text", total=total)
+        bar = progress.add_task(what, total=total)
         yield lambda size: progress.advance(bar, size)

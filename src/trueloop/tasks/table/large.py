@@ -1,0 +1,206 @@
+"""`Table.splits` for Parquet that is read block by block."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trueloop import files, ranks
+from trueloop.checkpoint.atomic import WriteError, write_atomic
+from trueloop.errors import ConfigError
+from trueloop.tasks.base import Splits
+from trueloop.tasks.findings import DataFinding
+from trueloop.tasks.table.blocks import Blocks
+from trueloop.tasks.table.checked_options import check_columns, check_parts, check_rows, inputs_of
+from trueloop.tasks.table.checks import Checked
+from trueloop.tasks.table.columns import read_columns
+from trueloop.tasks.table.dependent import dependent_rows
+from trueloop.tasks.table.dividing import Split
+from trueloop.tasks.table.division import PARTS, Division
+from trueloop.tasks.table.facts import table_facts
+from trueloop.tasks.table.on_disk import RowReader, is_streamed, sources_of
+from trueloop.tasks.table.survey import Source, Survey, Surveyor, pieces, rows_read
+from trueloop.tasks.table.targets import ClassTarget, encode_target
+from trueloop.tasks.text.reading import progress_bar
+from trueloop.tasks.text.token_cache import cache_folder
+
+if TYPE_CHECKING:
+    from trueloop.tasks.table.task import Table
+
+_VERSION = 1
+_MOST_CACHE = 1_000_000_000
+_SAMPLED_BLOCKS = 16
+_SAMPLED_ROWS = 2_048
+"""Consecutive rows of each of these blocks."""
+
+
+def large_splits(task: Table, blocks: list[Blocks]) -> Splits:
+    """Fit `task` to the rows in `blocks` (those of --data first), and give its parts: in memory,
+    or read from disk as they are asked for."""
+    options = task.options
+    check_columns(options, list(blocks[0].schema), task.data)
+    task.reading = task.settings_of_reading()
+    division = _division(task)
+    given = [("val", options.val_data), ("test", options.test_data)]
+    own = [part for part, path in given if path is not None]
+    sources = sources_of(blocks, own, division)
+    task.digest, task.in_blocks = _digest(blocks, division, own), True
+    survey = ranks.on_main(lambda: _surveyed(task, sources), "the statistics of the table")
+    _take(task, survey)
+    rows = {part: survey.count(part) for part in PARTS if part == "train" or _is_asked(task, part)}
+    _check(task, survey, rows)
+    reader = RowReader(
+        sources=sources,
+        kinds=task.kinds,
+        reading=task.reading,
+        encoder=task.encoder,
+        target=task.target,
+    )
+    streamed = is_streamed(reader.row_size, sum(rows.values()), options.streaming)
+    parts = {part: _part(reader, survey, part, streamed, task.seed) for part in rows}
+    facts = table_facts(
+        options,
+        task.data,
+        task.encoder,
+        rows=rows,
+        gaps=survey.gaps,
+        without=survey.without,
+        classes=task.classes,
+        class_rows=survey.class_rows,
+    )
+    facts["rows are kept"] = "on disk" if streamed else "in memory"
+    return Splits(
+        train=parts["train"],
+        val=parts["val"],
+        test=parts.get("test"),
+        facts=facts,
+        findings=_findings(task, survey, sources[0]),
+    )
+
+
+def _division(task: Table) -> Division:
+    options, split = task.options, Split.parse(task.options.split)
+    if split.by == "time":
+        raise ConfigError(
+            f"--split {options.split} needs all rows in memory at once, and {task.data} is read "
+            "block by block: save the latest rows in files of their own, and write --val-data FILE "
+            "--test-data FILE"
+        )
+    shares = {
+        part: share
+        for part, share, path in (
+            ("val", options.val_share, options.val_data),
+            ("test", options.test_share, options.test_data),
+        )
+        if path is None and share
+    }
+    if not shares:
+        return Division(all_to="train")
+    return Division(seed=task.seed, shares=shares, group=split.column or None)
+
+
+def _is_asked(task: Table, part: str) -> bool:
+    options = task.options
+    return part == "val" or bool(options.test_share) or options.test_data is not None
+
+
+def _digest(blocks: Sequence[Blocks], division: Division, own: Sequence[str]) -> str:
+    """Of the data and how they are divided."""
+    facts = ([each.digest for each in blocks], asdict(division), list(own))
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def _surveyed(task: Table, sources: list[Source]) -> Survey:
+    """What is in the tables: as it was found before, where files and options are the same."""
+    options = task.options
+    chosen = {
+        name: getattr(options, name)
+        for name in ("target", "kind", "drop", "categorical", "missing", "nan", "log_target")
+    }
+    stats = [(path.resolve(), path.stat()) for each in sources for path in each.blocks.paths]
+    named = [(str(path), stat.st_size, stat.st_mtime_ns) for path, stat in stats]
+    divisions = [asdict(source.division) for source in sources]
+    key = hashlib.sha256(repr((_VERSION, chosen, named, divisions)).encode()).hexdigest()[:32]
+    path = cache_folder().with_name("tables") / f"{key}.json"
+    with suppress(OSError, ValueError, KeyError, TypeError):  # absent, or not whole
+        return Survey.from_state(json.loads(files.read_text(path, _MOST_CACHE)))
+    with progress_bar("statistics", 3 * rows_read(sources), task.quiet) as advance:
+        survey = Surveyor(
+            sources=sources,
+            target=options.target,
+            task_kind=options.kind,
+            log=options.log_target,
+            reading=task.reading,
+            inputs=inputs_of(options, list(sources[0].blocks.schema)),
+            advance=advance,
+        ).survey()
+    with suppress(WriteError):  # a run without a cache is only slower to begin
+        write_atomic(path, json.dumps(survey.state()).encode())
+    return survey
+
+
+def _take(task: Table, survey: Survey) -> None:
+    """Fit the task to what was found."""
+    task.kind, task.target, task.kinds = survey.kind, survey.target, survey.kinds
+    task.classes = None
+    if isinstance(survey.target, ClassTarget):
+        task.classes = survey.target.classes
+    task.encoder = survey.encoder
+    task.encoder.dropped |= dict.fromkeys(survey.empty, "empty in every row")
+    task.suit(survey.count("train"))
+
+
+def _check(task: Table, survey: Survey, rows: dict[str, int]) -> None:
+    check_rows(sum(rows.values()), task.data)
+    classes = None
+    if survey.kind != "regression":
+        classes = sum(count > 0 for count in survey.train_class_rows)
+    check_parts(rows, classes, task.options.target)
+    task.check_encoder()
+
+
+def _part(reader: RowReader, survey: Survey, part: str, streamed: bool, seed: int) -> Any:
+    """A part for `Splits`."""
+    sizes = [rows for source in survey.rows[part] for rows in source]
+    if streamed:
+        return reader.stream(part, sizes, shuffle=part == "train", seed=seed)
+    numbers, categories, targets = reader.whole(part, sizes)
+    return (numbers, categories), targets
+
+
+def _findings(task: Table, survey: Survey, source: Source) -> list[DataFinding]:
+    """Those on a sample of the rows: some consecutive ones of blocks from all over the file."""
+    import polars as pl
+
+    blocks = np.linspace(0, len(source.blocks.groups) - 1, _SAMPLED_BLOCKS).round().astype(int)
+    names = list(source.blocks.schema)
+    frames, train, targets = [], [], []
+    for block in dict.fromkeys(blocks.tolist()):
+        frame = source.blocks.read(block, names).head(_SAMPLED_ROWS)
+        for piece in pieces(source, block, frame, survey.target, task.reading):
+            frames.append(piece[0])
+            train.append(piece[1] == 0)
+            targets.append(encode_target(survey.target, piece[2], np.arange(piece[0].height)))
+    frame = pl.concat(frames, how="vertical_relaxed")
+    raw = read_columns(frame, survey.kinds, task.reading, whole=task.encoder.whole)
+    chosen = np.flatnonzero(np.concatenate(train))
+    checked = Checked(
+        target=task.options.target,
+        kinds=survey.kinds | dict.fromkeys(survey.empty, "empty"),
+        raw=raw,
+        encoder=task.encoder,
+        parts={"train": chosen},
+        targets=np.concatenate(targets),
+        classes=task.classes,
+        class_rows=survey.train_class_rows,
+        dependent=dependent_rows(frame, task.options.target, task.reading, survey.kinds)
+        if task.options.split == "random" and task.options.val_data is None
+        else [],
+    )
+    return checked.findings()

@@ -1,0 +1,195 @@
+"""A training's tables on disk: their rows part by part, in memory or block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from trueloop import files
+from trueloop.errors import DataError
+from trueloop.tasks import limits
+from trueloop.tasks.table.blocks import Blocks, open_blocks
+from trueloop.tasks.table.columns import Encoder, Reading, read_columns
+from trueloop.tasks.table.division import PARTS, Division
+from trueloop.tasks.table.stream import Rows, TableStream, joined
+from trueloop.tasks.table.survey import Source, Target, pieces
+from trueloop.tasks.table.targets import NumberTarget, encode_target
+
+if TYPE_CHECKING:
+    import polars as pl
+
+STREAMING = ("auto", "always", "never")
+MOST_AS_FRAME = 64_000_000
+"""Bytes of a Parquet file, before compression, up to which it is read as one frame."""
+MOST_CSV = 2_000_000_000
+"""Bytes of a CSV file, which is always read whole."""
+MOST_IN_MEMORY = 2_000_000_000
+"""Bytes of encoded rows that `auto` keeps in memory, or a quarter of the machine's if that is
+less."""
+WINDOW = 64_000_000
+"""Bytes of encoded rows that are shuffled together when rows are read from disk."""
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether `path` is a folder, or begins as a Parquet file does."""
+    if path.is_dir():
+        return True
+    try:
+        with files.open_regular(path) as file:
+            return bool(file.read(4) == b"PAR1")
+    except OSError:
+        return False  # whoever reads it says why it cannot be
+
+
+def open_large(paths: Sequence[Path], streaming: str) -> list[Blocks] | None:
+    """The files as blocks, where they are not to be read as whole frames; None otherwise.
+
+    Raises `DataError`, also where rows cannot be read from disk as asked.
+    """
+    kinds = [is_parquet(path) for path in paths]
+    for path, is_columns in zip(paths, kinds, strict=True):
+        if not is_columns and path.is_file():
+            _check_csv(path, streaming)
+    if not any(kinds):
+        return None
+    found = [open_blocks(path) if kind else None for path, kind in zip(paths, kinds, strict=True)]
+    small = all(
+        not path.is_dir() and each is not None and each.size <= MOST_AS_FRAME
+        for path, each in zip(paths, found, strict=True)
+        if each is not None
+    )
+    if small and streaming != "always":
+        return None
+    blocks = [each for each in found if each is not None]
+    if len(blocks) < len(paths):
+        csv = paths[found.index(None)]
+        raise DataError(
+            f"{csv} is CSV, and {paths[kinds.index(True)]} is Parquet that is read block by block: "
+            f"write it as Parquet too, {conversion(csv)}"
+        )
+    return blocks
+
+
+def _check_csv(path: Path, streaming: str) -> None:
+    large = path.stat().st_size > MOST_CSV
+    if large or streaming == "always":
+        why = "is read whole into memory"
+        if large:
+            why = f"is {files.size(round(path.stat().st_size, -8))}, too much to be {why[3:]}"
+        raise DataError(f"{path} {why}: write it as Parquet, {conversion(path)}")
+
+
+def conversion(path: Path) -> str:
+    """A command that writes a CSV file as Parquet."""
+    target = path.with_suffix(".parquet").name
+    return (
+        f"python -c \"import polars; polars.scan_csv('{path}', infer_schema_length=None)"
+        f".sink_parquet('{target}', row_group_size=100_000)\""
+    )
+
+
+def sources_of(blocks: Sequence[Blocks], parts: Sequence[str], division: Division) -> list[Source]:
+    """The first of `blocks` is divided, and the others are all for their own part.
+
+    Raises `DataError` where their columns differ.
+    """
+    first = blocks[0]
+    for other in blocks[1:]:
+        other.check_has(first)
+    whole = [Division(all_to=part) for part in parts]
+    return [Source(each, by) for each, by in zip(blocks, (division, *whole), strict=True)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowReader:
+    """Rows of some sources as the model takes them; the blocks are counted over all of them."""
+
+    sources: list[Source]
+    kinds: dict[str, str]
+    reading: Reading
+    encoder: Encoder
+    target: Target | None
+    """None for rows whose target is not asked for."""
+
+    def read(self, block: int, part: str) -> Rows:
+        """The rows of a block that are in `part` and have a target. Raises `DataError`."""
+        source, number = self._place(block)
+        needed = [*self.used(), *source.division.columns]
+        if self.target is not None:
+            needed.append(self.target.name)
+        frame = source.blocks.read(number, list(dict.fromkeys(needed)))
+        found = [
+            self._encoded(piece, parts == PARTS.index(part), values, errors)
+            for piece, parts, values, errors, _ in pieces(
+                source, number, frame, self.target, self.reading
+            )
+        ]
+        if len(found) == 1:
+            return found[0]
+        numbers, categories, targets = zip(*found, strict=True)
+        has = self.target is not None
+        return torch.cat(numbers), torch.cat(categories), torch.cat(targets) if has else None
+
+    def used(self) -> dict[str, str]:
+        """The kinds of the columns that the encoder makes use of."""
+        names = {each.name for each in self.encoder.numbers}
+        names |= {each.name for each in self.encoder.categories}
+        dates = {name.rpartition(": ")[0] for name in names}
+        return {
+            name: kind
+            for name, kind in self.kinds.items()
+            if name in (dates if kind == "date" else names)
+        }
+
+    def _encoded(self, piece: pl.DataFrame, chosen: Any, values: Any, errors: Any) -> Rows:
+        import polars as pl
+
+        some = piece if chosen.all() else piece.filter(pl.Series(chosen))
+        raw = read_columns(some, self.used(), self.reading, errors, self.encoder.whole)
+        floats, indices = self.encoder.encode(raw)
+        targets = None
+        if self.target is not None:
+            targets = torch.from_numpy(encode_target(self.target, values, chosen.nonzero()[0]))
+        return torch.from_numpy(floats), torch.from_numpy(indices), targets
+
+    def _place(self, block: int) -> tuple[Source, int]:
+        for source in self.sources:
+            if block < len(source.blocks.groups):
+                return source, block
+            block -= len(source.blocks.groups)
+        raise AssertionError(block)
+
+    @property
+    def row_size(self) -> int:
+        """Bytes of an encoded row with its target."""
+        target = 0 if self.target is None else 4 if isinstance(self.target, NumberTarget) else 8
+        return 4 * self.encoder.inputs + 8 * len(self.encoder.categories) + target
+
+    def stream(self, part: str, sizes: list[int], *, shuffle: bool, seed: int) -> TableStream:
+        """The rows of a part, read as they are asked for; `sizes` are those of each block."""
+        return TableStream(
+            lambda block: self.read(block, part),
+            sizes,
+            window=max(1, WINDOW // self.row_size),
+            shuffle=shuffle,
+            seed=seed,
+        )
+
+    def whole(self, part: str, sizes: list[int]) -> Rows:
+        """All rows of a part in memory, with room for one block beside."""
+        blocks = [block for block, size in enumerate(sizes) if size]
+        return joined(lambda block: self.read(block, part), blocks, [sizes[b] for b in blocks])
+
+
+def is_streamed(row_size: int, rows: int, streaming: str) -> bool:
+    """Whether so many rows are read from disk as they are asked for."""
+    if streaming != "auto":
+        return streaming == "always"
+    there = limits.machine_memory()
+    most = MOST_IN_MEMORY if there is None else min(MOST_IN_MEMORY, there // 4)
+    return rows * row_size > most
+
