@@ -98,6 +98,11 @@ class Peak:
         self.highest = dict.fromkeys(self._before, 0.0)
         self.together = 0.0
 
+    @property
+    def base(self) -> float:
+        """What there was then, in MB."""
+        return sum(self._before.values())
+
     def look(self) -> None:
         above = {name: size - self._before[name] for name, size in resident().items()}
         self.highest = {name: max(self.highest[name], size) for name, size in above.items()}

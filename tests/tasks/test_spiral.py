@@ -104,7 +104,7 @@ def test_state_comes_back():
     other = Spiral(seed=0)
     other.restore(task.state())
     assert other.classes == ["blue", "yellow", "red"]
-    assert other.predictions(torch.eye(3) * 9)["prediction"] == other.classes
+    assert other.predictions(torch.eye(3) * 9)["prediction"].tolist() == other.classes
 
 
 @pytest.mark.parametrize("count", [1, 2, 10])

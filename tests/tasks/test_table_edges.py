@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from trueloop.tasks.table import Table, task as table_task
+from trueloop.tasks.table import Table, checked_options
 
 NOTHING = [None] * 40
 NAN = [float("nan")] * 40
@@ -121,7 +121,7 @@ def test_what_cannot_be_meant_is_refused_before_the_file_is_read(tmp_path, refus
 
 
 def test_more_columns_than_the_network_trains_on_are_refused(table_file, refusal, monkeypatch):
-    monkeypatch.setattr(table_task, "MOST_COLUMNS", 3)
+    monkeypatch.setattr(checked_options, "MOST_COLUMNS", 3)
     path = table_file("a,b,c,d,y", [f"{k},{k},{k},{k},{k % 2}" for k in NUMBERS])
     refusal(table(path), "has 4 input columns, and 3 are the most .* --drop")
     table(path, drop=["a"]).splits()

@@ -215,12 +215,15 @@ def make_feed(
     if isinstance(data, DataLoader):
         return Feed(data, device=device)
     size = settings.recipe.batch_size
+    in_turn = (
+        isinstance(data, IterableDataset) or getattr(data, "shuffles_itself", None) is not None
+    )
     # Each rank evaluates whole batches: a large one of all ranks may be too much for one.
     without_gradients = max(_share(size), min(4 * size, 1024))
     return Feed(
         data,
         size if train else without_gradients,
-        shuffle=train and not isinstance(data, IterableDataset),
+        shuffle=train and not in_turn,
         seed=settings.run.seed,
         workers=settings.run.workers,
         device=device,

@@ -124,13 +124,13 @@ class Unseen:
 
     inputs: Any
     """Anything that `Feed` takes and yields a batch of model inputs."""
-    names: dict[str, list[Any]]
+    names: Mapping[str, Sequence[Any]]
     """Columns that identify the rows, in order: {"row": [1, 2, …]} or {"file": […]}."""
     errors: dict[int, str] = field(default_factory=dict)
     """Rows of `names`, by their indices from 0, that could not be read and that `inputs` leaves
     out, and why. Their predictions are empty, and the column `error` gives the reason."""
 
-    def table(self, predictions: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    def table(self, predictions: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
         """The columns of the prediction file: the names, the predictions for `inputs` (None where
         a row could not be read), and `error` (None where it could).
 
@@ -142,14 +142,23 @@ class Unseen:
                 "read: give it a different name"
             )
         count = len(next(iter(self.names.values())))
-        rows = [row for row in range(count) if row not in self.errors]
-        columns = {name: list(values) for name, values in self.names.items()}
+        columns: dict[str, Sequence[Any]] = dict(self.names)
+        if not self.errors:
+            return columns | dict(predictions) | {ERROR: [None] * count}
+        rows = np.delete(np.arange(count), list(self.errors))
         for name, values in predictions.items():
-            columns[name] = [None] * count
-            for row, value in zip(rows, values, strict=True):
-                columns[name][row] = value
-        columns[ERROR] = [self.errors.get(row) for row in range(count)]
+            columns[name] = _placed(values, rows, count)
+        reasons = list(self.errors.values())
+        columns[ERROR] = _placed(reasons, np.fromiter(self.errors, np.int64), count)
         return columns
+
+
+def _placed(values: Sequence[Any], rows: np.ndarray, count: int) -> list[Any]:
+    """A list of `count` with the values at these rows, and None elsewhere."""
+    column = np.full(count, None, dtype=object)
+    column[rows] = np.fromiter(values, dtype=object, count=len(values))
+    placed: list[Any] = column.tolist()
+    return placed
 
 
 def refuse_changed_data(task: Task, kept: str | None, remedy: str) -> None:
@@ -318,27 +327,28 @@ class Task:
         gradients, for `predictions`: the model's outputs."""
         return apply_model(model, batch)
 
-    def predictions(self, outputs: Tensor) -> dict[str, list[Any]]:
-        """The model's outputs for all rows as columns of the prediction file."""
+    def predictions(self, outputs: Tensor) -> dict[str, Any]:
+        """The model's outputs for all rows as columns of the prediction file: lists or arrays."""
+        outputs = outputs.float()
         if self.kind == "multiclass":
-            probabilities = torch.softmax(outputs.float(), dim=-1)
+            probabilities = torch.softmax(outputs, dim=-1)
             best = probabilities.max(dim=-1)
             names = self.classes or [str(k) for k in range(outputs.shape[-1])]
-            columns: dict[str, list[Any]] = {
-                "prediction": [names[k] for k in best.indices.tolist()],
-                "probability": best.values.tolist(),
+            columns = {
+                "prediction": np.array(names, dtype=object)[best.indices.numpy(force=True)],
+                "probability": best.values.numpy(force=True),
             }
             for k, name in enumerate(names):
-                columns[f"p_{name}"] = probabilities[:, k].tolist()
+                columns[f"p_{name}"] = probabilities[:, k].numpy(force=True)
             return columns
         if self.kind == "binary":
-            probability = torch.sigmoid(outputs.float()).flatten()
-            names = self.classes or ["0", "1"]
+            probability = torch.sigmoid(outputs).flatten().numpy(force=True)
+            pair = np.array(self.classes or ["0", "1"], dtype=object)
             return {
-                "prediction": [names[int(p > 0.5)] for p in probability.tolist()],
-                "probability": probability.tolist(),
+                "prediction": pair[(probability > 0.5).astype(np.int64)],
+                "probability": probability,
             }
-        return {"prediction": outputs.float().flatten().tolist()}
+        return {"prediction": outputs.flatten().numpy(force=True)}
 
     def resume_state(self) -> dict[str, Any]:
         """What the training depends on beside model, optimizer and data, by name: an EMA, a replay

@@ -27,6 +27,8 @@ class Blocks:
     Rows are counted from 0 over all files.
     """
 
+    path: Path
+    """As it was named: a file or a folder."""
     paths: list[Path]
     schema: dict[str, pl.DataType]
     """Of the first file; a column that is empty there, of the first that has values."""
@@ -104,7 +106,7 @@ def open_blocks(path: Path) -> Blocks:
     schema = _schema(paths)
     groups = [group for footer in footers for group in footer.row_groups]
     if not groups:
-        raise DataError(f"{path} has no rows: give a file with data")
+        raise DataError(f"{path} has a header but no rows: give a file with data")
     for each, footer in zip(paths, footers, strict=True):
         largest = max((group.size for group in footer.row_groups), default=0)
         if largest > MOST_ROW_GROUP:
@@ -122,6 +124,7 @@ def open_blocks(path: Path) -> Blocks:
     for group in groups:
         ends.append(ends[-1] + group.rows)
     return Blocks(
+        path=path,
         paths=paths,
         schema=schema,
         groups=groups,
@@ -136,9 +139,7 @@ def _files(path: Path) -> list[Path]:
         return [path]
     found = sorted(each for each in path.rglob("*.parquet") if not each.name.startswith((".", "_")))
     if not found:
-        raise DataError(
-            f"{path} has no .parquet file: give a file, or a folder with such files"
-        )
+        raise DataError(f"{path} has no .parquet file: give a file, or a folder with such files")
     return found
 
 

@@ -304,13 +304,7 @@ def read_columns(
     Raises `DataError` for absent columns; cells that do not fit go to `errors` (by default they
     raise too).
     """
-    there = set(frame.columns)
-    absent = [name for name in kinds if name not in there]
-    if absent:
-        raise DataError(
-            f"there is no column {absent[0]!r}, which the model needs: add it (empty cells count "
-            "as missing)"
-        )
+    check_columns_there(kinds, frame.columns)
     raw = Raw({}, {})
     for name, kind in kinds.items():
         column = frame.get_column(name)
@@ -321,6 +315,17 @@ def read_columns(
         else:
             raw.categories[name] = categories(column, (whole or {}).get(name))
     return raw
+
+
+def check_columns_there(needed: Iterable[str], columns: Iterable[str]) -> None:
+    """Raise `DataError` for a column that the model needs and that is not among `columns`."""
+    there = set(columns)
+    absent = [name for name in needed if name not in there]
+    if absent:
+        raise DataError(
+            f"there is no column {absent[0]!r}, which the model needs: add it (empty cells count "
+            "as missing)"
+        )
 
 
 @dataclass

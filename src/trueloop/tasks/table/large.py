@@ -11,30 +11,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trueloop import files, ranks
-from trueloop.checkpoint.atomic import WriteError, write_atomic
-from trueloop.errors import ConfigError
-from trueloop.tasks.base import Splits
+from trueloop import cache, files, ranks
+from trueloop.atomic import WriteError, write_atomic
+from trueloop.errors import ConfigError, DataError, nearest
+from trueloop.tasks.base import Splits, Unseen
 from trueloop.tasks.findings import DataFinding
+from trueloop.tasks.progress_bar import progress_bar
 from trueloop.tasks.table.blocks import Blocks
 from trueloop.tasks.table.checked_options import check_columns, check_parts, check_rows, inputs_of
 from trueloop.tasks.table.checks import Checked
-from trueloop.tasks.table.columns import read_columns
+from trueloop.tasks.table.columns import check_columns_there, read_columns
 from trueloop.tasks.table.dependent import dependent_rows
 from trueloop.tasks.table.dividing import Split
 from trueloop.tasks.table.division import PARTS, Division
 from trueloop.tasks.table.facts import table_facts
 from trueloop.tasks.table.on_disk import RowReader, is_streamed, sources_of
-from trueloop.tasks.table.survey import Source, Survey, Surveyor, pieces, rows_read
+from trueloop.tasks.table.survey import Source, Survey, Surveyor, Target, bytes_of, pieces
 from trueloop.tasks.table.targets import ClassTarget, encode_target
-from trueloop.tasks.text.reading import progress_bar
-from trueloop.tasks.text.token_cache import cache_folder
 
 if TYPE_CHECKING:
     from trueloop.tasks.table.task import Table
 
 _VERSION = 1
 _MOST_CACHE = 1_000_000_000
+_PASSES = 3
+"""Over the data, most often, until their statistics are known."""
 _SAMPLED_BLOCKS = 16
 _SAMPLED_ROWS = 2_048
 """Consecutive rows of each of these blocks."""
@@ -55,13 +56,7 @@ def large_splits(task: Table, blocks: list[Blocks]) -> Splits:
     _take(task, survey)
     rows = {part: survey.count(part) for part in PARTS if part == "train" or _is_asked(task, part)}
     _check(task, survey, rows)
-    reader = RowReader(
-        sources=sources,
-        kinds=task.kinds,
-        reading=task.reading,
-        encoder=task.encoder,
-        target=task.target,
-    )
+    reader = _reader(task, sources, task.target)
     streamed = is_streamed(reader.row_size, sum(rows.values()), options.streaming)
     parts = {part: _part(reader, survey, part, streamed, task.seed) for part in rows}
     facts = table_facts(
@@ -127,10 +122,10 @@ def _surveyed(task: Table, sources: list[Source]) -> Survey:
     named = [(str(path), stat.st_size, stat.st_mtime_ns) for path, stat in stats]
     divisions = [asdict(source.division) for source in sources]
     key = hashlib.sha256(repr((_VERSION, chosen, named, divisions)).encode()).hexdigest()[:32]
-    path = cache_folder().with_name("tables") / f"{key}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):  # absent, or not whole
+        path = cache.directory("tables") / f"{key}.json"
         return Survey.from_state(json.loads(files.read_text(path, _MOST_CACHE)))
-    with progress_bar("statistics", 3 * rows_read(sources), task.quiet) as advance:
+    with progress_bar("statistics", _PASSES * bytes_of(sources), task.quiet) as advance:
         survey = Surveyor(
             sources=sources,
             target=options.target,
@@ -140,7 +135,8 @@ def _surveyed(task: Table, sources: list[Source]) -> Survey:
             inputs=inputs_of(options, list(sources[0].blocks.schema)),
             advance=advance,
         ).survey()
-    with suppress(WriteError):  # a run without a cache is only slower to begin
+    with suppress(WriteError, OSError):  # a run without a cache is only slower to begin
+        path = cache.directory("tables") / f"{key}.json"
         write_atomic(path, json.dumps(survey.state()).encode())
     return survey
 
@@ -165,13 +161,66 @@ def _check(task: Table, survey: Survey, rows: dict[str, int]) -> None:
     task.check_encoder()
 
 
+def _reader(task: Table, sources: list[Source], target: Target | None) -> RowReader:
+    return RowReader(
+        sources=sources,
+        kinds=task.kinds,
+        reading=task.reading,
+        encoder=task.encoder,
+        target=target,
+    )
+
+
+def labelled_rows(task: Table, blocks: Blocks) -> Any:
+    """All rows of other data that have a target, for `Splits` and `Feed`. Raises `DataError`."""
+    reader = _other_data(task, blocks, task.target)
+    source, sizes = reader.sources[0], []
+    for number in range(len(blocks.groups)):
+        frame = blocks.read(number, [task.target.name])
+        found = pieces(source, number, frame, task.target, task.reading)
+        sizes.append(sum(piece[0].height for piece in found))
+    if not any(sizes):
+        raise DataError(f"{blocks.path} has no target in any row: use `trueloop predict` instead")
+    streamed = is_streamed(reader.row_size, sum(sizes), task.options.streaming)
+    return _rows(reader, "train", sizes, streamed)
+
+
+def unseen_rows(task: Table, blocks: Blocks) -> Unseen:
+    """All rows of other data, to predict. Raises `DataError` for a cell that cannot be read."""
+    reader = _other_data(task, blocks, None)
+    sizes = [group.rows for group in blocks.groups]
+    streamed = is_streamed(reader.row_size, sum(sizes), task.options.streaming)
+    if streamed:
+        inputs: Any = reader.stream("train", sizes)
+    else:
+        inputs = reader.whole("train", sizes)[:2]
+    return Unseen(inputs=inputs, names={"row": range(1, blocks.height + 1)})
+
+
+def _other_data(task: Table, blocks: Blocks, target: Target | None) -> RowReader:
+    """A reader of all rows of other data."""
+    reader = _reader(task, [Source(blocks, Division(all_to="train"))], target)
+    if target is not None and target.name not in blocks.schema:
+        raise DataError(
+            f"{blocks.path} has no column {target.name!r}, the target: "
+            f"{nearest(target.name, list(blocks.schema))}"
+        )
+    check_columns_there(reader.used(), blocks.schema)
+    return reader
+
+
+def _rows(reader: RowReader, part: str, sizes: list[int], streamed: bool, **order: Any) -> Any:
+    """Rows with their targets: a data set, or (inputs, targets) in memory."""
+    if streamed:
+        return reader.stream(part, sizes, **order)
+    numbers, categories, targets = reader.whole(part, sizes)
+    return (numbers, categories), targets
+
+
 def _part(reader: RowReader, survey: Survey, part: str, streamed: bool, seed: int) -> Any:
     """A part for `Splits`."""
     sizes = [rows for source in survey.rows[part] for rows in source]
-    if streamed:
-        return reader.stream(part, sizes, shuffle=part == "train", seed=seed)
-    numbers, categories, targets = reader.whole(part, sizes)
-    return (numbers, categories), targets
+    return _rows(reader, part, sizes, streamed, shuffle=part == "train", seed=seed)
 
 
 def _findings(task: Table, survey: Survey, source: Source) -> list[DataFinding]:

@@ -15,6 +15,7 @@ from trueloop.tasks import limits
 from trueloop.tasks.table.blocks import Blocks, open_blocks
 from trueloop.tasks.table.columns import Encoder, Reading, read_columns
 from trueloop.tasks.table.division import PARTS, Division
+from trueloop.tasks.table.footer import read_footer
 from trueloop.tasks.table.stream import Rows, TableStream, joined
 from trueloop.tasks.table.survey import Source, Target, pieces
 from trueloop.tasks.table.targets import NumberTarget, encode_target
@@ -45,7 +46,7 @@ def is_parquet(path: Path) -> bool:
         return False  # whoever reads it says why it cannot be
 
 
-def open_large(paths: Sequence[Path], streaming: str) -> list[Blocks] | None:
+def open_large(paths: Sequence[Path], streaming: str = "auto") -> list[Blocks] | None:
     """The files as blocks, where they are not to be read as whole frames; None otherwise.
 
     Raises `DataError`, also where rows cannot be read from disk as asked.
@@ -56,14 +57,9 @@ def open_large(paths: Sequence[Path], streaming: str) -> list[Blocks] | None:
             _check_csv(path, streaming)
     if not any(kinds):
         return None
-    found = [open_blocks(path) if kind else None for path, kind in zip(paths, kinds, strict=True)]
-    small = all(
-        not path.is_dir() and each is not None and each.size <= MOST_AS_FRAME
-        for path, each in zip(paths, found, strict=True)
-        if each is not None
-    )
-    if small and streaming != "always":
+    if streaming != "always" and all(map(_is_small, paths)):
         return None
+    found = [open_blocks(path) if kind else None for path, kind in zip(paths, kinds, strict=True)]
     blocks = [each for each in found if each is not None]
     if len(blocks) < len(paths):
         csv = paths[found.index(None)]
@@ -72,6 +68,18 @@ def open_large(paths: Sequence[Path], streaming: str) -> list[Blocks] | None:
             f"write it as Parquet too, {conversion(csv)}"
         )
     return blocks
+
+
+def _is_small(path: Path) -> bool:
+    """Whether `path` is read as one frame: CSV, a small Parquet file, or one that is broken, of
+    which whoever reads it says why."""
+    if path.is_dir() or not is_parquet(path):
+        return not path.is_dir()
+    try:
+        groups = read_footer(path).row_groups
+    except DataError:
+        return True
+    return sum(group.size for group in groups) <= MOST_AS_FRAME
 
 
 def _check_csv(path: Path, streaming: str) -> None:
@@ -169,7 +177,9 @@ class RowReader:
         target = 0 if self.target is None else 4 if isinstance(self.target, NumberTarget) else 8
         return 4 * self.encoder.inputs + 8 * len(self.encoder.categories) + target
 
-    def stream(self, part: str, sizes: list[int], *, shuffle: bool, seed: int) -> TableStream:
+    def stream(
+        self, part: str, sizes: list[int], *, shuffle: bool = False, seed: int = 0
+    ) -> TableStream:
         """The rows of a part, read as they are asked for; `sizes` are those of each block."""
         return TableStream(
             lambda block: self.read(block, part),
@@ -192,4 +202,3 @@ def is_streamed(row_size: int, rows: int, streaming: str) -> bool:
     there = limits.machine_memory()
     most = MOST_IN_MEMORY if there is None else min(MOST_IN_MEMORY, there // 4)
     return rows * row_size > most
-

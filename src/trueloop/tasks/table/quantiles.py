@@ -101,7 +101,9 @@ class Quantiles:
         floats = (values + 0.0).astype(np.float32 if self._width == 32 else np.float64, copy=False)
         bits = floats.view(self._kind)
         top = self._kind(1 << (self._width - 1))
-        keys: npt.NDArray[Any] = bits ^ ((bits >> self._kind(self._width - 1)) * (top - self._kind(1)) + top)
+        keys: npt.NDArray[Any] = bits ^ (
+            (bits >> self._kind(self._width - 1)) * (top - self._kind(1)) + top
+        )
         return keys
 
     def _value(self, key: int) -> float:

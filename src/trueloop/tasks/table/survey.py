@@ -124,7 +124,7 @@ class Surveyor:
     inputs: list[str]
     """Columns that may be inputs."""
     advance: Callable[[int], object]
-    """Is told how many rows have been read, in each pass."""
+    """Is told how many bytes have been read, in each pass."""
 
     def survey(self) -> Survey:
         """Raises `DataError` for what cannot be learnt from."""
@@ -204,7 +204,7 @@ class Surveyor:
         for number, source in enumerate(self.sources):
             for block, group in enumerate(source.blocks.groups):
                 yield number, block, source.blocks.read(block, columns)
-                self.advance(group.rows)
+                self.advance(group.size * len(columns) // len(source.blocks.schema))
 
     def _pieces(self, target: Target, columns: list[str]) -> Iterator[Piece]:
         division = [column for source in self.sources for column in source.division.columns]
@@ -353,6 +353,6 @@ def as_text(column: pl.Series) -> pl.Series:
     return column if column.dtype == pl.String else column.cast(pl.String)
 
 
-def rows_read(sources: Iterable[Source]) -> int:
-    """Rows of one pass."""
-    return sum(source.blocks.height for source in sources)
+def bytes_of(sources: Iterable[Source]) -> int:
+    """Bytes of one pass over all columns."""
+    return sum(source.blocks.size for source in sources)

@@ -35,7 +35,7 @@ from trueloop.tasks.table.columns import (
 from trueloop.tasks.table.dependent import dependent_rows
 from trueloop.tasks.table.dividing import Split
 from trueloop.tasks.table.facts import table_facts
-from trueloop.tasks.table.large import large_splits
+from trueloop.tasks.table.large import labelled_rows, large_splits, unseen_rows
 from trueloop.tasks.table.memory import frame_of
 from trueloop.tasks.table.network import ScaledSquaredError, TableNet
 from trueloop.tasks.table.on_disk import open_large
@@ -241,7 +241,11 @@ class Table(Task):
 
     def read(self, path: Path) -> tuple[Inputs, Tensor]:
         """Rows with their targets, (inputs, targets); rows without a target are left out, and rows
-        that cannot be read too, which `skipped` names."""
+        that cannot be read too, which `skipped` names; a mistake in Parquet that is read block by
+        block raises `DataError`."""
+        if (blocks := open_large([path])) is not None:
+            labelled: tuple[Inputs, Tensor] = labelled_rows(self, blocks[0])
+            return labelled
         errors = RowErrors()
         frame = read_frame(path, errors)
         if self.target.name not in frame.columns:
@@ -263,6 +267,8 @@ class Table(Task):
 
     def unseen(self, path: Path) -> Unseen:
         """All rows, named by their numbers from 1; the target may be there or not."""
+        if (blocks := open_large([path])) is not None:
+            return unseen_rows(self, blocks[0])
         errors = RowErrors()
         return self._unseen(read_frame(path, errors), errors, path)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,6 +15,7 @@ from trueloop.names import printable
 from trueloop.tasks import limits
 from trueloop.tasks.fields import documented
 from trueloop.tasks.findings import DataFinding
+from trueloop.tasks.progress_bar import progress_bar
 from trueloop.tasks.text import spans
 from trueloop.tasks.text.characters import CharTokenizer, IdTokenizer, characters_of
 from trueloop.tasks.text.contexts import Contexts, Windows
@@ -32,7 +32,6 @@ _IN_MEMORY = 8 * 2**20
 for subwords, which take that much longer."""
 _LEARNED_ON = 256 * 2**20
 """Bytes of text that a BPE is learned on at most: evenly spaced pieces of more."""
-_WORTH_A_BAR = 32 * 2**20
 _NAMED = 5
 _PARTS = {"train": "training", "val": "validation", "test": "test"}
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r"}
@@ -440,16 +439,3 @@ def _installed(library: str) -> str:
         return version(library)
     except PackageNotFoundError:
         return "none"
-
-
-@contextmanager
-def progress_bar(what: str, total: int, quiet: bool) -> Iterator[Advance]:
-    """A progress bar on a terminal, where there is much to read."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    show = not quiet and console.is_terminal and total >= _WORTH_A_BAR
-    with Progress(console=console, transient=True, disable=not show) as progress:
-        bar = progress.add_task(what, total=total)
-        yield lambda size: progress.advance(bar, size)

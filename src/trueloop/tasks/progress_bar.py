@@ -1,0 +1,25 @@
+"""A progress bar while data are read, on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from trueloop.seed import rng_preserved
+
+_WORTH_A_BAR = 32 * 2**20
+
+
+@contextmanager
+def progress_bar(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], object]]:
+    """A bar named `what`, where there is much to read: `total` bytes. Yields what is told how many
+    more have been read."""
+    with rng_preserved():  # rich draws a random number when it is imported
+        from rich.console import Console
+        from rich.progress import Progress
+
+    console = Console(stderr=True)
+    show = not quiet and console.is_terminal and total >= _WORTH_A_BAR
+    with Progress(console=console, transient=True, disable=not show) as progress:
+        bar = progress.add_task(what, total=total)
+        yield lambda size: progress.advance(bar, size)
