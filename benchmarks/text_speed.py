@@ -2,17 +2,21 @@
 
     python benchmarks/text_speed.py [--data tinyshakespeare.txt] [--threads N]
 
-A GPT-2 of 4 layers, 128 wide, 4 heads, in fp32, with AdamW (fused, decay on matrices), gradients
-clipped to 1:
+The GPT of nanoGPT, of 4 layers, 128 wide, 4 heads, in fp32, with AdamW (decay on matrices), its
+gradients clipped to 1. Ours and nanoGPT's compute one function, which is checked first: the same
+weights give the same logits.
 
-- trueloop: `Step` and `Feed` over the text's contexts, the task's transformer and loss
-- nanoGPT: its loop and model (`nanogpt_style`); beside, with the unfused AdamW that it takes on a
-  CPU
-- Trainer: transformers' GPT2LMHeadModel and Trainer, with the same ids in a map-style data set
+- trueloop: `Step` and `Feed` over the text's contexts, the task's transformer and loss, AdamW fused
+- nanoGPT: its loop and model (`nanogpt_style`), with the AdamW that it takes on a CPU, unfused;
+  beside it with the fused one
+- Trainer: transformers' GPT2LMHeadModel and Trainer, with the same ids in a map-style data set, and
+  GPT-2's own GELU and biases
 - floor: forward, backward and the fused AdamW of the task's transformer on one batch; nothing else
 
-All in one process, in turns; a round times some updates of each, after a few that are not timed.
-Figures are medians over rounds, ratios medians of each round's own ratios.
+All in one process, in turns, every second round in the opposite order; a round times some updates
+of each, after a few that are not timed. Figures are medians over rounds, ratios medians of each
+round's own ratios. `--clock process` takes the processor's time instead of the wall clock's: for a
+machine that does other things, and one thread.
 """
 
 from __future__ import annotations
@@ -46,20 +50,52 @@ Run = Callable[[int], float]
 def task_on(path: Path, context: int) -> Text:
     options = Text.Options(
         context=context, layers=LAYERS, width=WIDTH, heads=HEADS, norm="layer",
-        positions="learned", activation="gelu_tanh", qk_norm=False,
+        positions="learned", activation="gelu", qk_norm=False,
     )  # fmt: skip
     task = Text(options, data=path)
     task.splits()
     return task
 
 
+CLOCKS = {"wall": time.perf_counter, "process": time.process_time}
+clock = CLOCKS["wall"]
+
+
 def timed(one: Callable[[], object], updates: int) -> float:
     for _ in range(UNTIMED):
         one()
-    start = time.perf_counter()
+    start = clock()
     for _ in range(updates):
         one()
-    return time.perf_counter() - start
+    return clock() - start
+
+
+_OUR_NAMES = {
+    "wte": "embedding", "wpe": "position_embedding", "h": "blocks", "ln_f": "final_norm",
+    "lm_head": "head", "ln_1": "attention_norm", "ln_2": "mlp_norm", "c_fc": "mlp.up",
+    "attn.c_proj": "attention.output", "c_proj": "mlp.down",
+}  # fmt: skip
+
+
+def check_same_function(path: Path, context: int) -> None:
+    """Put nanoGPT's weights into ours, and compare the losses of a batch."""
+    task = task_on(path, context)
+    theirs = GPT(task.tokenizer.vocab_size, context, LAYERS, WIDTH, HEADS)
+    state = {}
+    for name, value in theirs.state_dict().items():
+        for there, here in _OUR_NAMES.items():
+            name = name.replace(f"{there}.", f"{here}.", 1) if f".{there}." in f".{name}" else name
+        if "c_attn" in name:
+            for part, piece in zip(("query", "key", "value"), value.chunk(3), strict=True):
+                state[name.replace("attn.c_attn", f"attention.{part}")] = piece
+        else:
+            state[name] = value
+    model = task.model()
+    model.load_state_dict(state)
+    tokens, targets = torch.randint(task.tokenizer.vocab_size, (2, 4, context))
+    with torch.no_grad():
+        ours = F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
+        torch.testing.assert_close(ours, theirs(tokens, targets), rtol=1e-6, atol=1e-6)
 
 
 def ours(path: Path, context: int, batch_size: int) -> Run:
@@ -139,10 +175,10 @@ def trainer(ids: Tensor, vocab: int, context: int, batch_size: int, folder: str)
 
         def on_step_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
             if state.global_step == UNTIMED:
-                self.start = time.perf_counter()
+                self.start = clock()
 
         def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
-            self.seconds = time.perf_counter() - self.start
+            self.seconds = clock() - self.start
 
     def run(updates: int) -> float:
         clock = Clock()
@@ -173,21 +209,22 @@ def trainer(ids: Tensor, vocab: int, context: int, batch_size: int, folder: str)
 
 
 def measure(path: Path, context: int, batch_size: int, given: Any, folder: str) -> dict[str, Any]:
+    check_same_function(path, context)
     task = task_on(path, context)
     text = path.read_text(encoding="utf-8")
     ids = torch.tensor(task.encode(text[: int(0.9 * len(text))]))
     vocab = task.tokenizer.vocab_size
     runs: dict[str, Run] = {
         "trueloop": ours(path, context, batch_size),
-        "nanoGPT's loop": by_hand(ids, vocab, context, batch_size, fused=True),
-        "nanoGPT's loop, unfused": by_hand(ids, vocab, context, batch_size, fused=False),
+        "nanoGPT's loop": by_hand(ids, vocab, context, batch_size, fused=False),
+        "nanoGPT's loop, AdamW fused": by_hand(ids, vocab, context, batch_size, fused=True),
         "Trainer": trainer(ids, vocab, context, batch_size, folder),
         "floor": floor(path, context, batch_size),
     }
     seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(given.rounds):
-        for name, run in runs.items():
-            seconds[name].append(run(given.updates))
+    for number in range(given.rounds):
+        for name in list(runs)[:: -1 if number % 2 else 1]:
+            seconds[name].append(runs[name](given.updates))
     tokens = given.updates * batch_size * context
     found = {}
     for name in runs:
@@ -200,12 +237,15 @@ def measure(path: Path, context: int, batch_size: int, given: Any, folder: str) 
 
 
 def main() -> None:
+    global clock
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data/tinyshakespeare.txt"))
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--updates", type=int, default=20)
+    parser.add_argument("--clock", choices=CLOCKS, default="wall")
     given = parser.parse_args()
+    clock = CLOCKS[given.clock]
     torch.set_num_threads(given.threads)
     torch.manual_seed(0)
     results: dict[str, Any] = {}
@@ -215,7 +255,7 @@ def main() -> None:
             results[name] = measure(given.data.resolve(), context, batch_size, given, folder)
             print(f"\n{name}, {given.threads} threads")
             print(table([{"what": what, **row} for what, row in results[name].items()]), flush=True)
-    print(save_results("text_speed", {"threads": given.threads, **results}))
+    print(save_results("text_speed", {"threads": given.threads, "clock": given.clock, **results}))
 
 
 if __name__ == "__main__":

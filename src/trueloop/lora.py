@@ -95,9 +95,15 @@ class LoRALinear(nn.Module):
 
     @torch.no_grad()
     def merged(self) -> nn.Linear:
-        """The linear layer, with the matrices added into its weight, in place."""
+        """The linear layer, with the matrices added into its weight, in place.
+
+        The sum is computed in float64 and rounded once (on MPS, which has none, in the matrices'
+        own dtype).
+        """
         weight = self.base.weight
-        weight.copy_(weight.to(self.lora_a.dtype) + self._delta())
+        wide = self.lora_a.dtype if weight.device.type == "mps" else torch.float64
+        a, b = self.lora_a.to(wide), self.lora_b.to(wide)
+        weight.copy_(torch.addmm(weight.to(wide), b, a, alpha=self.scale))
         return self.base
 
     def extra_repr(self) -> str:
@@ -124,8 +130,8 @@ def apply(
             "blocks.0.query" that one; or a compiled regular expression, which is searched for in
             each full name.
         rank: of the matrices, from 1 to the smaller side of each weight.
-        alpha: the matrices' product is scaled by alpha / rank; above 0. With alpha kept, another
-            rank needs no different learning rate.
+        alpha: the matrices' product is scaled by alpha / rank; above 0. Where only the rank
+            changes, the learning rate can stay.
         dropout: share of the inputs of the matrices that is dropped in training, from 0 to below 1.
 
     Returns the model. Make the optimizer after: those of `trueloop.optimizers` hold what is not

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from trueloop.errors import DataError
 from trueloop.tasks.text import chat
+from trueloop.tasks.text.best_fit import best_fit
 from trueloop.tasks.text.chat_template import PLAIN, ChatTemplate, template_of
 from trueloop.tasks.text.config import TransformerConfig
 from trueloop.tasks.text.subwords import learned
@@ -145,6 +146,55 @@ def test_the_mean_over_a_padded_batch_is_that_of_each_conversation_alone() -> No
     alone = [total([row]) for row in range(3)]
     assert together == pytest.approx(sum(loss for loss, _ in alone), rel=1e-12)
     assert count == sum(number for _, number in alone) == samples.predicted_tokens
+
+
+@settings(max_examples=200, deadline=None)
+@given(lengths=st.lists(st.integers(1, 12), min_size=1, max_size=40), room=st.integers(12, 30))
+def test_each_piece_is_in_one_row_that_holds_it_and_no_two_rows_could_be_one(
+    lengths: list[int], room: int
+) -> None:
+    rows = best_fit(np.array(lengths), room)
+    assert sorted(piece for row in rows for piece in row) == list(range(len(lengths)))
+    sizes = sorted(sum(lengths[piece] for piece in row) for row in rows)
+    assert sizes[-1] <= room
+    assert len(sizes) == 1 or sizes[0] + sizes[1] > room
+    assert rows == best_fit(np.array(lengths), room)
+
+
+MANY = [("hi", "there"), ("what is it?", "no"), ("x", "a longer one"), ("y", "z"), ("so", "what")]
+
+
+@pytest.mark.parametrize("positions", ["rotary", "learned"])
+def test_a_packed_conversation_does_not_depend_on_its_neighbours(positions: str) -> None:
+    torch.manual_seed(0)
+    model = Transformer(
+        TransformerConfig(
+            vocab_size=257, context=64, layers=2, width=16, heads=2, positions=positions
+        )
+    ).double()
+
+    def losses(batch: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        tokens, targets, *documents = batch
+        logits = model(tokens, documents=documents[0] if documents else None)
+        found = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+        return found.detach()[targets.flatten() != -100]
+
+    made = conversations(*MANY)
+    alone = chat.ChatSamples(made)
+    packed = chat.PackedChat(made, 64)
+    rows = best_fit(np.diff(made.starts) - 1, 64)
+    assert len(packed) == len(rows) < len(made)
+    for number, members in enumerate(rows):
+        expected = torch.cat([losses(alone.get_batch(np.array([each]), 0)) for each in members])
+        batch = packed.get_batch(np.array([number]), 0)
+        torch.testing.assert_close(losses(batch), expected, rtol=1e-12, atol=1e-12)
+        last = batch[2] == batch[2].max()
+        batch[0][last] = 7  # poisons the last one alone
+        same = len(expected) - int((batch[1][last] != -100).sum())
+        torch.testing.assert_close(losses(batch)[:same], expected[:same], rtol=1e-12, atol=1e-12)
+    together = packed.get_batch(np.arange(len(packed)), 3)
+    assert together[0].shape == together[2].shape
+    assert len(losses(together)) == packed.predicted_tokens == alone.predicted_tokens
 
 
 def test_a_conversation_beyond_the_context_loses_its_end_and_is_counted() -> None:

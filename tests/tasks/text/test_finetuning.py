@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from on_ranks import on_ranks
-from trueloop import Run, lora
+from trueloop import Feed, Run, Step, lora, optimizers
 from trueloop.checkpoint import load_checkpoint
 from trueloop.cli import main
 from trueloop.errors import ConfigError, DataError, RunError
@@ -174,10 +174,15 @@ def test_a_file_of_conversations_is_scored_as_it_was_learned(
     assert next(iter(scores.values()))["loss"] == pytest.approx(trained, rel=0.05)
 
 
+def short_chat(path: Path) -> Path:
+    """Twenty conversations of a few tokens, of different lengths."""
+    lines = [{"prompt": "a" * (k % 7), "response": "b" * (1 + k % 11)} for k in range(20)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
 def _loss_on_a_rank(base: str, chat: str) -> tuple[float, float]:
     """Loss and gradient norm of one update over eight conversations of different lengths."""
-    from trueloop import Feed, Step, optimizers
-
     torch.manual_seed(0)
     task = Text(Text.Options(init=Path(base)), data=Path(chat), seed=0)
     splits = task.splits()
@@ -197,12 +202,29 @@ def _loss_on_a_rank(base: str, chat: str) -> tuple[float, float]:
 def test_responses_weigh_by_their_tokens_across_micro_batches_and_ranks(
     base: Path, tmp_path: Path
 ) -> None:
-    path = tmp_path / "chat.jsonl"
-    lines = [{"prompt": "a" * (k % 7), "response": "b" * (1 + k % 11)} for k in range(20)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path = short_chat(tmp_path / "chat.jsonl")
     alone = _loss_on_a_rank(str(base), str(path))
     for together in on_ranks(2, _loss_on_a_rank, str(base), str(path)):
         assert together == pytest.approx(alone, rel=1e-5)
+
+
+def test_packed_conversations_have_the_gradient_of_those_that_are_padded(
+    base: Path, tmp_path: Path
+) -> None:
+    chat = short_chat(tmp_path / "chat.jsonl")
+    found = []
+    for pack in (False, True):
+        torch.manual_seed(0)
+        task = Text(Text.Options(init=base, pack=pack), data=chat)
+        train = task.splits().train
+        step = Step(model := task.model(), optimizers.sgd(model, 0.1), task.loss_fn())
+        (batch,) = Feed(train, len(train)).epoch(0)
+        record = step(batch)
+        assert record.grad_norm is not None
+        found.append((float(record.loss), float(record.grad_norm), tuple(batch[0].shape)))
+    (padded, packed) = found
+    assert packed[:2] == pytest.approx(padded[:2], rel=1e-5)
+    assert padded[2][0] == 18 > packed[2][0]
 
 
 def options(**values: Any) -> Callable[[Path, Path], Text]:

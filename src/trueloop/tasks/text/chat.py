@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,13 @@ from trueloop.files import cannot_read, open_regular
 from trueloop.names import printable_line
 from trueloop.tasks.findings import DataFinding
 from trueloop.tasks.splitting import random_split
+from trueloop.tasks.text.best_fit import best_fit
 from trueloop.tasks.text.chat_template import END_SHOWN, PLAIN, ChatTemplate, Message
 from trueloop.tasks.text.contexts import IGNORE
 from trueloop.tasks.text.reading import TextOptions
 from trueloop.tasks.text.tokenizer import ByteTokenizer, Tokenizer, tokenizer_for
+
+Ids = npt.NDArray[np.integer]
 
 ROLES = ("system", "user", "assistant")
 SUFFIX = ".jsonl"
@@ -206,18 +209,28 @@ class ChatSamples(BatchDataset):
     def __len__(self) -> int:
         return len(self._all)
 
-    def get_batch(self, indices: npt.NDArray[np.int64], epoch: int) -> tuple[Tensor, Tensor]:
-        begins, ends = self._all.starts[indices], self._all.starts[indices + 1]
-        longest = int((ends - begins).max()) - 1
-        tokens = np.zeros((len(indices), longest), dtype=np.int64)
-        targets = np.full((len(indices), longest), IGNORE, dtype=np.int64)
-        for row, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-            length = end - begin - 1
-            tokens[row, :length] = self._all.ids[begin : end - 1]
-            following = self._all.ids[begin + 1 : end]
-            is_response = self._all.predicted[begin + 1 : end]
-            targets[row, :length] = np.where(is_response, following, IGNORE)
-        return torch.from_numpy(tokens), torch.from_numpy(targets)
+    def get_batch(self, indices: npt.NDArray[np.int64], epoch: int) -> tuple[Tensor, ...]:
+        tokens, targets = self._padded([self._piece(index) for index in indices], (0, IGNORE))
+        return tokens, targets
+
+    def _piece(self, index: int) -> tuple[Ids, Ids]:
+        """Tokens and targets of one conversation."""
+        begin, end = self._all.starts[index], self._all.starts[index + 1]
+        following, is_response = (
+            self._all.ids[begin + 1 : end],
+            self._all.predicted[begin + 1 : end],
+        )
+        return self._all.ids[begin : end - 1], np.where(is_response, following, IGNORE)
+
+    @staticmethod
+    def _padded(rows: Sequence[tuple[Ids, ...]], fills: tuple[int, ...]) -> list[Tensor]:
+        """Rows of parts of one length each, as a tensor for each part, int64 (rows, longest)."""
+        longest = max(len(row[0]) for row in rows)
+        batch = [np.full((len(rows), longest), fill, dtype=np.int64) for fill in fills]
+        for number, row in enumerate(rows):
+            for whole, part in zip(batch, row, strict=True):
+                whole[number, : len(part)] = part
+        return [torch.from_numpy(whole) for whole in batch]
 
     @property
     def predicted_tokens(self) -> int:
@@ -225,6 +238,40 @@ class ChatSamples(BatchDataset):
         # The first id of a conversation is never a target.
         first = self._all.predicted[self._all.starts[:-1]]
         return int(self._all.predicted.sum() - first.sum())
+
+
+class PackedChat(ChatSamples):
+    """Conversations, as many in a row as a context holds: (tokens, targets, documents), int64
+    (B, T), T as the fullest row of the batch needs.
+
+    Tokens and targets are those of `ChatSamples`, conversation after conversation; `documents` is
+    the number of each position's conversation in its row, from 0, by which the model keeps them
+    apart. What is left of a row is a document of its own whose targets are -100. Which
+    conversations share a row is the same in every epoch.
+    """
+
+    def __init__(self, conversations: Conversations, context: int) -> None:
+        super().__init__(conversations)
+        self._rows = best_fit(np.diff(conversations.starts) - 1, context)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def get_batch(self, indices: npt.NDArray[np.int64], epoch: int) -> tuple[Tensor, ...]:
+        rows = [self._row(self._rows[index]) for index in indices]
+        tokens, targets, documents = self._padded(rows, (0, IGNORE, -1))
+        return tokens, targets, documents
+
+    def _row(self, members: list[int]) -> tuple[Ids, Ids, Ids]:
+        pieces = [self._piece(member) for member in members]
+        numbers = np.repeat(np.arange(len(pieces)), [len(tokens) for tokens, _ in pieces])
+        tokens, targets = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+        return tokens, targets, numbers
+
+
+def samples_of(conversations: Conversations, context: int, pack: bool) -> ChatSamples:
+    """The conversations as `Feed` takes them: packed, or one a row."""
+    return PackedChat(conversations, context) if pack else ChatSamples(conversations)
 
 
 def findings(conversations: Conversations, context: int) -> list[DataFinding]:
@@ -276,7 +323,7 @@ class ChatData:
     findings: list[DataFinding]
     digest: str
     tokens: int
-    """Positions that the training part has at most: conversations by the context."""
+    """Positions that the training part has at most: rows by the context."""
 
 
 def is_chat(path: Path) -> bool:
@@ -305,9 +352,10 @@ def read_chat(
         tokenizer = tokenizer_for(options.tokenizer or "byte", texts, end_of_text=True)
     made = ChatTemplate(template or PLAIN, tokenizer)
     encoded = {part: encode(found, made, context) for part, found in parts.items()}
-    samples = {part: ChatSamples(found) for part, found in encoded.items()}
+    samples = {part: samples_of(found, context, options.pack) for part, found in encoded.items()}
     facts: dict[str, Any] = {
-        "conversations": {_PARTS[part]: len(found) for part, found in samples.items()},
+        "conversations": {_PARTS[part]: len(found) for part, found in encoded.items()},
+        "rows": {_PARTS[part]: len(found) for part, found in samples.items()},
         "predicted tokens": {
             _PARTS[part]: found.predicted_tokens for part, found in samples.items()
         },

@@ -58,7 +58,8 @@ class TextOptions:
     document_separator: str | None = None
     """The text between two documents of a file, e.g. <|endoftext|>; \\n stands for a new line."""
     pack: bool = False
-    """Keep documents apart: attention does not cross them, and positions begin anew in each."""
+    """Keep documents apart: attention does not cross them, and positions begin anew in each. Of
+    conversations, put several into one context so."""
     token_dtype: str | None = None
     """Of raw token ids: uint8, uint16, uint32, int32 or int64; null takes uint16, or uint32 where
     the vocabulary needs it."""

@@ -28,6 +28,7 @@ from trueloop.tasks.text.chat import (
     opening,
     read_chat,
     read_conversations,
+    samples_of,
 )
 from trueloop.tasks.text.chat_template import PLAIN, ChatTemplate, Message
 from trueloop.tasks.text.config import TransformerConfig, preset
@@ -315,7 +316,8 @@ class Text(Task):
         conversations, of which the responses are."""
         if is_chat(path):
             template = self.chat or ChatTemplate(PLAIN, self.tokenizer)
-            return ChatSamples(encode(read_conversations(path), template, self.context))
+            found = encode(read_conversations(path), template, self.context)
+            return samples_of(found, self.context, self.options.pack)
         context = self.context
         return read_windows(path, context, self.options, self.tokenizer, quiet=self.quiet)
 

@@ -339,9 +339,9 @@ class Block(nn.Module):
         layer: int,
     ) -> Tensor:
         mixed = self.attention(self.attention_norm(x), rotation, packing, cache, layer)
-        x = x + self.dropout(mixed)
-        changed: Tensor = x + self.dropout(self.mlp(self.mlp_norm(x)))
-        return changed
+        x = x + (self.dropout(mixed) if self.dropout.p else mixed)
+        changed: Tensor = self.mlp(self.mlp_norm(x))
+        return x + (self.dropout(changed) if self.dropout.p else changed)
 
 
 class Transformer(nn.Module):
