@@ -79,8 +79,19 @@ class Session:
         )
 
 
-def open_session(settings: Settings) -> Session:
-    """Read the data and build all that trains, or say why that cannot be; writes nothing.
+def read_data(settings: Settings) -> tuple[Task, Splits]:
+    """The task with its data read. Raises any `UserError` of them."""
+    task = settings.make_task()
+    _take_stated_threads(settings, task)
+    splits = returned(task, "splits", task.splits(), Splits)
+    if task.skipped:
+        splits.facts["skipped"] = task.skipped
+    return task, splits
+
+
+def open_session(settings: Settings, data: tuple[Task, Splits] | None = None) -> Session:
+    """Read the data, unless `read_data` has, and build all that trains, or say why that cannot be;
+    writes nothing.
 
     Raises any `UserError`: of the device, the task's data, or options that do not fit the data.
     """
@@ -89,12 +100,8 @@ def open_session(settings: Settings) -> Session:
     device = devices.pick(run.device)
     _check_own_device(run.device)
     seed_everything(run.seed, deterministic=run.deterministic)
-    task = settings.make_task()
-    if stated := run.threads or task.threads:
-        torch.set_num_threads(stated)
-    splits = returned(task, "splits", task.splits(), Splits)
-    if task.skipped:
-        splits.facts["skipped"] = task.skipped
+    task, splits = read_data(settings) if data is None else data
+    _take_stated_threads(settings, task)
     settings = settings.settled(task)
     recipe = settings.recipe
     train = make_feed(settings, device, splits.train, transform=splits.augment, train=True)
@@ -146,6 +153,12 @@ def _make_step(
         compile=run.compile or None,
         parallel=_sharing(run) if parallel == "fsdp" else parallel,
     )
+
+
+def _take_stated_threads(settings: Settings, task: Task) -> None:
+    """Let torch compute on as many threads as the user or the task says, if one does."""
+    if stated := settings.run.threads or task.threads:
+        torch.set_num_threads(stated)
 
 
 def _settle_threads(settings: Settings, task: Task, splits: Splits, model: nn.Module) -> Settings:

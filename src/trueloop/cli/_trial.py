@@ -1,0 +1,105 @@
+"""What the processes of `trueloop tune` do: read the task's data, and build trainings of it."""
+
+from __future__ import annotations
+
+import time
+import typing
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+
+from trueloop import device as devices
+from trueloop.cli import keep_libraries_quiet
+from trueloop.cli._session import make_feed, open_session, read_data
+from trueloop.cli.options import RunOptions, Settings, settings_from
+from trueloop.feed.tensors import holds_arrays
+from trueloop.tasks import Splits, Task
+from trueloop.tasks.own_class import check_class
+from trueloop.tune import memory, race, range_test, throughput
+from trueloop.tune.facts import MEASURE, RACE, RANGE, Facts, Job
+from trueloop.tune.setup import Setup
+
+_NO_SCHEDULE = {"schedule": "none", "warmup": None, "decay": None, "decay_shape": None}
+_SOURCE = "the options"
+
+
+def prepare(task: str, options: dict[str, Any], count: int) -> tuple[Callable[[Job], Any], Facts]:
+    """Read the data of `task`; returns what does a job, and the facts. `count` CPU threads are
+    torch's own choice. Runs in the process that starts the trials."""
+    keep_libraries_quiet()
+    torch.set_num_threads(1)  # a copy of a process that has used more would hang
+    began = time.monotonic()
+    settings = settings_of(task, options)
+    check_class(settings.task_class)
+    data = read_data(settings)
+    bench = _Bench(task, options, data, count)
+    torch.set_num_threads(1)
+    return bench.do, bench.facts(settings, time.monotonic() - began)
+
+
+def settings_of(task: str, options: dict[str, Any]) -> Settings:
+    """The settings of a run of `task` with these options of train."""
+    return settings_from(task, [], file=dict(options), source=_SOURCE)
+
+
+class _Bench:
+    """Does the jobs, each in a copy of the process in which it was made."""
+
+    def __init__(
+        self, task: str, options: dict[str, Any], data: tuple[Task, Splits], count: int
+    ) -> None:
+        self._task, self._options, self._count = task, options, count
+        # What is not plainly in memory (open files, thread pools) does not live on in a copy.
+        self._shared = data if holds_arrays(data[1].train) else None
+        self._first: tuple[Task, Splits] | None = data
+
+    def facts(self, settings: Settings, read_seconds: float) -> Facts:
+        assert self._first is not None
+        task, splits = self._first
+        self._first = None
+        settings = settings.settled(task)
+        feed = make_feed(settings, torch.device("cpu"), splits.train, train=True)
+        return Facts(
+            task=settings.task,
+            options={**settings.config(), "threads": settings.run.threads or task.threads},
+            device=devices.pick(settings.run.device).type,
+            cores=memory.cores(),
+            samples=feed.samples,
+            held_in_memory=self._shared is not None,
+            takes_batch_size=feed.batch_size is not None,
+            read_seconds=read_seconds,
+            compile_choices=_compile_choices(settings.run),
+        )
+
+    def do(self, job: Job) -> Any:
+        """Carry out one job; what it found."""
+        torch.set_num_threads(self._count)
+        setup = self._setup(job.changes)
+        if job.kind == RANGE:
+            return range_test.sweep(setup, updates=job.updates, seconds=job.seconds)
+        if job.kind == RACE:
+            return race.race(setup, job.seconds)
+        assert job.kind == MEASURE
+        base = partial(self._setup, {}) if job.against_base else None
+        return throughput.measure(setup, job.seconds, base)
+
+    def _setup(self, changes: dict[str, Any]) -> Setup:
+        options = {**self._options, **_NO_SCHEDULE, **changes}
+        torch.set_num_threads(self._count)
+        session = open_session(settings_of(self._task, options), self._shared)
+        return Setup(
+            step=session.step,
+            train=session.train,
+            val=session.val,
+            device=session.device,
+            threads=torch.get_num_threads(),
+        )
+
+
+def _compile_choices(run: RunOptions) -> tuple[Any, ...]:
+    """What `--compile` can be beside what it is."""
+    if typing.get_type_hints(RunOptions)["compile"] is bool:
+        return () if run.compile else (True,)
+    return tuple(value for value in ("model", "step") if value != str(run.compile))

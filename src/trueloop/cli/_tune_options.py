@@ -1,0 +1,70 @@
+"""The options of `trueloop tune`."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from trueloop.cli.options import RunOptions, Settings
+from trueloop.errors import ConfigError, nearest
+from trueloop.tasks import limits
+from trueloop.tasks.limits import check_range
+
+MINUTES = 3.0
+"""Of a tuning that is not told how many."""
+_LEAST_MINUTES = 0.05
+"""Less does not even start a process that has torch."""
+_FORMATS = ("text", "json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions(RunOptions):
+    """Those of train that say something about a trial, and its own."""
+
+    verb: ClassVar[str] = "tune"
+    left_out: ClassVar[frozenset[str]] = frozenset({"run", "resume"})
+
+    minutes: float | None = None
+    """Time that the measuring may take (null: 3)."""
+    out: Path = Path("tuned.yaml")
+    """The file that is written, for trueloop train --config; its pictures go beside it."""
+    force: bool = False
+    """Replace the files of --out if they exist."""
+    memory_limit_gb: float | None = None
+    """GB of the host's memory that a trial may take beside the data (null: 80% of what is free)."""
+    format: str = "text"
+    """text or json."""
+
+
+OWN = frozenset({field.name for field in dataclasses.fields(TuneOptions)}) - frozenset(
+    {field.name for field in dataclasses.fields(RunOptions)}
+)
+"""Options that no run has."""
+
+
+def check(options: TuneOptions) -> None:
+    """Refuse values that cannot work. Raises `ConfigError`."""
+    check_range("--minutes", options.minutes, 0, limits.MOST_MINUTES, example=MINUTES)
+    if options.minutes is not None and options.minutes < _LEAST_MINUTES:
+        raise ConfigError(
+            f"--minutes {options.minutes:g} is too little to measure anything: write --minutes "
+            f"{MINUTES:g}"
+        )
+    check_range(
+        "--memory-limit-gb", options.memory_limit_gb, 0, limits.MOST_GIGABYTES, unit="GB",
+        open_below=True, example=8,
+    )  # fmt: skip
+    if options.format not in _FORMATS:
+        raise ConfigError(
+            f"--format: unknown format {options.format!r}: {nearest(options.format, _FORMATS)}"
+        )
+
+
+def stated_of_train(settings: Settings) -> dict[str, Any]:
+    """What the user stated, as plain data, without what only `tune` takes."""
+    plain = settings.config()
+    return {
+        name: plain[name] for name in sorted(settings.stated) if name in plain and name not in OWN
+    }

@@ -1,0 +1,1 @@
+"""`trueloop tune`: measures how a training is made faster, and then says it."""

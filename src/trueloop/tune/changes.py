@@ -1,0 +1,91 @@
+"""What can be changed about a training, and what each change does to its results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from trueloop.tune.facts import Facts
+from trueloop.tune.throughput import Measured
+
+SAME = "the same"
+ROUNDING = "rounding only"
+OTHER = "changed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """Options to try together, as one change."""
+
+    name: str
+    options: dict[str, Any]
+    results: str
+    """What it does to what is trained: `the same` bit for bit, `rounding only` (sums in a different
+    order, or shorter numbers), `changed` (a different training, which a race has to judge)."""
+
+
+def candidates(facts: Facts, base: Measured) -> tuple[list[Change], list[str]]:
+    """The changes worth a trial of their own on this machine, those that cost the least to measure
+    first; and what is not tried, and why."""
+    found = [*_precisions(facts), *_threads(facts, base.threads)]
+    workers, left_out = _workers(facts)
+    return [*found, *workers, *_compiled(facts), *_recomputed(facts)], left_out
+
+
+def _precisions(facts: Facts) -> list[Change]:
+    known = ("bf16",) if facts.device in ("cpu", "mps") else ("bf16", "fp16")
+    return [
+        Change(name=f"precision {name}", options={"precision": name}, results=ROUNDING)
+        for name in known
+        if facts.options["precision"] == "fp32"
+    ]
+
+
+def _threads(facts: Facts, now: int) -> list[Change]:
+    """One thread, and one for each core."""
+    if not facts.on_cpu:
+        return []
+    counts = sorted({1, facts.cores} - {now})
+    return [
+        Change(name=f"threads {count}", options={"threads": count}, results=ROUNDING)
+        for count in counts
+    ]
+
+
+def _workers(facts: Facts) -> tuple[list[Change], list[str]]:
+    if facts.held_in_memory:
+        return [], ["workers: the training data are arrays in memory, which no worker loads"]
+    if not facts.takes_batch_size:
+        return [], ["workers: the task's own DataLoader has its own"]
+    now = facts.options["workers"]
+    counts = sorted({0, 1, 2, 4, facts.cores} - {now})
+    return [
+        Change(name=f"workers {count}", options={"workers": count}, results=SAME)
+        for count in counts
+        if count <= facts.cores
+    ], []
+
+
+def _compiled(facts: Facts) -> list[Change]:
+    return [
+        Change(
+            name="compile" if value is True else f"compile {value}",
+            options={"compile": value},
+            results=ROUNDING,
+        )
+        for value in facts.compile_choices
+    ]
+
+
+def _recomputed(facts: Facts) -> list[Change]:
+    """Where the option is there, and off: it costs time, and gives memory."""
+    if "recompute" not in facts.options or facts.options["recompute"]:
+        return []
+    return [Change(name="recompute 1", options={"recompute": "1"}, results=SAME)]
+
+
+def scaled_rate(rate: float, factor: float, optimizer: str) -> float:
+    """The learning rate for a batch `factor` times as large: times its square root for optimizers
+    that divide by the size of the gradient (Malladi et al., "On the SDEs and scaling rules for
+    adaptive gradient algorithms", NeurIPS 2022), in proportion for SGD (Goyal et al., 2017)."""
+    return float(f"{rate * (factor if optimizer == 'sgd' else factor**0.5):.2e}")

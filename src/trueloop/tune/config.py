@@ -1,0 +1,52 @@
+"""What a tuning proposes, as a file for `trueloop train --config`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from trueloop.tune.changes import OTHER, ROUNDING
+from trueloop.tune.findings import Findings
+
+_WHAT_IT_TRAINS = {
+    OTHER: "This trains DIFFERENTLY from the options as they were given: see the race.",
+    ROUNDING: "This trains the same, up to rounding (the last digits of sums differ).",
+}
+
+
+def as_config(task: str, stated: dict[str, Any], findings: Findings, seconds: float) -> str:
+    """YAML: the task, what the user stated, and what is proposed over it, with the reasons."""
+    from trueloop.tune.told import lines_of_change
+
+    proposal, facts = findings.proposal(), findings.facts
+    day = datetime.now(UTC).date().isoformat()
+    lines = [
+        "# trueloop train --config FILE",
+        f"# Measured by trueloop tune on {day}, in {seconds:.0f} s, on {facts.device}, "
+        f"{facts.cores} cores.",
+        f"# {_WHAT_IT_TRAINS.get(proposal.results, 'This trains bit for bit the same.')}",
+        f"# {proposal.why}.",
+        "#",
+        *(f"# {line}" for line in lines_of_change(findings)),
+        "",
+        _line("task", task),
+    ]
+    kept = {name: value for name, value in stated.items() if name not in proposal.options}
+    if kept:
+        lines += ["", "# as they were given", *(_line(*item) for item in kept.items())]
+    if proposal.options:
+        lines += ["", "# proposed"]
+        for name, value in proposal.options.items():
+            lines.append(f"{_line(name, value)}  # was {_value(facts.options.get(name))}")
+    return "\n".join(lines) + "\n"
+
+
+def _line(name: str, value: Any) -> str:
+    return f"{name}: {_value(value)}"
+
+
+def _value(value: Any) -> str:
+    import yaml
+
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**9)
+    return str(text).removesuffix("\n").removesuffix("\n...")

@@ -1,0 +1,324 @@
+"""The plan of a tuning: what is measured, in which order, with how much of the time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from trueloop.errors import ConfigError, RunError
+from trueloop.tune import range_test
+from trueloop.tune.changes import OTHER, ROUNDING, SAME, Change, candidates, scaled_rate
+from trueloop.tune.facts import MEASURE, RACE, RANGE, Facts, Job
+from trueloop.tune.findings import Entrant, Findings, Point, Row, best_of_each_option
+from trueloop.tune.processes import NO_TIME, Outcome, Trial, TrialProcesses
+from trueloop.tune.throughput import Measured
+
+_UNTIL = {
+    "base": 0.12, "rate": 0.24, "batches": 0.42, "alone": 0.66, "together": 0.74, "again": 0.82,
+    "race": 0.98,
+}  # fmt: skip
+"""Share of the time at which each part is to be over; what one leaves goes to the next ones."""
+_FEWEST_UPDATES = 20
+"""Updates of an epoch; a batch size that leaves fewer is not tried."""
+_FLAT = 1.03
+"""Twice the batch with less than this times the throughput: larger ones bring nothing more."""
+_START = 0.5
+"""Seconds that a trial takes to start, make its model and end."""
+_LEAST_TRIAL = 1.0
+"""Seconds, below which no trial is begun."""
+_OTHER_RATE = 1.5
+"""Times as high or as low is a different learning rate; less, a range test cannot tell."""
+
+
+class Budget:
+    """The seconds that a tuning has."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._began = clock()
+
+    def spent(self) -> float:
+        return self._clock() - self._began
+
+    def until(self, part: str) -> float:
+        """Seconds left for this part of the plan."""
+        return _UNTIL[part] * self.seconds - self.spent()
+
+
+class Tuning:
+    """Measures, one trial after the other; `findings` is complete after each of them."""
+
+    def __init__(
+        self,
+        trials: TrialProcesses,
+        facts: Facts,
+        budget: Budget,
+        *,
+        memory: int | None,
+        say: Callable[[str], None],
+    ) -> None:
+        self.facts = facts
+        self.budget = budget
+        self.findings: Findings | None = None
+        """None until the training itself was measured."""
+        self._trials, self._memory, self._say = trials, memory, say
+        self._own = int(facts.options["batch_size"])
+
+    def run(self) -> Findings:
+        """Measure all there is time for."""
+        self._base()
+        self._rate()
+        self._batches()
+        self._alone()
+        self._together()
+        self._rate_of_batch()
+        self._race()
+        assert self.findings is not None
+        return self.findings
+
+    # ---- the training as it is
+
+    def _base(self) -> None:
+        self._say("the training as it is")
+        seconds = self.budget.until("base")
+        found = self._do(Job(kind=MEASURE, seconds=max(1.0, 0.3 * seconds)), self.budget.seconds)
+        measured = found.value
+        if not isinstance(measured, Measured):
+            if found.status == NO_TIME:
+                minutes = 2 * (self.budget.spent() + 60) / 60
+                raise ConfigError(
+                    f"--minutes {self.budget.seconds / 60:g} is too little to measure anything: "
+                    f"reading the data took {self.facts.read_seconds:.1f} s of it, and the first "
+                    f"updates were not over; write --minutes {minutes:.0f}"
+                )
+            raise RunError(
+                f"the training as it is cannot be measured ({found.status}"
+                f"{': ' if found.reason else ''}{found.reason}): see whether trueloop train "
+                f"{self.facts.task} runs"
+            )
+        self.findings = Findings(facts=self.facts, base=measured)
+
+    # ---- learning rate
+
+    def _rate(self) -> None:
+        self._say("learning-rate range test")
+        assert self.findings is not None
+        found = self._range_test({}, self.findings.base.update_seconds, "rate")
+        if isinstance(found, str):
+            self.findings.notes.append(f"learning rate: {found}")
+        else:
+            self.findings.range_test = found
+
+    def _range_test(
+        self, changes: dict[str, Any], update_seconds: float, part: str
+    ) -> range_test.RangeTest | str:
+        """A sweep in the time of this part of the plan; or why there is none."""
+        left = self.budget.until(part)
+        seconds = 0.7 * left - _START
+        updates = min(range_test.MOST, int(seconds / max(update_seconds, 1e-6)))
+        if updates < range_test.FEWEST:
+            return (
+                f"no range test, for which there is time for {max(updates, 0)} updates, and "
+                f"{range_test.FEWEST} are needed (--minutes)"
+            )
+        job = Job(kind=RANGE, changes=changes, seconds=seconds, updates=updates)
+        found = self._do(job, left)
+        if isinstance(found.value, range_test.RangeTest):
+            return found.value
+        return f"no range test ({found.status}{': ' if found.reason else ''}{found.reason})"
+
+    # ---- batch size
+
+    def _batches(self) -> None:
+        """The curves: twice and half as much, from the user's own on, until it brings no more."""
+        assert self.findings is not None
+        findings, own = self.findings, self._own
+        if not self.facts.takes_batch_size:
+            findings.notes.append("batch size: the task's own DataLoader has its own")
+            return
+        findings.points.append(
+            Point(batch_size=own, outcome=Outcome(status="done", value=findings.base))
+        )
+        before = findings.base.rate
+        sizes = self._ladder()
+        if not sizes:
+            findings.notes.append(
+                f"batch size: twice {own:,} would leave fewer than {_FEWEST_UPDATES} updates of an "
+                "epoch"
+            )
+        for size in sizes:
+            if self.budget.until("batches") < _LEAST_TRIAL + 3 * self._seconds_of(size):
+                findings.notes.append(f"batch sizes from {size:,} on: no time left (--minutes)")
+                break
+            self._say(f"batch size {size:,}")
+            job = Job(kind=MEASURE, changes={"batch_size": size}, seconds=1.0)
+            outcome = self._do(job, self.budget.until("batches"))
+            findings.points.append(Point(batch_size=size, outcome=outcome))
+            if not isinstance(outcome.value, Measured) or outcome.value.rate < _FLAT * before:
+                break
+            before = outcome.value.rate
+        findings.points.sort(key=lambda point: point.batch_size)
+
+    def _ladder(self) -> list[int]:
+        """Batch sizes above the user's own."""
+        samples, sizes = self.facts.samples, []
+        size = 2 * self._own
+        while samples is None or samples // size >= _FEWEST_UPDATES:
+            sizes.append(size)
+            size *= 2
+            if len(sizes) == 20:
+                break
+        return sizes
+
+    def _seconds_of(self, size: int) -> float:
+        """About how long an update of so many samples takes."""
+        assert self.findings is not None
+        return size * int(self.facts.options["accumulate"]) / self.findings.base.rate
+
+    # ---- each change alone, and together
+
+    def _alone(self) -> None:
+        assert self.findings is not None
+        changes, left_out = candidates(self.facts, self.findings.base)
+        self.findings.notes += left_out
+        batch = self.findings.fastest_batch()
+        if batch is not None:
+            name, options = f"batch size {batch:,}", {"batch_size": batch}
+            changes.insert(0, Change(name=name, options=options, results=OTHER))
+        for k, change in enumerate(changes):
+            left = self.budget.until("alone")
+            if left < _LEAST_TRIAL:
+                self.findings.notes.append(f"{change.name}: no time left (--minutes)")
+                continue
+            self._say(f"{change.name}, in turns with the training as it is")
+            seconds = max(_LEAST_TRIAL, 0.5 * left / (len(changes) - k))
+            self.findings.rows.append(self._row(change, seconds, left))
+
+    def _row(self, change: Change, seconds: float, limit: float) -> Row:
+        assert self.findings is not None
+        job = Job(kind=MEASURE, changes=change.options, against_base=True, seconds=seconds)
+        return Row(
+            change=change,
+            outcome=self._do(job, limit),
+            samples_of_run=self.facts.samples_of_run(),
+            base_rate=self.findings.base.rate,
+        )
+
+    def _together(self) -> None:
+        """All that help at once; as long as that is slower than the best of them alone, without
+        the one that gains least."""
+        assert self.findings is not None
+        findings = self.findings
+        while len(rows := best_of_each_option(findings.kept)) > 1:
+            left = self.budget.until("together")
+            if left < _LEAST_TRIAL:
+                findings.notes.append("all changes together: no time left (--minutes)")
+                # What was not measured is not proposed: the best one alone is.
+                best = max(rows, key=_factor)
+                findings.dropped += [r.change.name for r in rows if r is not best]
+                return
+            self._say("all changes that help, together")
+            results = ROUNDING if any(r.change.results == ROUNDING for r in rows) else SAME
+            name = " + ".join(row.change.name for row in rows)
+            change = Change(name=name, options=findings.same_training(), results=results)
+            together = self._row(change, max(_LEAST_TRIAL, 0.3 * left), left)
+            findings.together = together
+            best_alone = max(map(_factor, rows))
+            if together.gain is not None and together.gain.factor >= 0.97 * best_alone:
+                return
+            findings.dropped.append(min(rows, key=_factor).change.name)
+            findings.together = None
+
+    # ---- the learning rate for that batch, and the race
+
+    def _rate_of_batch(self) -> None:
+        assert self.findings is not None
+        batch = self._real_batch()
+        if batch is None:
+            return
+        self._say(f"learning-rate range test with batch size {batch:,}")
+        changes = {**self.findings.same_training(), "batch_size": batch}
+        found = self._range_test(changes, self._seconds_of(batch), "again")
+        if isinstance(found, str):
+            self.findings.notes.append(f"learning rate with batch size {batch:,}: {found}")
+        else:
+            self.findings.range_test_of_batch = batch, found
+
+    def _real_batch(self) -> int | None:
+        """The fastest batch, where its gain was confirmed in turns with the user's own."""
+        assert self.findings is not None
+        for row in self.findings.rows:
+            if "batch_size" in row.change.options and row.helps:
+                return int(row.change.options["batch_size"])
+        return None
+
+    def _race(self) -> None:
+        assert self.findings is not None
+        entrants = self._entrants()
+        if len(entrants) < 2:
+            return
+        for k, entrant in enumerate(entrants):
+            left = self.budget.until("race")
+            seconds = 0.75 * left / (len(entrants) - k)
+            if k == 0:
+                # Each needs a start, and a validation.
+                share = seconds
+            if share < 3 * _LEAST_TRIAL or seconds < 0.6 * share:
+                self.findings.notes.append(f"race of {entrant.name}: no time left (--minutes)")
+                continue
+            self._say(f"race: {entrant.name}, {share:.0f} s of training")
+            job = Job(kind=RACE, changes=entrant.options, seconds=share)
+            outcome = self._do(job, left)
+            self.findings.entrants.append(
+                Entrant(
+                    name=entrant.name,
+                    options=entrant.options,
+                    results=entrant.results,
+                    outcome=outcome,
+                )
+            )
+
+    def _entrants(self) -> list[Entrant]:
+        """The same training, faster; and those that train differently, which are to beat it."""
+        assert self.findings is not None
+        findings, same = self.findings, self.findings.same_training()
+        options, own_rate = self.facts.options, float(self.facts.options["lr"])
+        name = "the same training, faster" if same else "the training as it is"
+        found = [Entrant(name=name, options=same, results=SAME)]
+
+        def add(name: str, **changes: Any) -> None:
+            found.append(Entrant(name=name, options={**same, **changes}, results=OTHER))
+
+        measured = findings.range_test and findings.range_test.suggestion
+        if measured and is_other_rate(measured.rate, own_rate):
+            add(f"lr {range_test.number(measured.rate)} (measured)", lr=measured.rate)
+        batch = self._real_batch()
+        if batch is not None:
+            scaled = scaled_rate(own_rate, batch / self._own, str(options["optimizer"]))
+            add(
+                f"batch size {batch:,}, lr {range_test.number(scaled)} (scaled)",
+                batch_size=batch, lr=scaled,
+            )  # fmt: skip
+            again = findings.range_test_of_batch and findings.range_test_of_batch[1].suggestion
+            if again and is_other_rate(again.rate, scaled):
+                add(
+                    f"batch size {batch:,}, lr {range_test.number(again.rate)} (measured)",
+                    batch_size=batch, lr=again.rate,
+                )  # fmt: skip
+        return found
+
+    def _do(self, job: Job, seconds: float) -> Outcome:
+        """One trial, which must be over in so many seconds."""
+        trial = Trial(job=job, seconds=max(seconds, _LEAST_TRIAL), memory=self._memory)
+        return self._trials.run(trial)
+
+
+def is_other_rate(rate: float, own: float) -> bool:
+    """Whether the rates differ by more than a range test can be wrong."""
+    return not 1 / _OTHER_RATE <= rate / own <= _OTHER_RATE
+
+
+def _factor(row: Row) -> float:
+    return row.gain.factor if row.gain is not None else 0.0
