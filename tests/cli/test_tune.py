@@ -47,7 +47,7 @@ def findings(line_file: Path) -> Findings:
     trials: Any = InThisProcess(do)
     do(Job(kind=RANGE, updates=1))  # imports
     # The time of this process: a busy machine leaves nothing out.
-    budget = Budget(10.0, time.process_time)
+    budget = Budget(5.0, time.process_time)
     found = Tuning(trials, facts, budget, memory=None, say=lambda text: None).run()
     torch.use_deterministic_algorithms(False)
     return found
@@ -88,7 +88,7 @@ def test_the_pictures_are_drawn(findings: Findings, tmp_path: Path) -> None:
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, line: str) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "trueloop", "tune", line, "--minutes", "2"],
+        [sys.executable, "-m", "trueloop", "tune", line, "--minutes", "1"],
         cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
