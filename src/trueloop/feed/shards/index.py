@@ -230,7 +230,7 @@ def _loaded(places: Sequence[Path]) -> Index | None:
             content = files.read_bytes(place)
         except OSError:
             continue
-        with suppress(ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile):
+        with suppress(ValueError, LookupError, TypeError, EOFError, zipfile.BadZipFile):
             return _from_bytes(content)
     return None
 

@@ -84,7 +84,7 @@ class Storage:
                     raise DataError(
                         f"cannot read the bytes {start} to {stop - 1} of {url}, tried "
                         f"{attempt + 1} times ({_reason(error)}): check the network and the "
-                        "server, and go on with --resume, or write a larger retries="
+                        "server, and resume the run, or write a larger retries="
                     ) from error
                 time.sleep(_FIRST_PAUSE * 4**attempt)
         raise AssertionError("unreachable")
@@ -235,14 +235,14 @@ def _raise_changed(file: File, size: int) -> NoReturn:
     what = f"it has {size:,} bytes and had {file.size:,}" if size != file.size else "its time has"
     raise DataError(
         f"the shard {file.path} has changed since it was indexed ({what}): put the old one back "
-        "and go on with --resume, or start a new run, which indexes it again"
+        "and resume the run, or start a new run, which indexes it again"
     )
 
 
 def _raise_unreadable(path: str, error: OSError) -> NoReturn:
     if isinstance(error, FileNotFoundError):
         raise DataError(
-            f"the shard {path} is not there: put it back and go on with --resume, or check the path"
+            f"the shard {path} is not there: put it back and resume the run, or check the path"
         ) from None
     reason = error.strerror or " ".join(str(error).split())[:200] or type(error).__name__
     raise DataError(f"cannot read the shard {path} ({reason}): check its permissions") from None
