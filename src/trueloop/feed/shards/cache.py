@@ -66,6 +66,13 @@ class BlockCache:
         say. Others make room for them."""
         self._started(numbers)
 
+    def drop(self, numbers: Collection[int]) -> None:
+        """Forget these blocks."""
+        with self._lock:
+            for number in numbers:
+                if number in self._blocks:
+                    self._drop(number)
+
     def _started(self, numbers: Collection[int]) -> dict[int, Future[Any]]:
         if self._process != os.getpid():  # threads and locks do not survive a fork
             self._clear()

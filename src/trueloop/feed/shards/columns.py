@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,41 @@ class Numbers:
     """A column whose rows are numbers, or arrays of one shape."""
 
     def __init__(self, values: np.ndarray) -> None:
-        self._values = values
+        self.values = values
 
     def rows(self, rows: np.ndarray) -> np.ndarray:
         """Shape (len(rows), *shape of a row); a new array."""
-        return np.asarray(self._values[rows])
+        return np.asarray(self.values[rows])
 
     def __getitem__(self, row: int) -> torch.Tensor:
-        return torch.from_numpy(self._values[row : row + 1].copy())[0]
+        return torch.from_numpy(self.values[row : row + 1].copy())[0]
+
+
+class Joined:
+    """The number columns of some blocks, one block after the other: a batch takes its rows of
+    each column in one go."""
+
+    def __init__(self, blocks: Mapping[int, Mapping[str, Column]]) -> None:
+        self._numbers = np.array(sorted(blocks), dtype=np.int64)
+        chosen = [blocks[number] for number in self._numbers.tolist()]
+        self.columns = {
+            name: Numbers(np.concatenate([_values(columns[name]) for columns in chosen]))
+            for name in chosen[0]
+        }
+        counts = np.array([len(_values(next(iter(each.values())))) for each in chosen])
+        self._firsts = np.cumsum(counts) - counts
+
+    def rows(self, numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Where these rows of these blocks are; -1 for those of other blocks."""
+        places = np.searchsorted(self._numbers, numbers)
+        places[places == len(self._numbers)] = 0
+        is_here = self._numbers[places] == numbers
+        return np.where(is_here, self._firsts[places] + rows, -1)
+
+
+def _values(column: Column) -> np.ndarray:
+    assert isinstance(column, Numbers)
+    return column.values
 
 
 class Lists:

@@ -14,7 +14,7 @@ from trueloop import _options
 from trueloop.errors import DataError
 from trueloop.feed.shards import columnar
 from trueloop.feed.shards.cache import BlockCache
-from trueloop.feed.shards.columns import Numbers
+from trueloop.feed.shards.columns import Joined, Numbers
 from trueloop.feed.shards.fields import Fields
 from trueloop.feed.shards.index import Index, find
 from trueloop.feed.shards.storage import Storage
@@ -91,6 +91,8 @@ class Shards(Dataset[Any]):
         """Samples in all shards."""
         self.window = _window(self._index) if window is None else _options.whole("window", window)
         """Samples in a window, but for its last block."""
+        self._joined: Joined | None = None
+        self._window_blocks: list[int] = []
         self._cache = BlockCache(self._load, self._index.samples, self._bound())
 
     def _bound(self) -> int:
@@ -128,7 +130,7 @@ class Shards(Dataset[Any]):
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
         """Samples by index, read block by block."""
         numbers, rows = self._places(np.asarray(indices, dtype=np.int64))
-        blocks = self._cache.get(dict.fromkeys(numbers.tolist()))
+        blocks = self._cache.get(list(dict.fromkeys(numbers.tolist())))
         return [
             self._fields.sample(blocks[number], row)
             for number, row in zip(numbers.tolist(), rows.tolist(), strict=True)
@@ -137,35 +139,35 @@ class Shards(Dataset[Any]):
     def fetch(self, indices: Sequence[int]) -> None:
         """Read the blocks of these samples, all at once."""
         numbers, _ = self._places(np.asarray(indices, dtype=np.int64))
-        self._cache.get(dict.fromkeys(numbers.tolist()))
+        self._cache.get(list(dict.fromkeys(numbers.tolist())))
 
     def get_batch(self, indices: Sequence[int]) -> Any:
         """The batch of these samples, each of its columns gathered at once, as `default_collate`
         makes it of them; None where a column is not of numbers."""
         numbers, rows = self._places(np.asarray(indices, dtype=np.int64))
-        blocks = self._cache.get(dict.fromkeys(numbers.tolist()))
-        first = blocks[int(numbers[0])]
-        if not self._is_gathered(first):
+        joined = self._joined_window()
+        places = joined.rows(numbers, rows) if joined is not None else np.full(len(rows), -1)
+        others = numbers[places < 0]
+        blocks = self._cache.get(list(dict.fromkeys(others.tolist())))
+        if not all(_has_numbers(block) for block in blocks.values()):
             return None
-        sorting = np.argsort(numbers, kind="stable")
-        cuts = np.flatnonzero(np.diff(numbers[sorting])) + 1
-        parts = np.split(sorting, cuts)
-        names = self._fields.names or {name: (name,) for name in first.columns}
-        values = {}
-        for name, (field,) in names.items():
-            pieces = [
-                blocks[int(numbers[part[0]])].columns[field].rows(rows[part]) for part in parts
-            ]
-            gathered = np.empty((len(rows), *pieces[0].shape[1:]), pieces[0].dtype)
-            for part, piece in zip(parts, pieces, strict=True):
-                gathered[part] = piece
-            values[name] = torch.from_numpy(gathered)
+        parts = [(blocks[number].columns, numbers == number, rows) for number in blocks]
+        if joined is not None:
+            parts.append((joined.columns, places >= 0, places))
+        known = parts[0][0]
+        names = self._fields.names or {name: (name,) for name in known}
+        values = {name: _gathered(parts, field) for name, (field,) in names.items()}
         return list(values.values()) if self._fields.is_tuple else values
 
-    def _is_gathered(self, block: Any) -> bool:
-        if isinstance(block, TarBlock) or not block.columns:
-            return False
-        return all(isinstance(column, Numbers) for column in block.columns.values())
+    def _joined_window(self) -> Joined | None:
+        """The columns of the window that `begin_window` named, joined when a batch first asks."""
+        if self._window_blocks:
+            blocks = self._cache.get(self._window_blocks)
+            if len(blocks) > 1 and all(_has_numbers(block) for block in blocks.values()):
+                self._joined = Joined({number: block.columns for number, block in blocks.items()})
+                self._cache.drop(self._window_blocks)
+            self._window_blocks = []
+        return self._joined
 
     def _places(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The block of each sample, and its row there."""
@@ -173,9 +175,12 @@ class Shards(Dataset[Any]):
         rows = indices - self._index.ends[numbers] + self._index.samples[numbers]
         return numbers, rows
 
-    def read_ahead(self, blocks: Sequence[int]) -> None:
-        """Begin to read those of these blocks that are not in memory; others make room for them."""
-        self._cache.expect(blocks)
+    def begin_window(self, blocks: Sequence[int], following: Sequence[int], joined: bool) -> None:
+        """A window begins, or has begun: read those of its blocks that are not in memory, and
+        those of the window after it. `joined`: batches are asked for by `get_batch`."""
+        self._joined = None
+        self._cache.expect([*blocks, *following])
+        self._window_blocks = list(blocks) if joined else []
 
     def order(self, seed: int, epoch: int, shuffle: bool) -> WindowOrder:
         """The order of one epoch."""
@@ -203,6 +208,26 @@ class Shards(Dataset[Any]):
                 f"{count}: the shard has changed; start a new run"
             )
         return block
+
+
+def _has_numbers(block: Any) -> bool:
+    """Whether all that the block has are number columns."""
+    if isinstance(block, TarBlock) or not block.columns:
+        return False
+    return all(isinstance(column, Numbers) for column in block.columns.values())
+
+
+def _gathered(parts: Sequence[tuple[Any, np.ndarray, np.ndarray]], field: str) -> torch.Tensor:
+    """One column of a batch: each part gives its columns, which samples are its own, and the rows
+    of these."""
+    if len(parts) == 1:
+        columns, _, rows = parts[0]
+        return torch.from_numpy(columns[field].rows(rows))
+    values = parts[0][0][field].values
+    found = np.empty((len(parts[0][1]), *values.shape[1:]), values.dtype)
+    for columns, here, rows in parts:
+        found[here] = columns[field].rows(rows[here])
+    return torch.from_numpy(found)
 
 
 def _window(index: Index) -> int:

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from trueloop import seed as seeds
 from trueloop.errors import RunError, UserError
-from trueloop.feed.collate import Collator, Failure, Fetched, failure
+from trueloop.feed.collate import Collator, Fetched, failure
 from trueloop.feed.loader import Fetching, Mapped, not_fetched
 from trueloop.feed.order import Order
 from trueloop.feed.parts import Stretch
@@ -17,9 +17,9 @@ from trueloop.feed.shards.dataset import Shards
 from trueloop.feed.windows import WindowOrder
 from trueloop.shapes import COUNT, Shape
 
-Key = tuple[int, list[int], list[int]]
+Key = tuple[int, list[int], tuple[list[int], list[int]] | None]
 """Epoch, sample indices of a batch, and, at the beginning of a window, its blocks and those of the
-next one, which are read meanwhile."""
+window after it."""
 
 
 class _Ready:
@@ -44,20 +44,19 @@ class _Gathered(Dataset[Any]):
         self._is_collated = is_collated
 
     def __getitems__(self, key: Key) -> Any:
-        epoch, indices, coming = key
+        epoch, indices, window = key
+        is_joined = not self._is_collated and not self.shards.draws
         try:
-            if not self._is_collated and not self.shards.draws:
-                batch = self.shards.get_batch(indices)
-                self.shards.read_ahead(coming)
-                if batch is not None:
-                    return _Ready(batch)
-            samples = self._samples(epoch, indices)
-            self.shards.read_ahead(coming)
+            found = self.shards.get_batch(indices) if is_joined else None
+            samples = self._samples(epoch, indices) if found is None else _Ready(found)
+            # After the first batch of the window, which has no need of all its blocks.
+            if window is not None:
+                self.shards.begin_window(*window, joined=found is not None)
         except UserError as error:
             return failure(str(error), error)
         except Exception as error:
             return not_fetched(indices[0], epoch, error)
-        return samples if isinstance(samples, Failure) else Fetched(samples, indices)
+        return samples if isinstance(samples, _Ready) else Fetched(samples, indices)
 
     def _samples(self, epoch: int, indices: Sequence[int]) -> list[Any]:
         if not self.shards.draws:
@@ -116,7 +115,7 @@ class Sharded(Mapped):
             here = order.window_at(position)
             told = 0 if here != window else told + 1
             window = here
-            coming: list[int] = []
+            named = None
             if told < max(self._fetching.workers, 1):
-                coming = [*order.blocks_of(here).tolist(), *order.blocks_of(here + 1).tolist()]
-            yield epoch, indices.tolist(), coming
+                named = (order.blocks_of(here).tolist(), order.blocks_of(here + 1).tolist())
+            yield epoch, indices.tolist(), named
