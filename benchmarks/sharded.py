@@ -1,14 +1,14 @@
 """Sharded data: first batch after a cold start, samples per second, memory, and 20 kills.
 
-10^7 samples of 8 int32 and a label in 1,000 Parquet files of 10,000 rows, made in a temporary folder
-(0.4 GB) and deleted after. Each measurement is a process of its own, and the files are dropped from
-the page cache before it where the system allows that.
+10^7 samples of 8 int32 and a label in 1,000 Parquet files of 10,000 rows, made in a temporary
+folder (0.4 GB) and deleted after. Each measurement is a process of its own, and the files are
+dropped from the page cache before it.
 
     python benchmarks/sharded.py [--samples 10000000] [--kills 20] [--folder DIR]
 
-Beside peers at 10^6 samples, in their own formats, each with the Python of an environment that has it
-(and torch): `--peer mosaic=…/python --peer litdata=…/python --peer grain=…/python`. What a peer is
-measured at is one process without workers, batches of 256, shuffled, on a local disk.
+Beside peers at 10^6 samples, in their own formats, each with the Python of an environment that has
+it (and torch): `--peer mosaic=…/python --peer litdata=…/python --peer grain=…/python`. All are
+measured in one process without workers, in batches of 256, shuffled, on a local disk.
 
 Linux only, since it reads /proc. Writes benchmarks/results/sharded.json.
 """
@@ -261,7 +261,7 @@ def train(folder: Path, log: Path, updates: int, kill_at: int) -> None:
 
 
 def kills(folder: Path, samples: int, count: int) -> dict[str, Any]:
-    """The weights after an epoch that was killed `count` times, beside those of one that was not."""
+    """The weights after an epoch with `count` kills, beside those of one without."""
     import torch
 
     updates = -(-samples // BATCH)
@@ -346,9 +346,8 @@ def run(root: Path, options: argparse.Namespace) -> None:
             print(f"{row['library']}: {row['error']}")
     found = kills(root / "large", options.samples, options.kills) if options.kills else None
     if found is not None:
-        print(
-            f"{found['kills']} kills in {found['updates']} updates: bitwise {found['bitwise_equal']}"
-        )
+        equal = "bitwise equal" if found["bitwise_equal"] else "DIFFERENT"
+        print(f"weights after {found['updates']} updates with {found['kills']} kills: {equal}")
     met = all(rows[0][name] <= most for name, most in GOAL.items())
     print(f"goal {GOAL}: {'met' if met else 'MISSED'}; index made in {index_seconds} s")
     save_results(
