@@ -125,6 +125,11 @@ class Window:
             return loss * (n / (self.size * reference))
         return loss / self.size if n == reference else loss * (n / (self.size * reference))
 
+    @property
+    def reference(self) -> Number:
+        """What the micro-batches of an open window are weighted against."""
+        return self._reference()
+
     def _reference(self) -> Number:
         """The first micro-batch's count, or 1 if that was 0 (every target of it ignored)."""
         first = self._first

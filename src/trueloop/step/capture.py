@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 from trueloop import _options
 from trueloop.errors import ConfigError
+from trueloop.step.compiled_step import CompiledStep
 
-_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+if TYPE_CHECKING:
+    from trueloop.step.step import Step
+
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+WHOLE = ("step",)
+"""Ways of compiling that are the step's, not torch's."""
+
+
+def forward_and_graphs(step: Step, compile: Any) -> tuple[nn.Module, CompiledStep | None]:
+    """What the step's loss function calls, and what takes its batches first, if there is that."""
+    graphs = CompiledStep(step, compile) if compile in WHOLE else None
+    return compiled(step._parallel.view, None if graphs else compile), graphs
 
 
 def compiled(model: nn.Module, compile: bool | str | dict[str, Any] | None) -> nn.Module:
@@ -23,7 +35,7 @@ def compiled(model: nn.Module, compile: bool | str | dict[str, Any] | None) -> n
     if compile is None or compile is False:
         return model
     if isinstance(compile, str):
-        compile = {"mode": _options.by_name("compile mode", compile, _MODES)}
+        compile = {"mode": _options.by_name("compile mode", compile, (*MODES, *WHOLE))}
     if compile is not True and not isinstance(compile, dict):
         raise ConfigError(
             f"compile={_options.shown(compile)} is unknown: write compile=True, "

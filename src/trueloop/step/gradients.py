@@ -65,6 +65,21 @@ class Gradients:
         for parameter, gradient in zip(self.parameters, self._stashed, strict=True):
             parameter.grad = gradient
 
+    @property
+    def stashed(self) -> list[Tensor | None]:
+        """The stashed gradients, one for each of `parameters`."""
+        return self._stashed or [None] * len(self.parameters)
+
+    @stashed.setter
+    def stashed(self, gradients: list[Tensor | None]) -> None:
+        self._stashed = gradients
+
+    def names_of(self, parameters: Sequence[Tensor]) -> list[str]:
+        """The names of some of `parameters`."""
+        wanted = {id(p) for p in parameters}
+        found = zip(self.names, self.parameters, strict=True)
+        return [name for name, p in found if id(p) in wanted]
+
     def dense(self) -> tuple[list[str], list[Tensor]]:
         """Names and gradients of the parameters that have one; of a sparse one, its values."""
         names, gradients = [], []

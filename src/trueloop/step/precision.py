@@ -44,6 +44,15 @@ class Precision:
             optimizer.step()
         return True
 
+    def scale(self) -> Tensor | None:
+        """What the loss is multiplied with before the backward; None: nothing."""
+        return None
+
+    def conclude(self, norm: Tensor) -> bool:
+        """What `step` does and returns, where the optimizers' arithmetic has been done already,
+        unless the `norm` of the gradient is not finite."""
+        return True
+
     def abandon(self) -> None:
         """Leave the update out, also where `unscale` was called for it."""
 
@@ -149,6 +158,28 @@ class Float16(Precision):
         for optimizer in without if stepped else ():
             optimizer.step()
         return stepped
+
+    def scale(self) -> Tensor | None:
+        scaler = self.scaler
+        if scaler._scale is None:
+            scaler._lazy_init_scale_growth_tracker(self.device)
+        return scaler._scale
+
+    def conclude(self, norm: Tensor) -> bool:
+        scaler = self.scaler
+        scale, tracker = scaler._scale, scaler._growth_tracker
+        assert scale is not None
+        assert tracker is not None
+        found = (~torch.isfinite(norm)).to(scale)
+        torch._amp_update_scale_(
+            scale,
+            tracker,
+            found,
+            scaler.get_growth_factor(),
+            scaler.get_backoff_factor(),
+            scaler.get_growth_interval(),
+        )
+        return not bool(found)
 
     def abandon(self) -> None:
         if self._is_unscaled:

@@ -19,7 +19,7 @@ from trueloop.step import arguments, clip, precision as precisions, saved, strat
 from trueloop.step.accumulate import Window
 from trueloop.step.bound_schedule import check_scores, learning_rates, prefixed
 from trueloop.step.bound_schedules import BoundSchedules
-from trueloop.step.capture import compiled
+from trueloop.step.capture import forward_and_graphs
 from trueloop.step.global_window import GlobalWindow
 from trueloop.step.gradients import Gradients
 from trueloop.step.modes import Modes
@@ -66,7 +66,8 @@ class Step:
       CUDA, `stop` learns of it without a wait, one or a few updates late; `skip` waits for it.
     - `outliers`: `Outliers(…)`: at a gradient norm far above the running median, the gradient is
       clipped to that, or the update left out and counted in `skipped`.
-    - `compile`: None, True, a mode or a dict of options of `torch.compile`.
+    - `compile`: `step` makes the whole update one compiled graph (docs/compile.md); True, a mode or
+      a dict of options of `torch.compile` compiles the model.
     - `parallel`: how many ranks share the model: `ddp` or `DDPOptions` (each has it whole), `fsdp`
       or `FSDPOptions` (each has a shard; a model on the device meta gets its values here, and the
       optimizer the new parameters). In one process it changes nothing. A model that is wrapped in
@@ -153,7 +154,7 @@ class Step:
         """The policy; None for none."""
         self._norms = NormHistory(self.outliers, self.precision)
         self._window = (GlobalWindow if ranks.is_distributed() else Window)(accumulate)
-        self._forward = compiled(self._parallel.view, compile)
+        self._forward, self._compiled = forward_and_graphs(self, compile)
         self._schedules = BoundSchedules(schedules, self.optimizers)
         self._groups = prefixed(self.optimizers)
         self._modes = Modes(self.optimizers)
@@ -179,6 +180,8 @@ class Step:
         self.batch += 1
         closes = self._closes(last)
         try:
+            if self._compiled and (record := self._compiled.take(batch, closes, here, stand_in)):
+                return record
             with self._parallel.synchronising(closes):
                 # 2. Forward and loss, under autocast.
                 samples = 0 if stand_in else arguments.samples_of(batch, self.batch, self.epoch)

@@ -1,0 +1,244 @@
+"""`Step(compile="step")`: an update as one compiled graph, and what runs where it cannot be one.
+
+A call of the step comes here first. What it returns is the call's record, or None: the step then
+does this micro-batch itself, in plain torch. So everything that is unusual (a shape too many, a
+state that is not there yet, a batch that is wrong) is the plain loop's to do, or to refuse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from trueloop.records import LossOutput, StepRecord, batch_tokens
+from trueloop.step import arguments
+from trueloop.step.bound_schedule import learning_rates
+from trueloop.step.capturable import EAGER, MODEL, NAMES, UPDATE, Extent, extent
+from trueloop.step.lowering import NotCompiledError
+from trueloop.step.nonfinite import Evidence
+from trueloop.step.open_windows import open_windows
+from trueloop.step.step_graphs import (
+    BatchGraph,
+    EndGraph,
+    Shared,
+    StateMissingError,
+    SumGraph,
+    UpdateGraph,
+)
+from trueloop.step.update_graph import Plan
+
+if TYPE_CHECKING:
+    from trueloop.step.step import Step
+
+FIRST = 3
+"""Updates that are made in plain torch: the optimizer makes its state, mistakes are refused in
+their own words, and whoever watches the training has something to see."""
+SHAPES = 8
+"""Distinct shapes of a batch that get a graph of their own."""
+
+
+class CompiledStep:
+    """The compiled side of one step."""
+
+    def __init__(self, step: Step, mode: str) -> None:
+        self._step = step
+        self._shared = Shared(step)
+        self._extent: Extent | None = None
+        self._graphs: dict[Hashable, BatchGraph] = {}
+        self._shapes: set[Hashable] = set()
+        """Of the batches that have a graph."""
+        self._ends: dict[Hashable, EndGraph] = {}
+        self._summed: list[nn.Parameter] = []
+        """Parameters whose gradients of the open window stand in the sums."""
+
+    @property
+    def level(self) -> str:
+        """What is compiled: `update`, `gradient` or `model`; empty before that is known."""
+        return "" if self._extent is None else self._extent.level
+
+    def take(self, batch: Any, closes: bool, position: int, stand_in: bool) -> StepRecord | None:
+        """Take one micro-batch, which `closes` its window or not, at its `position` in the epoch;
+        None: it is left to the step."""
+        step = self._step
+        if step.updates + step.skipped < FIRST or self.level in (MODEL, EAGER):
+            return None
+        if self._extent is None and self._decide(extent(step)) in (MODEL, EAGER):
+            return None
+        samples = arguments.samples_of(batch, step.batch, step.epoch)
+        graph = self._graph_for(batch, samples)
+        if graph is None or not self._run(graph, batch):
+            return None
+        count, window = graph.count, step._window
+        output = LossOutput(graph.loss, count, parts=graph.parts)
+        window.add(LossOutput.of(output) if graph.parts or count is not None else output, samples)
+        window.tokens += batch_tokens(batch)
+        if step.on_outputs is not None:
+            step.on_outputs(graph.outputs, graph.targets)
+        if isinstance(graph, UpdateGraph):
+            return self._close(position, graph)
+        self._stash(graph)
+        if not closes:
+            open_windows.add(step)
+            return step._record(position, grad_norm=None, updated=False)
+        return self._end(position)
+
+    def _decide(self, found: Extent) -> str:
+        """Settle what is compiled, and say once where it is not all."""
+        self._extent = found
+        if found.level == MODEL:
+            view: Any = torch.compile(self._step._parallel.view)
+            self._step._forward = view
+        if found.reason:
+            self._step._warn_once(
+                "compile",
+                f"compile='step': {found.reason}, so {NAMES[found.level]}, and the rest is run as "
+                "it is",
+                stacklevel=5,
+            )
+        return found.level
+
+    def _graph_for(self, batch: Any, samples: int) -> BatchGraph | None:
+        """The graph of batches like this one; None for one shape too many."""
+        step, shape = self._step, shape_of(batch)
+        outputs = step.on_outputs is not None
+        plan = None
+        if self.level == UPDATE and step.accumulate == 1:
+            plan = Plan(
+                self._shared.rules(), (), step.clip_norm is not None, step.clip_value is not None
+            )
+        key = (shape, outputs, plan)
+        graph = self._graphs.get(key)
+        if graph is not None:
+            return graph
+        if shape not in self._shapes and len(self._shapes) >= SHAPES:
+            step._warn_once(
+                "shapes",
+                f"compile='step': batches have more than {SHAPES} distinct shapes, and each would "
+                "be compiled by itself: those after the first ones run as they are. Pad them to a "
+                "few lengths, or write compile=True",
+                stacklevel=5,
+            )
+            return None
+        self._shapes.add(shape)
+        if plan is None:
+            graph = SumGraph(self._shared, outputs=outputs, samples=samples)
+        else:
+            graph = UpdateGraph(self._shared, plan, outputs=outputs, samples=samples)
+        self._graphs[key] = graph
+        return graph
+
+    def _run(self, graph: BatchGraph, batch: Any) -> bool:
+        """Run the graph; False, with nothing done, where it cannot be."""
+        if isinstance(graph, SumGraph):
+            self._begin(graph)
+        try:
+            graph(batch)
+            return True
+        except StateMissingError:
+            return False
+        except Exception as error:
+            if graph.called:
+                raise
+            self._graphs.clear()
+            level = EAGER if isinstance(_cause(error), NotCompiledError) else MODEL
+            self._decide(Extent(level, _reason(error)))
+            return False
+
+    def _begin(self, graph: SumGraph) -> None:
+        """Let the sums hold what the window has so far."""
+        window, gradients = self._step._window, self._step._gradients
+        if not window.is_open:
+            self._summed = []
+            graph.reference = self._shared.number("reference", math.nan)
+            return
+        graph.reference = self._shared.number("reference", window.reference)
+        self._summed = []
+        for parameter, stashed in zip(gradients.parameters, gradients.stashed, strict=True):
+            if stashed is None:
+                continue
+            total = self._shared.sum_of(parameter)
+            if stashed is not total:
+                total.copy_(stashed)
+            self._summed.append(parameter)
+
+    def _stash(self, graph: BatchGraph) -> None:
+        """The sums are the step's stashed gradients."""
+        used = set(graph.version.with_gradient()).union(self._summed)
+        gradients = self._step._gradients
+        gradients.stashed = [
+            self._shared.sums[p] if p in used else None for p in gradients.parameters
+        ]
+
+    def _end(self, position: int) -> StepRecord:
+        """Apply the window that is closed by what was just summed."""
+        step = self._step
+        summed = [
+            p
+            for p, stashed in zip(step._gradients.parameters, step._gradients.stashed, strict=True)
+            if stashed is not None
+        ]
+        if self.level == UPDATE:
+            plan = Plan(
+                self._shared.rules(), (), step.clip_norm is not None, step.clip_value is not None
+            )
+            key = (plan, tuple(map(id, summed)))
+            graph = self._ends.get(key)
+            try:
+                if graph is None:
+                    graph = self._ends[key] = EndGraph(self._shared, plan, summed)
+                graph()
+                return self._close(position, graph)
+            except StateMissingError:
+                self._ends.pop(key, None)
+        step._gradients.restore()
+        return step._update(position)
+
+    def _close(self, position: int, graph: UpdateGraph | EndGraph) -> StepRecord:
+        """After the graph of an update: what of it is the host's."""
+        step, window = self._step, self._step._window
+        where = (step.updates, step.epoch, position)
+        names = graph.names if isinstance(graph, EndGraph) else graph.version.names
+        evidence = Evidence(where, graph.norms, names, window.losses, window.total, window.mean)
+        stepped = step._nonfinite.admits(graph.norm, evidence)
+        stepped = stepped and step.precision.conclude(graph.norm)
+        step.updates += stepped
+        step.skipped += not stepped
+        lrs = learning_rates(step._groups)
+        record = step._record(
+            position, grad_norm=graph.norm, lrs=lrs, updated=stepped, skipped=not stepped
+        )
+        step._end_window()
+        if stepped:
+            step._schedules.tick_update()
+        return record
+
+
+def shape_of(batch: Any) -> Hashable:
+    """What of a batch a graph is made for: its structure, and its tensors' shapes and dtypes."""
+    if isinstance(batch, Tensor):
+        return (batch.shape, batch.dtype, batch.device.type)
+    if isinstance(batch, (tuple, list)):
+        return (type(batch), *map(shape_of, batch))
+    if isinstance(batch, dict):
+        return (type(batch), *((name, shape_of(part)) for name, part in batch.items()))
+    return type(batch).__qualname__
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What an error was raised for first."""
+    while isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    return error
+
+
+def _reason(error: BaseException) -> str:
+    """One line about what the compiler does not take."""
+    error = _cause(error)
+    if "data-dependent" in str(error).lower():
+        return "the forward or the loss decides by a tensor's values"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:200].rstrip(".:")

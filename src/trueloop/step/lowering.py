@@ -1,0 +1,153 @@
+"""A function on tensors, made into one compiled graph.
+
+The user's forward and loss are traced by dynamo, which checks before each call that what it has
+traced (control flow, modes, plain numbers) still holds, and traces again if not. What it hands over
+is joined with the backward and the update, and compiled as a whole by inductor, which keeps what it
+has compiled on disk for the next run.
+"""
+
+from __future__ import annotations
+
+import itertools
+import types
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Lowered = Callable[[list[Tensor]], Sequence[Tensor]]
+"""A compiled function of a list of tensors, which it may empty."""
+Function = Callable[..., Sequence[Tensor]]
+
+VERSIONS = 4
+"""Times that one function is traced again for the same shapes, before it is given up."""
+
+
+class NotCapturedError(Exception):
+    """A function cannot be made one graph; the message says why."""
+
+
+class NotCompiledError(NotCapturedError):
+    """There is a graph, and the compiler fails on it; the message says why."""
+
+
+def compiled(function: Function, inputs: Sequence[Tensor], static: Sequence[int]) -> Lowered:
+    """`function(*inputs)`, a computation without control flow by values, as inductor's code.
+
+    It may write into its inputs, and returns tensors that share no memory with them. `static` are
+    the positions of inputs that are the same memory in each call.
+    """
+    from torch._inductor import compile_fx as inductor
+
+    graph, plain = traced(function, inputs)
+    options: dict[str, Any] = {} if not plain[0].is_cuda else {"triton.cudagraphs": True}
+    found: list[Any] = []
+
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        kwargs["static_input_idxs"] = static
+        found.append(inductor.compile_fx_inner(*args, **kwargs))
+        return found[-1]
+
+    options["size_asserts"] = False
+    try:
+        with torch.no_grad():
+            whole: Any = inductor.compile_fx(
+                graph, plain, inner_compile=inner, config_patches=options
+            )
+    except Exception as error:
+        reason = " ".join(str(error).split())[:160]
+        raise NotCompiledError(f"torch's compiler fails ({reason})") from None
+    if len(found) != 1:
+        return lambda given: whole(*given)
+    # Of what stands around it, which takes some 10 microseconds, nothing is needed: no input is
+    # returned, and what is written into is written by the code itself.
+    lowered: Lowered = found[0]
+    return lowered
+
+
+def interpreted(function: Function, inputs: Sequence[Tensor], static: Sequence[int]) -> Lowered:
+    """The same graph, run operation by operation: for tests, which have no time to compile it."""
+    graph, _ = traced(function, inputs)
+    return lambda given: graph(*given)
+
+
+LOWER = compiled
+"""How graphs are made into code."""
+
+
+def traced(function: Function, inputs: Sequence[Tensor]) -> tuple[Any, list[Tensor]]:
+    """The graph of `function`, with gradients taken inside of it, and its inputs without theirs."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    plain = [each.detach() for each in inputs]
+    with torch.no_grad(), torch.random.fork_rng(devices=_devices(plain)):
+        return make_fx(function, tracing_mode="fake")(*plain), plain
+
+
+def _devices(tensors: Sequence[Tensor]) -> list[torch.device]:
+    return list({each.device for each in tensors if each.is_cuda})
+
+
+_numbers = itertools.count()
+"""Of the functions that have been traced in this process."""
+
+
+def _lean() -> AbstractContextManager[Any]:
+    """The context in which dynamo writes code without marks for the profiler, which take as long
+    as a small layer."""
+    import torch._dynamo
+
+    name = "record_pre_graph_bytecode_in_traces"
+    config = torch._dynamo.config
+    return config.patch({name: False}) if hasattr(config, name) else nullcontext()
+
+
+class Traced:
+    """A function of the user's, called as it is, run as what `lower` makes of its graph.
+
+    `lower(graph, inputs)` gets what dynamo has traced, with the tensors of its first call, before
+    anything is run. Raises `NotCapturedError`, or an error of the compiler's, with nothing done.
+    """
+
+    def __init__(
+        self, function: Callable[[Any], Any], lower: Callable[[Any, Sequence[Tensor]], Lowered]
+    ) -> None:
+        self._lower = lower
+        self.versions = 0
+        self.called = False
+        """Whether the last call has come as far as the compiled code."""
+        assert isinstance(function, types.FunctionType)
+        # A code object of its own: dynamo counts, and searches, what was compiled of one.
+        code = function.__code__.replace(co_name=f"{function.__name__}_{next(_numbers)}")
+        own = types.FunctionType(
+            code, function.__globals__, code.co_name, function.__defaults__, function.__closure__
+        )
+        self._function = torch.compile(own, backend=self._backend, fullgraph=True)
+
+    def __call__(self, *args: Any) -> Any:
+        self.called = False
+        if self.versions:
+            return self._function(*args)
+        with _lean():
+            return self._function(*args)
+
+    def _backend(self, graph: Any, examples: Sequence[Any]) -> Callable[..., Any]:
+        self.versions += 1
+        if self.versions > VERSIONS:
+            raise NotCapturedError(
+                "a plain number or a mode that the forward or the loss reads is another one again "
+                "and again (TORCH_LOGS=recompiles names it; make it a tensor)"
+            )
+        lowered: Lowered | None = None
+
+        def run(*inputs: Tensor) -> Any:
+            nonlocal lowered
+            if lowered is None:
+                lowered = self._lower(graph, inputs)
+            self.called = True
+            with torch.no_grad():
+                return lowered(list(inputs))
+
+        return run
