@@ -28,7 +28,7 @@ def _gather() -> dict[tuple[str, str], list[Block]]:
 def test_an_output_is_what_the_command_prints(key: tuple[str, str], tmp_path: Path) -> None:
     folder, command = key
     shutil.copytree(FOLDERS / folder, tmp_path, dirs_exist_ok=True)
-    _, out, err = warm_python.run([sys.executable, "-m", *shlex.split(command)], tmp_path)
+    _, out, err = warm_python.run_script([sys.executable, "-m", *shlex.split(command)], tmp_path)
     printed = (out + err).decode()
     for block in SHOWN[key]:
         same = is_shown(block.text, printed, part=block.part, apart=block.apart)

@@ -1,63 +1,148 @@
 """`python train.py` and `python -m trueloop`, in an interpreter that has imported torch before: the
-same program in the same empty `__main__`, for a fraction of what the import costs."""
+same program in the same empty `__main__`, for a fraction of what the imports cost."""
 
 from __future__ import annotations
 
 import json
 import os
+import select
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
 
 _WARM = Path(__file__).with_name("warm")
+_COMMAND = (
+    "jinja2", "jsonargparse", "matplotlib.figure", "polars", "rich.progress", "torchmetrics",
+    "trueloop.checkpoint", "trueloop.cli.options", "trueloop.loop", "trueloop.run",
+)  # fmt: skip
+"""What nearly every command imports."""
 _servers: dict[tuple[str, ...], _Server] = {}
+"""By the program, and what they have imported."""
 
 
-def run(command: Sequence[str], folder: Path) -> tuple[int, bytes, bytes]:
-    """Exit status, stdout and stderr of a command in `folder`: `python SCRIPT WORDS`,
-    `python -m MODULE WORDS` or that of a Python script on its own.
+class Popen(subprocess.Popen[Any]):
+    """`subprocess.Popen` of `python SCRIPT WORDS`, `python -m MODULE WORDS` or the command of a
+    Python script on its own. Of its options it knows the streams, `cwd`, `env`, `text` and
+    `start_new_session`; the process is not a child of this one."""
 
-    For each script and module a server is started once.
-    """
+    imported: ClassVar[tuple[str, ...]] = _COMMAND
+    """Beside torch, before the program begins."""
+
+    def _execute_child(self, args: Sequence[str], *options: Any) -> None:
+        # Their order is that of CPython 3.11 to 3.14.
+        folder, environment, streams = options[4], options[5], options[9:15]
+        self._read, report = os.pipe()
+        ours = [streams[0], streams[3], streams[5]]
+        given = [stream if own == -1 else own for stream, own in enumerate(ours)]
+        program, words = _parts(args)
+        order = {
+            "words": [program[0], *words],
+            "folder": os.path.abspath(folder or "."),
+            "environment": dict(os.environ if environment is None else environment),
+            "session": options[20],
+        }
+        _server(program, self.imported).send(order, [*given, report])
+        os.close(report)
+        self._reports = b""
+        self.pid = int(self._line(None) or 0)
+        assert self.pid, "the server is gone"
+        self._child_created = True
+        self._close_pipe_fds(*streams)  # type: ignore[attr-defined]
+
+    def _line(self, seconds: float | None) -> bytes | None:
+        """The next report; None when there is none after `seconds`."""
+        while b"\n" not in self._reports:
+            ready, _, _ = select.select([self._read], [], [], seconds)
+            if not ready:
+                return None
+            self._reports += os.read(self._read, 4096) or b"-9\n"
+        line, _, self._reports = self._reports.partition(b"\n")
+        return line
+
+    def _internal_poll(self, *_: Any, **__: Any) -> int | None:
+        return self._ended(0.0)
+
+    def _wait(self, timeout: float | None) -> int:
+        if self._ended(timeout) is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+        return self.returncode
+
+    def _ended(self, seconds: float | None) -> int | None:
+        if self.returncode is None and (line := self._line(seconds)) is not None:
+            os.close(self._read)
+            self.returncode = int(line)
+        return self.returncode
+
+
+class _Script(Popen):
+    imported = ()
+
+
+def run(
+    command: Sequence[str], *, timeout: float = 120.0, start: type[Popen] = Popen, **options: Any
+) -> subprocess.CompletedProcess[Any]:
+    """As `subprocess.run(..., capture_output=True)`, by `Popen` above."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start(command, **{"stdin": subprocess.DEVNULL, **pipes, **options}) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def run_script(command: Sequence[str], folder: Path) -> tuple[int, bytes, bytes]:
+    """Exit status, stdout and stderr of a command in `folder`, which is where its script lies; of
+    what it may import only torch has been imported before."""
+    program, _ = _parts(command)
+    link = _server(program, ()).link
+    link.symlink_to(folder)
+    try:
+        done = run(command, start=_Script, cwd=folder)
+    finally:
+        link.unlink()
+    here, there = bytes(folder), bytes(link)
+    return done.returncode, done.stdout.replace(there, here), done.stderr.replace(there, here)
+
+
+def _parts(command: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """The program that a server is started for, and its words."""
     words = list(command[1:] if command[0] == sys.executable else command)
     length = 2 if words[0] == "-m" else 1
-    program = tuple(words[:length])
-    if program not in _servers:
-        _servers[program] = _Server(program)
-    return _servers[program].run(words[length:], folder)
+    return tuple(words[:length]), words[length:]
+
+
+def _server(program: tuple[str, ...], imported: tuple[str, ...]) -> _Server:
+    key = (*program, *imported)
+    if key not in _servers:
+        _servers[key] = _Server(program, imported)
+    return _servers[key]
 
 
 class _Server:
     """A Python that forks before its program begins; it ends with this process, which it reads."""
 
-    def __init__(self, program: tuple[str, ...]) -> None:
-        self._first = program[0]
+    def __init__(self, program: tuple[str, ...], imported: tuple[str, ...]) -> None:
         self._place = TemporaryDirectory(prefix="trueloop-warm-")
         # Python takes the absolute path of its script when it starts: of one in a link, which then
         # leads to the folder of each run.
-        self._link = Path(self._place.name, "run")
-        words = program if program[0] == "-m" else (str(self._link / program[0]),)
+        self.link = Path(self._place.name, "run")
+        words = program if program[0] == "-m" else (str(self.link / program[0]),)
         path = os.pathsep.join([str(_WARM), *filter(None, [os.environ.get("PYTHONPATH")])])
+        self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        orders = ",".join([str(theirs.fileno()), *imported])
+        # Python makes its streams when it starts: those of most children are pipes.
         self._process = subprocess.Popen(
-            [sys.executable, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "PYTHONPATH": path, "TRUELOOP_WARM_PYTHON": "1"},
+            [sys.executable, *words], pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path, "TRUELOOP_WARM_PYTHON": orders},
         )  # fmt: skip
+        theirs.close()
 
-    def run(self, words: Sequence[str], folder: Path) -> tuple[int, bytes, bytes]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        out, err = Path(self._place.name, "out"), Path(self._place.name, "err")
-        order = {
-            "words": [self._first, *words], "folder": str(folder), "out": str(out),
-            "err": str(err), "environment": dict(os.environ),
-        }  # fmt: skip
-        self._link.symlink_to(folder)
-        self._process.stdin.write(json.dumps(order) + "\n")
-        self._process.stdin.flush()
-        status = int(self._process.stdout.readline())
-        self._link.unlink()
-        here, there = bytes(folder), bytes(self._link)
-        texts = [file.read_bytes().replace(there, here) for file in (out, err)]
-        return status, texts[0], texts[1]
+    def send(self, order: dict[str, Any], streams: list[int]) -> None:
+        socket.send_fds(self._orders, [json.dumps(order).encode()], streams)

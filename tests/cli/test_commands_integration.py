@@ -10,15 +10,15 @@ import sys
 import time
 from pathlib import Path
 
+import warm_python
+
 TRUELOOP = [sys.executable, "-m", "trueloop"]
 # One thread per process: this test must not depend on how many cores others leave.
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
 def trueloop(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*TRUELOOP, *words], capture_output=True, text=True, env=ENVIRONMENT, timeout=120
-    )
+    return warm_python.run([*TRUELOOP, *words], text=True, env=ENVIRONMENT)
 
 
 def wait_for_updates(log: Path, count: int) -> None:
@@ -30,7 +30,7 @@ def wait_for_updates(log: Path, count: int) -> None:
 
 
 def test_train_interrupt_resume_and_all_the_rest() -> None:
-    process = subprocess.Popen(
+    process = warm_python.Popen(
         [*TRUELOOP, "train", "spiral", "--run", "runs/a", "--epochs", "100000"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import warm_python
 from trueloop.checkpoint import load_checkpoint
 from trueloop.run import Run
 
@@ -55,7 +56,7 @@ def start(run: str, *words: str) -> subprocess.Popen[str]:
     """Train in a job (a process group) of its own."""
     Path("slow.py").write_text(SLOW)
     command = [sys.executable, "-m", "trueloop", "train", "slow.py:Slow", "--quiet"]
-    return subprocess.Popen(
+    return warm_python.Popen(
         [*command, "--run", run, "--resume", "auto", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

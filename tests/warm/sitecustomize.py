@@ -9,54 +9,70 @@ from __future__ import annotations
 
 import os
 
-
-def _read_order() -> bytes:
-    """One line of stdin, past no buffer that a child would inherit; empty at the end."""
-    line = b""
-    while not line.endswith(b"\n"):
-        if not (more := os.read(0, 1)):
-            return b""
-        line += more
-    return line
+VARIABLE = "TRUELOOP_WARM_PYTHON"
+"""The number of the socket that orders come by, and what to import, with commas between."""
 
 
-def _begin(order: dict[str, object]) -> None:
+def _serve() -> None:
+    """Fork for each order, and report its process and its exit status; returns in the children."""
+    import gc
+    import importlib
+    import json
+    import select
+    import socket
+
+    number, *modules = os.environ[VARIABLE].split(",")
+    for module in ("torch", "torch._dynamo", *modules):  # the first optimizer imports dynamo
+        importlib.import_module(module)
+    import torch
+
+    torch.set_num_threads(1)
+    gc.freeze()  # else the first collection in each child copies what it looks at
+    orders = socket.socket(fileno=int(number))
+    events = select.poll()
+    events.register(orders, select.POLLIN)
+    reports: dict[int, tuple[int, int]] = {}  # by the child's descriptor: its number, its report
+    while True:
+        for descriptor, _ in events.poll():
+            if descriptor != orders.fileno():
+                child, report = reports.pop(descriptor)
+                events.unregister(descriptor)
+                os.close(descriptor)
+                _, status = os.waitpid(child, 0)
+                os.write(report, b"%d\n" % os.waitstatus_to_exitcode(status))
+                os.close(report)
+                continue
+            line, given, _, _ = socket.recv_fds(orders, 1 << 20, 4)
+            if not line:
+                os._exit(0)
+            child = os.fork()
+            if child == 0:
+                for each in (orders.detach(), *reports, *(report for _, report in reports.values())):
+                    os.close(each)
+                return _begin(json.loads(line), given)
+            descriptor = os.pidfd_open(child)
+            events.register(descriptor, select.POLLIN)
+            reports[descriptor] = (child, given[3])
+            for stream in given[:3]:
+                os.close(stream)
+
+
+def _begin(order: dict[str, object], given: list[int]) -> None:
     import sys
 
+    if order["session"]:
+        os.setsid()
     os.chdir(str(order["folder"]))
-    for stream, (path, flags) in enumerate(
-        [
-            (os.devnull, os.O_RDONLY),
-            (str(order["out"]), os.O_WRONLY | os.O_CREAT | os.O_TRUNC),
-            (str(order["err"]), os.O_WRONLY | os.O_CREAT | os.O_TRUNC),
-        ]
-    ):
-        opened = os.open(path, flags)
-        os.dup2(opened, stream)
-        os.close(opened)
+    os.write(given[3], b"%d\n" % os.getpid())
+    for stream, source in enumerate(given[:3]):
+        os.dup2(source, stream)
+    for each in given:
+        os.close(each)
     os.environ.clear()
     os.environ.update(order["environment"])  # type: ignore[call-overload]
     sys.path.remove(os.path.dirname(__file__))
     sys.argv[:] = order["words"]  # type: ignore[call-overload]
 
 
-def _serve() -> None:
-    import gc
-    import json
-
-    import torch
-    import torch._dynamo  # the first optimizer would, in every child
-
-    torch.set_num_threads(1)
-    gc.freeze()  # else the first collection in each child copies what it looks at
-    while line := _read_order():
-        child = os.fork()
-        if child == 0:
-            return _begin(json.loads(line))
-        _, status = os.waitpid(child, 0)
-        os.write(1, b"%d\n" % os.waitstatus_to_exitcode(status))
-    os._exit(0)
-
-
-if "TRUELOOP_WARM_PYTHON" in os.environ:
+if VARIABLE in os.environ:
     _serve()

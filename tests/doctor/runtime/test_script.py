@@ -44,7 +44,7 @@ def run(command: Sequence[str], folder: Path, *, interrupt: int = 0) -> Ended:
 
 def run_warm(command: Sequence[str], folder: Path) -> Ended:
     """The same, in a process that has imported torch before."""
-    status, out, err = warm_python.run(command, folder)
+    status, out, err = warm_python.run_script(command, folder)
     return Ended(status, out, err.decode(), files_in(folder))
 
 
