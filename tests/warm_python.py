@@ -15,9 +15,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 _WARM = Path(__file__).with_name("warm")
-_COMMAND = (
-    "jinja2", "jsonargparse", "matplotlib.figure", "polars", "rich.progress", "torchmetrics",
-    "trueloop.checkpoint", "trueloop.cli.options", "trueloop.loop", "trueloop.run",
+COMMAND = (
+    "docstring_parser", "jinja2", "jsonargparse", "matplotlib.figure", "plotly", "polars",
+    "rich.progress", "tomllib", "torchmetrics", "trueloop.checkpoint", "trueloop.cli._doctor",
+    "trueloop.cli.train", "trueloop.doctor.runtime.session", "trueloop.loop", "trueloop.optimizers",
+    "trueloop.run", "trueloop.tasks",
 )  # fmt: skip
 """What nearly every command imports."""
 _servers: dict[tuple[str, ...], _Server] = {}
@@ -29,7 +31,7 @@ class Popen(subprocess.Popen[Any]):
     Python script on its own. Of its options it knows the streams, `cwd`, `env`, `text` and
     `start_new_session`; the process is not a child of this one."""
 
-    imported: ClassVar[tuple[str, ...]] = _COMMAND
+    imported: ClassVar[tuple[str, ...]] = COMMAND
     """Beside torch, before the program begins."""
 
     def _execute_child(self, args: Sequence[str], *options: Any) -> None:

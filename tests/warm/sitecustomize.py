@@ -47,7 +47,8 @@ def _serve() -> None:
                 os._exit(0)
             child = os.fork()
             if child == 0:
-                for each in (orders.detach(), *reports, *(report for _, report in reports.values())):
+                others = [report for _, report in reports.values()]
+                for each in (orders.detach(), *reports, *others):
                     os.close(each)
                 return _begin(json.loads(line), given)
             descriptor = os.pidfd_open(child)
