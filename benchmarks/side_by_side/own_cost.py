@@ -1,0 +1,156 @@
+"""What an update costs beside its computation, as the model grows from 10³ to 10⁸ parameters.
+
+Multilayer perceptrons of growing width and depth; the largest has 148 parameter tensors, as many as
+GPT-2 124M. Batches of 16, Adam (fused), gradients clipped to a norm of 1, one thread.
+
+Timed, update by update, is `next(batches)` and `step(batch)`; taken off is the time within the
+computation: the forward and the loss, the backward, the norms, the clip's multiplication, the
+optimizer's step. What is left is the loop's own. The bare loop beside it calls the same operations
+one after the other, and has only to gather the gradients and to set them to None.
+"""
+
+from __future__ import annotations
+
+import functools
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from side_by_side.loops import Job
+from side_by_side.workload import MEMORY, Figure, Goal, Settings, Turn, Workload
+
+OWN, BARE, WHOLE = "own cost, µs", "bare loop's, µs", "whole update, µs"
+# Of parameters: hidden width, linear layers.
+SIZES = {
+    "10³": (20, 4),
+    "10⁴": (34, 10),
+    "10⁵": (77, 18),
+    "10⁶": (174, 34),
+    "10⁷": (393, 66),
+    "10⁸": (1176, 74),
+}
+BATCH, CLIP = 16, 1.0
+
+
+class Computation:
+    """Adds up the time within functions."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def of(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def timed(*args: Any, **options: Any) -> Any:
+            started = time.perf_counter()
+            result = function(*args, **options)
+            self.seconds += time.perf_counter() - started
+            return result
+
+        return timed
+
+
+def bare(job: Job, clock: Computation) -> Callable[[], None]:
+    model, criterion = job.model(), nn.CrossEntropyLoss()
+    parameters = list(model.parameters())
+    optimizer = torch.optim.Adam(parameters, lr=job.lr, fused=True)
+    optimizer.step = clock.of(optimizer.step)
+    inputs, targets = (part[:BATCH].clone() for part in job.data())
+
+    @clock.of
+    def backward() -> None:
+        criterion(model(inputs), targets).backward()
+
+    @clock.of
+    def clip(gradients: list[Tensor]) -> None:
+        norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+        if norm.item() > CLIP:
+            torch._foreach_mul_(gradients, torch.clamp(CLIP / (norm + 1e-6), max=1.0))
+
+    def update() -> None:
+        backward()
+        clip([parameter.grad for parameter in parameters])
+        optimizer.step()
+        for parameter in parameters:
+            parameter.grad = None
+
+    return update
+
+
+def ours(job: Job, clock: Computation, **options: Any) -> Callable[[], None]:
+    import trueloop
+
+    model, criterion = job.model(), nn.CrossEntropyLoss()
+    for module in (model, criterion):
+        module.forward = clock.of(module.forward)  # type: ignore[method-assign]
+    optimizer = trueloop.optimizers.adam(model, job.lr)
+    optimizer.step = clock.of(optimizer.step)  # type: ignore[method-assign]
+    loss_fn = trueloop.supervised(criterion)
+    step = trueloop.Step(model, optimizer, loss_fn, clip_norm=CLIP, **options)
+    feed = trueloop.Feed(job.data(), BATCH, shuffle=True)
+
+    def endless() -> Any:
+        epoch = 0
+        while True:
+            yield from feed.epoch(epoch)
+            epoch += 1
+
+    batches = endless()
+    for owner, name in (
+        (Tensor, "backward"),
+        (torch, "_foreach_norm"),
+        (torch, "stack"),
+        (torch.linalg, "vector_norm"),
+        (torch, "clamp"),
+        (torch, "_foreach_mul_"),
+    ):
+        setattr(owner, name, clock.of(getattr(owner, name)))
+    return lambda: step(next(batches))
+
+
+def timed(update: Callable[[], None], clock: Computation) -> tuple[float, float]:
+    """Microseconds of an update beside its computation, and of all of it."""
+    clock.seconds = 0.0
+    started = time.perf_counter()
+    update()
+    whole = time.perf_counter() - started
+    return (whole - clock.seconds) * 1e6, whole * 1e6
+
+
+def contender(width: int, layers: int) -> Callable[[Settings], Turn]:
+    def make(settings: Settings) -> Turn:
+        job = Job(sizes=(8, *[width] * (layers - 1), 3), samples=64 * BATCH, batch=BATCH)
+        size = sum(parameter.numel() for parameter in job.model().parameters())
+        updates = 3 if settings.quick else max(5, min(400, 30_000_000 // size))
+        clocks = Computation(), Computation()
+        loops = ours(job, clocks[0]), bare(job, clocks[1])
+
+        def turn() -> dict[str, float]:
+            found = [
+                [timed(one, clock) for one, clock in zip(loops, clocks, strict=True)]
+                for _ in range(updates)
+            ]
+            own, whole = (statistics.median(one[0][k] for one in found) for k in (0, 1))
+            return {OWN: own, BARE: statistics.median(one[1][0] for one in found), WHOLE: whole}
+
+        return turn
+
+    return make
+
+
+WORKLOAD = Workload(
+    title="our own cost of an update, by the model's parameters, one thread",
+    threads=1,
+    figures=(
+        Figure(OWN), Figure(BARE), Figure(WHOLE, digits=0), Figure(MEMORY, digits=0),
+    ),
+    contenders={name: contender(*size) for name, size in SIZES.items()},
+    compared=False,
+    goals=tuple(
+        Goal(f"µs of our own per update at {name} parameters", OWN, name, at_most=40)
+        for name in SIZES
+    ),
+)  # fmt: skip
