@@ -19,7 +19,7 @@ from common import save_results
 import side_by_side
 from side_by_side import report
 from side_by_side.contender import Contender
-from side_by_side.workload import MEMORY, LeftOutError, Settings, Turn, Workload
+from side_by_side.workload import LeftOutError, Settings, Turn, Workload
 
 WORKLOADS = ("spiral", "mnist", "table", "gpt", "validation", "startup", "own_cost")
 PACKAGES = (

@@ -36,7 +36,7 @@ class Contender:
 
     def __init__(self, workload: str, name: str, settings: Settings) -> None:
         self.name = name
-        self._log = tempfile.TemporaryFile("w+")
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115  closed with the process
         command = [sys.executable, "-m", "side_by_side.contender", workload, name]
         self._process = subprocess.Popen(
             [*command, json.dumps(asdict(settings), default=str)],

@@ -155,7 +155,9 @@ def trainer(settings: Settings) -> Turn:
             disable_tqdm=True,
             dataloader_pin_memory=False,
         )
-        made = transformers.Trainer(model=net, args=arguments, train_dataset=data, callbacks=[clock])
+        made = transformers.Trainer(
+            model=net, args=arguments, train_dataset=data, callbacks=[clock]
+        )
         made.remove_callback(transformers.PrinterCallback)
         made.train()
         return {FIGURE: updates * BATCH * CONTEXT / clock.seconds}

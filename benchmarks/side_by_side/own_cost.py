@@ -5,8 +5,9 @@ GPT-2 124M. Batches of 16, Adam (fused), gradients clipped to a norm of 1, one t
 
 Timed, update by update, is `next(batches)` and `step(batch)`; taken off is the time within the
 computation: the forward and the loss, the backward, the norms, the clip's multiplication, the
-optimizer's step. What is left is the loop's own. The bare loop beside it calls the same operations
-one after the other, and has only to gather the gradients and to set them to None.
+optimizer's step. The same is done with a bare loop, update by update in turns: it calls the same
+operations on one batch, and besides has only to gather the gradients, to free the graph and to set
+the gradients to None. The difference of the two is our own cost.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import functools
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -37,12 +38,26 @@ BATCH, CLIP = 16, 1.0
 
 
 class Computation:
-    """Adds up the time within functions."""
+    """Adds up the time within the operations of an update, whoever calls them."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        for owner, name in (
+            (Tensor, "backward"),
+            (torch, "_foreach_norm"),
+            (torch, "stack"),
+            (torch.linalg, "vector_norm"),
+            (torch, "clamp"),
+            (torch, "_foreach_mul_"),
+        ):
+            setattr(owner, name, self._timed(getattr(owner, name)))
 
-    def of(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def of(self, model: nn.Module, criterion: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+        """Count their `forward` and `step` too."""
+        for owner, name in ((model, "forward"), (criterion, "forward"), (optimizer, "step")):
+            setattr(owner, name, self._timed(getattr(owner, name)))
+
+    def _timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def timed(*args: Any, **options: Any) -> Any:
             started = time.perf_counter()
@@ -57,22 +72,16 @@ def bare(job: Job, clock: Computation) -> Callable[[], None]:
     model, criterion = job.model(), nn.CrossEntropyLoss()
     parameters = list(model.parameters())
     optimizer = torch.optim.Adam(parameters, lr=job.lr, fused=True)
-    optimizer.step = clock.of(optimizer.step)
+    clock.of(model, criterion, optimizer)
     inputs, targets = (part[:BATCH].clone() for part in job.data())
 
-    @clock.of
-    def backward() -> None:
-        criterion(model(inputs), targets).backward()
-
-    @clock.of
-    def clip(gradients: list[Tensor]) -> None:
+    def update() -> None:
+        loss = criterion(model(inputs), targets)
+        loss.backward()
+        gradients = [parameter.grad for parameter in parameters]
         norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
         if norm.item() > CLIP:
             torch._foreach_mul_(gradients, torch.clamp(CLIP / (norm + 1e-6), max=1.0))
-
-    def update() -> None:
-        backward()
-        clip([parameter.grad for parameter in parameters])
         optimizer.step()
         for parameter in parameters:
             parameter.grad = None
@@ -80,38 +89,27 @@ def bare(job: Job, clock: Computation) -> Callable[[], None]:
     return update
 
 
-def ours(job: Job, clock: Computation, **options: Any) -> Callable[[], None]:
+def ours(job: Job, clock: Computation, **options: Any) -> Callable[[], object]:
     import trueloop
 
     model, criterion = job.model(), nn.CrossEntropyLoss()
-    for module in (model, criterion):
-        module.forward = clock.of(module.forward)  # type: ignore[method-assign]
     optimizer = trueloop.optimizers.adam(model, job.lr)
-    optimizer.step = clock.of(optimizer.step)  # type: ignore[method-assign]
+    clock.of(model, criterion, optimizer)
     loss_fn = trueloop.supervised(criterion)
     step = trueloop.Step(model, optimizer, loss_fn, clip_norm=CLIP, **options)
     feed = trueloop.Feed(job.data(), BATCH, shuffle=True)
 
-    def endless() -> Any:
+    def endless() -> Iterator[Any]:
         epoch = 0
         while True:
             yield from feed.epoch(epoch)
             epoch += 1
 
     batches = endless()
-    for owner, name in (
-        (Tensor, "backward"),
-        (torch, "_foreach_norm"),
-        (torch, "stack"),
-        (torch.linalg, "vector_norm"),
-        (torch, "clamp"),
-        (torch, "_foreach_mul_"),
-    ):
-        setattr(owner, name, clock.of(getattr(owner, name)))
     return lambda: step(next(batches))
 
 
-def timed(update: Callable[[], None], clock: Computation) -> tuple[float, float]:
+def timed(update: Callable[[], object], clock: Computation) -> tuple[float, float]:
     """Microseconds of an update beside its computation, and of all of it."""
     clock.seconds = 0.0
     started = time.perf_counter()
@@ -125,16 +123,16 @@ def contender(width: int, layers: int) -> Callable[[Settings], Turn]:
         job = Job(sizes=(8, *[width] * (layers - 1), 3), samples=64 * BATCH, batch=BATCH)
         size = sum(parameter.numel() for parameter in job.model().parameters())
         updates = 3 if settings.quick else max(5, min(400, 30_000_000 // size))
-        clocks = Computation(), Computation()
-        loops = ours(job, clocks[0]), bare(job, clocks[1])
+        clock = Computation()
+        loops = ours(job, clock), bare(job, clock)
 
         def turn() -> dict[str, float]:
-            found = [
-                [timed(one, clock) for one, clock in zip(loops, clocks, strict=True)]
-                for _ in range(updates)
-            ]
-            own, whole = (statistics.median(one[0][k] for one in found) for k in (0, 1))
-            return {OWN: own, BARE: statistics.median(one[1][0] for one in found), WHOLE: whole}
+            found = [[timed(one, clock) for one in loops] for _ in range(updates)]
+            return {
+                OWN: statistics.median(our[0] - other[0] for our, other in found),
+                BARE: statistics.median(other[0] for _, other in found),
+                WHOLE: statistics.median(our[1] for our, _ in found),
+            }
 
         return turn
 

@@ -58,7 +58,7 @@ def accelerate(job: Job) -> Epochs:
 
 
 def lightning(job: Job) -> Epochs:
-    import lightning as L  # noqa: N812  its own documentation's name for it
+    import lightning as L
 
     class Module(L.LightningModule):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -177,9 +177,7 @@ def keras(job: Job) -> Epochs:
 
     def epochs(count: int) -> float:
         clock = Clock()
-        model.fit(
-            inputs, targets, batch_size=job.batch, epochs=count, verbose=0, callbacks=[clock]
-        )
+        model.fit(inputs, targets, batch_size=job.batch, epochs=count, verbose=0, callbacks=[clock])
         return clock.seconds
 
     return epochs

@@ -42,7 +42,9 @@ def as_markdown(results: dict[str, Any]) -> str:
         lines.append("| " + " | ".join(f"**{c}**" if ours else c for c in cells) + " |")
     for name, why in results["left_out"].items():
         lines.append(f"\n{name} was left out: {why}.")
-    goals = [f"{_number(g['measured'])} {g['goal']} (wanted: {g['wanted']})" for g in results["goals"]]
+    goals = [
+        f"{_number(g['measured'])} {g['goal']} (wanted: {g['wanted']})" for g in results["goals"]
+    ]
     if goals:
         lines.append("\n" + "; ".join(goals) + ".")
     return "\n".join(lines)
@@ -121,7 +123,9 @@ def _bars(axis: Any, found: dict[str, Any]) -> None:
     for place, row in enumerate(rows):
         ours, floor = row["contender"].startswith("trueloop"), row["contender"] == "floor"
         color = "#1f6feb" if ours else "#ffffff" if floor else "#b4bcc6"
-        axis.barh(place, row[name], color=color, edgecolor="#6e7781" if floor else color, height=0.7)
+        axis.barh(
+            place, row[name], color=color, edgecolor="#6e7781" if floor else color, height=0.7
+        )
         axis.text(row[name], place, f" {_number(row[name])}", va="center", fontsize=8)
     axis.set_yticks(range(len(rows)), [row["contender"] for row in rows], fontsize=8)
     axis.invert_yaxis()

@@ -1,4 +1,4 @@
-"""One update of a small network on 2,000 points, on one thread: where a loop's own cost weighs most.
+"""One update of a small network on 2,000 points, on one thread: a loop's own cost weighs most here.
 
 2 → 128 → 128 → 3 with ReLU, batches of 64 (the last of an epoch has 16), Adam, gradients clipped to
 a norm of 1. By hand: `DataLoader(TensorDataset)`, `zero_grad`, `backward`, `clip_grad_norm_`,
@@ -14,7 +14,17 @@ from functools import partial
 from side_by_side import loops
 from side_by_side.loops import Epochs, Job
 from side_by_side.peers import PEERS
-from side_by_side.workload import COMPILED, MEMORY, OURS, Figure, Goal, Make, Settings, Turn, Workload
+from side_by_side.workload import (
+    COMPILED,
+    MEMORY,
+    OURS,
+    Figure,
+    Goal,
+    Make,
+    Settings,
+    Turn,
+    Workload,
+)
 
 JOB = Job(sizes=(2, 128, 128, 3), samples=2000, batch=64)
 FIGURE = "µs per update"

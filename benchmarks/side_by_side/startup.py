@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from side_by_side.workload import MEMORY, OURS, Figure, Goal, LeftOutError, Settings, Turn, Workload
+from side_by_side.workload import OURS, Figure, Goal, LeftOutError, Settings, Turn, Workload
 
 FIGURE = "seconds"
 TORCH = "torch's DataLoader"

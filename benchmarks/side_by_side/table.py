@@ -12,7 +12,17 @@ from functools import partial
 
 from side_by_side import loops
 from side_by_side.loops import Epochs, Job
-from side_by_side.workload import COMPILED, MEMORY, OURS, Figure, Goal, Make, Settings, Turn, Workload
+from side_by_side.workload import (
+    COMPILED,
+    MEMORY,
+    OURS,
+    Figure,
+    Goal,
+    Make,
+    Settings,
+    Turn,
+    Workload,
+)
 
 JOB = Job(sizes=(30, 64, 2), samples=1_000_000, batch=1024)
 FIGURE, DATA = "seconds per epoch", "MB of data"

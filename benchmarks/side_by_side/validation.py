@@ -94,7 +94,7 @@ def floor(settings: Settings) -> Turn:
 
 
 def lightning(settings: Settings) -> Turn:
-    import lightning as L  # noqa: N812  its own documentation's name for it
+    import lightning as L
     from torchmetrics.classification import MulticlassAccuracy
 
     one = job(settings)
