@@ -268,17 +268,22 @@ def first_tensor(batch: Any) -> Tensor | None:
 def batch_samples(batch: Any) -> int | None:
     """How many samples a batch holds: the first dimension of its first tensor; None if it holds no
     tensor of one dimension or more."""
-    first = first_tensor(batch)
-    return None if first is None else first.shape[0]
+    return batch_counts(batch)[0]
 
 
 def batch_tokens(batch: Any) -> int:
     """How many tokens a batch holds: the elements of its first tensor, where that is of token ids
     (batch, length, ...): int64 or int32, of two dimensions or more; else 0."""
+    return batch_counts(batch)[1]
+
+
+def batch_counts(batch: Any) -> tuple[int | None, int]:
+    """`batch_samples` and `batch_tokens` at once."""
     first = first_tensor(batch)
-    if first is None or first.ndim < 2 or first.dtype not in _TOKEN_IDS:
-        return 0
-    return first.numel()
+    if first is None:
+        return None, 0
+    has_tokens = first.dtype in _TOKEN_IDS and first.ndim > 1
+    return first.shape[0], first.numel() if has_tokens else 0
 
 
 _TOKEN_IDS = (torch.int64, torch.int32)

@@ -166,7 +166,8 @@ class Supervised:
             # As the losses of `for_task` do, on the first batch: this may wait for the device.
             _checks.unit_interval(_refusals.name_of(self.criterion), targets)
             self._has_unchecked_targets = False
-        if self._indexed and isinstance(outputs, Tensor) and outputs.ndim > 1:
+        is_wide = self._indexed and isinstance(outputs, Tensor) and outputs.ndim > 1
+        if is_wide and outputs.shape[1] < 2:
             _checks.columns(_refusals.name_of(self.criterion), outputs, None)
         try:
             loss = self.criterion(outputs, targets)

@@ -23,13 +23,15 @@ _NAMES = ("RANK", "MASTER_ADDR", "MASTER_PORT")
 _EARLY = timedelta(seconds=10)
 _CLOSING_SECONDS = 2.0
 _MANY = 64
+_AVAILABLE = dist.is_available()
 _store: Store | None = None
 _watcher: Watcher | None = None
 
 
 def is_distributed() -> bool:
     """Whether a process group of more than one rank is up."""
-    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+    # Asked in every update: `is_available` does not change.
+    return _AVAILABLE and dist.is_initialized() and dist.get_world_size() > 1
 
 
 def rank() -> int:

@@ -14,7 +14,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from trueloop import _options, ranks
 from trueloop.errors import ConfigError, DataError, DeviceError
-from trueloop.records import batch_samples, is_empty
+from trueloop.records import batch_counts, is_empty
 from trueloop.step.schedule import Schedule
 
 # Layers that behave differently in eval mode, so that training there is surely a mistake.
@@ -45,13 +45,12 @@ def check_model(model: Any) -> None:
             )
 
 
-def check_device(device: torch.device) -> None:
-    """A device on which something can be computed."""
-    if device.type == "meta":
-        raise DeviceError(
-            "the model is on the device meta, where parameters have no values: write "
-            "model.to_empty(device='cpu') and load its weights, or make it on the CPU"
-        )
+def refuse_meta() -> NoReturn:
+    """Of a model on a device where nothing can be computed."""
+    raise DeviceError(
+        "the model is on the device meta, where parameters have no values: write "
+        "model.to_empty(device='cpu') and load its weights, or make it on the CPU"
+    )
 
 
 def check_ranks(made_for: int) -> None:
@@ -239,12 +238,15 @@ def _check_schedule(schedule: Any) -> None:
     raise ConfigError(f"schedule={_options.shown(schedule)} is not a schedule: {remedy}")
 
 
-def samples_of(batch: Any, position: int, epoch: int) -> int:
-    """How many samples a batch holds, 1 if that cannot be seen; `DataError` for none."""
-    samples = batch_samples(batch)
+def counted(batch: Any, position: int, epoch: int, stand_in: bool) -> tuple[int, int]:
+    """How many samples a batch holds, 1 if that cannot be seen, and how many tokens; of a stand-in
+    none. `DataError` for a batch without samples."""
+    if stand_in:
+        return 0, 0
+    samples, tokens = batch_counts(batch)
     if samples == 0 and is_empty(batch):
         raise DataError(
             f"batch {position} of epoch {epoch + 1} holds no samples, so its mean loss "
             "is a mean over nothing: leave empty batches out before step(batch)"
         )
-    return samples or 1
+    return samples or 1, tokens

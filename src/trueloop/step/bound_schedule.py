@@ -207,13 +207,13 @@ def _length(scheduler: LRScheduler) -> int | None:
 def learning_rates(named: Sequence[tuple[str, Optimizer]]) -> dict[str, Any]:
     """The learning rate of each parameter group, by the group's `name` or else its number, after
     the prefix that `prefixed` gives the optimizer."""
-    return {
-        f"{prefix}{group.get('name', number)}": group["lr"]
-        if type(group["lr"]) is float
-        else _current(group["lr"])
-        for prefix, optimizer in named
-        for number, group in enumerate(optimizer.param_groups)
-    }
+    found = {}
+    for prefix, optimizer in named:
+        for number, group in enumerate(optimizer.param_groups):
+            lr = group["lr"]
+            name = f"{prefix}{group.get('name', number)}"
+            found[name] = lr if type(lr) is float else _current(lr)
+    return found
 
 
 def prefixed(optimizers: Sequence[Optimizer]) -> list[tuple[str, Optimizer]]:

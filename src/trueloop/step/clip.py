@@ -8,8 +8,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from trueloop import _options, device as devices, ranks
+from trueloop import _options, ranks
 from trueloop.errors import ConfigError
+from trueloop.step.gradients import PLAIN
 
 
 def check_limits(clip_norm: float | None, clip_value: float | None) -> None:
@@ -21,17 +22,19 @@ def check_limits(clip_norm: float | None, clip_value: float | None) -> None:
         raise ConfigError("clip_norm and clip_value are both set: write one of them")
 
 
-def local(gradients: list[Tensor]) -> list[Tensor]:
-    """Of sharded gradients (`DTensor`) this rank's shards, of others themselves: what is done to
-    them entry by entry, in place, is done to the gradients."""
-    with torch.no_grad():
-        return [g.to_local() if hasattr(g, "to_local") else g for g in gradients]
-
-
-def norms(gradients: list[Tensor]) -> Tensor:
+def norms(gradients: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
     """The L2 norm of each gradient, over all of its shards: a vector on the first gradient's
-    device."""
-    found = _norms(local(gradients))
+    device. And of sharded gradients (`DTensor`) this rank's shards, of others themselves: what is
+    done to them entry by entry, in place, is done to the gradients."""
+    if set(map(type, gradients)) == PLAIN:
+        return _norms(gradients), gradients
+    with torch.no_grad():
+        local = [g.to_local() if hasattr(g, "to_local") else g for g in gradients]
+    return _over_shards(_norms(local), gradients), local
+
+
+def _over_shards(found: Tensor, gradients: list[Tensor]) -> Tensor:
+    """`found`, the norms of this rank's shards, made those of all shards."""
     by_mesh: dict[Any, list[int]] = {}
     sharded: list[tuple[int, Any]] = [
         (k, gradient) for k, gradient in enumerate(gradients) if hasattr(gradient, "placements")
@@ -52,11 +55,12 @@ def norms(gradients: list[Tensor]) -> Tensor:
 
 
 def _norms(gradients: list[Tensor]) -> Tensor:
+    # The number of the device, -1 for the CPU: asked faster than the device itself.
+    if len(set(map(Tensor.get_device, gradients))) == 1:
+        return torch.stack(torch._foreach_norm(gradients))
     by_device: dict[torch.device, list[int]] = {}
     for k, gradient in enumerate(gradients):
         by_device.setdefault(gradient.device, []).append(k)
-    if len(by_device) == 1:
-        return torch.stack(list(torch._foreach_norm(gradients)))
     found: list[Tensor] = [gradients[0]] * len(gradients)
     for members in by_device.values():
         for k, norm in zip(
@@ -100,7 +104,7 @@ def _is_surely_below(norm: Tensor, limit: float) -> bool:
     Asked only where reading is free, and with a margin for the rounding of the norm's own dtype,
     which is up to 2^-8 in bfloat16.
     """
-    return devices.is_immediate(norm.device) and norm.item() < limit * (1 - 1e-2) - 1e-6
+    return norm.is_cpu and norm.item() < limit * (1 - 1e-2) - 1e-6
 
 
 def _is_one(factor: float | Tensor) -> bool:

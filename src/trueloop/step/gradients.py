@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Mapping, Sequence
 
 from torch import Tensor, nn
 from torch.optim import Optimizer
+
+PLAIN = {Tensor}
+"""The types of gradients that are neither missing nor sharded (`DTensor`)."""
+_is_sparse = operator.attrgetter("is_sparse")
 
 
 class Gradients:
@@ -42,8 +47,11 @@ class Gradients:
 
     def refresh(self) -> bool:
         """Look at the optimizers' parameters again; whether they are others than before."""
-        now = self._in_optimizers()
-        if len(now) == len(self.held) and all(map(operator.is_, now, self.held)):
+        # Once per update, over all parameters: without a list or a Python loop.
+        now = [group["params"] for one in self._optimizers for group in one.param_groups]
+        if sum(map(len, now)) == len(self.held) and all(
+            map(operator.is_, itertools.chain.from_iterable(now), self.held)
+        ):
             return False
         self._collect()
         return True
@@ -81,7 +89,14 @@ class Gradients:
         return [name for name, p in found if id(p) in wanted]
 
     def dense(self) -> tuple[list[str], list[Tensor]]:
-        """Names and gradients of the parameters that have one; of a sparse one, its values."""
+        """Names and gradients of the parameters that have one; of a sparse one, its values. Not to
+        be written to."""
+        found = [parameter.grad for parameter in self.parameters]
+        if set(map(type, found)) == PLAIN and not any(map(_is_sparse, found)):
+            return self.names, found  # type: ignore[return-value]
+        return self._found()
+
+    def _found(self) -> tuple[list[str], list[Tensor]]:
         names, gradients = [], []
         for name, parameter in zip(self.names, self.parameters, strict=True):
             gradient = parameter.grad

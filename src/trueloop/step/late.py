@@ -47,6 +47,9 @@ class Late(Generic[T]):
     def due(self, *, wait: bool = False) -> Iterator[tuple[Tensor, T]]:
         """The values that may be read now (with `wait`: all), each once. Call it once per
         update."""
+        return self._due(wait) if self._sent else iter(())
+
+    def _due(self, wait: bool) -> Iterator[tuple[Tensor, T]]:
         while self._sent and (wait or self._is_due(self._sent[0])):
             value, arrived, about = self._sent.pop(0)
             if arrived is not None:

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 
 from trueloop import _options, ranks
 from trueloop.errors import ConfigError, LossError
-from trueloop.records import StepRecord, batch_tokens
+from trueloop.records import StepRecord
 from trueloop.shapes import Shape
 from trueloop.step import arguments, clip, precision as precisions, saved, strategy
 from trueloop.step.accumulate import Window
@@ -146,6 +146,7 @@ class Step:
         self._gradients = Gradients(self.model, self.optimizers)
         self._ownership = Ownership(self.model, self._gradients, len(self.optimizers))
         self.device = self._parallel.device or self._gradients.parameters[0].device
+        self._is_on_meta = self.device.type == "meta"
         self.precision = precisions.by_name(precision, self.device)
         self._nonfinite = NonFinite(
             _options.choice("nonfinite", nonfinite, ("stop", "skip")), self.precision
@@ -184,7 +185,7 @@ class Step:
                 return record
             with self._parallel.synchronising(closes):
                 # 2. Forward and loss, under autocast.
-                samples = 0 if stand_in else arguments.samples_of(batch, self.batch, self.epoch)
+                samples, tokens = arguments.counted(batch, self.batch, self.epoch, stand_in)
                 with self.precision.autocast():
                     output = self._parallel.loss(self.loss_fn, self._forward, batch)
                 if not output.loss.requires_grad:
@@ -192,7 +193,7 @@ class Step:
 
                 # 3. Backward: gradients add up over the window; ranks exchange them on its last.
                 loss = window.add(output, samples, stand_in)
-                window.tokens += 0 if stand_in else batch_tokens(batch)
+                window.tokens += tokens
                 if closes:
                     window.begin_sum()
                 if window.micro_batches > 1:
@@ -226,12 +227,13 @@ class Step:
             raise LossError(_NO_GRAPH)
         self._window.finish_sum()
         correction = self._window.correction()
-        norms, gradients = clip.norms(gradients), clip.local(gradients)
+        norms, gradients = clip.norms(gradients)
         norm = torch.linalg.vector_norm(norms)
         if not (isinstance(correction, float) and correction == 1.0):
             norm = norm * correction
-        where, window = (self.updates, self.epoch, batch), self._window
-        check, factor = self._norms.judge(norm, Position(*where, window.micro_batches))
+        where, window, check, factor = (self.updates, self.epoch, batch), self._window, None, None
+        if self._norms.is_on:
+            check, factor = self._norms.judge(norm, Position(*where, window.micro_batches))
         clip.divide_and_clip(gradients, norm, correction, self.clip_norm, self.clip_value, factor)
 
         # 6. Optimizers: unless the gradient is not finite, or an outlier to be left out.
@@ -450,10 +452,12 @@ class Step:
 
     def _open_window(self) -> None:
         """What must hold before a window's first forward."""
-        arguments.check_ranks(self._ranks)
+        if self.batch == 0:
+            arguments.check_ranks(self._ranks)
         self._nonfinite.raise_late()
         self._norms.raise_late()
-        arguments.check_device(self.device)
+        if self._is_on_meta:
+            arguments.refuse_meta()
         arguments.check_mode(self.model)
         self._schedules.bind(None)
         self._gradients.refresh()
