@@ -146,7 +146,6 @@ class Step:
         self._gradients = Gradients(self.model, self.optimizers)
         self._ownership = Ownership(self.model, self._gradients, len(self.optimizers))
         self.device = self._parallel.device or self._gradients.parameters[0].device
-        self._is_on_meta = self.device.type == "meta"
         self.precision = precisions.by_name(precision, self.device)
         self._nonfinite = NonFinite(
             _options.choice("nonfinite", nonfinite, ("stop", "skip")), self.precision
@@ -456,7 +455,7 @@ class Step:
             arguments.check_ranks(self._ranks)
         self._nonfinite.raise_late()
         self._norms.raise_late()
-        if self._is_on_meta:
+        if self.device.type == "meta":
             arguments.refuse_meta()
         arguments.check_mode(self.model)
         self._schedules.bind(None)
