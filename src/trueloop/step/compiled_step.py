@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from trueloop.records import LossOutput, StepRecord, batch_tokens
+from trueloop.records import LossOutput, StepRecord
 from trueloop.step import arguments
 from trueloop.step.bound_schedule import learning_rates
 from trueloop.step.capturable import EAGER, MODEL, NAMES, UPDATE, Extent, extent
@@ -68,14 +68,14 @@ class CompiledStep:
             return None
         if self._extent is None and self._decide(extent(step)) in (MODEL, EAGER):
             return None
-        samples = arguments.samples_of(batch, step.batch, step.epoch)
+        samples, tokens = arguments.counted(batch, step.batch, step.epoch, stand_in)
         graph = self._graph_for(batch, samples)
         if graph is None or not self._run(graph, batch):
             return None
         count, window = graph.count, step._window
         output = LossOutput(graph.loss, count, parts=graph.parts)
         window.add(LossOutput.of(output) if graph.parts or count is not None else output, samples)
-        window.tokens += batch_tokens(batch)
+        window.tokens += tokens
         if step.on_outputs is not None:
             step.on_outputs(graph.outputs, graph.targets)
         if isinstance(graph, UpdateGraph):
