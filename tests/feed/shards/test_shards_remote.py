@@ -121,15 +121,29 @@ def test_a_web_server_is_read_by_ranges(server: Server, folder: Path) -> None:
     shards = Shards(server.url + "/big/{000..001}.parquet", fields=("x",))
     next(Feed(shards, 4).epoch(0))
     assert server.sent < 0.6 * size
-    assert ids(Shards(server.url + "/p/{000..002}.parquet", fields=("x",))) == ids(
-        Shards(folder / "p", fields=("x",))
-    )
+    local = ids(Shards(folder / "p", fields=("x",)))
+    shards = Shards(server.url + "/p/{000..002}.parquet", fields=("x",))
+    assert ids(shards) == local
+    assert ids(shards, workers=1) == local
+
+
+def test_a_chain_of_file_systems_keeps_the_files(folder: Path) -> None:
+    memory = fsspec.filesystem("memory")
+    memory.put(str(folder / "a"), "/chain", recursive=True)
+    options = {"filecache": {"cache_storage": str(folder / "kept")}}
+    shards = Shards("filecache::memory://chain/*.arrow", fields=("x",), storage_options=options)
+    local = ids(Shards(folder / "a", fields=("x",)))
+    assert ids(shards) == local
+    memory.rm("/chain", recursive=True)
+    assert ids(shards) == local
 
 
 def test_a_dropped_connection_is_tried_again(server: Server) -> None:
     shards = Shards(server.url + "/p/000.parquet")
     server.failing = 2
     assert shards[3]["x"] == 3
+    server.failing = 2
+    assert len(Shards(server.url + "/p/002.parquet")) == 61
 
 
 def test_a_server_that_stays_away_gives_one_line(server: Server) -> None:
@@ -142,6 +156,8 @@ def test_a_server_that_stays_away_gives_one_line(server: Server) -> None:
     server.failing, server.status = 0, 403
     with pytest.raises(DataError, match=r"tried 1 times \(.*403.*check the network"):
         shards[3]
+    with pytest.raises(DataError, match=r"cannot list http.*tried 1 times \(.*403.*check the"):
+        Shards(server.url + "/p/000.parquet")
     server.status = 0
     assert shards[3]["x"] == 3
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ WINDOW_BYTES = 1 << 26
 """What a window takes by default, as the samples are stored: 64 MiB."""
 _WINDOW_SAMPLES = 65_536
 _WINDOW_BLOCKS = 32
+_FEW = 4
+"""Blocks in a window below which shuffling is said to be poor."""
 
 
 class Shards(Dataset[Any]):
@@ -91,6 +94,7 @@ class Shards(Dataset[Any]):
         """Samples in all shards."""
         self.window = _window(self._index) if window is None else _options.whole("window", window)
         """Samples in a window, but for its last block."""
+        self._has_warned = False
         self._joined: Joined | None = None
         self._window_blocks: list[int] = []
         self._cache = BlockCache(self._load, self._index.samples, self._bound())
@@ -102,14 +106,18 @@ class Shards(Dataset[Any]):
     @property
     def memory(self) -> int:
         """Bytes that a process keeps at most, as the samples are stored and decompressed: those
-        of two windows."""
+        of two windows, and for a moment, where columns are joined, of a third."""
         total = int(self._index.sizes.sum())
-        return min(self._bound(), self.samples) * total // max(self.samples, 1)
+        windows = min(self._bound(), self.samples) * total // max(self.samples, 1)
+        return windows if self._index.format == "tar" else windows * 3 // 2
 
     @property
     def draws(self) -> bool:
         """Whether functions of the user's make the samples."""
         return self._fields.draws
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_joined": None, "_window_blocks": []}
 
     def __repr__(self) -> str:
         return (
@@ -183,8 +191,25 @@ class Shards(Dataset[Any]):
         self._window_blocks = list(blocks) if joined else []
 
     def order(self, seed: int, epoch: int, shuffle: bool) -> WindowOrder:
-        """The order of one epoch."""
-        return WindowOrder(self._index.samples, self.window, seed, epoch, shuffle)
+        """The order of one epoch. Warns, once, if a window of a shuffled one mixes few blocks."""
+        order = WindowOrder(self._index.samples, self.window, seed, epoch, shuffle)
+        blocks = int(np.count_nonzero(self._index.samples))
+        is_poor = 2 * _FEW <= blocks < _FEW * order.windows
+        if shuffle and is_poor and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(self._poorly_mixed(blocks / order.windows), RuntimeWarning, stacklevel=6)
+        return order
+
+    def _poorly_mixed(self, blocks: float) -> str:
+        largest = int(self._index.samples.max())
+        window = _WINDOW_BLOCKS * largest
+        size = 2 * window * int(self._index.sizes.sum()) // self.samples
+        return (
+            f"a window of {self.window:,} samples has {blocks:.1f} of the {self._index.format} "
+            f"blocks of up to {largest:,} samples, so that samples that lie together train "
+            f"together: write blocks of at most {max(self.window // _WINDOW_BLOCKS, 1):,}, or "
+            f"window={window}, which takes {size / 1e6:,.0f} MB in each process"
+        )
 
     def digest(self) -> str:
         """Names and sizes of the shards, and the samples in their blocks, as a word."""

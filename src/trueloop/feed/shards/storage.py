@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import glob
 import itertools
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from trueloop import _options, files
-from trueloop.errors import ConfigError, DataError, MissingDependencyError
+from trueloop.errors import ConfigError, DataError, MissingDependencyError, UserError
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _COUNTED = re.compile(r"(\d+)\.\.(\d+)")
@@ -58,7 +59,11 @@ class Storage:
             return _read_local(file, start, stop)
         if start == stop:
             return b""
-        content = self._tried(file.path, start, stop)
+        content: bytes = self._tried(
+            f"read the bytes {start} to {stop - 1} of",
+            file.path,
+            lambda system, path: bytes(system.cat_file(path, start=start, end=stop)),
+        )
         if len(content) > stop - start:
             raise DataError(
                 f"the server of {file.path} sends more than the bytes {start} to {stop - 1} that "
@@ -68,23 +73,24 @@ class Storage:
             _raise_changed(file, start + len(content))
         return content
 
-    def _tried(self, url: str, start: int, stop: int) -> bytes:
+    def _tried(self, what: str, url: str, call: Callable[[Any, str], Any]) -> Any:
+        """`call(file system, path)`, again after a while where it fails for a passing reason."""
         for attempt in itertools.count():
             try:
-                system, path = self._system(url)
-                return bytes(system.cat_file(path, start=start, end=stop))
-            except (FileNotFoundError, PermissionError) as error:
-                _raise_unreadable(url, error)
-            except (MissingDependencyError, ConfigError):
+                return call(*self._system(url))
+            except UserError:
                 raise
             except Exception as error:
-                status = getattr(error, "status", 500)
+                # fsspec's web client has every failure of a HEAD request as "not found".
+                cause = error.__cause__ if isinstance(error, FileNotFoundError) else error
+                status = getattr(cause, "status", 500)
+                if cause is None or status == 404 or isinstance(cause, PermissionError):
+                    _raise_unreadable(url, cast(OSError, error))
                 is_final = 400 <= status < 500 and status not in _PASSING
                 if is_final or attempt >= self._retries:
                     raise DataError(
-                        f"cannot read the bytes {start} to {stop - 1} of {url}, tried "
-                        f"{attempt + 1} times ({_reason(error)}): check the network and the "
-                        "server, and resume the run, or write a larger retries="
+                        f"cannot {what} {url}, tried {attempt + 1} times ({_reason(cause)}): check "
+                        "the network and the server, and resume the run, or write a larger retries="
                     ) from error
                 time.sleep(_FIRST_PAUSE * 4**attempt)
         raise AssertionError("unreachable")
@@ -126,29 +132,17 @@ class Storage:
         return [file for found in lists for file in found]
 
     def _list_one(self, url: str) -> list[File]:
-        try:
-            system, path = self._system(url)
-            if glob.has_magic(url) and "?" not in url:
-                entries = system.glob(path, detail=True)
-            else:
-                info = system.info(path)
-                if info.get("type") != "directory":
-                    return [_remote_file(url, info)]
-                entries = system.find(path, detail=True)
-        except (FileNotFoundError, PermissionError) as error:
-            _raise_unreadable(url, error)
-        except (MissingDependencyError, ConfigError):
-            raise
-        except Exception as error:
-            raise DataError(f"cannot list {url} ({_reason(error)}): check the address") from error
+        entries = self._tried("list", url, functools.partial(_entries, url))
+        if "name" in entries:
+            return [_remote_file(url, entries)]
         names = sorted(
             name
             for name, info in entries.items()
             if info.get("type") != "directory" and not _is_hidden(name)
         )
-        return [self._entry(url, system, name, entries[name]) for name in names]
+        return [self._entry(url, name, entries[name]) for name in names]
 
-    def _entry(self, url: str, system: Any, name: str, info: Mapping[str, Any]) -> File:
+    def _entry(self, url: str, name: str, info: Mapping[str, Any]) -> File:
         """The file `name` of the file system that `url` is on."""
         chain = url[: url.rindex("::") + 2] if "::" in url else ""
         if not name.startswith(("http://", "https://")):
@@ -156,6 +150,14 @@ class Storage:
         if info.get("size") is None:  # a page of links tells none
             return self._list_one(chain + name)[0]
         return _remote_file(chain + name, info)
+
+
+def _entries(url: str, system: Any, path: str) -> Any:
+    """What fsspec knows of a file, or of each file that a pattern or a folder has."""
+    if glob.has_magic(url) and "?" not in url:
+        return system.glob(path, detail=True)
+    info = system.info(path)
+    return system.find(path, detail=True) if info.get("type") == "directory" else info
 
 
 def is_url(name: str) -> bool:
