@@ -36,8 +36,8 @@ WINDOW = 64_000_000
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether `path` is a folder, or begins as a Parquet file does."""
-    if path.is_dir():
+    """Whether `path` is a folder, or is called Parquet or begins so."""
+    if path.is_dir() or path.suffix == ".parquet":
         return True
     try:
         with files.open_regular(path) as file:
