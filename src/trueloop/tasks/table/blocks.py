@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,15 +50,18 @@ class Blocks:
         """Bytes of all columns, before compression."""
         return sum(group.size for group in self.groups)
 
-    def read(self, number: int, columns: list[str]) -> pl.DataFrame:
-        """The columns of a row group. Raises `DataError`."""
+    def read(self, number: int, columns: list[str], most: int | None = None) -> pl.DataFrame:
+        """The columns of a row group, or of its first rows, at `most` so many. Raises
+        `DataError`."""
         import polars as pl
 
         path, group = self.paths[self.files[number]], self.groups[number]
+        if most is not None:
+            group = replace(group, rows=min(group.rows, most))
         first = self.starts[number] - self._start_of_file(number)
         try:
             frame = (
-                pl.scan_parquet(path, glob=False, cache=False, low_memory=True)
+                pl.scan_parquet(path, glob=False, cache=False, parallel="none")
                 .select(columns)
                 .slice(first, group.rows)
                 .collect()

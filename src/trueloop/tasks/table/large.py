@@ -58,7 +58,8 @@ def large_splits(task: Table, blocks: list[Blocks]) -> Splits:
     _check(task, survey, rows)
     reader = _reader(task, sources, task.target)
     streamed = is_streamed(reader.row_size, sum(rows.values()), options.streaming)
-    parts = {part: _part(reader, survey, part, streamed, task.seed) for part in rows}
+    sizes = {part: [count for source in survey.rows[part] for count in source] for part in rows}
+    parts = _rows(reader, sizes, streamed, task.seed)
     facts = table_facts(
         options,
         task.data,
@@ -182,7 +183,7 @@ def labelled_rows(task: Table, blocks: Blocks) -> Any:
     if not any(sizes):
         raise DataError(f"{blocks.path} has no target in any row: use `trueloop predict` instead")
     streamed = is_streamed(reader.row_size, sum(sizes), task.options.streaming)
-    return _rows(reader, "train", sizes, streamed)
+    return _rows(reader, {"val": sizes}, streamed)["val"]
 
 
 def unseen_rows(task: Table, blocks: Blocks) -> Unseen:
@@ -191,15 +192,15 @@ def unseen_rows(task: Table, blocks: Blocks) -> Unseen:
     sizes = [group.rows for group in blocks.groups]
     streamed = is_streamed(reader.row_size, sum(sizes), task.options.streaming)
     if streamed:
-        inputs: Any = reader.stream("train", sizes)
+        inputs: Any = reader.stream("val", sizes)
     else:
-        inputs = reader.whole("train", sizes)[:2]
+        inputs = reader.whole({"val": sizes})["val"][:2]
     return Unseen(inputs=inputs, names={"row": range(1, blocks.height + 1)})
 
 
 def _other_data(task: Table, blocks: Blocks, target: Target | None) -> RowReader:
     """A reader of all rows of other data."""
-    reader = _reader(task, [Source(blocks, Division(all_to="train"))], target)
+    reader = _reader(task, [Source(blocks, Division(all_to="val"))], target)
     if target is not None and target.name not in blocks.schema:
         raise DataError(
             f"{blocks.path} has no column {target.name!r}, the target: "
@@ -209,18 +210,17 @@ def _other_data(task: Table, blocks: Blocks, target: Target | None) -> RowReader
     return reader
 
 
-def _rows(reader: RowReader, part: str, sizes: list[int], streamed: bool, **order: Any) -> Any:
-    """Rows with their targets: a data set, or (inputs, targets) in memory."""
+def _rows(
+    reader: RowReader, sizes: dict[str, list[int]], streamed: bool, seed: int = 0
+) -> dict[str, Any]:
+    """Rows with their targets of each part, for `Splits`: data sets, or (inputs, targets) in
+    memory; `sizes` are those of each block."""
     if streamed:
-        return reader.stream(part, sizes, **order)
-    numbers, categories, targets = reader.whole(part, sizes)
-    return (numbers, categories), targets
-
-
-def _part(reader: RowReader, survey: Survey, part: str, streamed: bool, seed: int) -> Any:
-    """A part for `Splits`."""
-    sizes = [rows for source in survey.rows[part] for rows in source]
-    return _rows(reader, part, sizes, streamed, shuffle=part == "train", seed=seed)
+        return {
+            part: reader.stream(part, counts, shuffle=part == "train", seed=seed)
+            for part, counts in sizes.items()
+        }
+    return {part: (rows[:2], rows[2]) for part, rows in reader.whole(sizes).items()}
 
 
 def _findings(task: Table, survey: Survey, source: Source) -> list[DataFinding]:
@@ -231,7 +231,7 @@ def _findings(task: Table, survey: Survey, source: Source) -> list[DataFinding]:
     names = list(source.blocks.schema)
     frames, train, targets = [], [], []
     for block in dict.fromkeys(blocks.tolist()):
-        frame = source.blocks.read(block, names).head(_SAMPLED_ROWS)
+        frame = source.blocks.read(block, names, _SAMPLED_ROWS)
         for piece in pieces(source, block, frame, survey.target, task.reading):
             frames.append(piece[0])
             train.append(piece[1] == 0)

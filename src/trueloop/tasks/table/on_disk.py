@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from trueloop.tasks.table.blocks import Blocks, open_blocks
 from trueloop.tasks.table.columns import Encoder, Reading, read_columns
 from trueloop.tasks.table.division import PARTS, Division
 from trueloop.tasks.table.footer import read_footer
-from trueloop.tasks.table.stream import Rows, TableStream, joined
+from trueloop.tasks.table.stream import Rows, TableStream
 from trueloop.tasks.table.survey import Source, Target, pieces
 from trueloop.tasks.table.targets import NumberTarget, encode_target
 
@@ -125,22 +125,52 @@ class RowReader:
 
     def read(self, block: int, part: str) -> Rows:
         """The rows of a block that are in `part` and have a target. Raises `DataError`."""
-        source, number = self._place(block)
-        needed = [*self.used(), *source.division.columns]
-        if self.target is not None:
-            needed.append(self.target.name)
-        frame = source.blocks.read(number, list(dict.fromkeys(needed)))
-        found = [
-            self._encoded(piece, parts == PARTS.index(part), values, errors)
-            for piece, parts, values, errors, _ in pieces(
-                source, number, frame, self.target, self.reading
-            )
-        ]
+        found = [rows for _, rows in self._pieces(block, [part])]
         if len(found) == 1:
             return found[0]
         numbers, categories, targets = zip(*found, strict=True)
         has = self.target is not None
         return torch.cat(numbers), torch.cat(categories), torch.cat(targets) if has else None
+
+    def whole(self, sizes: Mapping[str, Sequence[int]]) -> dict[str, Rows]:
+        """All rows of some parts in memory, with room for one block beside; `sizes` are those of
+        each block, by part. Each block is read once."""
+        made = {part: self._empty(sum(counts)) for part, counts in sizes.items()}
+        filled = dict.fromkeys(sizes, 0)
+        for block, counts in enumerate(zip(*sizes.values(), strict=True)):
+            if not any(counts):
+                continue
+            for part, rows in self._pieces(block, list(sizes)):
+                start = filled[part]
+                filled[part] = start + len(rows[0])
+                for whole, some in zip(made[part], rows, strict=True):
+                    if whole is not None and some is not None:
+                        whole[start : filled[part]] = some
+        return made
+
+    def _empty(self, count: int) -> Rows:
+        """Memory for so many rows."""
+        targets = None
+        if self.target is not None:
+            dtype = torch.float32 if isinstance(self.target, NumberTarget) else torch.int64
+            targets = torch.empty(count, dtype=dtype)
+        columns = len(self.encoder.categories)
+        numbers = torch.empty(count, self.encoder.inputs)
+        return numbers, torch.empty(count, columns, dtype=torch.int64), targets
+
+    def _pieces(self, block: int, wanted: Sequence[str]) -> Iterator[tuple[str, Rows]]:
+        """The rows of a block that have a target, in order, some at a time: of which part, and
+        what they are."""
+        source, number = self._place(block)
+        needed = [*self.used(), *source.division.columns]
+        if self.target is not None:
+            needed.append(self.target.name)
+        frame = source.blocks.read(number, list(dict.fromkeys(needed)))
+        found = pieces(source, number, frame, self.target, self.reading)
+        del frame  # or it would still be there while the next block is read
+        for piece, parts, values, errors, _ in found:
+            for part in wanted:
+                yield part, self._encoded(piece, parts == PARTS.index(part), values, errors)
 
     def used(self) -> dict[str, str]:
         """The kinds of the columns that the encoder makes use of."""
@@ -188,11 +218,6 @@ class RowReader:
             shuffle=shuffle,
             seed=seed,
         )
-
-    def whole(self, part: str, sizes: list[int]) -> Rows:
-        """All rows of a part in memory, with room for one block beside."""
-        blocks = [block for block, size in enumerate(sizes) if size]
-        return joined(lambda block: self.read(block, part), blocks, [sizes[b] for b in blocks])
 
 
 def is_streamed(row_size: int, rows: int, streaming: str) -> bool:

@@ -64,14 +64,16 @@ class Quantiles:
             self._wanted = {rank: (0, rank) for rank in ranks} if self.count else {}
         following: dict[int, _Bin] = {}
         for rank, (prefix, within) in list(self._wanted.items()):
-            value, digit, within = self._bins[prefix].at(within)
+            value = self._bins[prefix].value(within)
             if value is not None:
                 self._found[rank] = value
                 del self._wanted[rank]
                 continue
+            digit, count, within = self._bins[prefix].digit(within)
             prefix = (prefix << _DIGIT) | digit
             self._wanted[rank] = prefix, within
-            following.setdefault(prefix, _Bin())
+            if prefix not in following:
+                following[prefix] = _Bin(count)
         self._known += _DIGIT
         self._bins = following
         if self._known == self._width:
@@ -114,31 +116,49 @@ class Quantiles:
 
 
 class _Bin:
-    """The values that share their first bits."""
+    """The values that share their first bits, `count` of them where that is known."""
 
-    def __init__(self) -> None:
-        self._counts: Counts = np.zeros(1 << _DIGIT, dtype=np.int64)
-        self._values: dict[float, int] | None = {}
+    def __init__(self, count: int | None = None) -> None:
+        self._counts: Counts | None = None
+        self._different: dict[float, int] | None = {}
+        self._kept: list[Floats] | None = None
+        if count is not None and count <= 1 << _DIGIT:  # no more memory than their counts
+            self._kept = []
 
     def add(self, digits: npt.NDArray[Any], values: Floats) -> None:
+        if self._kept is not None:
+            self._kept.append(values)
+            return
+        if self._counts is None:
+            self._counts = np.zeros(1 << _DIGIT, dtype=np.int64)
         self._counts += np.bincount(digits.astype(np.int64), minlength=1 << _DIGIT)
-        if self._values is None:
+        if self._different is None:
             return
         if (values[0] == values).all():
             different, counts = values[:1], np.array([len(values)])
         else:
             different, counts = np.unique(values, return_counts=True)
         for value, count in zip(different[:_FEW].tolist(), counts[:_FEW].tolist(), strict=True):
-            self._values[value] = self._values.get(value, 0) + count
-        if len(different) > _FEW or len(self._values) > _FEW:
-            self._values = None
+            self._different[value] = self._different.get(value, 0) + count
+        if len(different) > _FEW or len(self._different) > _FEW:
+            self._different = None
 
-    def at(self, rank: int) -> tuple[float | None, int, int]:
-        """The value of this rank, if it is known; the digit of its bin, and its rank therein."""
-        if self._values is not None:
-            values = sorted(self._values)
-            ends = np.cumsum([self._values[value] for value in values])
-            return values[int(np.searchsorted(ends, rank, side="right"))], 0, 0
+    def value(self, rank: int) -> float | None:
+        """The value of this rank, if it is known."""
+        if self._kept is not None:
+            values = np.sort(np.concatenate(self._kept))
+            self._kept = [values]
+            return float(values[rank])
+        if self._different is None:
+            return None
+        known = sorted(self._different)
+        ends = np.cumsum([self._different[value] for value in known])
+        return known[int(np.searchsorted(ends, rank, side="right"))]
+
+    def digit(self, rank: int) -> tuple[int, int, int]:
+        """The next digit of the value of this rank, how many have it, and the rank among those."""
+        assert self._counts is not None
         ends = np.cumsum(self._counts)
         digit = int(np.searchsorted(ends, rank, side="right"))
-        return None, digit, rank - int(ends[digit] - self._counts[digit])
+        count = int(self._counts[digit])
+        return digit, count, rank - int(ends[digit]) + count

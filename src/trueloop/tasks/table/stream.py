@@ -110,6 +110,7 @@ def joined(read: Callable[[int], Rows], blocks: Sequence[int], sizes: Sequence[i
             if all_rows is not None and part is not None:
                 all_rows[start : start + size] = part
         start += size
+        del parts, part  # or they would still be there while the next block is read
     numbers, categories, targets = whole
     assert numbers is not None
     assert categories is not None

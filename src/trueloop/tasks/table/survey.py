@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import polars as pl
 
-PIECE = 131_072
+PIECE = 32_768
 """Rows that are converted at once."""
 _MOST_TARGETS = 2_000
 """Different targets that are kept, while it is open whether they are classes."""
@@ -133,6 +133,7 @@ class Surveyor:
         first = _FirstPass(self.sources, target, kinds, whole, self)
         for piece in self._pieces(target, list(kinds)):
             first.add(piece)
+            del piece  # or its block would still be there while the next one is read
         self._finish(first, target, kinds, whole)
         return first.survey(task_kind, empty)
 
@@ -196,6 +197,7 @@ class Surveyor:
                 raw = read_columns(piece.frame, some, self.reading, piece.errors, whole)
                 for name in open_:
                     first.numbers[name].add_again(raw.numbers[name], piece.parts == 0)
+                del piece
             for name in open_:
                 first.numbers[name].quantiles.end_pass()
 
@@ -210,8 +212,9 @@ class Surveyor:
         division = [column for source in self.sources for column in source.division.columns]
         names = list(dict.fromkeys([target.name, *columns, *division]))
         for number, block, frame in self._frames(names):
-            for piece in pieces(self.sources[number], block, frame, target, self.reading):
-                yield Piece(number, block, *piece)
+            found = pieces(self.sources[number], block, frame, target, self.reading)
+            del frame
+            yield from (Piece(number, block, *piece) for piece in found)
 
 
 class _FirstPass:
