@@ -68,16 +68,20 @@ def _span(column: pl.Series, kind: str | None, reading: Reading) -> str | None:
 
     if kind == "date" and not _OF_A_PERSON.search(column.name):
         times = moments(column, reading, RowErrors()).drop_nulls()
-        shown = times.sort().dt.strftime("%Y-%m-%d")
+        if times.n_unique() < _FEWEST_VALUES:
+            return None
+        ends = pl.Series([times.min(), times.max()], dtype=times.dtype).dt.strftime("%Y-%m-%d")
     elif kind == "number" and _NAME_OF_TIME.search(column.name):
         values = numbers(column, reading, RowErrors())
         times = pl.Series(column.name, values, nan_to_null=True).drop_nulls()
         if not times.is_sorted():
             return None  # a year of construction: only the order of the file says that it is time
-        shown = times.map_elements(lambda value: f"{value:.15g}", return_dtype=pl.String)
+        if times.n_unique() < _FEWEST_VALUES:
+            return None
+        ends = pl.Series([f"{value:.15g}" for value in (times.first(), times.last())])
     else:
         return None
-    return f"{shown[0]} to {shown[-1]}" if times.n_unique() >= _FEWEST_VALUES else None
+    return f"{ends[0]} to {ends[1]}"
 
 
 def _grouped(columns: list[Kind]) -> Iterator[DataFinding]:

@@ -46,10 +46,13 @@ def is_parquet(path: Path) -> bool:
         return False  # whoever reads it says why it cannot be
 
 
-def open_large(paths: Sequence[Path], streaming: str = "auto") -> list[Blocks] | None:
+def open_large(
+    paths: Sequence[Path], streaming: str = "auto", *, at_once: bool = False
+) -> list[Blocks] | None:
     """The files as blocks, where they are not to be read as whole frames; None otherwise.
 
-    Raises `DataError`, also where rows cannot be read from disk as asked.
+    `at_once` says that all rows are needed at once, and so larger frames are read. Raises
+    `DataError`, also where rows cannot be read from disk as asked.
     """
     kinds = [is_parquet(path) for path in paths]
     for path, is_columns in zip(paths, kinds, strict=True):
@@ -57,7 +60,8 @@ def open_large(paths: Sequence[Path], streaming: str = "auto") -> list[Blocks] |
             _check_csv(path, streaming)
     if not any(kinds):
         return None
-    if streaming != "always" and all(map(_is_small, paths)):
+    most = MOST_IN_MEMORY if at_once else MOST_AS_FRAME
+    if streaming != "always" and all(_is_small(path, most) for path in paths):
         return None
     found = [open_blocks(path) if kind else None for path, kind in zip(paths, kinds, strict=True)]
     blocks = [each for each in found if each is not None]
@@ -70,16 +74,16 @@ def open_large(paths: Sequence[Path], streaming: str = "auto") -> list[Blocks] |
     return blocks
 
 
-def _is_small(path: Path) -> bool:
-    """Whether `path` is read as one frame: CSV, a small Parquet file, or one that is broken, of
-    which whoever reads it says why."""
+def _is_small(path: Path, most: int) -> bool:
+    """Whether `path` is read as one frame: CSV, a Parquet file of `most` bytes, or one that is
+    broken, of which whoever reads it says why."""
     if path.is_dir() or not is_parquet(path):
         return not path.is_dir()
     try:
         groups = read_footer(path).row_groups
     except DataError:
         return True
-    return sum(group.size for group in groups) <= MOST_AS_FRAME
+    return sum(group.size for group in groups) <= most
 
 
 def _check_csv(path: Path, streaming: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueloop.errors import DataError, nearest
-from trueloop.files import read_bytes
+from trueloop.files import open_regular
 from trueloop.tasks.table.reading import read_frame
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ class Sources:
         """Of the files' bytes."""
         digest = hashlib.sha256()
         for path in self.paths:
-            digest.update(hashlib.sha256(read_bytes(path)).digest())
+            with open_regular(path) as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
         return digest.hexdigest()
 
     def _file(self, row: int) -> int:

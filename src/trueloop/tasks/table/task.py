@@ -125,7 +125,10 @@ class Table(Task):
             raise ConfigError("the table task needs a file: write --data FILE.csv --target COLUMN")
         paths = [self.data, *filter(None, (options.val_data, options.test_data))]
         # A run that began before rows were read block by block goes on as it began.
-        blocks = None if self._began_as_frame() else open_large(paths, options.streaming)
+        blocks = None
+        if not self._began_as_frame():
+            by_time = Split.parse(options.split).by == "time"
+            blocks = open_large(paths, options.streaming, at_once=by_time)
         return self._splits_of_frame(self.data) if blocks is None else large_splits(self, blocks)
 
     def _began_as_frame(self) -> bool:
