@@ -78,7 +78,7 @@ def _span(column: pl.Series, kind: str | None, reading: Reading) -> str | None:
             return None  # a year of construction: only the order of the file says that it is time
         if times.n_unique() < _FEWEST_VALUES:
             return None
-        ends = pl.Series([f"{value:.15g}" for value in (times.first(), times.last())])
+        ends = pl.Series([f"{value:.15g}" for value in (times[0], times[-1])])
     else:
         return None
     return f"{ends[0]} to {ends[1]}"
