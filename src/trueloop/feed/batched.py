@@ -12,6 +12,7 @@ from torch.utils.data import Dataset
 
 from trueloop.errors import DataError, UserError
 from trueloop.feed import transfer
+from trueloop.feed.ahead import FetchAhead, remedy, users_code
 from trueloop.feed.collate import reason_of
 from trueloop.feed.kinds import length_of
 from trueloop.feed.order import Indices, Order
@@ -21,8 +22,8 @@ from trueloop.feed.parts import Stretch
 class BatchDataset(Dataset[Any]):
     """A map-style data set whose batches are gathered at once and not sample by sample.
 
-    `Feed` calls `get_batch` in its own process, whatever `workers` says; a sample may differ from
-    epoch to epoch.
+    `Feed` calls `get_batch` in its own process, whatever `workers` says, and on a thread where that
+    pays (`fetch_ahead`), never twice at once; a sample may differ from epoch to epoch.
     """
 
     _epoch = 0
@@ -66,23 +67,25 @@ class Batched:
         epoch: int,
         stretches: Sequence[Stretch],
         device: torch.device | None,
+        fetch_ahead: FetchAhead,
     ) -> Iterator[Any]:
         """The batches at these positions of the order; no others are gathered."""
         batches: Iterator[Any] = (
             self._gather(indices, epoch) for indices in order.batches(stretches)
         )
         if device is not None and device.type == "cuda":
-            batches = map(transfer.pin, batches)
+            batches = fetch_ahead.over(map(transfer.pin, batches), device)
         return transfer.to_device(batches, device)
 
     def _gather(self, indices: Indices, epoch: int) -> Any:
         try:
-            return self._dataset.get_batch(indices, epoch)
+            with users_code:
+                return self._dataset.get_batch(indices, epoch)
         except UserError:
             raise
         except Exception as error:
             raise DataError(
                 f"{type(self._dataset).__name__}.get_batch cannot gather the batch of sample "
                 f"{indices[0]} to sample {indices[-1]}, {reason_of(error)}: mend it; it is called "
-                "with (indices, epoch)"
+                f"with (indices, epoch){remedy()}"
             ) from error

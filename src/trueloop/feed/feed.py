@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import torch
 from torch.utils.data import DataLoader
 
 from trueloop import _options, device as devices, ranks, seed as seeds
-from trueloop.errors import ConfigError, DataError, RunError, UserError
+from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.feed import transfer
+from trueloop.feed.ahead import FetchAhead
 from trueloop.feed.batched import BatchDataset, Batched
-from trueloop.feed.collate import Collate, reason_of
+from trueloop.feed.collate import Collate
 from trueloop.feed.draws import Draws
 from trueloop.feed.epoch import Epoch
 from trueloop.feed.foreign import Foreign, is_loader
@@ -26,10 +27,10 @@ from trueloop.feed.place import Place
 from trueloop.feed.shards.dataset import Shards
 from trueloop.feed.shards.source import Sharded
 from trueloop.feed.tensors import Arrays, holds_arrays
+from trueloop.feed.transform import Transform, checked
 from trueloop.records import batch_samples, batch_tokens
 from trueloop.shapes import COUNT, Each, Either, Maybe, Shape, problem
 
-Transform = Callable[[Any, Draws], Any]
 Source = Arrays | Batched | Mapped | Streamed | Foreign
 
 _TRANSFORM = "transform=lambda batch, draws: batch"
@@ -94,6 +95,10 @@ class Feed:
             arrays and map-style data sets.
         prefetch_factor: batches that each worker has ready.
         persistent_workers: keep the workers from epoch to epoch.
+        fetch_ahead: for arrays and `BatchDataset`s, fetch each batch on a thread while the one
+            before is used: the same batches. None does so where a batch takes long enough, by the
+            first few of them; `get_batch` and `transform` must then depend on their arguments
+            alone.
 
     Raises:
         ConfigError: an argument has a value that cannot work, or does not fit the kind of data.
@@ -131,6 +136,7 @@ class Feed:
         transform: Transform | None = None,
         prefetch_factor: int = 2,
         persistent_workers: bool = True,
+        fetch_ahead: bool | None = None,
     ) -> None:
         if isinstance(data, Feed):
             raise DataError("the data is a Feed already: use it itself, or Feed(its data, ...)")
@@ -151,12 +157,15 @@ class Feed:
             persistent_workers=_options.flag("persistent_workers", persistent_workers),
             pin_memory=self.device is not None and self.device.type == "cuda",
         )
+        if fetch_ahead is not None:
+            _options.flag("fetch_ahead", fetch_ahead)
         if isinstance(data, DataLoader) or (batch_size is None and is_loader(data)):
-            self._check_foreign(data, batch_size, fetching)
+            self._check_foreign(data, batch_size, fetching, fetch_ahead)
         else:
             _options.whole("batch_size", batch_size, 1, 32)
         self.batch_size = None if batch_size is None else int(batch_size)
         self._source = self._open(data, fetching)
+        self._fetch_ahead = self._decided(fetch_ahead)
         self.samples = self._source.samples
         """Samples in the data; None where that cannot be known before the end."""
         self._length = self._count_batches()
@@ -189,7 +198,26 @@ class Feed:
         assert self.batch_size is not None
         return Streamed(data, self.batch_size, self.drop_last, self.seed, fetching)
 
-    def _check_foreign(self, loader: Any, batch_size: int | None, fetching: Fetching) -> None:
+    def _decided(self, fetch_ahead: bool | None) -> FetchAhead:
+        """Whether batches are fetched on a thread, as far as the kind of data says that."""
+        source, transform = self._source, self._transform
+        if not isinstance(source, (Arrays, Batched)):
+            if fetch_ahead:
+                raise ConfigError(
+                    "fetch_ahead=True is for arrays and BatchDatasets, and this data is fetched "
+                    "sample by sample: write workers=1 or more"
+                )
+            return FetchAhead(False)
+        assert self.batch_size is not None
+        is_plain = transform is None and self._stays_on_cpu(source)
+        if fetch_ahead is None and is_plain and isinstance(source, Arrays):
+            fetch_ahead = False if source.is_cheap(self.batch_size) else None
+        own = transform is not None or isinstance(source, Batched)
+        return FetchAhead(fetch_ahead, runs_users_code=own)
+
+    def _check_foreign(
+        self, loader: Any, batch_size: int | None, fetching: Fetching, fetch_ahead: bool | None
+    ) -> None:
         default = Fetching(pin_memory=fetching.pin_memory)
         given = {
             "batch_size": batch_size is not None,
@@ -201,6 +229,7 @@ class Feed:
             "collate_fn": fetching.collate_fn is not None,
             "prefetch_factor": fetching.prefetch_factor != default.prefetch_factor,
             "persistent_workers": fetching.persistent_workers != default.persistent_workers,
+            "fetch_ahead": fetch_ahead is not None,
         }
         if wrong := [name for name, is_given in given.items() if is_given]:
             raise ConfigError(
@@ -351,19 +380,24 @@ class Feed:
     ) -> Iterator[Any]:
         order = self._order(epoch)
         if isinstance(source, Arrays):
-            batches = source.batches(order, stretches, self.device)
+            batches = source.batches(order, stretches, self.device, self._fetch_ahead)
         elif isinstance(source, Batched):
-            batches = source.batches(order, epoch, stretches, self.device)
+            batches = source.batches(order, epoch, stretches, self.device, self._fetch_ahead)
         else:
             fetched = source.batches(order, epoch, stretches)
             batches = transfer.to_device(fetched, self.device)
-        if self._transform is None:
-            return batches
-        draws = (
-            Draws(self.seed, epoch, indices, self.device or source.device)
-            for indices in order.batches(stretches)
-        )
-        return map(_checked(self._transform), batches, draws)
+        if self._transform is not None:
+            draws = (
+                Draws(self.seed, epoch, indices, self.device or source.device)
+                for indices in order.batches(stretches)
+            )
+            batches = map(checked(self._transform), batches, draws)
+        return self._fetch_ahead.over(batches) if self._stays_on_cpu(source) else batches
+
+    def _stays_on_cpu(self, source: Arrays | Batched | Mapped) -> bool:
+        """Whether batches are made on the CPU and stay there. (To an accelerator they go from the
+        loop's own thread, and what is fetched on another one is what is copied from.)"""
+        return all(at is None or at.type == "cpu" for at in (self.device, source.device))
 
     def _order(self, epoch: int) -> Order:
         if isinstance(self._source, Sharded):
@@ -471,22 +505,3 @@ class Feed:
 
 class NoLengthError(DataError, TypeError):
     """The number of batches is unknown. A `TypeError` too, so that `list(feed)` works."""
-
-
-def _checked(transform: Transform) -> Transform:
-    def checked(batch: Any, draws: Draws) -> Any:
-        try:
-            changed = transform(batch, draws)
-        except UserError:
-            raise
-        except Exception as error:
-            raise DataError(
-                f"transform cannot change the batch of sample {draws.indices[0]} to "
-                f"sample {draws.indices[-1]}, {reason_of(error)}: mend it; it is called with "
-                "(batch, draws)"
-            ) from error
-        if changed is None:
-            raise ConfigError("transform returned None: end it with `return batch`")
-        return changed
-
-    return checked

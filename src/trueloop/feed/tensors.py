@@ -14,6 +14,7 @@ from torch.utils.data import Dataset, Subset, TensorDataset
 from trueloop import _options
 from trueloop.errors import DataError
 from trueloop.feed import transfer
+from trueloop.feed.ahead import FetchAhead
 from trueloop.feed.kinds import check_not_table, check_tensor, subset_rows
 from trueloop.feed.order import Indices, Order
 from trueloop.feed.parts import Stretch
@@ -54,7 +55,11 @@ class Arrays:
         self._chunk_rows = self._rows_at_once(size)
 
     def batches(
-        self, order: Order, stretches: Sequence[Stretch], device: torch.device | None
+        self,
+        order: Order,
+        stretches: Sequence[Stretch],
+        device: torch.device | None,
+        fetch_ahead: FetchAhead,
     ) -> Iterator[Any]:
         """The batches at these positions of the order; no other rows are read.
 
@@ -67,6 +72,8 @@ class Arrays:
         )
         if device is not None and device.type == "cuda":
             chunks = map(transfer.pin, chunks)
+            if self.device is None or self.device.type == "cpu":
+                chunks = fetch_ahead.over(chunks, device)
         # Apart from the chunks, of which one is ahead on its way to the device.
         widths = (stretch.width for stretch in stretches for _ in stretch.chunks(rows))
         assemble = self._assemble
@@ -75,6 +82,10 @@ class Arrays:
             # not take writing into one batch for a change of its neighbours.
             cut = zip(*(torch.unsafe_split(part, width) for part in chunk), strict=True)
             yield from cut if assemble is tuple else map(assemble, cut)
+
+    def is_cheap(self, samples: int) -> bool:
+        """Whether a batch of so many samples takes microseconds: less than 1 MiB, in memory."""
+        return samples <= self._chunk_rows
 
     def _rows_at_once(self, size: int) -> int:
         if any(isinstance(leaf, np.memmap) for leaf in self._leaves):
