@@ -16,9 +16,8 @@ import torch
 
 from trueloop import ranks
 
-WORTH = 5e-4
-"""Seconds that a batch must take to be fetched on a thread: about ten times what handing it over
-costs at worst."""
+WORTH = 1e-3
+"""Seconds that a batch must take to be fetched on a thread: far more than handing it over costs."""
 _LOOKED_AT = 6
 """Batches that are measured; of these the first, which finds nothing in any cache, is left out."""
 _IDLE = 2.0

@@ -13,11 +13,11 @@ from torch.utils.data import DataLoader
 from trueloop import _options, device as devices, ranks, seed as seeds
 from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.feed import transfer
-from trueloop.feed.ahead import FetchAhead
 from trueloop.feed.batched import BatchDataset, Batched
 from trueloop.feed.collate import Collate
 from trueloop.feed.draws import Draws
 from trueloop.feed.epoch import Epoch
+from trueloop.feed.fetching import Source, fetch_ahead_of, stays_on_cpu
 from trueloop.feed.foreign import Foreign, is_loader
 from trueloop.feed.kinds import check_data_set, check_kind, is_iterable, reads_ranges
 from trueloop.feed.loader import Fetching, Mapped, Streamed
@@ -30,8 +30,6 @@ from trueloop.feed.tensors import Arrays, holds_arrays
 from trueloop.feed.transform import Transform, checked
 from trueloop.records import batch_samples, batch_tokens
 from trueloop.shapes import COUNT, Each, Either, Maybe, Shape, problem
-
-Source = Arrays | Batched | Mapped | Streamed | Foreign
 
 _TRANSFORM = "transform=lambda batch, draws: batch"
 _COLLATE = "collate_fn=lambda samples: torch.stack(samples)"
@@ -165,7 +163,9 @@ class Feed:
             _options.whole("batch_size", batch_size, 1, 32)
         self.batch_size = None if batch_size is None else int(batch_size)
         self._source = self._open(data, fetching)
-        self._fetch_ahead = self._decided(fetch_ahead)
+        self._fetch_ahead = fetch_ahead_of(
+            self._source, fetch_ahead, self.batch_size, transform is not None, self.device
+        )
         self.samples = self._source.samples
         """Samples in the data; None where that cannot be known before the end."""
         self._length = self._count_batches()
@@ -197,23 +197,6 @@ class Feed:
         self._check_streamed(fetching)
         assert self.batch_size is not None
         return Streamed(data, self.batch_size, self.drop_last, self.seed, fetching)
-
-    def _decided(self, fetch_ahead: bool | None) -> FetchAhead:
-        """Whether batches are fetched on a thread, as far as the kind of data says that."""
-        source, transform = self._source, self._transform
-        if not isinstance(source, (Arrays, Batched)):
-            if fetch_ahead:
-                raise ConfigError(
-                    "fetch_ahead=True is for arrays and BatchDatasets, and this data is fetched "
-                    "sample by sample: write workers=1 or more"
-                )
-            return FetchAhead(False)
-        assert self.batch_size is not None
-        is_plain = transform is None and self._stays_on_cpu(source)
-        if fetch_ahead is None and is_plain and isinstance(source, Arrays):
-            fetch_ahead = False if source.is_cheap(self.batch_size) else None
-        own = transform is not None or isinstance(source, Batched)
-        return FetchAhead(fetch_ahead, runs_users_code=own)
 
     def _check_foreign(
         self, loader: Any, batch_size: int | None, fetching: Fetching, fetch_ahead: bool | None
@@ -392,12 +375,8 @@ class Feed:
                 for indices in order.batches(stretches)
             )
             batches = map(checked(self._transform), batches, draws)
-        return self._fetch_ahead.over(batches) if self._stays_on_cpu(source) else batches
-
-    def _stays_on_cpu(self, source: Arrays | Batched | Mapped) -> bool:
-        """Whether batches are made on the CPU and stay there. (To an accelerator they go from the
-        loop's own thread, and what is fetched on another one is what is copied from.)"""
-        return all(at is None or at.type == "cpu" for at in (self.device, source.device))
+        stays = stays_on_cpu(source, self.device)
+        return self._fetch_ahead.over(batches) if stays else batches
 
     def _order(self, epoch: int) -> Order:
         if isinstance(self._source, Sharded):

@@ -1,0 +1,45 @@
+"""The kinds of sources that a feed has, and which of them are fetched on a thread."""
+
+from __future__ import annotations
+
+import torch
+
+from trueloop.errors import ConfigError
+from trueloop.feed.ahead import FetchAhead
+from trueloop.feed.batched import Batched
+from trueloop.feed.foreign import Foreign
+from trueloop.feed.loader import Mapped, Streamed
+from trueloop.feed.tensors import Arrays
+
+Source = Arrays | Batched | Mapped | Streamed | Foreign
+
+
+def fetch_ahead_of(
+    source: Source,
+    wanted: bool | None,
+    batch_size: int | None,
+    has_transform: bool,
+    device: torch.device | None,
+) -> FetchAhead:
+    """Whether batches are fetched on a thread, as far as the kind of data says that.
+
+    Raises `ConfigError` where it is `wanted` of data that workers fetch.
+    """
+    if not isinstance(source, (Arrays, Batched)):
+        if wanted:
+            raise ConfigError(
+                "fetch_ahead=True is for arrays and BatchDatasets, and this data is fetched "
+                "sample by sample: write workers=1 or more"
+            )
+        return FetchAhead(False)
+    assert batch_size is not None
+    is_plain = not has_transform and stays_on_cpu(source, device)
+    if wanted is None and is_plain and isinstance(source, Arrays) and source.is_cheap(batch_size):
+        wanted = False
+    return FetchAhead(wanted, runs_users_code=has_transform or isinstance(source, Batched))
+
+
+def stays_on_cpu(source: Arrays | Batched | Mapped, device: torch.device | None) -> bool:
+    """Whether batches are made on the CPU and stay there. (To an accelerator they go from the
+    loop's own thread, and what is fetched on another one is what is copied from.)"""
+    return all(at is None or at.type == "cpu" for at in (device, source.device))
