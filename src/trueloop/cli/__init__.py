@@ -32,7 +32,7 @@ VERBS = {
     "watch": "run your own program as it is, and find silent training bugs as it trains",
     "replay": "re-run the recorded operations that produced a NaN",
     "explain": "print the page of a rule: what it finds, why that breaks training, what is right",
-    "tune": "measure what makes a training faster, and write that as a configuration",
+    "tune": "measure what makes a training faster, or search for the best values of options",
     "lab": "run experiments that test common advice about training loops",
 }
 OK, FAILED, MISTAKE, NO_READER = 0, 1, 2, 141

@@ -16,7 +16,7 @@ MINUTES = 3.0
 """Of a tuning that is not told how many."""
 _LEAST_MINUTES = 0.05
 """Less does not even start a process that has torch."""
-_FORMATS = ("text", "json")
+_MOST_TRIALS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,8 @@ class TuneOptions(RunOptions):
     left_out: ClassVar[frozenset[str]] = frozenset({"run", "resume"})
 
     minutes: float | None = None
-    """Time that the measuring may take (null: 3)."""
+    """Time that the measuring may take (null: 3); with --search, after which no trial is begun
+    (null: no limit)."""
     out: Path = Path("tuned.yaml")
     """The file that is written, for trueloop train --config; its pictures go beside it."""
     force: bool = False
@@ -36,6 +37,14 @@ class TuneOptions(RunOptions):
     """GB of the host's memory that a trial may take beside the data (null: 80% of what is free)."""
     format: str = "text"
     """text or json."""
+    search: Path | None = None
+    """YAML file with ranges of options: search them for the best values, instead of measuring."""
+    study: Path | None = None
+    """Folder of the search, which goes on if it is there (null: studies/TASK)."""
+    trials: int = 20
+    """Trials of the search, those that are in its folder included."""
+    pruner: str = "median"
+    """How the search ends trials that promise little: median, hyperband or none."""
 
 
 OWN = frozenset({field.name for field in dataclasses.fields(TuneOptions)}) - frozenset(
@@ -56,10 +65,17 @@ def check(options: TuneOptions) -> None:
         "--memory-limit-gb", options.memory_limit_gb, 0, limits.MOST_GIGABYTES, unit="GB",
         open_below=True, example=8,
     )  # fmt: skip
-    if options.format not in _FORMATS:
-        raise ConfigError(
-            f"--format: unknown format {options.format!r}: {nearest(options.format, _FORMATS)}"
-        )
+    check_range("--trials", options.trials, 1, _MOST_TRIALS, unit="trials", example=20)
+    for option, value, known in (
+        ("--format", options.format, ("text", "json")),
+        ("--pruner", options.pruner, ("median", "hyperband", "none")),
+    ):
+        if value not in known:
+            raise ConfigError(f"{option}: unknown {option[2:]} {value!r}: {nearest(value, known)}")
+    if options.search is None:
+        for name in ("study", "trials", "pruner"):
+            if getattr(options, name) != getattr(TuneOptions, name):
+                raise ConfigError(f"--{name} is for a search: write --search FILE with it")
 
 
 def stated_of_train(settings: Settings) -> dict[str, Any]:

@@ -35,6 +35,10 @@ def main(argv: Sequence[str]) -> int:
     options = settings.run
     assert isinstance(options, TuneOptions)
     check(options)
+    if options.search is not None:
+        from trueloop.cli._search import search
+
+        return search(settings, options, _teller(options))
     return _measure(settings, options)
 
 
@@ -43,11 +47,13 @@ def usage() -> str:
         "usage: trueloop tune TASK [options]\n\n"
         "Measure how a training is made faster, in trials of its own: the learning rate (range\n"
         "test), the batch size, workers, threads, precision, compilation, each alone and all\n"
-        "together; and write what pays as a file for trueloop train --config.\n\n"
-        "  trueloop tune TASK --help     the options: --minutes, --out, and those of train\n\n"
+        "together; and write what pays as a file for trueloop train --config. Or, with --search\n"
+        "FILE, look for the best values of options by training with them.\n\n"
+        "  trueloop tune TASK --help     the options: --minutes, --search, those of train\n\n"
         "example:\n"
         "  trueloop tune images --data photos --minutes 5 --out tuned.yaml\n"
-        "  trueloop train --config tuned.yaml"
+        "  trueloop train --config tuned.yaml\n"
+        "  trueloop tune digits --search space.yaml --trials 30 --epochs 10"
     )
 
 

@@ -37,15 +37,16 @@ def as_config(task: str, stated: dict[str, Any], findings: Findings, seconds: fl
     if proposal.options:
         lines += ["", "# proposed"]
         for name, value in proposal.options.items():
-            lines.append(f"{_line(name, value)}  # was {_value(facts.options.get(name))}")
+            lines.append(f"{_line(name, value)}  # was {value_as_yaml(facts.options.get(name))}")
     return "\n".join(lines) + "\n"
 
 
 def _line(name: str, value: Any) -> str:
-    return f"{name}: {_value(value)}"
+    return f"{name}: {value_as_yaml(value)}"
 
 
-def _value(value: Any) -> str:
+def value_as_yaml(value: Any) -> str:
+    """A value as it stands after a key and a colon."""
     import yaml
 
     text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**9)
