@@ -11,7 +11,7 @@ import numpy as np
 
 from trueloop.checkpoint import write_atomic
 from trueloop.records import is_better
-from trueloop.run.charts import Figure, clean, figure, label, series
+from trueloop.run.charts import LOG_RATIO, Figure, clean, figure, label, log_axis, series
 from trueloop.run.page import Chart, Section, publish
 from trueloop.run.wording import capital, duration, number, score_name
 from trueloop.tune.space import Range
@@ -186,8 +186,17 @@ def _history(plan: Plan, drawn: list[Any]) -> Figure:
         line["line"]["shape"] = "hv"
         traces.insert(0, line)
     chart = figure(traces, "trial", score_name(plan.monitor))
-    chart["layout"]["hovermode"] = "closest"
+    _spread(plan, chart, drawn)
     return chart
+
+
+def _spread(plan: Plan, chart: Figure, drawn: list[Any]) -> None:
+    """A log axis for losses that span so much that a linear one would hide the good ones."""
+    chart["layout"]["hovermode"] = "closest"
+    values = np.array([v for v in map(_value, drawn) if v is not None and math.isfinite(v)])
+    wide = len(values) and values.min() > 0 and values.max() / values.min() > LOG_RATIO
+    if wide and plan.mode == "min":
+        log_axis(chart, [values])
 
 
 def _points(
@@ -230,14 +239,15 @@ def _slice(plan: Plan, drawn: list[Any], name: str) -> Figure:
             y, hover = [_value(t) for t in chosen], [_hover(t) for t in chosen]
             traces.append(_points(x, y, _STATES[state], ink, symbol, hover))
     chart = figure(traces, name, score_name(plan.monitor))
-    chart["layout"]["hovermode"] = "closest"
+    _spread(plan, chart, drawn)
     if isinstance(dimension, Range) and dimension.log:
         chart["layout"]["xaxis"].update(type="log", exponentformat="power", dtick=1)
         span = math.log10(dimension.high / dimension.low)
         if span < 2:
             chart["layout"]["xaxis"].pop("dtick")
     elif not isinstance(dimension, Range):
-        chart["layout"]["xaxis"]["type"] = "category"
+        names = [label(str(value)) for value in dimension.values]
+        chart["layout"]["xaxis"].update(type="category", categoryorder="array", categoryarray=names)
     return chart
 
 
