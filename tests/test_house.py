@@ -65,7 +65,7 @@ SAME_FLOOR = {
 HEAVY = (
     "torchmetrics", "rich", "matplotlib", "PIL", "plotly", "jinja2", "jsonargparse", "polars",
     "sklearn", "scipy", "pandas", "yaml", "safetensors", "tokenizers", "transformers", "pyarrow",
-    "aiohttp",
+    "aiohttp", "optuna", "sqlalchemy",
 )  # fmt: skip
 
 

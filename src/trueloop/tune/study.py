@@ -101,18 +101,18 @@ class StudyFolder:
 
     def study(self, pruner: str, evaluations: int | None) -> optuna.Study:
         """Optuna's study of this folder. `evaluations` are those of a whole trial, if known."""
-        optuna = import_optuna()
+        library = import_optuna()
         from sqlalchemy.engine import URL
 
         url = URL.create("sqlite", database=str(self.path / "study.db"))
-        storage = optuna.storages.RDBStorage(str(url))
+        storage = library.storages.RDBStorage(str(url))
         name, direction = "trueloop", "minimize" if self.plan.mode == "min" else "maximize"
-        study = optuna.create_study(
+        study: optuna.Study = library.create_study(
             storage=storage, study_name=name, direction=direction, load_if_exists=True,
-            pruner=_pruner(optuna, pruner, evaluations),
+            pruner=_pruner(library, pruner, evaluations),
         )  # fmt: skip
         # A sampler that began with the same seed again would repeat its first draws.
-        study.sampler = optuna.samplers.TPESampler(seed=self.plan.seed + len(study.trials))
+        study.sampler = library.samplers.TPESampler(seed=self.plan.seed + len(study.trials))
         return study
 
     def run_of(self, number: int) -> Path:

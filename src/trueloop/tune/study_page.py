@@ -171,7 +171,8 @@ def _history(plan: Plan, drawn: list[Any]) -> Figure:
                     symbol, [_hover(t) for t in chosen],
                 )
             )  # fmt: skip
-    at, best = [], []
+    at: list[int] = []
+    best: list[float] = []
     for trial in drawn:
         value = trial.value if trial.state.name == "COMPLETE" else None
         if value is not None and (not best or is_better(value, best[-1], plan.mode)):
