@@ -16,6 +16,7 @@ Linux only, since it reads /proc. Writes benchmarks/results/sharded.json.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -91,10 +92,18 @@ def ours(folder: Path, state: Any) -> tuple[Iterator[Any], Callable[[], Any]]:
     return iter(feed.epoch(*feed.position)), feed.state_dict
 
 
+def pretend_torchvision() -> None:
+    """MosaicML Streaming imports two names of it, which nothing here uses."""
+    with contextlib.suppress(ImportError):
+        import transformers  # noqa: F401 - it looks for torchvision, and must find none
+    for name in ("", ".datasets", ".transforms", ".transforms.functional"):
+        sys.modules["torchvision" + name] = types.ModuleType("torchvision" + name)
+    sys.modules["torchvision.datasets"].VisionDataset = object  # type: ignore[attr-defined]
+    sys.modules["torchvision.transforms.functional"].to_tensor = None  # type: ignore[attr-defined]
+
+
 def mosaic(folder: Path, state: Any) -> tuple[Iterator[Any], Callable[[], Any]]:
-    stand_in = types.ModuleType("torchvision.datasets")  # imported by it, and not used here
-    stand_in.VisionDataset = object  # type: ignore[attr-defined]
-    sys.modules |= {"torchvision": types.ModuleType("torchvision"), stand_in.__name__: stand_in}
+    pretend_torchvision()
     from streaming import StreamingDataLoader, StreamingDataset
 
     data = StreamingDataset(local=str(folder), shuffle=True, shuffle_seed=1, batch_size=BATCH)
@@ -135,9 +144,7 @@ def grain(folder: Path, state: Any) -> tuple[Iterator[Any], Callable[[], Any]]:
 
 def write_mosaic(folder: Path, samples: int) -> None:
     mosaic_columns = {"tokens": "ndarray:int32:8", "label": "int"}
-    stand_in = types.ModuleType("torchvision.datasets")
-    stand_in.VisionDataset = object  # type: ignore[attr-defined]
-    sys.modules |= {"torchvision": types.ModuleType("torchvision"), stand_in.__name__: stand_in}
+    pretend_torchvision()
     from streaming import MDSWriter
 
     tokens, labels = columns(0, samples)
@@ -189,10 +196,10 @@ def measure(library: str, folder: Path) -> dict[str, Any]:
     torch.set_num_threads(1)
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
     before = megabytes("VmRSS")
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     batches, state = LIBRARIES[library](folder, None)
     next(batches)
-    first = time.perf_counter() - start
+    first, first_cpu = time.perf_counter() - start, time.process_time() - cpu
     start, cpu, samples = time.perf_counter(), time.process_time(), 0
     for _ in range(MEASURED_BATCHES - 1):
         samples += len(next(batches)[1])
@@ -211,6 +218,7 @@ def measure(library: str, folder: Path) -> dict[str, Any]:
     return {
         "library": library,
         "first_batch_seconds": round(first, 3),
+        "first_batch_cpu_seconds": round(first_cpu, 3),
         "samples_per_second": round(samples / seconds),
         "samples_per_cpu_second": round(samples / cpu),
         "megabytes_above_torch": round(peak, 1),
