@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 MOST_ROW_GROUP = 256_000_000
 """Bytes of a row group, before compression, that are read at once."""
 
+_AT_ONCE = 4_000_000
+"""Bytes of columns, before compression, that polars is asked for at once."""
+
 
 @dataclass(frozen=True)
 class Blocks:
@@ -59,13 +62,15 @@ class Blocks:
         if most is not None:
             group = replace(group, rows=min(group.rows, most))
         first = self.starts[number] - self._start_of_file(number)
+        # A few columns at a time: polars takes as much again as it reads at once, and keeps it.
+        some = max(1, _AT_ONCE * len(self.schema) // max(1, self.groups[number].size))
+        scan = pl.scan_parquet(path, glob=False, cache=False, parallel="none")
+        rows = scan.slice(first, group.rows)
         try:
-            frame = (
-                pl.scan_parquet(path, glob=False, cache=False, parallel="none")
-                .select(columns)
-                .slice(first, group.rows)
-                .collect()
-            )
+            parts = [
+                rows.select(columns[k : k + some]).collect() for k in range(0, len(columns), some)
+            ]
+            frame = pl.concat(parts, how="horizontal")
         except (pl.exceptions.PolarsError, OSError) as error:
             raise self._broken(path, first, group, reason(error)) from None
         except BaseException as error:  # a panic of polars' own is no Exception
