@@ -11,15 +11,17 @@ _WORTH_A_BAR = 32 * 2**20
 
 
 @contextmanager
-def progress_bar(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], object]]:
-    """A bar named `what`, where there is much to read: `total` bytes. Yields what is told how many
-    more have been read."""
+def progress_bar(
+    what: str, total: int, quiet: bool, *, worth: int = _WORTH_A_BAR
+) -> Iterator[Callable[[int], object]]:
+    """A bar named `what`, where there is much to read: a `total` of bytes (or of anything else) of
+    `worth` or more. Yields what is told how many more have been read."""
     with rng_preserved():  # rich draws a random number when it is imported
         from rich.console import Console
         from rich.progress import Progress
 
     console = Console(stderr=True)
-    show = not quiet and console.is_terminal and total >= _WORTH_A_BAR
+    show = not quiet and console.is_terminal and total >= worth
     with Progress(console=console, transient=True, disable=not show) as progress:
         bar = progress.add_task(what, total=total)
         yield lambda size: progress.advance(bar, size)

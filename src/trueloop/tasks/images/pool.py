@@ -15,6 +15,8 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import cast
 
+from trueloop.tasks.progress_bar import progress_bar
+
 Work = Callable[[range], dict[int, str]]
 """Does all there is to do on the images at these positions; returns the reasons of broken ones."""
 
@@ -31,19 +33,13 @@ def on_all(work: Work, total: int, *, what: str, quiet: bool) -> dict[int, str]:
     In forked processes `work` must write to files or to `multiprocessing`'s memory, not to its
     own. What it raises is raised here.
     """
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    show = not quiet and console.is_terminal and total >= _WORTH_A_BAR
     chunks = [range(start, min(start + _CHUNK, total)) for start in range(0, total, _CHUNK)]
     do = _in_processes if uses_processes(total) else _in_threads
     broken: dict[int, str] = {}
-    with Progress(console=console, transient=True, disable=not show) as progress:
-        bar = progress.add_task(what, total=total)
+    with progress_bar(what, total, quiet, worth=_WORTH_A_BAR) as advance:
         for count, found in do(work, chunks):
             broken |= found
-            progress.advance(bar, count)
+            advance(count)
     return dict(sorted(broken.items()))
 
 
