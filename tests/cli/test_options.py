@@ -108,7 +108,8 @@ BAD_OPTIONS = [
     ("--nonfinite stopp", "unknown nonfinite 'stopp': did you mean 'stop'?"),
     ("--monitor val_acuracy", "no score is called 'val_acuracy': did you mean 'val_accuracy'"),
     ("--deterministic maybe", "--deterministic must be yes or no, not 'maybe'"),
-    ("--compile=3", "--compile must be yes or no, not '3'"),
+    ("--compile=3", "--compile: unknown compile '3': known: 'auto', 'default',"),
+    ("--compile stepp", "--compile: unknown compile 'stepp': did you mean 'step'?"),
     ("--no-doctor=3", "--doctor must be yes or no, not '3'"),
     ("--print-config=yes", "--print-config takes no value, and was given 'yes'"),
     ("--device tpu", "unknown device 'tpu'"),
@@ -302,6 +303,12 @@ def test_every_switch_takes_its_bare_name_its_negative_and_yes_or_no(name: str) 
         ([f"--{name}=yes"], True),
     ):
         assert getattr(settings_from("spiral", words).run, name) is value
+
+
+@pytest.mark.parametrize("how", ["step", "auto", "model", "reduce-overhead"])
+def test_compile_takes_how(how: str) -> None:
+    assert settings_from("spiral", ["--compile", how]).run.compile == how
+    assert settings_from("spiral", [], {"compile": how}, source="here").run.compile == how
 
 
 NULLABLE = ("clip-norm", "clip-value", "warmup", "patience", "max-minutes", "save-every", "threads")

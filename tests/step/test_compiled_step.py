@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 import trueloop
-from trueloop import schedules
-from trueloop.step import lowering
+from trueloop import errors, schedules
+from trueloop.step import compiled_step, lowering
+from trueloop.step.compiled_step import FIRST
 
 Batch = tuple[Tensor, Tensor]
 CRITERION = trueloop.supervised(nn.CrossEntropyLoss())
@@ -89,7 +90,7 @@ def assert_close(ours: Any, theirs: Any, tolerance: float = 1e-10) -> None:
     """Of states: every tensor and number, relative to its own size."""
     if isinstance(theirs, Tensor):
         assert ours.dtype == theirs.dtype
-        torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance)
+        torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance, equal_nan=True)
     elif isinstance(theirs, dict):
         assert ours.keys() == theirs.keys()
         for name in theirs:
@@ -131,7 +132,9 @@ def test_the_weights_of_200_updates(optimizer: str, options: dict[str, Any]) -> 
             assert_close(a._asdict(), b._asdict())
     assert compiled.updates == 200
     assert compiled._compiled.level == "update"
-    assert_close(compiled.state_dict(), plain.state_dict())
+    assert_close(
+        {**compiled.state_dict(), "compiled": None}, {**plain.state_dict(), "compiled": None}
+    )
 
 
 class Controlled(nn.Module):
@@ -217,3 +220,153 @@ def test_the_largest_part_is_compiled_and_the_reason_said_once(case: str, monkey
     assert compiled._compiled.level == level
     train(plain, batches)
     assert_close(compiled.model.state_dict(), plain.model.state_dict())
+
+
+def test_a_state_goes_back_and_forth(tmp_path: Any) -> None:
+    """Between a compiled and a plain step; a compiled run that goes on is bitwise the run that
+    never stopped, also inside of a window."""
+    batches = make_batches(40)
+    options = {"accumulate": 3, "clip_norm": 0.5, "schedule": schedules.cosine()}
+
+    def step(**more: Any) -> Any:
+        made = make_step("adamw in groups", **options, **more)
+        made.plan(epochs=1, batches=40)
+        return made
+
+    straight = step(compile="step")
+    train(straight, batches)
+    first = step(compile="step")
+    train(first, batches[:20])
+    torch.save(first.state_dict(), tmp_path / "state")
+    for compile, tolerance in (("step", 0.0), (None, 1e-10)):
+        state = torch.load(tmp_path / "state", weights_only=False)
+        second = step(compile=compile)
+        second.load_state_dict(state)
+        train(second, batches[20:])
+        found = second.state_dict()
+        found.setdefault("compiled", straight.state_dict()["compiled"])
+        assert_close(found, straight.state_dict(), tolerance)
+
+
+def test_shapes_beyond_the_limit_run_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So does a run that goes on: the shapes that have a graph are part of the state."""
+    monkeypatch.setattr(compiled_step, "SHAPES", 2)
+    sizes = [4, 5, 6, 7]
+    batches = [make_batches(1, size=size)[0] for size in [*[8] * FIRST, *sizes, *sizes]]
+    plain, compiled = make_step(), make_step(compile="step")
+    train(plain, batches)
+    with pytest.warns(UserWarning, match="more than 2 distinct shapes") as caught:
+        train(compiled, batches)
+    assert len(caught) == 1
+    assert_close(compiled.model.state_dict(), plain.model.state_dict())
+    shapes = compiled.state_dict()["compiled"]["shapes"]
+    assert len(shapes) == 2
+    resumed = make_step(compile="step")
+    resumed.load_state_dict(compiled.state_dict())
+    with pytest.warns(UserWarning, match="more than 2 distinct shapes"):
+        train(resumed, batches[-1:])
+    assert resumed.state_dict()["compiled"]["shapes"] == shapes
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_gradient_that_is_not_finite(accumulate: int) -> None:
+    """`skip` leaves the update out, in weights, state and schedule; `stop` names its place."""
+    batches = make_batches(12)
+    batches[8][0][1, 1] = torch.nan
+    compiled = {"accumulate": accumulate, "compile": "step", "clip_norm": 0.5}
+    step, plain = (
+        make_step("momentum", plain_model(), nonfinite="skip", **each)
+        for each in (compiled, {**compiled, "compile": None})
+    )
+    assert_close([r._asdict() for r in train(step, batches)], [
+        r._asdict() for r in train(plain, batches)
+    ])  # fmt: skip
+    assert step.skipped == 1
+    assert_close(step.state_dict()["optimizer"], plain.state_dict()["optimizer"])
+    stopping = make_step("momentum", plain_model(), **compiled)
+    train(stopping, batches[:8])
+    before = copy.deepcopy(stopping.state_dict())
+    with pytest.raises(errors.NonFiniteError, match=r"gradient of '0.weight'.* batch 9; the loss"):
+        train(stopping, batches[8:])
+    assert_close(stopping.model.state_dict(), before["model"], 0.0)
+    assert_close(stopping.state_dict()["optimizer"], before["optimizer"], 0.0)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_low_precision_with_the_loss_scale(precision: str) -> None:
+    """As far from float32 as the plain step is, and the scale goes the same way."""
+    batches = make_batches(30, torch.float32)
+    steps = {
+        name: make_step("adam", plain_model().float(), clip_norm=0.5, **options)
+        for name, options in (
+            ("exact", {}),
+            ("plain", {"precision": precision}),
+            ("compiled", {"precision": precision, "compile": "step"}),
+        )
+    }
+    if precision == "fp16":
+        for name in ("plain", "compiled"):
+            scaler = steps[name].precision.scaler
+            scaler.load_state_dict({**scaler.state_dict(), "scale": 2.0**24, "growth_interval": 7})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        records = {name: train(step, batches) for name, step in steps.items()}
+    exact, plain, compiled = (
+        torch.cat([p.detach().flatten() for p in step.model.parameters()])
+        for step in steps.values()
+    )
+    assert (compiled - exact).abs().max() <= 2 * (plain - exact).abs().max()
+    updated = [[each.updated for each in records[name]] for name in ("plain", "compiled")]
+    assert updated[0] == updated[1]
+    assert steps["compiled"].precision.state_dict() == steps["plain"].precision.state_dict()
+    assert (precision == "fp16") == (steps["compiled"].skipped > 0)
+    assert steps["compiled"]._compiled.level == "update"
+
+
+def test_a_number_that_changes_and_a_metric_that_looks_on(monkeypatch: Any) -> None:
+    """Outputs and parts are handed on; a plain number that changes ends the compilation."""
+    monkeypatch.setattr(torch, "compile", spare_model(torch.compile))
+    seen: list[Any] = []
+    weight = [1.0]
+
+    def loss_fn(model: nn.Module, batch: Batch) -> trueloop.LossOutput:
+        outputs = model(batch[0])
+        loss = nn.functional.cross_entropy(outputs, batch[1])
+        parts = {"entropy": loss, "scale": weight[0]}
+        return trueloop.LossOutput(loss * weight[0], None, outputs, batch[1], parts)
+
+    model = plain_model()
+    step = trueloop.Step(model, adam(model), loss_fn, compile="step")
+    step.on_outputs = lambda outputs, targets: seen.append((outputs, targets))
+    batches = make_batches(6)
+    records = train(step, batches)
+    assert step._compiled.level == "update"
+    assert [targets.tolist() for _, targets in seen] == [y.tolist() for _, y in batches]
+    assert all(float(r.parts["entropy"]) == float(r.loss) for r in records)
+    weight[0] = 0.5
+    with pytest.warns(UserWarning, match="a plain number that the forward or the loss reads"):
+        last = train(step, batches)[-1]
+    assert float(last.parts["scale"]) == weight[0]
+    assert step._compiled.level == "model"
+
+
+def test_auto_keeps_the_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways are made in turns; the choice is part of the state."""
+    batches = make_batches(30)
+    for slow, choice in (("update", "eager"), ("eager", "update")):
+        step = make_step(compile="auto")
+        trial, now = step._compiled._trial, [0.0]
+
+        def tick(trial: Any = trial, slow: str = slow, now: Any = now) -> float:
+            now[0] += 2.0 if trial._turn == slow else 1.0
+            return now[0]
+
+        monkeypatch.setattr(trial, "_now", tick)
+        train(step, batches)
+        assert trial.choice == choice
+        assert len(trial.seconds["eager"]) == len(trial.seconds["update"])
+        state = step.state_dict()
+        assert state["compiled"]["choice"] == choice
+        other = make_step(compile="auto")
+        other.load_state_dict(state)
+        assert other._compiled._trial.choice == choice

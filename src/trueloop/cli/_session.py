@@ -150,7 +150,7 @@ def _make_step(
         clip_value=recipe.clip_value,
         nonfinite=recipe.nonfinite,
         outliers=_outliers(recipe),
-        compile=run.compile or None,
+        compile=True if run.compile == "model" else run.compile or None,
         parallel=_sharing(run) if parallel == "fsdp" else parallel,
     )
 

@@ -21,6 +21,7 @@ from trueloop.cli.config_file import known_keys, read_config
 from trueloop.cli.parser import Parser, add_dataclass, option_for, path_from
 from trueloop.errors import ConfigError, nearest
 from trueloop.lengths import LENGTHS, parse_interval
+from trueloop.step import capture
 from trueloop.tasks import READY_MADE, Recipe, Task, limits, load
 from trueloop.tasks.limits import check_range
 
@@ -31,6 +32,7 @@ RANKS = "ranks"
 EVERY = ("eval_every", "log_every", "save_every")
 OPTIMIZERS = ("adamw", "adam", "sgd", "muon")
 PARALLEL = ("auto", "ddp", "fsdp")
+COMPILE = (*capture.MODES, *capture.WHOLE, "model")
 FSDP = ("fsdp_blocks", "fsdp_replicate", "fsdp_param_dtype", "fsdp_cpu_offload")
 """Options that say how `--parallel fsdp` shards."""
 MOST_RANKS = 1_000_000
@@ -110,8 +112,10 @@ class RunOptions:
     """Checkpoints to keep, beside the best one."""
     on_save_error: str = "stop"
     """What to do when a checkpoint cannot be written: stop, or continue without it."""
-    compile: bool = False
-    """Compile the model with torch.compile."""
+    compile: bool | str = False
+    """Alone: the model, with torch.compile. step: the whole update as one graph; auto: that, if it
+    is faster; or a mode of torch.compile for the model: default, reduce-overhead, max-autotune,
+    max-autotune-no-cudagraphs."""
     deterministic: bool = True
     """Ask torch for deterministic algorithms: a little slower on a GPU."""
     doctor: bool = True
@@ -406,6 +410,8 @@ def check(settings: Settings) -> None:
         _one_of("--outliers", recipe.outliers, ("clip", "skip"))
     _above_1("--outlier-factor", recipe.outlier_factor)
     _one_of("--parallel", run.parallel, PARALLEL)
+    if isinstance(run.compile, str):
+        _one_of("--compile", run.compile, COMPILE)
     _check_fsdp(run)
 
 

@@ -7,7 +7,7 @@ import re
 import shlex
 import types
 import typing
-from argparse import SUPPRESS, ArgumentError, ArgumentTypeError, HelpFormatter
+from argparse import SUPPRESS, Action, ArgumentError, ArgumentTypeError, HelpFormatter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -277,8 +277,31 @@ def _argument_type(hint: Any) -> dict[str, Any]:
         return {"type": lambda given: path_from(None if given == "null" else given)} | _PATH
     if hint is bool:
         return {"action": _SWITCH, "nargs": "?"}
+    if kinds == [bool, str]:
+        return {"action": _SwitchOrWord, "type": _yes_no_or_word, "nargs": "?", "const": True}
     metavar = {bool: "yes|no", int: "N", float: "X", str: "TEXT"}.get(kinds[0], "VALUE")
     return {"type": hint, "metavar": metavar}
+
+
+class _SwitchOrWord(Action):
+    """`--compile`, `--no-compile`, `--compile=no`, `--compile step`."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **kwargs: Any) -> None:
+        negative = f"--no-{dest.replace('_', '-')}"
+        super().__init__([*option_strings, negative], dest, **kwargs)
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        setattr(namespace, self.dest, not str(option).startswith("--no-") and values)
+
+
+def _yes_no_or_word(given: Any) -> bool | str:
+    """A switch that also takes words."""
+    if isinstance(given, bool):
+        return given
+    word = str(given).strip().lower()
+    if word in ("true", "yes", "false", "no"):
+        return word in ("true", "yes")
+    return str(given)
 
 
 _PATH = {"metavar": "PATH"}

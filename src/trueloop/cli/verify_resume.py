@@ -33,6 +33,11 @@ def main(argv: Sequence[str]) -> int:
     task, options = task_first(argv, "verify-resume")
     settings = settings_from(task, options, run_options=VerifyOptions)
     assert isinstance(settings.run, VerifyOptions)
+    if settings.run.compile == "auto":
+        raise ConfigError(
+            "--compile auto decides by the time that updates take, and two runs may decide "
+            "differently: write --compile step"
+        )
     updates = settings.run.updates
     if updates is not None and updates < 1:
         raise ConfigError(f"--updates must be 1 or more, not {updates}: write --updates 100")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trueloop.step.step import Step
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-WHOLE = ("step",)
+WHOLE = ("step", "auto")
 """Ways of compiling that are the step's, not torch's."""
 
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from trueloop.records import LossOutput, StepRecord
+from trueloop.shapes import Each, Either, Shape
 from trueloop.step import arguments
 from trueloop.step.bound_schedule import learning_rates
 from trueloop.step.capturable import EAGER, MODEL, NAMES, UPDATE, Extent, extent
+from trueloop.step.compile_trial import Trial
 from trueloop.step.lowering import NotCompiledError
 from trueloop.step.nonfinite import Evidence
 from trueloop.step.open_windows import open_windows
@@ -44,12 +46,19 @@ SHAPES = 8
 class CompiledStep:
     """The compiled side of one step."""
 
+    STATE: ClassVar[Shape] = {"shapes": Each(str), "choice": Either(None, str)}
+    """What `load_state_dict` takes."""
+
     def __init__(self, step: Step, mode: str) -> None:
         self._step = step
+        self._mode = mode
+        self._trial = Trial(step.device) if mode == "auto" else None
         self._shared = Shared(step)
+        self._views: tuple[Any, Any] = (None, None)
+        """The plain model and the compiled one, where the model is what is compiled."""
         self._extent: Extent | None = None
         self._graphs: dict[Hashable, BatchGraph] = {}
-        self._shapes: set[Hashable] = set()
+        self._shapes: list[str] = []
         """Of the batches that have a graph."""
         self._ends: dict[Hashable, EndGraph] = {}
         self._summed: list[nn.Parameter] = []
@@ -60,15 +69,36 @@ class CompiledStep:
         """What is compiled: `update`, `gradient` or `model`; empty before that is known."""
         return "" if self._extent is None else self._extent.level
 
-    def take(self, batch: Any, closes: bool, position: int, stand_in: bool) -> StepRecord | None:
+    def state_dict(self) -> dict[str, Any]:
+        """What decides which updates are compiled: a run that goes on makes the same ones so."""
+        choice = None if self._trial is None else self._trial.choice
+        return {"shapes": list(self._shapes), "choice": choice}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take up what `state_dict` returned."""
+        self._shapes = list(state["shapes"])
+        if self._trial is not None:
+            self._trial.choice = state["choice"]
+
+    def end_update(self) -> None:
+        """An update has ended, in whatever way it was made."""
+        if self._trial is not None:
+            self._trial.end()
+
+    def take(self, batch: Any, closes: bool, position: int) -> StepRecord | None:
         """Take one micro-batch, which `closes` its window or not, at its `position` in the epoch;
         None: it is left to the step."""
         step = self._step
-        if step.updates + step.skipped < FIRST or self.level in (MODEL, EAGER):
+        if step.updates + step.skipped < FIRST or self.level == EAGER:
             return None
-        if self._extent is None and self._decide(extent(step)) in (MODEL, EAGER):
+        if self._extent is None and self._decide(extent(step)) == EAGER:
             return None
-        samples, tokens = arguments.counted(batch, step.batch, step.epoch, stand_in)
+        is_plain = self._trial is not None and self._trial.begins_plain(closes)
+        if self.level == MODEL:
+            step._forward = self._views[not is_plain]
+        if is_plain or self.level == MODEL:
+            return None
+        samples, tokens = arguments.counted(batch, step.batch, step.epoch, False)
         graph = self._graph_for(batch, samples)
         if graph is None or not self._run(graph, batch):
             return None
@@ -90,13 +120,13 @@ class CompiledStep:
         """Settle what is compiled, and say once where it is not all."""
         self._extent = found
         if found.level == MODEL:
-            view: Any = torch.compile(self._step._parallel.view)
-            self._step._forward = view
+            view = self._step._parallel.view
+            self._views = (view, torch.compile(view))
         if found.reason:
             self._step._warn_once(
                 "compile",
-                f"compile='step': {found.reason}, so {NAMES[found.level]}, and the rest is run as "
-                "it is",
+                f"compile={self._mode!r}: {found.reason}, so {NAMES[found.level]}, and the rest "
+                "is run as it is",
                 stacklevel=5,
             )
         return found.level
@@ -114,16 +144,17 @@ class CompiledStep:
         graph = self._graphs.get(key)
         if graph is not None:
             return graph
-        if shape not in self._shapes and len(self._shapes) >= SHAPES:
+        if (name := str(shape)) not in self._shapes and len(self._shapes) >= SHAPES:
             step._warn_once(
                 "shapes",
-                f"compile='step': batches have more than {SHAPES} distinct shapes, and each would "
-                "be compiled by itself: those after the first ones run as they are. Pad them to a "
-                "few lengths, or write compile=True",
+                f"compile={self._mode!r}: batches have more than {SHAPES} distinct shapes, and "
+                "each would be compiled by itself: those after the first ones run as they are. Pad "
+                "them to a few lengths, or write compile=True",
                 stacklevel=5,
             )
             return None
-        self._shapes.add(shape)
+        if name not in self._shapes:
+            self._shapes.append(name)
         if plan is None:
             graph = SumGraph(self._shared, outputs=outputs, samples=samples)
         else:

@@ -12,6 +12,7 @@ from trueloop.errors import RunError
 from trueloop.shapes import COUNT, Anything, Each, Either, Maybe, Row, Shape, Table, problem
 from trueloop.step import joint_state, loading, modes, sharding
 from trueloop.step.accumulate import Window
+from trueloop.step.compiled_step import CompiledStep
 from trueloop.step.global_window import GlobalWindow
 from trueloop.step.outliers import NormHistory
 
@@ -31,6 +32,7 @@ SHAPE: Shape = {
     "agreed": Maybe(GlobalWindow.AGREED),
     "train_weights": Maybe(loading.GRADIENTS),
     "outliers": Maybe(NormHistory.STATE),
+    "compiled": Maybe(CompiledStep.STATE),
 }
 """Of a state, beside the `model`."""
 
@@ -65,6 +67,8 @@ def taken(step: Step) -> dict[str, Any]:
         state["train_weights"] = weights
     if step.outliers is not None:
         state["outliers"] = step._norms.state_dict()
+    if step._compiled is not None:
+        state["compiled"] = step._compiled.state_dict()
     return state
 
 
@@ -94,6 +98,8 @@ def take_up(step: Step, state: dict[str, Any]) -> None:
     step._gradients.load_state_dict(state["gradients"])
     if "outliers" in state:
         step._norms.load_state_dict(state["outliers"])
+    if "compiled" in state and step._compiled is not None:
+        step._compiled.load_state_dict(state["compiled"])
     step.epoch, step.batch, step.updates, step.skipped = state["counters"]
     step.resumed = True
 

@@ -66,8 +66,8 @@ class Step:
       CUDA, `stop` learns of it without a wait, one or a few updates late; `skip` waits for it.
     - `outliers`: `Outliers(…)`: at a gradient norm far above the running median, the gradient is
       clipped to that, or the update left out and counted in `skipped`.
-    - `compile`: `step` makes the whole update one compiled graph (docs/compile.md); True, a mode or
-      a dict of options of `torch.compile` compiles the model.
+    - `compile`: `step` makes the whole update one compiled graph, `auto` does if that is faster
+      (docs/compile.md); True, a mode or a dict of options of `torch.compile` compiles the model.
     - `parallel`: how many ranks share the model: `ddp` or `DDPOptions` (each has it whole), `fsdp`
       or `FSDPOptions` (each has a shard; a model on the device meta gets its values here, and the
       optimizer the new parameters). In one process it changes nothing. A model that is wrapped in
@@ -180,7 +180,7 @@ class Step:
         self.batch += 1
         closes = self._closes(last)
         try:
-            if self._compiled and (record := self._compiled.take(batch, closes, here, stand_in)):
+            if self._compiled and (record := self._compiled.take(batch, closes, here)):
                 return record
             with self._parallel.synchronising(closes):
                 # 2. Forward and loss, under autocast.
@@ -468,6 +468,8 @@ class Step:
             self._ownership.begin()
 
     def _end_window(self) -> None:
+        if self._compiled:
+            self._compiled.end_update()
         self._window.close()
         self._gradients.clear()
 

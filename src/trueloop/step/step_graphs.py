@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from trueloop.records import LossOutput
 from trueloop.step import lowering, update_graph
-from trueloop.step.lowering import Lowered, NotCapturedError, Traced
+from trueloop.step.lowering import Lowered, NotCapturedError, NotCompiledError, Traced
 from trueloop.step.update_graph import Bound, Plan, Rule
 
 if TYPE_CHECKING:
@@ -128,15 +128,19 @@ def unpacked(returned: Any, asks: bool) -> tuple[Tensor, Any, dict[str, Any], An
     return output.loss.reshape(()), count, parts, output.outputs, output.targets
 
 
+_CHANGES = (
+    "a plain number that the forward or the loss reads changes from call to call (make it a tensor)"
+)
+
+
 def refuse(graph: Any, inputs: Sequence[Any]) -> None:
     """Raise `NotCapturedError` for what would be lost, or is not known, in a graph of the whole."""
     if not all(isinstance(each, Tensor) for each in inputs):
-        raise NotCapturedError(
-            "a plain number that the forward or the loss reads changes from call to call (make it "
-            "a tensor)"
-        )
+        raise NotCapturedError(_CHANGES)
     for node in graph.graph.nodes:
         if node.op == "call_method" and node.target in ("item", "tolist"):
+            if node.args[0].op == "placeholder":  # how dynamo hands a number over
+                raise NotCapturedError(_CHANGES)
             raise NotCapturedError("the forward or the loss reads a tensor's value (.item())")
         if node.op == "call_function" and "checkpoint" in str(node.target):
             raise NotCapturedError("activations are recomputed (torch.utils.checkpoint)")
@@ -154,7 +158,7 @@ def gradients_of(
             loss = loss if factor is None else loss * factor.to(loss.dtype)
         found = torch.autograd.grad(loss, list(leaves), allow_unused=True)
     if any(each is not None and each.layout != torch.strided for each in found):
-        raise NotCapturedError("there are sparse gradients")
+        raise NotCompiledError("there are sparse gradients")
     return list(found)
 
 

@@ -35,6 +35,12 @@ def as_text(watched: Watched, paint: Paint) -> str:
         f"found before is told"
         for label in watched.unheard
     ]
+    if watched.unseen:
+        lines.append(
+            f"trueloop: {counted(watched.unseen, 'update')} of compile='step' ran as compiled "
+            "graphs, into which the doctor cannot see: it has watched the "
+            f"{watched.updates - watched.unseen:,} others"
+        )
     lines += _speed(watched, paint)
     if watched.memory is not None:
         lines.append(memory_text(watched, watched.memory, paint))
@@ -79,12 +85,14 @@ def _seen(watched: Watched) -> str:
 
 
 def as_json(watched: Watched) -> str:
-    """`{"findings": […], "updates": …, "optimizers": …, "processes": …, "unheard": […],
-    "stopped": …, "speed": …, "memory": …, "problems": […]}`; `speed` is null where no update was
-    timed, `memory` unless it ran out."""
+    """`{"findings": […], "updates": …, "unseen": …, "optimizers": …, "processes": …,
+    "unheard": […], "stopped": …, "speed": …, "memory": …, "problems": […]}`; `unseen` are updates
+    that were compiled graphs, `speed` is null where no update was timed, `memory` unless it ran
+    out."""
     told = {
         "findings": [finding_object(watched, finding) for finding in watched.findings],
         "updates": watched.updates,
+        "unseen": watched.unseen,
         "optimizers": watched.optimizers,
         "processes": watched.processes,
         "unheard": watched.unheard,

@@ -58,6 +58,7 @@ def as_text(part: Part) -> str:
             "problems": [list(each) for each in watched.problems],
             "errors": watched.errors,
             "updates": watched.updates,
+            "unseen": watched.unseen,
             "optimizers": watched.optimizers,
             "processes": watched.processes,
             "unheard": watched.unheard,
@@ -101,6 +102,7 @@ def read(text: str) -> Part:
     watched.problems = [Problem(*each) for each in told["problems"]]
     watched.errors = told["errors"]
     watched.updates, watched.optimizers = told["updates"], told["optimizers"]
+    watched.unseen = told["unseen"]
     watched.begun, watched.stopped = told["begun"], told["stopped"]
     watched.processes, watched.unheard = told["processes"], told["unheard"]
     watched.speed = None if told["speed"] is None else Speed(**told["speed"])
@@ -150,6 +152,7 @@ def together(own: Part, others: Iterable[Part]) -> Watched:
     told.unheard += [part.label for part in others if part.trains and not part.ended]
     watched = [part.watched for part in parts]
     told.updates = sum(each.updates for each in watched)
+    told.unseen = sum(each.unseen for each in watched)
     told.optimizers = sum(each.optimizers for each in watched)
     told.begun = any(each.begun for each in watched)
     told.stopped = any(each.stopped for each in watched)

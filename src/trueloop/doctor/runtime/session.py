@@ -43,6 +43,8 @@ class Watched(Outcome):
 
     updates: int = 0
     """Steps of optimizers in this process."""
+    unseen: int = 0
+    """Those of them that were one compiled graph each, into which nobody sees."""
     optimizers: int = 0
     begun: bool = False
     """The program has imported torch, and was watched from there."""
@@ -306,7 +308,7 @@ class Session:
         told.problems = [Problem(path, 0, message) for path, message in self._problems.items()]
         told.errors = list(self._errors)
         if watcher is not None:
-            told.updates = watcher.updates
+            told.updates, told.unseen = watcher.updates, watcher.unseen
             told.optimizers = len(watcher.things.optimizers)
             told.speed = watcher.clock.speed()
             told.errors += watcher.errors

@@ -112,6 +112,8 @@ class Watcher:
         """Read by everything that is put into torch: it does nothing while this is False."""
         self.active = False
         self.updates = 0
+        self.unseen = 0
+        """Those of them that were one compiled graph each."""
         self.left = FIRST
         """Turns that are still looked at."""
         self.mark = 2 * FIRST
@@ -282,6 +284,16 @@ class Watcher:
             self.look(turns=AGAIN)
         elif self.looking and self.updates > self._turned_at + AFTER:
             self._count_turn()  # of a loop that cannot be seen: its code has no file
+
+    def passed_unseen(self, updated: bool) -> None:
+        """A micro-batch was one compiled graph, and an update with it if it `updated`: from here on
+        nothing is concluded from what has not been seen."""
+        if not self.active:
+            return
+        self._end_look()
+        if updated:
+            self.unseen += 1
+            self.updated()
 
     def _turned(self) -> None:
         self._turned_at = self.updates

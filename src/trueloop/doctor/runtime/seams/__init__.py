@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trueloop.doctor.runtime import uncompiled
 from trueloop.doctor.runtime.seams import (
     backward,
+    compiled_steps,
     dropout,
     files,
     loaders,
@@ -29,7 +30,7 @@ def install(watcher: Watcher, patches: Patches) -> None:
     uncompiled.leave_to_python()
     parts = (
         modules, optimizers, backward, schedules, loaders, losses, dropout, seeds, files, ranks,
-        recomputing,
+        recomputing, compiled_steps,
     )  # fmt: skip
     for part in parts:
         part.install(watcher, patches)
