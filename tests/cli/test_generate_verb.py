@@ -45,6 +45,16 @@ def folder(model: Transformer, tmp_path_factory: pytest.TempPathFactory) -> Path
     return write_folder(tmp_path_factory.mktemp("published") / "model", model, TOKENIZER)
 
 
+@pytest.fixture(scope="module")
+def talker(model: Transformer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same model with a chat template."""
+    source = "{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}" + (
+        "{% if add_generation_prompt %}[assistant] {% endif %}"
+    )
+    place = tmp_path_factory.mktemp("published") / "talker"
+    return write_folder(place, model, TOKENIZER, chat_template=source)
+
+
 def library(model: Transformer, prompt: str, **options: Any) -> list[str]:
     options = {"tokenizer": TOKENIZER, "end_of_text": TOKENIZER.end_of_text, **options}
     texts = generate(model, [TOKENIZER.encode(prompt)], **options).texts
@@ -122,6 +132,58 @@ def test_prompts_of_a_file(command: Command, model: Transformer, folder: Path) -
     assert "--force" in said.complaint
     assert command(*words, "--out", "o.jsonl", "--force", "--num-samples", 2).status == 0
     assert Path("o.jsonl").read_text().count("\n") == 72
+
+
+def test_a_prompt_is_a_message_to_a_model_with_a_template(
+    command: Command, model: Transformer, talker: Path
+) -> None:
+    chat = {"temperature": 0.7, "top_p": 0.9, "stop": "\n[user]", "max_new_tokens": 9}
+    words = ("generate", talker, "--preset", "chat", "--max-new-tokens", 9)
+    done = command(*words, "--prompt", "fox")
+    wanted = "[user] fox\n[assistant] "
+    assert (done.status, done.err) == (0, "")
+    assert done.out == library(model, wanted, **chat)[0] + "\n"
+    done = command(*words, "--prompt", "fox", "--system", "Be.", "--echo", "--stop", "e")
+    wanted = f"[system] Be.\n{wanted}"
+    assert (
+        done.out == wanted + library(model, wanted, **chat | {"stop": ["e", "\n[user]"]})[0] + "\n"
+    )
+    messages = [{"role": role, "content": "a"} for role in ("user", "assistant", "user")]
+    Path("p.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in ({"prompt": "fox"}, {"messages": messages}))
+    )
+    first, second = map(json.loads, command(*words, "--prompts", "p.jsonl").out.splitlines())
+    assert first["prompt"] == "fox"
+    assert first["text"] == library(model, "[user] fox\n[assistant] ", **chat)[0]
+    assert second["messages"] == messages
+    wanted = "[user] a\n[assistant] a\n[user] a\n[assistant] "
+    assert second["text"] == library(model, wanted, **chat, seed=1)[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--preset chat --prompt=", "the message is empty"),
+        ("--preset chat --score a", "--score scores a text as it stands: leave out --preset"),
+        ("--preset chat --prompt a --choices b", "and --choices scores a text as it stands"),
+        ("--system a --prompt b", "--system is part of a conversation: add --preset chat"),
+        (
+            "--prompts own.jsonl",
+            "own.jsonl, line 1 holds messages, to which --preset chat responds",
+        ),
+        ("--preset chat --prompts own.jsonl --system b", "has a system message of its own"),
+        ("--preset chat --prompts over.jsonl", "over.jsonl, line 1: it ends with a response"),
+        ("--preset chat --prompts bad.jsonl", "bad.jsonl, line 1: message 1 has the unknown role"),
+    ],
+)
+def test_mistakes_with_messages(command: Command, talker: Path, words: str, expected: str) -> None:
+    for name, roles in (("own", "system user"), ("over", "user assistant"), ("bad", "usr")):
+        messages = [{"role": role, "content": "a"} for role in roles.split()]
+        Path(f"{name}.jsonl").write_text(json.dumps({"messages": messages}) + "\n")
+    said = command("generate", talker, *words.split())
+    assert said.status == 2
+    assert expected in said.complaint
+    assert said.out == ""
 
 
 def test_scores(command: Command, model: Transformer, folder: Path) -> None:
@@ -203,6 +265,7 @@ def test_ctrl_c_leaves_what_was_written(
         ("--prompt a --beams 2 --top-k 3", "--beams 2 looks for the most probable text, and --top"),
         ("--prompt a --temperature 0 --top-p 0.5", "--temperature 0 is greedy, and --top-p"),
         ("--prompt a --beams 2 --max-new-tokens 50", "beyond which beams cannot go"),
+        ("--prompt a --preset chat", "model has no chat template, which --preset chat needs"),
         ("--prompt a --preset poet", "unknown preset 'poet'"),
         ("--prompt a --preset code --beams 4", "leave one of them out"),
         ("--prompt a --temprature 1", "did you mean '--temperature'?"),

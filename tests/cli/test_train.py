@@ -280,7 +280,7 @@ def test_a_validation_loss_that_is_never_finite(command: Command, line_file: Pat
     Path("endless.py").write_text(source)
     done = command("train", "endless.py:Line", "--monitor=val_loss", "--run=new", "--quiet")
     assert done.status == 0
-    assert done.out.splitlines()[0] == "no epoch had a finite validation loss"
+    assert done.out.splitlines()[0] == "the validation loss was not finite in any of the epochs"
     assert Run(Path("new")).results["best_epoch"] is None
 
 

@@ -383,11 +383,11 @@ def shown(path: Path) -> str:
 
 def _result(results: dict[str, Any], settings: Settings) -> str:
     if results["best_epoch"] is None:
-        what = "epoch" if settings.by_epochs else "evaluation"
         if results["evaluations"]:
-            return f"no {what} had a finite {score_name(results['monitor'])}"
-        done = "completed" if settings.by_epochs else "made"
-        return f"no {what} was {done}, so there is no score yet"
+            what = "epochs" if settings.by_epochs else "evaluations"
+            return f"the {score_name(results['monitor'])} was not finite in any of the {what}"
+        first = "first epoch was complete" if settings.by_epochs else "first evaluation"
+        return f"the run ended before its {first}, so it has no score"
     scores = results["scores"]
     bare = {n.removeprefix("val_"): v for n, v in scores.items() if n.startswith("val_")}
     name = _headline(bare, results["monitor"].removeprefix("val_"))

@@ -9,19 +9,31 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trueloop.cli import OK
 from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.names import printable, printable_text
 
-_EXAMPLE = """example:
+if TYPE_CHECKING:
+    from trueloop.tasks.text.chat_template import ChatTemplate, Message
+
+    Prompt = str | list[Message]
+    """A text, or the messages of a conversation that the model is to respond to."""
+
+_EXAMPLE = (
+    """example:
   trueloop generate runs/shakespeare --prompt "ROMEO:" --temperature 0.8 --max-new-tokens 300
   trueloop generate runs/shakespeare --prompts lines.txt --preset creative --out written.jsonl
-  trueloop generate runs/shakespeare --prompt "To be, or not to " --choices be bee sea"""
+  trueloop generate runs/shakespeare --prompt "To be, or not to " --choices be bee sea
+  trueloop generate runs/assistant --preset chat --system "Be brief." --prompt "2+2?"""
+    ""
+)
 _AT_ONCE = 32
 """Prompts of a file that make one padded batch."""
 _MODES = ("prompt", "prompts", "score")
+CHAT = "chat"
+"""The preset that writes responses, by the model's own template."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -34,12 +46,14 @@ def main(argv: Sequence[str]) -> int:
         )
     options = _options_of(given)
     writer = open_writer(given.run, given.device)
+    if given.preset == CHAT:
+        options["stop"] = (*options["stop"], *writer.converse(given.system))
     if given.score is not None:
         _print_scores(writer, given.score)
     elif given.choices:
         _print_choices(writer, _prompt(given.prompt), given.choices)
     elif given.prompts is not None:
-        _write_many(writer, _prompts_in(given.prompts), options, given)
+        _write_many(writer, _prompts_in(given.prompts, writer.responds), options, given)
     else:
         _write_one(writer, _prompt(given.prompt), options, given)
     return OK
@@ -63,7 +77,8 @@ def _parse(argv: Sequence[str]) -> Any:
     )
     parser.add_argument(
         "--prompts", type=path_from, metavar="FILE",
-        help="prompts, one a line, or a .jsonl of objects with a prompt; writes JSON lines",
+        help="prompts, one a line, or a .jsonl of objects with a prompt (with --preset chat also "
+        "messages); writes JSON lines",
     )  # fmt: skip
     parser.add_argument("--out", type=path_from, metavar="FILE", help="where --prompts writes to")
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
@@ -74,8 +89,12 @@ def _parse(argv: Sequence[str]) -> Any:
     )
     parser.add_argument(
         "--preset", metavar="NAME",
-        help=f"{', '.join(PRESETS)}: temperature and its like, unless they are given",
+        help=f"{', '.join(PRESETS)}: temperature and its like, unless they are given; chat also "
+        "responds to the prompt, by the model's own chat template",
     )  # fmt: skip
+    parser.add_argument(
+        "--system", metavar="TEXT", help="with --preset chat: what the model is told beforehand"
+    )
     parser.add_argument("--stop", nargs="+", metavar="TEXT", help="end before any of these")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the draws")
     parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or mps")
@@ -103,6 +122,17 @@ def _check(given: Any) -> None:
         raise ConfigError("--choices are scored after a prompt: write --prompt TEXT")
     if given.out is not None and given.prompts is None:
         raise ConfigError("--out is for --prompts FILE; one text goes to stdout: leave out --out")
+    if given.system is not None and given.preset != CHAT:
+        raise ConfigError("--system is part of a conversation: add --preset chat")
+    if given.preset == CHAT and (scored := _first(given, ("score", "choices"))):
+        raise ConfigError(
+            f"--preset chat writes a response, and --{scored} scores a text as it stands: leave "
+            "out --preset"
+        )
+
+
+def _first(given: Any, names: Sequence[str]) -> str | None:
+    return next((name for name in names if getattr(given, name)), None)
 
 
 def _options_of(given: Any) -> dict[str, Any]:
@@ -140,6 +170,51 @@ class Writer:
 
     model: Any
     tokenizer: Any
+    template: ChatTemplate | None
+    """The model's own; None where it has none."""
+    name: str
+    responds: bool = False
+    """Whether a prompt is a user's message, to which the model responds."""
+    system: str | None = None
+    """What is said before the user's message."""
+
+    def converse(self, system: str | None) -> list[str | int]:
+        """Take prompts as messages from now on; returns what ends a response.
+
+        Raises `ConfigError` for a model without a chat template.
+        """
+        if self.template is None:
+            raise ConfigError(
+                f"{self.name} has no chat template, which --preset chat needs: write --temperature "
+                "0.7 --top-p 0.9 in its place, or name a model that has one"
+            )
+        self.responds, self.system = True, system
+        return self.template.ends_of_response()
+
+    def messages(self, prompt: Prompt) -> list[Message]:
+        """The conversation that the model responds to."""
+        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+        if self.system is None:
+            return list(messages)
+        if messages[0]["role"] == "system":
+            raise DataError("it has a system message of its own: leave out --system")
+        return [{"role": "system", "content": self.system}, *messages]
+
+    def ids(self, prompt: Prompt) -> list[int]:
+        """What the model goes on from."""
+        if not self.responds:
+            return self.encode(str(prompt))
+        assert self.template is not None
+        if not prompt:
+            raise DataError("the message is empty: write at least one character")
+        return self.template.prompt(self.messages(prompt))
+
+    def shown(self, prompt: Prompt) -> str:
+        """The prompt as `--echo` prints it."""
+        if not self.responds:
+            return str(prompt)
+        assert self.template is not None
+        return self.template.shown(self.messages(prompt))
 
     def encode(self, text: str) -> list[int]:
         """The ids of a prompt; an empty one begins as a text does, if a token says so."""
@@ -174,11 +249,13 @@ def open_writer(path: Path, device: str) -> Writer:
             f"{path} is a run of the task {trained.settings.task!r}, which writes no text: name a "
             "run of the text task"
         )
-    return Writer(trained.model.eval(), tokenizer)
+    template = getattr(trained.task, "chat", None)
+    return Writer(trained.model.eval(), tokenizer, template, str(path))
 
 
 def _published(path: Path, device: str) -> Writer:
     from trueloop import device as devices
+    from trueloop.tasks.text.chat_template import ChatTemplate, template_of
     from trueloop.tasks.text.pretrained import TOKENIZER, open_folder
     from trueloop.tasks.text.tokenizer import tokenizer_for
     from trueloop.tasks.text.transformer import Transformer
@@ -189,7 +266,9 @@ def _published(path: Path, device: str) -> Writer:
         raise RunError(f"{path} has no {TOKENIZER}: put the model's own beside its weights")
     model = Transformer(found.config)
     found.fill(model)
-    return Writer(model.to(where).eval(), tokenizer_for(str(path / TOKENIZER), []))
+    tokenizer, source = tokenizer_for(str(path / TOKENIZER), []), template_of(path)
+    template = None if source is None else ChatTemplate(source, tokenizer)
+    return Writer(model.to(where).eval(), tokenizer, template, str(path))
 
 
 def _prompt(given: str) -> str:
@@ -205,8 +284,9 @@ def _prompt(given: str) -> str:
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def _prompts_in(path: Path) -> list[str]:
-    """The prompts of a file: its lines, or of JSON lines the field `prompt` of each."""
+def _prompts_in(path: Path, responds: bool) -> list[Prompt]:
+    """The prompts of a file: its lines, or of JSON lines the field `prompt` of each, or with
+    `responds` the field `messages`."""
     from trueloop.files import read_text
 
     try:
@@ -220,37 +300,46 @@ def _prompts_in(path: Path) -> list[str]:
         raise DataError(f"{path} holds no prompt: write one a line")
     if path.suffix.lower() not in (".jsonl", ".ndjson"):
         return [line for _, line in numbered]
-    return [_prompt_of(line, f"{path}, line {number}") for number, line in numbered]
+    return [_prompt_of(line, f"{path}, line {number}", responds) for number, line in numbered]
 
 
-def _prompt_of(line: str, place: str) -> str:
+def _prompt_of(line: str, place: str, responds: bool) -> Prompt:
+    from trueloop.tasks.text.chat import messages_to_answer
+
     try:
         found = json.loads(line)
     except ValueError as error:
         raise DataError(f'{place} is not JSON ({error}): write {{"prompt": "…"}}') from None
-    prompt = found.get("prompt") if isinstance(found, dict) else None
-    if not isinstance(prompt, str):
+    values = found if isinstance(found, dict) else {}
+    if isinstance(prompt := values.get("prompt"), str):
+        return prompt
+    if "messages" not in values:
         raise DataError(f'{place} has no text called prompt: write {{"prompt": "…"}}')
-    return prompt
+    if not responds:
+        raise DataError(f"{place} holds messages, to which --preset chat responds: add it")
+    try:
+        return messages_to_answer(values["messages"])
+    except DataError as error:
+        raise DataError(f"{place}: {error}") from None
 
 
 def _write_one(writer: Writer, prompt: str, options: dict[str, Any], given: Any) -> None:
     """Print what follows one prompt, as it is written where that can be."""
     from trueloop.generate import generate, stream
 
-    ids, arguments = writer.encode(prompt), writer.arguments(options)
+    ids, arguments = writer.ids(prompt), writer.arguments(options)
     if given.num_samples > 1 or given.beams > 1:
         done = generate(writer.model, [ids], seed=given.seed, **arguments)
         assert done.texts is not None
         for number, text in enumerate(done.texts, 1):
             if len(done.texts) > 1:
                 _say(f"--- {number}\n")
-            _say((prompt if given.echo else "") + text + "\n")
+            _say((writer.shown(prompt) if given.echo else "") + text + "\n")
         return
     pieces = stream(writer.model, [ids], seed=given.seed, **arguments)
     try:
         if given.echo:
-            _say(prompt)
+            _say(writer.shown(prompt))
         for piece in pieces:
             assert piece.texts is not None
             if piece.texts[0]:
@@ -266,14 +355,14 @@ def _say(text: str) -> None:
     print(printable_text(text) if sys.stdout.isatty() else text, end="", flush=True)
 
 
-def _write_many(writer: Writer, prompts: list[str], options: dict[str, Any], given: Any) -> None:
+def _write_many(writer: Writer, prompts: list[Prompt], options: dict[str, Any], given: Any) -> None:
     """A JSON line for each text, in the order of the prompts."""
     from trueloop.checkpoint import write_atomic
 
     rows = []
     for number, prompt in enumerate(prompts, 1):
         try:
-            rows.append(writer.encode(prompt))
+            rows.append(writer.ids(prompt))
         except DataError as error:
             raise DataError(f"prompt {number} of {given.prompts}: {error}") from None
     lines = _lines(writer, prompts, rows, options, given)
@@ -288,7 +377,7 @@ def _write_many(writer: Writer, prompts: list[str], options: dict[str, Any], giv
 
 def _lines(
     writer: Writer,
-    prompts: list[str],
+    prompts: list[Prompt],
     rows: list[list[int]],
     options: dict[str, Any],
     given: Any,
@@ -302,8 +391,9 @@ def _lines(
         done = generate(writer.model, batch, seed=seeds, **writer.arguments(options))
         assert done.texts is not None
         for k, (text, ended) in enumerate(zip(done.texts, done.ended, strict=True)):
+            prompt = prompts[first + k // given.num_samples]
             line = {
-                "prompt": prompts[first + k // given.num_samples],
+                "prompt" if isinstance(prompt, str) else "messages": prompt,
                 "sample": k % given.num_samples,
                 "text": text,
                 "tokens": int(done.lengths[k]),

@@ -84,8 +84,8 @@ def check_ids(rows: Sequence[Sequence[int]], model: Model) -> None:
 
 
 def context_of(model: Model, context: Any) -> int | None:
-    """How many tokens the model takes at most: as it is given, or else as its `config.context` has
-    it; None where neither says."""
+    """How many tokens the model takes at most: `context`, or if that is None the model's own
+    `config.context`; None where it has none."""
     if context is not None:
         return _options.whole("context", context, example=1024)
     found = getattr(getattr(model, "config", None), "context", None)

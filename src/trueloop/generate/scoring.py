@@ -49,11 +49,11 @@ def score(
     Args:
         model: maps token ids int64 (batch, length) to logits (batch, length, vocabulary).
         tokens: one text or several, of any lengths: ids, or a tensor (batch, length).
-        after: what stands before the texts and is not scored itself: one for all, or one each.
-            Without it, or where it is empty, a text's first token has no score.
-        lengths: of the rows of a tensor that is padded on the right.
-        context: most tokens that the model takes; `model.config.context` if None. Of a longer text
-            each token is scored in a window that shows at least `context // 2` tokens before it.
+        after: ids that come before the texts and are not scored: one sequence for all texts, or one
+            for each. Without it, or where it is empty, a text's first token has no score.
+        lengths: where `tokens` is a tensor padded on the right, how many tokens each row has.
+        context: the most tokens that the model takes; `model.config.context` if None. A longer text
+            is scored in windows in which each token has at least `context // 2` tokens before it.
 
     The model is in eval mode for it. Raises `ConfigError` and `DataError` for wrong arguments.
     """

@@ -371,8 +371,8 @@ class Book:
             except Exception as error:  # of a metric of the user's own
                 why = " ".join(f"{type(error).__name__}: {error}".split())[:160]
                 raise RunError(
-                    f"train_metrics do not take what the checkpoint holds of them ({why}): build "
-                    "them as they were"
+                    f"train_metrics cannot load their state from the checkpoint ({why}): give fit "
+                    "the same metrics as when the run began"
                 ) from error
         named = None if self.checkpoints is None else self.checkpoints.state
         state = restore(state, self.step, self.train, named)

@@ -17,7 +17,7 @@ from trueloop.tasks.text import chat
 from trueloop.tasks.text.best_fit import best_fit
 from trueloop.tasks.text.chat_template import PLAIN, ChatTemplate, template_of
 from trueloop.tasks.text.config import TransformerConfig
-from trueloop.tasks.text.subwords import learned
+from trueloop.tasks.text.subwords import SubwordTokenizer, learned
 from trueloop.tasks.text.tokenizer import ByteTokenizer, CharTokenizer, Tokenizer
 from trueloop.tasks.text.transformer import Transformer
 
@@ -103,6 +103,22 @@ def test_a_learned_vocabulary_has_the_end_of_text_as_an_id() -> None:
     assert ids[-1] == tokenizer.end_of_text
     assert predicted[-1]
     assert (ids == tokenizer.end_of_text).sum() == 1  # the words of a user are no end
+
+
+def test_what_ends_a_response_is_known_by_its_id_or_its_text() -> None:
+    bytes_alone = ByteTokenizer()
+    assert template().ends_of_response() == []  # the end of a text does
+    assert template(tokenizer=bytes_alone).ends_of_response() == ["\nUser:"]
+    assert template(CHATML, bytes_alone).ends_of_response() == ["<|im_end|>"]
+    library = learned(["a <|im_start|> <|im_end|>"] * 20, 300).library
+    library.add_special_tokens(["<|im_start|>", "<|im_end|>"])
+    special = SubwordTokenizer(library, None, literal=False)
+    end = special.encode("<|im_end|>")
+    assert len(end) == 1
+    assert template(CHATML, special).ends_of_response() == end
+    assert template("{% for m in messages %}{{ m.content }}{% endfor %}").ends_of_response() == []
+    with pytest.raises(DataError, match="does not take this conversation"):
+        template("{{ raise_exception('no') }}").ends_of_response()
 
 
 def conversations(*texts: tuple[str, str], context: int = 64) -> chat.Conversations:
@@ -237,7 +253,8 @@ GOOD = {"prompt": "a", "response": "b"}
         ("[" * 100_000, "line 2: it is not JSON"),
         ("[1]", "line 2: it is JSON, and not an object"),
         ({"text": "a"}, r"line 2: it has neither 'messages' nor .* \(its keys: 'text'\)"),
-        ({"prompt": "a"}, r"line 2: it has neither .*\(its keys: 'prompt'\)"),
+        ({"response": "a"}, r"line 2: it has neither .*\(its keys: 'response'\)"),
+        ({"prompt": "a"}, "line 2: it has a prompt and no response"),
         ({"messages": []}, "line 2: its 'messages' are not a list"),
         ({"messages": "hello"}, "line 2: its 'messages' are not a list"),
         ({"messages": [{"role": "user"}]}, "line 2: message 1 has no 'role' and 'content'"),

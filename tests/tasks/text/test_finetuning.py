@@ -17,9 +17,12 @@ from trueloop import Feed, Run, Step, lora, optimizers
 from trueloop.checkpoint import load_checkpoint
 from trueloop.cli import main
 from trueloop.errors import ConfigError, DataError, RunError
+from trueloop.generate import score
 from trueloop.tasks.text import Text, pretrained, publish
+from trueloop.tasks.text.chat_template import ChatTemplate
 from trueloop.tasks.text.config import TransformerConfig
 from trueloop.tasks.text.subwords import learned
+from trueloop.tasks.text.tokenizer import tokenizer_from_state
 from trueloop.tasks.text.transformer import Transformer
 
 LINE = "the king said to the queen that the day was long and the night was short.\n"
@@ -174,6 +177,32 @@ def test_a_file_of_conversations_is_scored_as_it_was_learned(
     assert next(iter(scores.values()))["loss"] == pytest.approx(trained, rel=0.05)
 
 
+def test_predict_scores_the_responses_of_conversations(chatted: Path, tmp_path: Path) -> None:
+    path, long = tmp_path / "new.jsonl", "the king said to the queen " * 12
+    lines = [{"prompt": "what is 3?", "response": "3 is the king"}, {"prompt": "and 4?"}, {"a": 1}]
+    lines.append({"prompt": "what is 5?", "response": long})
+    path.write_text("\n\n".join(map(json.dumps, lines)) + "\n")
+    run = Run(chatted)
+    found = run.predict(path)
+    assert found["line"].to_list() == [1, 3, 5, 7]
+    assert found["error"][0] is None
+    assert "no response, and responses alone are" in found["error"][1]
+    assert "neither 'messages' nor" in found["error"][2]
+    assert found["tokens"][1] is found["loss"][2] is None
+    model = run.model(device="cpu")
+    template = ChatTemplate(TEMPLATE, tokenizer_from_state(run.task_state["tokenizer"]))
+    messages = [
+        {"role": "user", "content": lines[0]["prompt"]},
+        {"role": "assistant", "content": lines[0]["response"]},
+    ]
+    encoded, predicted = template.encode(messages)
+    scored = score(model, encoded.tolist()).log_probs[0][torch.from_numpy(predicted)]
+    assert found["tokens"][0] == len(scored)
+    assert found["log_likelihood"][0] == pytest.approx(float(scored.sum()), rel=1e-4)
+    whole = template.encode([messages[0], {"role": "assistant", "content": long}])[1]
+    assert found["tokens"][3] == int(whole.sum()) > 48  # beyond the context
+
+
 def short_chat(path: Path) -> Path:
     """Twenty conversations of a few tokens, of different lengths."""
     lines = [{"prompt": "a" * (k % 7), "response": "b" * (1 + k % 11)} for k in range(20)]
@@ -225,6 +254,40 @@ def test_packed_conversations_have_the_gradient_of_those_that_are_padded(
     (padded, packed) = found
     assert packed[:2] == pytest.approx(padded[:2], rel=1e-5)
     assert padded[2][0] == 18 > packed[2][0]
+
+
+def _sharded_on_a_rank(base: str, chat: str) -> list[Any]:
+    """Of a model made on the CPU and one made on meta: whether its weights are the published ones,
+    and the loss and gradient norm of an update."""
+    published = dict(pretrained.open_folder(base).weights())
+    found: list[Any] = []
+    for device in ("cpu", "meta"):
+        torch.manual_seed(torch.distributed.get_rank())  # each rank stands somewhere else
+        task = Text(Text.Options(init=Path(base), lora=["query", "up"]), data=Path(chat))
+        train = task.splits().train
+        torch.manual_seed(0 if device == "cpu" else torch.distributed.get_rank())
+        with torch.device(device):
+            model = task.model()
+        step = Step(model, optimizers.adamw(model, 1e-3), task.loss_fn(), parallel="fsdp")
+        weights = {
+            name.replace(".base.", "."): parameter.full_tensor()
+            for name, parameter in step.model.named_parameters()
+            if "lora_" not in name
+        }
+        found.append(all(value.equal(weights[name]) for name, value in published.items()))
+        found.append(weights.keys() == published.keys())
+        record = step(next(Feed(train, 8, seed=1).epoch(0)))
+        found += [float(record.loss), float(record.grad_norm or 0) > 0]
+    return found
+
+
+def test_a_published_model_is_sharded_with_its_own_weights(base: Path, tmp_path: Path) -> None:
+    path = short_chat(tmp_path / "chat.jsonl")
+    one, two = on_ranks(2, _sharded_on_a_rank, str(base), str(path))
+    assert one == two
+    assert one[:2] == one[4:6] == [True, True]
+    assert one[3] is one[7] is True
+    assert one[6] == pytest.approx(one[2], rel=1e-6)  # B is zero: the published model's loss
 
 
 def options(**values: Any) -> Callable[[Path, Path], Text]:

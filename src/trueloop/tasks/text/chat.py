@@ -58,6 +58,27 @@ def read_conversations(path: Path) -> list[list[Message]]:
     return found
 
 
+def read_each_conversation(path: Path) -> tuple[list[int], list[list[Message]], dict[int, str]]:
+    """The numbers of the lines that are not empty, their conversations, and by its place among them
+    what is wrong with one, which then has no messages.
+
+    Raises `DataError` for a file that cannot be read or has no line.
+    """
+    numbers: list[int] = []
+    found: list[list[Message]] = []
+    errors: dict[int, str] = {}
+    for number, line in _lines(path):
+        try:
+            found.append(_conversation(line.strip()))
+        except DataError as error:
+            errors[len(found)] = str(error)
+            found.append([])
+        numbers.append(number)
+    if not found:
+        raise DataError(f"{path} is empty: give one conversation a line, {_EXAMPLE}")
+    return numbers, found, errors
+
+
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
         with open_regular(path) as file:
@@ -95,13 +116,18 @@ def _conversation(line: str) -> list[Message]:
     if not isinstance(found, dict):
         raise DataError(f"it is JSON, and not an object: write {_EXAMPLE}")
     if "messages" in found:
-        return _messages(found["messages"])
+        return _with_response(_messages(found["messages"]))
     if {"prompt", "response"} <= found.keys():
         return _messages(
             [
                 {"role": "user", "content": found["prompt"]},
                 {"role": "assistant", "content": found["response"]},
             ]
+        )
+    if "prompt" in found:
+        raise DataError(
+            "it has a prompt and no response, and responses alone are learned and scored: add one; "
+            "trueloop generate RUN --preset chat --prompts FILE writes responses"
         )
     names = ", ".join(repr(printable_line(name)) for name in list(found)[:4]) or "none"
     raise DataError(
@@ -132,11 +158,23 @@ def _messages(given: Any) -> list[Message]:
                 "the response, or remove the line"
             )
         messages.append({"role": role, "content": content})
+    return messages
+
+
+def _with_response(messages: list[Message]) -> list[Message]:
     if not any(message["role"] == "assistant" for message in messages):
         raise DataError(
             "it has no message of the role assistant, and responses alone are learned: add one, or "
             "remove the line"
         )
+    return messages
+
+
+def messages_to_answer(given: Any) -> list[Message]:
+    """The messages of a conversation that goes on with a response. Raises `DataError`."""
+    messages = _messages(given)
+    if messages[-1]["role"] == "assistant":
+        raise DataError("it ends with a response: let it end with a message of the role user")
     return messages
 
 

@@ -37,6 +37,8 @@ response."""
 
 # A noncharacter of Unicode, which no text holds: it stands for the id that ends a text.
 _END = "\ufdd0"
+# Another, which stands for a message while it is asked what the template writes around it.
+_MARK = "\ufdd1"
 END_SHOWN = "⏹"
 _MOST_TEMPLATE = 100_000
 _MOST_TEXT = 4_000_000
@@ -84,6 +86,25 @@ class ChatTemplate:
     def prompt(self, messages: Sequence[Message]) -> list[int]:
         """The ids after which the model writes its response to `messages`."""
         return self._ids(self.text(messages, opens_response=True))
+
+    def ends_of_response(self) -> list[str | int]:
+        """What ends a response, beside the end of a text: the id of a special token, or a text.
+        Empty where the template writes nothing between a response and the next message.
+
+        Raises `DataError` where the template takes no question and answer.
+        """
+        question = [{"role": "user", "content": "?"}]
+        answer = [*question, {"role": "assistant", "content": _MARK}]
+        after = self.text(answer).rpartition(_MARK)[2].partition(_END)[0].strip()
+        if not after:  # what opens the next message ends this one
+            further = [*answer, {"role": "user", "content": _MARK}]
+            between = self.text(further).partition(_MARK)[2].partition(_MARK)[0]
+            after = between.partition(_END)[0].rstrip()
+        if not after.strip():
+            return []
+        ids = self._tokenizer.encode(after)
+        is_special = not int(self._tokenizer.bytes_per_token()[ids[0]])
+        return [ids[0]] if is_special else [after]
 
     def shown(self, messages: Sequence[Message]) -> str:
         """The text of `prompt`, for people."""

@@ -124,9 +124,11 @@ def new_model(config: TransformerConfig, options: FineTuning, start: Start | Non
     Raises `ConfigError` for layers that the model does not have.
     """
     model = Transformer(config)
-    # On the device meta only sizes are asked for.
-    if start is not None and start.weights is not None and not model.embedding.weight.is_meta:
-        start.weights.fill(model)
+    if start is not None and start.weights is not None:
+        if model.embedding.weight.is_meta:
+            start.weights.fill_when_made(model)
+        else:
+            start.weights.fill(model)
     if options.lora is not None:
         lora.apply(
             model,

@@ -10,8 +10,9 @@ is in memory beside the model. Nothing in the folder is executed.
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ from trueloop.tasks.text.architectures import (
     place,
 )
 from trueloop.tasks.text.config import TransformerConfig
-from trueloop.tasks.text.transformer import Transformer
+from trueloop.tasks.text.transformer import RotaryPositions, Transformer
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 INDEX = f"{WEIGHTS}.index.json"
@@ -57,12 +58,13 @@ class Pretrained:
     names: dict[str, str]
     """Names without their prefix, and those in the files."""
 
-    def weights(self) -> Iterator[tuple[str, Tensor]]:
-        """Each weight of a `Transformer` by its name, in turn, on the CPU, in the dtype that it has
-        on disk. Tied ones come once. Raises `RunError` where a file cannot be read."""
+    def weights(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, Tensor]]:
+        """Each weight of a `Transformer` by its name, or those of `names`, in turn, on the CPU, in
+        the dtype that it has on disk. Tied ones come once. Raises `RunError` where a file cannot be
+        read."""
         with ExitStack() as stack:
             opened: dict[Path, Any] = {}
-            for name in shapes_of(self.config):
+            for name in shapes_of(self.config) if names is None else names:
                 where = place(self.family, name)
                 there = self.names[where.name]
                 path = self.files[there]
@@ -76,6 +78,25 @@ class Pretrained:
         live = dict(model.named_parameters())
         for name, value in self.weights():
             live[name].copy_(value)
+
+    def fill_when_made(self, model: Transformer) -> None:
+        """Let each module of `model`, which is on the device meta, take its values from the files
+        when `Step` makes its parameters: its `reset_parameters` does so once, in place of drawing
+        random ones."""
+        names = {id(parameter): name for name, parameter in model.named_parameters()}
+        for module in model.modules():
+            if isinstance(module, RotaryPositions) or not hasattr(module, "reset_parameters"):
+                continue
+            own = module.named_parameters(recurse=False, remove_duplicate=False)
+            places = {names[id(parameter)]: here for here, parameter in own}
+            module.reset_parameters = functools.partial(self._fill_own, module, places)
+
+    @torch.no_grad()
+    def _fill_own(self, module: Any, places: Mapping[str, str]) -> None:
+        """Fill a module's own parameters; `places` are their names in it by those in the model."""
+        del module.reset_parameters
+        for name, value in self.weights(places):
+            getattr(module, places[name]).copy_(value)
 
 
 def shapes_of(config: TransformerConfig) -> dict[str, tuple[int, ...]]:

@@ -28,12 +28,18 @@ from trueloop.tasks.text.chat import (
     opening,
     read_chat,
     read_conversations,
+    read_each_conversation,
     samples_of,
 )
 from trueloop.tasks.text.chat_template import PLAIN, ChatTemplate, Message
 from trueloop.tasks.text.config import TransformerConfig, preset
 from trueloop.tasks.text.contexts import IGNORE, Windows
-from trueloop.tasks.text.documents import documents_in, windows_of
+from trueloop.tasks.text.documents import (
+    Scorable,
+    documents_in,
+    windows_of,
+    windows_of_conversations,
+)
 from trueloop.tasks.text.finetuning import FineTuning, Start, new_model, padded
 from trueloop.tasks.text.measures import RowSums, TextScores, row_sums, scores
 from trueloop.tasks.text.publish import write_folder
@@ -315,16 +321,20 @@ class Text(Task):
         """Text, or token ids, in windows of the training's context, each token predicted once;
         conversations, of which the responses are."""
         if is_chat(path):
-            template = self.chat or ChatTemplate(PLAIN, self.tokenizer)
-            found = encode(read_conversations(path), template, self.context)
+            found = encode(read_conversations(path), self._template(), self.context)
             return samples_of(found, self.context, self.options.pack)
         context = self.context
         return read_windows(path, context, self.options, self.tokenizer, quiet=self.quiet)
 
     def unseen(self, path: Path) -> Unseen:
-        """The documents at `path`: of a folder its files, of a file what the separator divides."""
+        """The documents at `path`: of a folder its files, of a file what the separator divides; of
+        JSON lines the conversations, whose responses are scored."""
+        if is_chat(path):
+            numbers, conversations, errors = read_each_conversation(path)
+            found = windows_of_conversations(conversations, errors, self._template(), self.context)
+            return self._unseen("line", numbers, found)
         names, texts = documents_in(path, self.options.separator)
-        return self._unseen("document", names, texts)
+        return self._unseen("document", names, self._windows(texts))
 
     def unseen_in_memory(self, data: Any) -> Unseen:
         """A text, or a list of texts."""
@@ -336,15 +346,22 @@ class Text(Task):
             )
         if not texts:
             raise DataError("there is nothing to predict: give one text or more")
-        return self._unseen("row", list(range(1, len(texts) + 1)), list(texts))
+        names = list(range(1, len(texts) + 1))
+        return self._unseen("row", names, self._windows(list(texts)))
 
-    def _unseen(self, what: str, names: list[Any], texts: list[str]) -> Unseen:
-        found = windows_of(texts, self.tokenizer, self.context, self._start)
-        windows, self._owners, errors = found
-        self._scored = [k for k in range(len(texts)) if k not in errors]
-        if not self._scored:
-            raise DataError(f"no text can be scored ({errors[0]}): give text of 2 tokens or more")
-        return Unseen(inputs=windows, names={what: names}, errors=errors)
+    def _windows(self, texts: list[str]) -> Scorable:
+        return windows_of(texts, self.tokenizer, self.context, self._start)
+
+    def _unseen(self, what: str, names: list[Any], found: Scorable) -> Unseen:
+        if not found.scored:
+            raise DataError(
+                f"no {what} can be scored ({found.errors[0]}): give text of 2 tokens or more"
+            )
+        self._owners, self._scored = found.owners, found.scored
+        return Unseen(inputs=found.windows(), names={what: names}, errors=found.errors)
+
+    def _template(self) -> ChatTemplate:
+        return self.chat or ChatTemplate(PLAIN, self.tokenizer)
 
     def outputs(self, model: nn.Module, batch: Any) -> Tensor:
         """Nats, predicted tokens and their bytes of each window: float64 (windows, 3)."""
