@@ -354,9 +354,10 @@ class Text(Task):
 
     def _unseen(self, what: str, names: list[Any], found: Scorable) -> Unseen:
         if not found.scored:
-            raise DataError(
-                f"no {what} can be scored ({found.errors[0]}): give text of 2 tokens or more"
+            remedy = (
+                "conversations with responses" if what == "line" else "text of 2 tokens or more"
             )
+            raise DataError(f"no text can be scored ({found.errors[0]}): give {remedy}")
         self._owners, self._scored = found.owners, found.scored
         return Unseen(inputs=found.windows(), names={what: names}, errors=found.errors)
 
