@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trueloop.run import Run
-from trueloop.run.charts import Curves, loss
+from trueloop.run.charts import Curves, loss, scores
 
 Command = Callable[..., Any]
 TEXT = ("--layers", 1, "--width", 16, "--heads", 2, "--context", 16, "--batch-size", 4)
@@ -61,3 +61,7 @@ def test_a_longer_run_in_tokens(command: Command) -> None:
     assert command("resume", "r", "--tokens", 512, "--quiet").status == 0
     assert (run.results["updates"], run.results["tokens"]) == (8, 512)
     assert places(run) == [2, 4, 5, 6, 8]
+    page = Path("r/report.html").read_text("utf-8")
+    assert "Tokens per second" in page
+    titles = [title for title, _, _ in scores(Curves(run.metrics()))]
+    assert titles == ["perplexity", "bits per byte"]

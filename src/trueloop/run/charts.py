@@ -208,7 +208,8 @@ def scores(curves: Curves) -> list[tuple[str, Figure, bool]]:
     """Charts of the metrics, each with its title and whether its curves should rise.
 
     Those that rise (accuracy, R²) share one, those that fall (MAE) another; what is neither has
-    one of its own. Where a chart holds several metrics, training is dashed.
+    one of its own, and so has perplexity, an exponential. Where a chart holds several metrics,
+    training is dashed.
     """
     families: dict[str, list[str]] = {}
     for name in curves.scores():
@@ -216,6 +217,8 @@ def scores(curves: Curves) -> list[tuple[str, Figure, bool]]:
         if bare == "loss":
             continue
         family = {"max": "Scores", "min": "Errors", None: bare}[direction(name)]
+        if bare == "perplexity":
+            family = bare
         families.setdefault(family, []).append(name)
     charts = []
     for family, names in families.items():
@@ -240,7 +243,7 @@ def _score_chart(curves: Curves, names: list[str], bares: list[str], family: str
         dash = "dash" if split == "train" and len(bares) > 1 else "solid"
         traces.append(series(curves.at_eval, values, text, ink, dash=dash))
     chart = figure(traces, curves.axis)
-    if family == "Errors" and _wide(arrays):
+    if family in ("Errors", "perplexity") and _wide(arrays):
         log_axis(chart, arrays)
     finite = np.concatenate([a[np.isfinite(a)] for a in arrays])
     if family == "Scores" and len(finite) and finite.min() < -0.2 and finite.max() <= 1:

@@ -169,19 +169,26 @@ def _where_by_updates(run: Run, results: Mapping[str, Any], curves: Curves, at: 
 def _facts(run: Run, results: Mapping[str, Any], curves: Curves) -> list[tuple[str, str]]:
     last = (curves.updates or curves.evals or [{}])[-1]
     seconds = results.get("seconds", last.get("time"))
-    speed = samples_per_second(curves)
     updates = results.get("updates", last.get("update"))
     parameters = results.get("parameters")
     facts = [
         ("Status", run.status),
         ("Wall time", duration(seconds)),
-        ("Samples per second", "–" if speed is None else f"{speed:,.0f}"),
+        _speed(curves),
         ("Updates", "–" if updates is None else f"{updates:,}"),
         ("Parameters", "–" if parameters is None else f"{parameters:,}"),
         ("Device", _device(run.environment.get("device"))),
         ("Ranks", _ranks(run.environment)),
     ]
     return [(name, text) for name, text in facts if text != "–"]
+
+
+def _speed(curves: Curves) -> tuple[str, str]:
+    """What the run trained on in a second: tokens of a language model, else samples."""
+    speed = samples_per_second(curves)
+    counts = [sum(line.get(name, 0) for line in curves.updates) for name in ("samples", "tokens")]
+    what, each = ("Tokens", counts[1] / counts[0]) if all(counts) else ("Samples", 1.0)
+    return f"{what} per second", "–" if speed is None else f"{speed * each:,.0f}"
 
 
 def _device(facts: Any) -> str:
