@@ -84,7 +84,8 @@ class Pretrained:
         when `Step` makes its parameters: its `reset_parameters` does so once, in place of drawing
         random ones."""
         names = {id(parameter): name for name, parameter in model.named_parameters()}
-        for module in model.modules():
+        modules: Iterable[Any] = model.modules()
+        for module in modules:
             if isinstance(module, RotaryPositions) or not hasattr(module, "reset_parameters"):
                 continue
             own = module.named_parameters(recurse=False, remove_duplicate=False)
