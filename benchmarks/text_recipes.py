@@ -53,9 +53,9 @@ WARMUP, DECAY = "2%", "20%"
 TURNS, MEASURED, UNMEASURED = 8, 8, 3
 """Turns of counting, updates of each recipe in a turn, and those that are made before."""
 SWEPT: dict[str, tuple[str, tuple[float, ...]]] = {
-    "adamw": ("AdamW, stable and linear decay", (2e-3, 4e-3, 8e-3)),
-    "schedule-free": ("AdamW schedule-free", (4e-3, 8e-3, 16e-3)),
-    "muon": ("Muon, linear decay", (5e-3, 1e-2, 2e-2)),
+    "adamw": ("AdamW, stable and linear decay", (1e-3, 2e-3, 4e-3)),
+    "schedule-free": ("AdamW schedule-free", (2e-3, 4e-3, 8e-3)),
+    "muon": ("Muon, linear decay", (2.5e-3, 5e-3, 1e-2)),
 }
 """By optimizer: the recipe that its learning rate is chosen with, and the values."""
 SWEEP_SEED = 1000
