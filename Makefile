@@ -1,6 +1,8 @@
 # Two commands do it all on a machine with Python alone:
 #   make demo    train the spiral and print where its report is
 #   make test    lint, type-check, run the tests
+# One measures (docs/speed.md):
+#   make bench [ARGS="spiral gpt --rounds 7"]    other loops and trainers beside ours
 # And one for each version of torch that is to be tried, in an environment of its own:
 #   make test-torch TORCH=2.6.0 [PATHS="tests/step tests/feed"] [JOBS=1]
 PYTHON ?= python3
@@ -8,7 +10,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint types unit test-torch clean
+.PHONY: demo test lint types unit bench bench-gpu test-torch clean
 
 demo: $(READY)
 	$(BIN)/trueloop train spiral --run runs/demo-$$(date +%Y%m%d-%H%M%S)
@@ -30,6 +32,21 @@ types: $(READY)
 unit: $(READY)
 	$(BIN)/python -m compileall -q src tests/on_ranks.py
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The trainers that are measured beside ours come into the environment once. No torchvision.
+PEERS_READY := $(VENV)/.peers-ready
+ARGS        ?=
+
+bench: $(PEERS_READY)
+	PYTHONPATH=benchmarks $(BIN)/python -m side_by_side $(ARGS)
+
+# On a machine with a GPU: make bench-gpu ARGS=spiral (gpt, resnet50, no_waits, parity, watch).
+bench-gpu: $(READY)
+	PYTHONPATH=benchmarks $(BIN)/python -m gpu $(ARGS)
+
+$(PEERS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
+	touch $@
 
 TORCH      ?=
 TORCH_VENV ?= .venv-torch-$(TORCH)

@@ -2,7 +2,7 @@
 
     python benchmarks/doctor_cost.py
 
-The setting is that of step_overhead.py: a small network whose update takes about half a
+The setting is that of side_by_side/spiral.py: a small network whose update takes about half a
 millisecond, which is where watching weighs most. Each round trains twice, with
 `sinks=[trueloop.Doctor()]` and without, the order changing from round to round. Times are those of
 the processor in the thread that trains, so that what else the machine does is left out; the figures
@@ -19,7 +19,7 @@ from contextlib import ExitStack
 
 import torch
 from common import save_results, table
-from step_overhead import BATCH, SAMPLES, UPDATES_PER_EPOCH, make_model
+from side_by_side.spiral import JOB
 from torch import Tensor, nn
 
 import trueloop
@@ -41,14 +41,14 @@ class Clock:
 
 def run(x: Tensor, y: Tensor, epochs: int, *, watched: bool) -> tuple[dict[str, float], Tensor]:
     """Seconds of one training by its parts, and a weight that it ends with."""
-    model = make_model()
+    model = JOB.model()
     step = trueloop.Step(
         model,
         trueloop.optimizers.adam(model, 1e-3),
         trueloop.supervised(nn.CrossEntropyLoss()),
         clip_norm=1.0,
     )
-    train = trueloop.Feed((x, y), BATCH, shuffle=True)
+    train = trueloop.Feed((x, y), JOB.batch, shuffle=True)
     val = trueloop.Feed((x[:200], y[:200]), 200)
     with ExitStack() as stack:
         sinks = [stack.enter_context(trueloop.Doctor(show=False))] if watched else []
@@ -71,8 +71,8 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
-    x = torch.randn(SAMPLES, 2, generator=generator)
-    y = torch.randint(0, 3, (SAMPLES,), generator=generator)
+    x = torch.randn(JOB.samples, 2, generator=generator)
+    y = torch.randint(0, 3, (JOB.samples,), generator=generator)
     plain: list[dict[str, float]] = []
     watched: list[dict[str, float]] = []
     for turn in range(options.rounds + 1):
@@ -97,7 +97,7 @@ def main() -> None:
                 ),
             }
         )
-    print(f"{options.epochs * UPDATES_PER_EPOCH:,} updates a training")
+    print(f"{options.epochs * JOB.batches:,} updates a training")
     print(table(rows))
     save_results("doctor_cost", {"rows": rows, "rounds": options.rounds, "epochs": options.epochs})
 

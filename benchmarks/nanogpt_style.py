@@ -62,7 +62,7 @@ class GPT(nn.Module):
 
     def forward(self, idx: Tensor, targets: Tensor) -> Tensor:
         """The mean cross-entropy."""
-        x = self.wte(idx) + self.wpe(torch.arange(idx.shape[1]))
+        x = self.wte(idx) + self.wpe(torch.arange(idx.shape[1], device=idx.device))
         for block in self.h:
             x = block(x)
         logits = self.lm_head(self.ln_f(x))

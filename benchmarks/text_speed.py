@@ -149,7 +149,15 @@ class Blocks(Dataset[dict[str, Tensor]]):
         return {"input_ids": self.rows[index], "labels": self.rows[index]}
 
 
-def trainer(ids: Tensor, vocab: int, context: int, batch_size: int, folder: str) -> Run:
+def trainer(
+    ids: Tensor,
+    vocab: int,
+    context: int,
+    batch_size: int,
+    folder: str,
+    size: tuple[int, int, int] = (LAYERS, WIDTH, HEADS),
+) -> Run:
+    layers, width, heads = size
     import transformers
 
     transformers.logging.set_verbosity_error()
@@ -157,9 +165,9 @@ def trainer(ids: Tensor, vocab: int, context: int, batch_size: int, folder: str)
         transformers.GPT2Config(
             vocab_size=vocab,
             n_positions=context,
-            n_embd=WIDTH,
-            n_layer=LAYERS,
-            n_head=HEADS,
+            n_embd=width,
+            n_layer=layers,
+            n_head=heads,
             resid_pdrop=0.0,
             embd_pdrop=0.0,
             attn_pdrop=0.0,

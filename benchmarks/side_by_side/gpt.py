@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import text_speed
 import torch
 from nanogpt_style import GPT, make_optimizer, update
 from torch import Tensor
-from torch.utils.data import Dataset
 
 from side_by_side.workload import COMPILED, MEMORY, OURS, Figure, Goal, Settings, Turn, Workload
 
@@ -94,75 +94,11 @@ def floor(settings: Settings) -> Turn:
     return turns_of(one, settings)
 
 
-class Blocks(Dataset[dict[str, Tensor]]):
-    """Consecutive contexts as the Trainer takes them: it moves the labels by one itself."""
-
-    def __init__(self, text: Tensor) -> None:
-        self.rows = text[: len(text) // CONTEXT * CONTEXT].view(-1, CONTEXT)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> dict[str, Tensor]:
-        return {"input_ids": self.rows[index], "labels": self.rows[index]}
-
-
 def trainer(settings: Settings) -> Turn:
-    import transformers
-
-    config = transformers.GPT2Config(
-        vocab_size=VOCAB,
-        n_positions=CONTEXT,
-        n_embd=WIDTH,
-        n_layer=1 if settings.quick else LAYERS,
-        n_head=HEADS,
-        resid_pdrop=0.0,
-        embd_pdrop=0.0,
-        attn_pdrop=0.0,
-        use_cache=False,
-        bos_token_id=None,
-        eos_token_id=None,
-    )
-    net, data = transformers.GPT2LMHeadModel(config), Blocks(ids())
-
-    class Clock(transformers.TrainerCallback):  # type: ignore[misc]
-        start = seconds = 0.0
-
-        def on_step_begin(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
-            if state.global_step == UNTIMED:
-                self.start = time.perf_counter()
-
-        def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> None:
-            self.seconds = time.perf_counter() - self.start
-
+    size = (1 if settings.quick else LAYERS, WIDTH, HEADS)
+    run = text_speed.trainer(ids(), VOCAB, CONTEXT, BATCH, str(settings.scratch), size)
     updates = 1 if settings.quick else UPDATES
-
-    def turn() -> dict[str, float]:
-        clock = Clock()
-        arguments = transformers.TrainingArguments(
-            output_dir=str(settings.scratch),
-            max_steps=UNTIMED + updates,
-            per_device_train_batch_size=BATCH,
-            learning_rate=LR,
-            weight_decay=0.1,
-            adam_beta2=0.99,
-            max_grad_norm=1.0,
-            optim="adamw_torch_fused",
-            use_cpu=True,
-            report_to="none",
-            save_strategy="no",
-            logging_steps=1,
-            disable_tqdm=True,
-            dataloader_pin_memory=False,
-        )
-        made = transformers.Trainer(
-            model=net, args=arguments, train_dataset=data, callbacks=[clock]
-        )
-        made.remove_callback(transformers.PrinterCallback)
-        made.train()
-        return {FIGURE: updates * BATCH * CONTEXT / clock.seconds}
-
-    return turn
+    return lambda: {FIGURE: updates * BATCH * CONTEXT / run(updates)}
 
 
 COMPILED_BY_HAND = "nanoGPT's loop, torch.compile(model)"

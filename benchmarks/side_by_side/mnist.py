@@ -9,6 +9,7 @@ with an empty cache directory, and, as `second run`, with the one that a run bef
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
 import tarfile
@@ -40,13 +41,20 @@ def folder(settings: Settings) -> Path:
     """`train/` and `val/` with so many images of each class, unpacked once."""
     per_class = (50, 20) if settings.quick else (2000, 200)
     root = settings.scratch / f"mnist-{per_class[0]}"
-    if root.exists():
-        return root
     archive = settings.data / "mnist-png.tar.gz"
     if not archive.exists():
         raise LeftOutError(f"there is no {archive}: write --data FOLDER")
+    with open(settings.scratch / "mnist.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the contenders start together
+        if not root.exists():
+            unpack(archive, root, per_class)
+    return root
+
+
+def unpack(archive: Path, root: Path, per_class: tuple[int, int]) -> None:
+    """So many images of each class for `train/` and `val/`."""
     counts: dict[str, int] = {}
-    making = Path(tempfile.mkdtemp(dir=settings.scratch))
+    making = Path(tempfile.mkdtemp(dir=root.parent))
     with tarfile.open(archive) as tar:
         for member in tar:
             place = Path(member.name)
@@ -62,7 +70,6 @@ def folder(settings: Settings) -> Path:
             assert source is not None
             target.write_bytes(source.read())
     making.rename(root)
-    return root
 
 
 def make_model() -> nn.Sequential:
