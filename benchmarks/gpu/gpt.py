@@ -1,11 +1,11 @@
 """A GPT of 124M parameters in bf16: tokens per second and MFU, beside a loop written as nanoGPT's.
 
-12 layers, 768 wide, 12 heads, context 1,024, a vocabulary of 50,304, batches of 12: nanoGPT's GPT-2.
+12 layers, 768 wide, 12 heads, context 1,024, 50,304 tokens, batches of 12: nanoGPT's GPT-2.
 
 MFU is the share of the device's peak that the model's own arithmetic takes (Chowdhery et al.,
-"PaLM", 2022, appendix B): tokens per second × (6 N + 12 L H Q T) / peak, with N parameters but those
-of the positions, L layers, H heads of Q features and T tokens of context. Peaks are the vendor's for
-dense bf16.
+"PaLM", 2022, appendix B): tokens per second × (6 N + 12 L H Q T) / peak, with N parameters but
+those of the positions, L layers, H heads of Q features and T tokens of context. Peaks are the
+vendor's for dense bf16.
 """
 
 from __future__ import annotations
