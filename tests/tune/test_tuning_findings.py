@@ -168,9 +168,9 @@ def test_a_failed_trial_stands_in_the_table_with_its_reason() -> None:
 def test_candidates_suit_the_machine_and_the_data() -> None:
     changes, left_out = candidates(FACTS, BASE)
     assert [c.name for c in changes] == ["precision bf16", "threads 1", "compile"]
-    assert left_out == ["workers: the training data are arrays in memory, which no worker loads"]
+    assert left_out == ["workers: the training data come as whole batches, which no worker loads"]
     files = Facts(
-        task="own", options=OPTIONS, device="cuda", cores=2, samples=10, held_in_memory=False
+        task="own", options=OPTIONS, device="cuda", cores=2, samples=10, needs_workers=True
     )
     changes, left_out = candidates(files, BASE)
     assert [c.name for c in changes] == [

@@ -9,11 +9,13 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch.utils.data import DataLoader
 
 from trueloop import device as devices
 from trueloop.cli import keep_libraries_quiet
 from trueloop.cli._session import make_feed, open_session, read_data
 from trueloop.cli.options import RunOptions, Settings, settings_from
+from trueloop.feed import BatchDataset
 from trueloop.feed.tensors import holds_arrays
 from trueloop.tasks import Splits, Task
 from trueloop.tasks.own_class import check_class
@@ -30,11 +32,12 @@ def prepare(task: str, options: dict[str, Any], count: int) -> tuple[Callable[[J
     torch's own choice. Runs in the process that starts the trials."""
     keep_libraries_quiet()
     torch.set_num_threads(1)  # a copy of a process that has used more would hang
-    began = time.monotonic()
+    began, threads = time.monotonic(), memory.threads_of_process()
     settings = settings_of(task, options)
     check_class(settings.task_class)
     data = read_data(settings)
-    bench = _Bench(task, options, data, count)
+    more = memory.threads_of_process() - threads
+    bench = _Bench(task, options, data, count, starts_threads=more > 0)
     torch.set_num_threads(1)
     return bench.do, bench.facts(settings, time.monotonic() - began)
 
@@ -48,11 +51,18 @@ class _Bench:
     """Does the jobs, each in a copy of the process in which it was made."""
 
     def __init__(
-        self, task: str, options: dict[str, Any], data: tuple[Task, Splits], count: int
+        self,
+        task: str,
+        options: dict[str, Any],
+        data: tuple[Task, Splits],
+        count: int,
+        *,
+        starts_threads: bool,
     ) -> None:
         self._task, self._options, self._count = task, options, count
-        # What is not plainly in memory (open files, thread pools) does not live on in a copy.
-        self._shared = data if holds_arrays(data[1].train) else None
+        # Threads (of polars, pyarrow, tokenizers) are not in a copy, which would wait for them.
+        plain = holds_arrays(data[1].train) or not starts_threads
+        self._shared = data if plain and not isinstance(data[1].train, DataLoader) else None
         self._first: tuple[Task, Splits] | None = data
 
     def facts(self, settings: Settings, read_seconds: float) -> Facts:
@@ -67,7 +77,9 @@ class _Bench:
             device=devices.pick(settings.run.device).type,
             cores=memory.cores(),
             samples=feed.samples,
-            held_in_memory=self._shared is not None,
+            needs_workers=not (
+                holds_arrays(splits.train) or isinstance(splits.train, BatchDataset)
+            ),
             takes_batch_size=feed.batch_size is not None,
             read_seconds=read_seconds,
             compile_choices=_compile_choices(settings.run),

@@ -53,8 +53,8 @@ def _threads(facts: Facts, now: int) -> list[Change]:
 
 
 def _workers(facts: Facts) -> tuple[list[Change], list[str]]:
-    if facts.held_in_memory:
-        return [], ["workers: the training data are arrays in memory, which no worker loads"]
+    if not facts.needs_workers:
+        return [], ["workers: the training data come as whole batches, which no worker loads"]
     if not facts.takes_batch_size:
         return [], ["workers: the task's own DataLoader has its own"]
     now = facts.options["workers"]

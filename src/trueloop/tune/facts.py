@@ -35,8 +35,8 @@ class Facts:
     samples: int | None
     """Training samples; None of a stream."""
     tokens_per_sample: int | None = None
-    held_in_memory: bool = True
-    """The training data are arrays, for which no worker is started."""
+    needs_workers: bool = False
+    """Workers can load the training data, sample by sample; arrays and whole batches need none."""
     takes_batch_size: bool = True
     """False of a loader, which has its own."""
     read_seconds: float = 0.0

@@ -105,7 +105,7 @@ class Tuning:
     def _rate(self) -> None:
         self._say("learning-rate range test")
         assert self.findings is not None
-        found = self._range_test({}, self.findings.base.update_seconds, "rate")
+        found = self._range_test({}, self._seconds_of(self._own), "rate")
         if isinstance(found, str):
             self.findings.notes.append(f"learning rate: {found}")
         else:
