@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_ROW_GROUP = 256_000_000
 """Bytes of a row group, before compression, that are read at once."""
 
-_AT_ONCE = 4_000_000
+AT_ONCE = 4_000_000
 """Bytes of columns, before compression, that polars is asked for at once."""
 
 
@@ -63,7 +63,7 @@ class Blocks:
             group = replace(group, rows=min(group.rows, most))
         first = self.starts[number] - self._start_of_file(number)
         # A few columns at a time: polars takes as much again as it reads at once, and keeps it.
-        some = max(1, _AT_ONCE * len(self.schema) // max(1, self.groups[number].size))
+        some = max(1, AT_ONCE * len(self.schema) // max(1, self.groups[number].size))
         scan = pl.scan_parquet(path, glob=False, cache=False, parallel="none")
         rows = scan.slice(first, group.rows)
         try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueloop.errors import DataError
-from trueloop.tasks.table.blocks import Blocks
+from trueloop.tasks.table.blocks import AT_ONCE, Blocks
 from trueloop.tasks.table.column_statistics import CategoryStatistics, Moments, NumberStatistics
 from trueloop.tasks.table.columns import (
     CellKinds,
@@ -131,11 +131,24 @@ class Surveyor:
         kinds, whole, empty = self._kinds()
         target, task_kind = self._target()
         first = _FirstPass(self.sources, target, kinds, whole, self)
-        for piece in self._pieces(target, list(kinds)):
-            first.add(piece)
-            del piece  # or its block would still be there while the next one is read
-        self._finish(first, target, kinds, whole)
+        for number, some in enumerate(self._groups(kinds)):
+            for piece in self._pieces(target, list(some)):
+                if number == 0:
+                    first.add_rows(piece)
+                first.add(piece, some)
+                del piece  # or its block would still be there while the next one is read
+            self._finish(first, target, kinds, whole)
         return first.survey(task_kind, empty)
+
+    def _groups(self, kinds: dict[str, str]) -> list[dict[str, str]]:
+        """The columns in groups that are read one after the other: the histograms of all at once
+        would take more memory than a block."""
+        blocks = self.sources[0].blocks
+        largest = max(group.size for group in blocks.groups)
+        some = max(1, AT_ONCE * len(blocks.schema) // largest)
+        names = list(kinds)
+        groups = [names[k : k + some] for k in range(0, len(names), some)]
+        return [{name: kinds[name] for name in group} for group in groups] or [{}]
 
     def _kinds(self) -> tuple[dict[str, str], dict[str, bool], list[str]]:
         """What each column is; of categories that are floats, whether all are whole; and columns
@@ -189,8 +202,8 @@ class Surveyor:
         self, first: _FirstPass, target: Target, kinds: dict[str, str], whole: dict[str, bool]
     ) -> None:
         """Read the columns again whose quartiles are not known yet."""
-        for each in first.numbers.values():
-            each.quantiles.end_pass()
+        for name in first.open():
+            first.numbers[name].quantiles.end_pass()
         while open_ := first.open():
             some = {name: kinds[name] for name in dict.fromkeys(map(first.column_of, open_))}
             for piece in self._pieces(target, list(some)):
@@ -239,12 +252,16 @@ class _FirstPass:
         classes = len(target.classes) if isinstance(target, ClassTarget) else 0
         self._class_rows = np.zeros((2, classes), dtype=np.int64)
 
-    def add(self, piece: Piece) -> None:
-        train = piece.parts == 0
+    def add_rows(self, piece: Piece) -> None:
+        """Count the rows, and their targets."""
         self._without += piece.dropped
         self._counts[piece.source][:, piece.block] += np.bincount(piece.parts, minlength=len(PARTS))
-        self._add_targets(piece.values, train)
-        raw = read_columns(piece.frame, self._kinds, self._reading, piece.errors, self._whole)
+        self._add_targets(piece.values, piece.parts == 0)
+
+    def add(self, piece: Piece, kinds: dict[str, str]) -> None:
+        """Add up the columns of `kinds`."""
+        train = piece.parts == 0
+        raw = read_columns(piece.frame, kinds, self._reading, piece.errors, self._whole)
         for name, values in raw.numbers.items():
             if name not in self.numbers:
                 self.numbers[name] = NumberStatistics(name, single=self._is_single(name))
