@@ -18,6 +18,7 @@ import pytest
 import torch
 from PIL import Image
 
+from documents import is_shown, shown
 from trueloop import Feed, cache
 from trueloop.errors import DataError
 from trueloop.tasks.images import Images, kept, pool
@@ -169,7 +170,11 @@ def test_it_goes_on_without(image_folder: Callable[..., Path], tmp_path: Path, w
     with pytest.warns(RuntimeWarning, match=expected[why]) as said:
         assert same(batches(task(root, **options)), batches(task(root, cache=False)))
     assert len(said) == 1
-    assert "\n" not in str(said[0].message)
+    message = str(said[0].message)
+    assert "\n" not in message
+    if why == "budget":
+        (text,) = shown("tests/tasks/test_images_kept.py::test_it_goes_on_without")
+        assert is_shown(text, f"trueloop: warning: {message}")
 
 
 def test_a_full_disk(image_folder: Callable[..., Path], place: Path, tmp_path: Path) -> None:

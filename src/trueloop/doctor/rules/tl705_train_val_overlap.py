@@ -43,7 +43,7 @@ In the data, at the start of `trueloop train table` and `images`: held-out rows 
 every input, or images with the same pixels, to ones that are trained on; at least five of them, and
 one in fifty of their part. It is a warning there, and advice where rows with so few different
 values may be equal without being the same, or where folders share a few images only. (Images that
-are not kept in memory are not compared.)
+are kept neither in memory nor on disk are not compared.)
 """
 
 from __future__ import annotations

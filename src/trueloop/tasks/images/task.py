@@ -312,11 +312,14 @@ class Images(Task):
 def _digest(root: Path, parts: dict[str, Part]) -> str:
     """Of the names and sizes of the images, and of the parts that they are in."""
     digest = hashlib.sha256()
+    above = os.path.join(root, "")
     for name, part in parts.items():
         for row in part.rows:
-            path = part.paths[row]
-            place = os.fsencode(path.relative_to(root))
-            digest.update(b"%s %s %d\0" % (name.encode(), place, path.stat().st_size))
+            path = os.fspath(part.paths[row])
+            is_below = path.startswith(above)
+            place = path[len(above) :] if is_below else os.path.relpath(path, root)
+            facts = name.encode(), os.fsencode(place), os.stat(path).st_size
+            digest.update(b"%s %s %d\0" % facts)
     return digest.hexdigest()
 
 
