@@ -50,7 +50,10 @@ def compiled(function: Function, inputs: Sequence[Tensor], static: Sequence[int]
         found.append(inductor.compile_fx_inner(*args, **kwargs))
         return found[-1]
 
-    options["size_asserts"] = False
+    # Dynamo has looked at the shapes, and the rest is memory of torch's own.
+    for name in ("size_asserts", "alignment_asserts"):
+        if hasattr(inductor.config, name):
+            options[name] = False
     try:
         with torch.no_grad():
             whole: Any = inductor.compile_fx(
