@@ -39,7 +39,7 @@ def compiled(function: Function, inputs: Sequence[Tensor], static: Sequence[int]
     It may write into its inputs, and returns tensors that share no memory with them. `static` are
     the positions of inputs that are the same memory in each call.
     """
-    from torch._inductor import compile_fx as inductor
+    from torch._inductor import compile_fx as inductor, config
 
     graph, plain = traced(function, inputs)
     options: dict[str, Any] = {} if not plain[0].is_cuda else {"triton.cudagraphs": True}
@@ -52,7 +52,7 @@ def compiled(function: Function, inputs: Sequence[Tensor], static: Sequence[int]
 
     # Dynamo has looked at the shapes, and the rest is memory of torch's own.
     for name in ("size_asserts", "alignment_asserts"):
-        if hasattr(inductor.config, name):
+        if hasattr(config, name):
             options[name] = False
     try:
         with torch.no_grad():
