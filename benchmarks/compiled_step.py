@@ -27,13 +27,38 @@ from collections.abc import Callable
 
 import torch
 from common import save_results, table
-from step_overhead import BATCH, SAMPLES, UPDATES_PER_EPOCH, floor, make_model
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import trueloop
 
+BATCH = 64
+SAMPLES = 2000
+UPDATES_PER_EPOCH = -(-SAMPLES // BATCH)
 Epoch = Callable[[int], None]
+
+
+def make_model() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(2, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 3)
+    )
+
+
+def floor(x: Tensor, y: Tensor) -> Epoch:
+    model, criterion = make_model(), nn.CrossEntropyLoss()
+    parameters = list(model.parameters())
+    optimizer = torch.optim.Adam(parameters, lr=1e-3, fused=True)
+    inputs, targets = x[:BATCH], y[:BATCH]
+
+    def epoch(number: int) -> None:
+        for _ in range(UPDATES_PER_EPOCH):
+            criterion(model(inputs), targets).backward()
+            optimizer.step()
+            for parameter in parameters:
+                parameter.grad = None
+
+    return epoch
 
 
 def by_hand(x: Tensor, y: Tensor, compiled: bool) -> Epoch:
@@ -78,7 +103,7 @@ sys.path.insert(0, sys.argv[1])
 import torch
 from torch import nn
 import trueloop
-from step_overhead import make_model
+from compiled_step import make_model
 torch.set_num_threads(1)
 model = make_model()
 step = trueloop.Step(model, trueloop.optimizers.adam(model, 1e-3),
