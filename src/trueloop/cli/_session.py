@@ -151,6 +151,7 @@ def _make_step(
         nonfinite=recipe.nonfinite,
         outliers=_outliers(recipe),
         compile=True if run.compile == "model" else run.compile or None,
+        recompute=run.recompute,
         parallel=_sharing(run) if parallel == "fsdp" else parallel,
     )
 

@@ -116,6 +116,9 @@ class RunOptions:
     """Alone: the model, with torch.compile. step: the whole update as one graph; auto: that, if it
     is faster; or a mode of torch.compile for the model: default, reduce-overhead, max-autotune,
     max-autotune-no-cudagraphs."""
+    recompute: str | None = None
+    """Blocks of the model whose activations are computed again in the backward pass, and not kept
+    in memory: 1 for each block, 2 for every second one, or the name of their class."""
     deterministic: bool = True
     """Ask torch for deterministic algorithms: a little slower on a GPU."""
     doctor: bool = True

@@ -28,6 +28,7 @@ from trueloop.step.open_windows import detached, open_windows
 from trueloop.step.outliers import NormHistory, Outliers, Position, checked_outliers
 from trueloop.step.ownership import Ownership
 from trueloop.step.parallel import DDPOptions, LossFn
+from trueloop.step.recompute import Recompute, recompute_blocks
 from trueloop.step.schedule import Plan, Schedule, Scores
 from trueloop.step.sharding import FSDPOptions
 
@@ -68,6 +69,8 @@ class Step:
       clipped to that, or the update left out and counted in `skipped`.
     - `compile`: `step` makes the whole update one compiled graph, `auto` does if that is faster
       (docs/compile.md); True, a mode or a dict of options of `torch.compile` compiles the model.
+    - `recompute`: blocks whose activations are computed again in the backward pass, and not kept:
+      their class, its name, or n for every n-th of the model's blocks.
     - `parallel`: how many ranks share the model: `ddp` or `DDPOptions` (each has it whole), `fsdp`
       or `FSDPOptions` (each has a shard; a model on the device meta gets its values here, and the
       optimizer the new parameters). In one process it changes nothing. A model that is wrapped in
@@ -114,6 +117,7 @@ class Step:
         nonfinite: str = "stop",
         outliers: Outliers | None = None,
         compile: bool | str | dict[str, Any] | None = None,
+        recompute: Recompute | None = None,
         parallel: str | DDPOptions | FSDPOptions | None = None,
     ) -> None:
         clip.check_limits(clip_norm, clip_value)
@@ -126,6 +130,7 @@ class Step:
         self._ranks = ranks.world_size()
         self._parallel = strategy.by_option(parallel, model, self.optimizers)
         self.model = self._parallel.model
+        recompute_blocks(self.model, recompute, compile)
         self.loss_fn = loss_fn
         self.clip_norm = clip_norm
         self.clip_value = clip_value
