@@ -69,8 +69,7 @@ class Step:
       clipped to that, or the update left out and counted in `skipped`.
     - `compile`: `step` makes the whole update one compiled graph, `auto` does if that is faster
       (docs/compile.md); True, a mode or a dict of options of `torch.compile` compiles the model.
-    - `recompute`: blocks whose activations are computed again in the backward pass, and not kept:
-      their class, its name, or n for every n-th of the model's blocks.
+    - `recompute`: blocks whose activations are not kept, but computed again in the backward pass.
     - `parallel`: how many ranks share the model: `ddp` or `DDPOptions` (each has it whole), `fsdp`
       or `FSDPOptions` (each has a shard; a model on the device meta gets its values here, and the
       optimizer the new parameters). In one process it changes nothing. A model that is wrapped in
