@@ -114,11 +114,10 @@ class RunOptions:
     """What to do when a checkpoint cannot be written: stop, or continue without it."""
     compile: bool | str = False
     """Alone: the model, with torch.compile. step: the whole update as one graph; auto: that, if it
-    is faster; or a mode of torch.compile for the model: default, reduce-overhead, max-autotune,
-    max-autotune-no-cudagraphs."""
+    is faster; or a mode of torch.compile for the model."""
     recompute: str | None = None
-    """Blocks of the model whose activations are computed again in the backward pass, and not kept
-    in memory: 1 for each block, 2 for every second one, or the name of their class."""
+    """Blocks whose activations are computed again in the backward pass instead of kept in memory:
+    1 for each block of the model, 2 for every second one, or the name of their class."""
     deterministic: bool = True
     """Ask torch for deterministic algorithms: a little slower on a GPU."""
     doctor: bool = True
