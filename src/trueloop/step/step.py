@@ -121,10 +121,10 @@ class Step:
     ) -> None:
         clip.check_limits(clip_norm, clip_value)
         arguments.check_model(model)
+        arguments.check_loss_fn(loss_fn)
         self.optimizers = arguments.checked_optimizers(optimizer)
         """All of them, in their order."""
         arguments.check_pairs(model, self.optimizers)
-        arguments.check_loss_fn(loss_fn)
         schedules = arguments.checked_schedules(schedule, self.optimizers)
         self._ranks = ranks.world_size()
         self._parallel = strategy.by_option(parallel, model, self.optimizers)
@@ -151,17 +151,15 @@ class Step:
         self._ownership = Ownership(self.model, self._gradients, len(self.optimizers))
         self.device = self._parallel.device or self._gradients.parameters[0].device
         self.precision = precisions.by_name(precision, self.device)
-        self._nonfinite = NonFinite(
-            _options.choice("nonfinite", nonfinite, ("stop", "skip")), self.precision
-        )
+        policy = _options.choice("nonfinite", nonfinite, ("stop", "skip"))
+        self._nonfinite = NonFinite(policy, self.precision)
         self.outliers = checked_outliers(outliers)
         """The policy; None for none."""
         self._norms = NormHistory(self.outliers, self.precision)
         self._window = (GlobalWindow if ranks.is_distributed() else Window)(accumulate)
         self._forward, self._compiled = forward_and_graphs(self, compile)
         self._schedules = BoundSchedules(schedules, self.optimizers)
-        self._groups = prefixed(self.optimizers)
-        self._modes = Modes(self.optimizers)
+        self._groups, self._modes = prefixed(self.optimizers), Modes(self.optimizers)
         self._plan: Plan | None = None
         self._warned: set[str] = set()
 
