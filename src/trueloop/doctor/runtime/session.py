@@ -174,7 +174,7 @@ class Session:
     def end_after_next_update(self) -> None:
         """Take all hooks off at the next update; what was found until then is kept."""
         if self.watcher is not None:
-            self.watcher.first = self.watcher.updates + 1
+            self.watcher.end_after_next_update()
 
     def leave(self) -> None:
         """Take all hooks off and say nothing."""

@@ -26,11 +26,16 @@ no_torch_dispatch: Any = torch._C._DisableTorchDispatch
 """The same of operations."""
 
 
+def is_transformed() -> bool:
+    """Tensors are wrapped by `torch.func`, or what is done to them is recorded by `torch.jit`."""
+    return _transforms() is not None or _traces() is not None
+
+
 def is_abstract(*given: Any) -> bool:
     """Nothing can be read off these tensors: they have no values (shapes alone are worked out, on
     the meta device or by fake tensors), or what is done to them now is recorded into somebody's
     trace, or done to a batch of them that `torch.func` makes one look like."""
-    if _transforms() is not None or _traces() is not None:
+    if is_transformed():
         return True
     if dispatch_modes() and any(torch._C._get_dispatch_mode(key) is not None for key in _KEYS):
         return True

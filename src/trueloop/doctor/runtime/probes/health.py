@@ -79,9 +79,9 @@ class Health:
         self._is_scaled = False
         self._sentinels = Weak()
         self._watched: Any = None
-        """The module (weak) whose backward was looked at last, and the parameter (weak) whose
-        gradient tells of it."""
-        self._parameter: Any = _nothing
+        """The module (weak) whose backward was looked at last."""
+        self.sentinel: Any = _nothing
+        """A weak reference to a parameter of it, whose gradient is read between two looks."""
         self._count = 0
         self._asked: Any = None
 
@@ -89,6 +89,7 @@ class Health:
 
     def scaled(self, outputs: Any, result: Any) -> None:
         """A scaler has multiplied a loss: it is the loss itself that counts."""
+        self.watcher.between = None
         if kinds.is_tensor(outputs) and kinds.is_tensor(result):
             self._scaled = (ref(result), outputs.detach())
 
@@ -163,12 +164,13 @@ class Health:
         model = recall.model if recall.is_known else None
         calls.holds = model is None or not self.watcher.progress.on
         if not calls.holds:
-            self._watched, self._parameter = ref(model), self._sentinel(model)
+            self._watched, self.sentinel = ref(model), self._sentinel_of(model)
 
     def holds_again(self) -> None:
         """What is known of the calls is no longer so."""
         if not self.calls.holds:
             self.calls.holds = True
+            self.watcher.between = None
             self.watcher.attend()
 
     def _put_together(self, frame: Any) -> None:
@@ -228,13 +230,13 @@ class Health:
             if self.calls.holds:
                 module = self.calls.raws[0][0]
                 if self._watched is None or self._watched() is not module:
-                    self._watched, self._parameter = ref(module), self._sentinel(module)
-            parameter = self._parameter()
+                    self._watched, self.sentinel = ref(module), self._sentinel_of(module)
+            parameter = self.sentinel()
             gradient = None if parameter is None else parameter.grad
             if type(gradient) is not torch.Tensor or gradient.requires_grad:
                 return
             size = dot(gradient, gradient).item()
-            self.small = (self._parameter, size)
+            self.small = (self.sentinel, size)
             if size - size == 0:
                 return
             self._put_together(frame)
@@ -261,7 +263,7 @@ class Health:
         found.values["what"] = "gradient"
         self._wait(found, here)
 
-    def _sentinel(self, module: Any) -> Any:
+    def _sentinel_of(self, module: Any) -> Any:
         """A weak reference to a small parameter near the beginning of a model: whatever is not
         finite in a backward arrives at its gradient. One to nothing where none can be read
         cheaply."""

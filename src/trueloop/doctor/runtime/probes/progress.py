@@ -34,7 +34,7 @@ SUPERVISED = frozenset(
     " MultiLabelSoftMarginLoss SoftMarginLoss CTCLoss".split()
 )
 """Losses that compare a prediction with what is true."""
-_EVERY = 16
+EVERY = 16
 """Updates between two looks, while nobody looks, at where the backward is run from."""
 _SEARCHES = ("LBFGS", "Rprop")
 """Optimizers that ask for more than one gradient, or for none but its sign."""
@@ -74,6 +74,7 @@ class Progress(Probe):
 
     def scaled(self, outputs: Any, result: Any) -> None:
         """A scaler has multiplied a loss."""
+        self.watcher.between = None
         if type(outputs) is torch.Tensor and kinds.is_tensor(result):
             self._scaled = (weakref.ref(result), outputs.detach())
 
@@ -92,8 +93,23 @@ class Progress(Probe):
         if number is not None:
             self._total += number
             self._count += 1
-        if self.watcher.looking or stream is None or not stream.updates % _EVERY:
+        if self.watcher.looking or stream is None or not stream.updates % EVERY:
             self._stands(frames.of_program(frame))
+
+    def add(self, loss: float) -> None:
+        """A backward was run, at such a loss, as the ones before it were."""
+        self._began = True
+        self._total += loss
+        self._count += 1
+
+    def take(self) -> float | None:
+        """The mean loss since the last step, from which on the next one counts; None where more
+        has happened than backwards that were added."""
+        if not self._count or self._site is not None or self._several or self._unread:
+            return None
+        loss = self._total / self._count
+        self._total, self._count, self._began = 0.0, 0, False
+        return loss
 
     def _stands(self, frame: Any) -> None:
         """A backward is run from here."""
@@ -241,11 +257,13 @@ class Progress(Probe):
 
     def begins(self) -> None:
         """A loader is gone through from its beginning."""
+        self.watcher.between = None
         self._passes += 1
         self._near = None
 
     def evaluated(self, kind: str, args: Any, kwargs: Any, output: Any, frame: Any) -> None:
         """A loss was computed without a graph."""
+        self.watcher.between = None
         stream = self.stream
         if stream is None or kind not in SUPERVISED or stream.mixed or stream.odd:
             return

@@ -36,6 +36,23 @@ def _backward(watcher: Watcher, original: Any) -> Any:
             quietly(watcher, watcher.trains)
         if clock.on and clock.enter("backward"):
             return clock.run("backward", backward, *args, **kwargs)
+        between = watcher.between
+        if between is not None:
+            try:
+                is_taken = between.takes(args)
+            except Exception as error:  # whatever it is, the program goes on
+                watcher.failed(error)
+                is_taken = False
+            if is_taken:
+                result = original(*args, **kwargs)
+                try:
+                    if not between.notes():
+                        watcher.between = None
+                        _before(watcher, args[0], sys._getframe(1))
+                        _after(watcher, args[0], (args, kwargs), sys._getframe(1))
+                except Exception as error:
+                    watcher.failed(error)
+                return result
         tensors = args[0] if args else kwargs.get("tensors")
         asked = watcher.looking or health.on or progress.on
         if not asked or not watcher.can_read(tensors):
@@ -65,31 +82,38 @@ def _flag(name: str, args: Any, kwargs: Any) -> bool:
 def _unseen(watcher: Watcher, original: Any, tensors: Any, given: Any, frame: Any) -> Any:
     """What is asked at each backward, whether somebody looks or not: what the loss is, and whether
     it is finite."""
-    health, progress = watcher.health, watcher.progress
     args, kwargs = given
     if dispatch_modes():  # operations of ours would be seen in them
         result = original(*args, **kwargs)
-        health.calls.release()
+        watcher.health.calls.release()
         return result
-    is_asked = health.on
+    is_asked = watcher.health.on
     try:
-        with no_torch_function():
-            if is_asked:
-                health.before(tensors, frame)
-            if progress.on:
-                progress.backward(tensors, frame)
+        _before(watcher, tensors, frame)
     except Exception as error:  # whatever it is, the program goes on
         watcher.failed(error)
     result = original(*args, **kwargs)
     if not is_asked:
         return result
     try:
-        with no_torch_function():
-            keeps = _flag("retain_graph", args, kwargs) or _flag("create_graph", args, kwargs)
-            health.after(tensors, frame, keeps)
+        _after(watcher, tensors, given, frame)
     except Exception as error:
         watcher.failed(error)
     return result
+
+
+def _before(watcher: Watcher, tensors: Any, frame: Any) -> None:
+    with no_torch_function():
+        if watcher.health.on:
+            watcher.health.before(tensors, frame)
+        if watcher.progress.on:
+            watcher.progress.backward(tensors, frame)
+
+
+def _after(watcher: Watcher, tensors: Any, given: Any, frame: Any) -> None:
+    with no_torch_function():
+        keeps = _flag("retain_graph", *given) or _flag("create_graph", *given)
+        watcher.health.after(tensors, frame, keeps)
 
 
 def _begins(watcher: Watcher, tensors: Any, given: Any, frame: Any) -> None:

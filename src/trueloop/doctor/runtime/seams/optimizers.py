@@ -107,6 +107,11 @@ def _after_step(watcher: Watcher) -> Any:
     def hook(optimizer: Any, args: Any, kwargs: Any) -> None:
         if is_compiling():
             return
+        try:
+            if watcher.between is not None and watcher.between.stepped(optimizer):
+                return
+        except Exception as error:  # whatever it is, the program goes on
+            watcher.failed(error)
         if watcher.clock.on:
             watcher.clock.has_stepped(optimizer)
         frame = sys._getframe(1)

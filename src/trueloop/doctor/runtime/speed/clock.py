@@ -278,6 +278,7 @@ class Clock:
 
     def switched(self, module: Any, training: bool) -> None:
         """A module was switched to the other mode."""
+        self.watcher.between = None
         if self.unit is not None:
             self.unit.crossed = True
         if not self.watcher.updates:
