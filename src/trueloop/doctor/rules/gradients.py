@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from trueloop.doctor.events import (
     Backward,
@@ -82,7 +83,7 @@ class StepRule(Rule):
         self._write(event)
 
     def _use(self, optimizer: Optimizer) -> None:
-        if not any(each is optimizer for each in self.used):
+        if optimizer not in self.used:
             self.used.append(optimizer)
 
     def on_backward(self, event: Backward) -> None:
@@ -99,14 +100,14 @@ class StepRule(Rule):
     def window(self, optimizer: Optimizer) -> list[Event]:
         """What happened since the optimizer stepped last, oldest first."""
         found: list[Event] = []
-        for event in self.log[: -FAR - 1 : -1]:
+        for event in islice(reversed(self.log), FAR):
             if isinstance(event, Step) and event.optimizer is optimizer:
                 break
             found.append(event)
         return found[::-1]
 
     def last_step(self, optimizer: Optimizer) -> Step | None:
-        for event in self.log[: -FAR - 1 : -1]:
+        for event in islice(reversed(self.log), FAR):
             if isinstance(event, Step) and event.optimizer is optimizer:
                 return event
         return None
@@ -118,13 +119,14 @@ class StepRule(Rule):
         turn = micro(step)
         if turn is None or turn.loop.simulated:
             return None
-        before = [
+        steps = (
             micro(event)
-            for event in self.log[: -FAR - 1 : -1]
+            for event in islice(reversed(self.log), FAR)
             if isinstance(event, Step)
             and event.optimizer is step.optimizer
             and event.place == step.place
-        ][:2]
+        )
+        before = list(islice(steps, 2))
         last = before[0] if before else None
         if last is None or last.loop is not turn.loop or turn.index - last.index < 2:
             return None
@@ -138,7 +140,7 @@ class StepRule(Rule):
 
     def alone(self, optimizer: Optimizer) -> bool:
         """No other optimizer is at work in this run."""
-        return all(each is optimizer for each in self.used)
+        return self.used in ([], [optimizer])
 
     def feeds(self, event: Backward, optimizer: Optimizer) -> bool:
         """The backward certainly adds to gradients that the optimizer holds."""
@@ -297,7 +299,11 @@ def relieves(event: Event, optimizer: Optimizer) -> bool:
 def micro(event: Event) -> Turn | None:
     """The turn that one micro-batch is: of the innermost loop over batches, or of the innermost
     loop at all where none is known for one."""
-    return event.turn or (event.turns[-1] if event.turns else None)
+    turns = event.turns
+    for turn in reversed(turns):
+        if turn.loop.kind == "batches":
+            return turn
+    return turns[-1] if turns else None
 
 
 def same_turn(one: Event, other: Event) -> bool:

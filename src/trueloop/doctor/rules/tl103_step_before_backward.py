@@ -79,8 +79,10 @@ class StepBeforeBackward(StepRule):
 
     def on_backward(self, event: Backward) -> None:
         batch = self._batch(event)
-        turn = [each for each in self.log[-80:] if same_turn(each, batch)]
-        for optimizer in self.used:
+        events = self.log[-80:]
+        steps = [each for each in events if type(each) is Step and same_turn(each, batch)]
+        turn = [each for each in events if same_turn(each, batch)] if steps else []
+        for optimizer in self.used if steps else ():
             step = self._early(turn, event, optimizer)
             if step is not None:
                 self._tell(step, event, turn)

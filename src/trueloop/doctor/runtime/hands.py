@@ -54,6 +54,7 @@ class Hands:
                 self._look_at_parameters(frame)
 
     def _look_at_gradients(self, frame: Any) -> None:
+        found = False
         for reference, before in self._gradients:
             optimizer = reference()
             if optimizer is None:
@@ -66,12 +67,14 @@ class Hands:
             ]
             if not pairs:
                 continue
+            found = True
             thing = self._watcher.things.optimizer(optimizer)
             if all(each.grad is None or not bool(each.grad.any()) for _, each in pairs):
                 self._watcher.emit(ZeroGrad, frame, target=thing, by_hand=True)
             else:
                 self._watcher.emit(GradEdited, frame, target=thing)
-        self.note_gradients()
+        if found or len(self._gradients) != len(self._watcher.things.optimizers):
+            self.note_gradients()
 
     def _look_at_parameters(self, frame: Any) -> None:
         known = [(reference(), values) for reference, values in self._parameters]

@@ -102,14 +102,15 @@ def _is_readable(kind: type[Any]) -> bool:
 
 
 def parameters_of(optimizer: Any) -> list[Any]:
-    """The parameters that an optimizer holds and that can be read."""
-    found = (p for group in optimizer.param_groups for p in group["params"])
-    return [each for each in found if is_tensor(each) and not is_lazy(each) and _is_clear(each)]
-
-
-def _is_clear(parameter: Any) -> bool:
-    gradient = parameter.grad
-    return gradient is None or is_tensor(gradient)
+    """The parameters that an optimizer holds and that can be read. Asked often: of those of torch's
+    own classes, which are nearly all, no function is."""
+    return [
+        each
+        for group in optimizer.param_groups
+        for each in group["params"]
+        if (type(each) in _PLAIN_TENSORS or (is_tensor(each) and not is_lazy(each)))
+        and ((gradient := each.grad) is None or type(gradient) is torch.Tensor or is_tensor(gradient))
+    ]
 
 
 def is_lazy(parameter: Any) -> bool:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 _ENOUGH = 3
 """Updates that must agree."""
+_CERTAIN = 8
+"""Updates that must agree for only some of the next ones to be looked at: what is found again is
+checked once more when it is asked for."""
+_EVERY = 4
 _MOST = 16
 """Entries of a list or a dict that are looked through."""
 _PLAIN = (bool, int, float, str, type(None))
@@ -84,6 +88,10 @@ class Recall:
         if self._spoilt:
             return
         frame = frames.of_program(frame)
+        same_place = (self.code, self.offset) == (frame.f_code, frame.f_lasti)
+        if self._seen >= _CERTAIN and self._seen % _EVERY and same_place:
+            self._seen += 1
+            return
         found = None
         draws = self.watcher.health.calls.draws
         # What is drawn would have to be drawn again, and a function that has ended has taken its
@@ -92,7 +100,6 @@ class Recall:
         if are_fit and not keeps and len(raws) < calls.MOST:
             found = _patterns(raws, frame)
         if found is not None and self._seen:
-            same_place = (self.code, self.offset) == (frame.f_code, frame.f_lasti)
             found = _agreed(self._patterns, found) if same_place else None
         if found is None:
             self._spoilt = True

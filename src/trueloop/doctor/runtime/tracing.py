@@ -41,6 +41,8 @@ def is_abstract(*given: Any) -> bool:
         return True
     if versions.is_fx_tracing():
         return True
+    if len(given) == 2 and not given[1] and type(given[0]) is tuple and len(given[0]) == 1:
+        given = given[0]  # the arguments of a call, by place and by name
     if len(given) == 1 and type(given[0]) is torch.Tensor and not function_modes():
         return given[0].is_meta  # by far the most
     with no_torch_function():

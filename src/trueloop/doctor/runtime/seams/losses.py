@@ -51,7 +51,7 @@ def _applied(watcher: Watcher, output: Any, frame: Any) -> None:
 
 
 def _loss(watcher: Watcher, kind: str, original: Any) -> Any:
-    signature = inspect.signature(original)
+    names = list(inspect.signature(original).parameters)
     clock, calls = watcher.clock, watcher.health.calls
 
     def loss(*args: Any, **kwargs: Any) -> Any:
@@ -78,8 +78,9 @@ def _loss(watcher: Watcher, kind: str, original: Any) -> Any:
             frame = sys._getframe(1)
 
             def say() -> None:
-                given = signature.bind(*args, **kwargs).arguments
-                _computed(watcher, kind, given, output, frame)
+                given = dict(zip(names, args, strict=False)) | kwargs  # the call has gone well
+                ordered = {name: given[name] for name in names if name in given}
+                _computed(watcher, kind, ordered, output, frame)
 
             quietly(watcher, say)
             if watcher.progress.on and not torch.is_grad_enabled():

@@ -93,7 +93,11 @@ def _call(watcher: Watcher, original: Any) -> Any:
             return original(self, *args, **kwargs)
         track.depth += 1
         track.inside.append(self)
-        call = quietly(watcher, _enters, watcher, track, (args, kwargs), sys._getframe(1))
+        call = None
+        if track.depth == 1:
+            call = quietly(watcher, _enters, watcher, track, (args, kwargs), sys._getframe(1))
+        if not self.__dict__.get("_modules"):
+            watcher.probes.tell("entered", self, args, track.inside)
         try:
             output = original(self, *args, **kwargs)
         finally:
@@ -113,15 +117,11 @@ def _call(watcher: Watcher, original: Any) -> Any:
 
 
 def _enters(watcher: Watcher, track: Track, given: Any, frame: Any) -> Any:
-    """A module is about to be called, the innermost one of the track; gives the call, if it is
-    held."""
+    """A module is about to be called from outside of any other; gives the call, if it is held."""
     health, module = watcher.health, track.inside[-1]
-    call = None
-    if track.depth == 1 and health.on and health.calls.takes(module):
-        call = health.calls.begin(module, given[0], given[1], frame, look=True)
-    if not module._modules:
-        watcher.probes.tell("entered", module, given[0], track.inside)
-    return call
+    if health.on and health.calls.takes(module):
+        return health.calls.begin(module, given[0], given[1], frame, look=True)
+    return None
 
 
 def _returns(calls: Calls, call: Any, output: Any) -> None:

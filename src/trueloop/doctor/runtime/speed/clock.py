@@ -48,6 +48,10 @@ _TRIES = 300
 """Steps after which a burst ends, however few of its units were of use."""
 _LOOKED = 5e-3
 """Seconds that units must take for the watcher, which looks at them, not to show in them."""
+_SHOWS = 5
+"""Units that are looked at, after which it is known how long they are."""
+_AWAY = 8
+"""Updates after which it is asked again whether the watcher still looks."""
 _SHARE = 0.05
 """Of an optimizer, from which on a faster one is tried out."""
 _NEVER = 1 << 62
@@ -104,6 +108,9 @@ class Clock:
         """The update has come at which it is switched on."""
         if self.watcher.crowded:
             self.close()
+            return
+        if self.watcher.looking and self._looked.units >= _SHOWS and not self._is_long(self._looked):
+            self.next = self.watcher.updates + _AWAY
             return
         self.next = _NEVER
         self._wanted = BURST if self._clean.units else FIRST_BURST
@@ -374,6 +381,9 @@ class Clock:
                 self._looked.add(unit)
                 if self._looked.units == FIRST_BURST:
                     self._try_fused()
+                elif self._looked.units == _SHOWS and not self._is_long(self._looked):
+                    self._end_burst()  # nothing would be learnt from them
+                    self.next = self.watcher.updates + _AWAY
             return
         self._wanted -= 1
         if self.device == "cuda":
@@ -383,6 +393,10 @@ class Clock:
             self._clean.add(unit)
         if self._wanted <= 0:
             self._try_fused()
+
+    def _is_long(self, looked: Tally) -> bool:
+        """These units are so long that the watcher's looks do not show in them."""
+        return looked.seconds >= _LOOKED * looked.units
 
     def _read(self) -> None:
         """Take the times of units whose events have come to pass."""
@@ -424,7 +438,7 @@ class Clock:
     def tally(self) -> Tally:
         """Of units that nobody looked at, unless there are too few, and others do."""
         clean, looked = self._clean, self._looked
-        is_fit = looked.units > clean.units and looked.seconds >= _LOOKED * looked.units
+        is_fit = looked.units > clean.units and self._is_long(looked)
         return looked if clean.units < ENOUGH and is_fit else clean
 
     def speed(self) -> Speed | None:
