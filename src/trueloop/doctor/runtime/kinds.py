@@ -109,7 +109,9 @@ def parameters_of(optimizer: Any) -> list[Any]:
         for group in optimizer.param_groups
         for each in group["params"]
         if (type(each) in _PLAIN_TENSORS or (is_tensor(each) and not is_lazy(each)))
-        and ((gradient := each.grad) is None or type(gradient) is torch.Tensor or is_tensor(gradient))
+        and (
+            (gradient := each.grad) is None or type(gradient) is torch.Tensor or is_tensor(gradient)
+        )
     ]
 
 

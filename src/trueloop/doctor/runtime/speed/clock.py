@@ -52,6 +52,8 @@ _SHOWS = 5
 """Units that are looked at, after which it is known how long they are."""
 _AWAY = 8
 """Updates after which it is asked again whether the watcher still looks."""
+_SHORT = 2e-3
+"""Seconds of an update, below which a look at one takes as long as several."""
 _SHARE = 0.05
 """Of an optimizer, from which on a faster one is tried out."""
 _NEVER = 1 << 62
@@ -109,7 +111,11 @@ class Clock:
         if self.watcher.crowded:
             self.close()
             return
-        if self.watcher.looking and self._looked.units >= _SHOWS and not self._is_long(self._looked):
+        if (
+            self.watcher.looking
+            and self._looked.units >= _SHOWS
+            and not self._is_long(self._looked)
+        ):
             self.next = self.watcher.updates + _AWAY
             return
         self.next = _NEVER
@@ -126,7 +132,7 @@ class Clock:
         self.on = False
         self._lose()
         self.reads.end()
-        self.next = int(self.watcher.updates * 1.5) + 1
+        self.next = int(self.watcher.updates * (2 if self.is_short else 1.5)) + 1
         self.watcher.attend()
 
     def close(self) -> None:
@@ -433,6 +439,12 @@ class Clock:
                     self.watcher.failed(error)
 
     # ------------------------------------------------------------------ what came of it
+
+    @property
+    def is_short(self) -> bool:
+        """An update takes less than a look at one."""
+        clean = self._clean
+        return clean.updates > 0 and clean.seconds < _SHORT * clean.updates
 
     @property
     def tally(self) -> Tally:
