@@ -111,11 +111,8 @@ class Clock:
         if self.watcher.crowded:
             self.close()
             return
-        if (
-            self.watcher.looking
-            and self._looked.units >= _SHOWS
-            and not self._is_long(self._looked)
-        ):
+        is_known = self._looked.units >= _SHOWS
+        if self.watcher.looking and is_known and not self._is_long(self._looked):
             self.next = self.watcher.updates + _AWAY
             return
         self.next = _NEVER
