@@ -1,4 +1,8 @@
-"""What is noted of the updates between two looks: the same whether in a few steps or in all."""
+"""What is noted of the updates between two looks: the same whether in a few steps or in all.
+
+The functions that train here have no `assert`: pytest makes one look at all variables, and then the
+watcher does not read them.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +39,8 @@ def train(watcher: Watcher, *, accumulate: int = 1, spoil: Any = None) -> tuple[
         if update % 40 == 39:
             with torch.no_grad():
                 F.cross_entropy(model(x), y)
-    stream, health = watcher.progress.stream, watcher.health
-    assert stream is not None
+    stream: Any = watcher.progress.stream
+    health = watcher.health
     stream.settle()
     series = stream.evaluations.series.values()
     told = (
@@ -65,45 +69,3 @@ def test_the_same_is_noted(accumulate: int, monkeypatch: pytest.MonkeyPatch) -> 
     whole, none = watched()
     assert repr(quick) == repr(whole)
     assert (noted > 0, none) == (True, 0), noted
-
-
-def test_a_gradient_that_is_not_finite_is_found_at_its_update(watcher: Watcher) -> None:
-    """The loss is finite: the gradient of a square root at 0 is not."""
-    torch.manual_seed(0)
-    model = nn.Linear(4, 4)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    x = torch.rand(8, 4)
-    for update in range(FIRST + 60):
-        if update == FIRST + 45:
-            assert watcher.between is not None
-            x = x * 0
-            with torch.no_grad():
-                model.bias.zero_()
-        loss = model(x).relu().sqrt().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    (found,) = [each for each in watcher.findings() if each.code == "TH101"]
-    assert f"update {FIRST + 46}" in found.message
-
-
-def test_nothing_is_noted_where_another_mode_sees_the_operations(watcher: Watcher) -> None:
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Names(TorchDispatchMode):
-        def __init__(self) -> None:
-            super().__init__()
-            self.seen: list[str] = []
-
-        def __torch_dispatch__(
-            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-        ) -> Any:
-            self.seen.append(str(func))
-            return func(*args, **(kwargs or {}))
-
-    train(watcher)
-    assert watcher.between is not None
-    weight = nn.Parameter(torch.ones(3))
-    with Names() as names:
-        (weight * 2).sum().backward()
-    assert not any("dot" in each or "scalar" in each for each in names.seen)
