@@ -18,7 +18,14 @@ from trueloop.doctor.runtime.probes import Probe, measured, measures
 from trueloop.doctor.runtime.probes.course import spread
 from trueloop.doctor.runtime.probes.evaluations import Series
 from trueloop.doctor.runtime.probes.jumps import AFTER, Jump
-from trueloop.doctor.runtime.probes.streams import LOOKED, TOGETHER, Aside, Cycle, Stream
+from trueloop.doctor.runtime.probes.streams import (
+    LOOKED,
+    SUPERVISED,
+    TOGETHER,
+    Aside,
+    Cycle,
+    Stream,
+)
 from trueloop.doctor.runtime.things import Weak
 from trueloop.doctor.runtime.tracing import is_abstract
 from trueloop.doctor.things import Model, Tensor
@@ -28,12 +35,6 @@ if TYPE_CHECKING:
     from trueloop.doctor.runtime.watcher import Watcher
 
 CODES = ("TH102", "TH103", "TH104", "TH105")
-SUPERVISED = frozenset(
-    "CrossEntropyLoss NLLLoss BCELoss BCEWithLogitsLoss MSELoss L1Loss SmoothL1Loss HuberLoss"
-    " PoissonNLLLoss GaussianNLLLoss MultiMarginLoss MultiLabelMarginLoss"
-    " MultiLabelSoftMarginLoss SoftMarginLoss CTCLoss".split()
-)
-"""Losses that compare a prediction with what is true."""
 EVERY = 16
 """Updates between two looks, while nobody looks, at where the backward is run from."""
 _SEARCHES = ("LBFGS", "Rprop")
@@ -50,10 +51,8 @@ class Progress(Probe):
         self.on = any(rule.code in CODES for rule in watcher.rules)
         """Read by the seams."""
         self.stream: Stream | None = None
-        self._known = Weak()
-        self._cycle = Cycle()
-        self._total = 0.0
-        self._count = 0
+        self._known, self._cycle = Weak(), Cycle()
+        self._total, self._count = 0.0, 0
         self._began = False
         """A backward has been run since the last step."""
         self._site: Any = None

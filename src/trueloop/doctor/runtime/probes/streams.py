@@ -13,6 +13,12 @@ from trueloop.doctor.things import Criterion, Loop, Model, Tensor
 
 COURSE = 200
 """Updates after which it is asked how far training has come."""
+SUPERVISED = frozenset(
+    "CrossEntropyLoss NLLLoss BCELoss BCEWithLogitsLoss MSELoss L1Loss SmoothL1Loss HuberLoss"
+    " PoissonNLLLoss GaussianNLLLoss MultiMarginLoss MultiLabelMarginLoss"
+    " MultiLabelSoftMarginLoss SoftMarginLoss CTCLoss".split()
+)
+"""Losses that compare a prediction with what is true."""
 LOOKED = 10
 """Updates that are looked at before a loss is taken for a measure of progress."""
 
