@@ -18,6 +18,7 @@ from trueloop.doctor.runtime.probes import Probe, measured, measures
 from trueloop.doctor.runtime.probes.course import spread
 from trueloop.doctor.runtime.probes.evaluations import Series
 from trueloop.doctor.runtime.probes.jumps import AFTER, Jump
+from trueloop.doctor.runtime.probes.places import near, path
 from trueloop.doctor.runtime.probes.streams import (
     LOOKED,
     SUPERVISED,
@@ -269,10 +270,10 @@ class Progress(Probe):
         if type(output) is not torch.Tensor or output.numel() != 1:
             return
         frame = frames.of_program(frame)
-        near = _near(frame)
+        near = near(frame)
         if near != self._near:
             self._near = near
-            self._key = None if is_abstract(output) else (*_path(frame), self._passes)
+            self._key = None if is_abstract(output) else (*path(frame), self._passes)
         if self._key is None:
             return
         source = args[0] if args else kwargs.get("input")
@@ -484,25 +485,3 @@ def _is_pure(loss: Any) -> bool:
             return False
         node = before[0]
     return False
-
-
-def _near(frame: Any) -> tuple[int, ...]:
-    """Where some frames stand."""
-    back = frame.f_back
-    if back is None:
-        return (id(frame), frame.f_lasti)
-    further = back.f_back
-    above = 0 if further is None else further.f_lasti
-    return (id(frame), frame.f_lasti, id(back), back.f_lasti, above)
-
-
-def _path(frame: Any) -> list[int]:
-    """Where the program's own frames stand: tells the calls of one function apart."""
-    found = []
-    while frame is not None:
-        code = frame.f_code
-        if frames.kind_of(code.co_filename) == "user":
-            # Its line: the instruction is another one once Python has specialised the call.
-            found += [id(code), frame.f_lineno or 0]
-        frame = frame.f_back
-    return found
