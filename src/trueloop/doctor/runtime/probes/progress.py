@@ -270,9 +270,9 @@ class Progress(Probe):
         if type(output) is not torch.Tensor or output.numel() != 1:
             return
         frame = frames.of_program(frame)
-        near = near(frame)
-        if near != self._near:
-            self._near = near
+        here = near(frame)
+        if here != self._near:
+            self._near = here
             self._key = None if is_abstract(output) else (*path(frame), self._passes)
         if self._key is None:
             return
