@@ -31,7 +31,7 @@ types: $(READY)
 # Where Python is told to write no byte code, each process that a test starts would compile src again.
 unit: $(READY)
 	$(BIN)/python -m compileall -q src tests/on_ranks.py
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 # The trainers that are measured beside ours come into the environment once. No torchvision.
 PEERS_READY := $(VENV)/.peers-ready

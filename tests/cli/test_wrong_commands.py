@@ -99,7 +99,7 @@ WRONG = [
     ("train table --data t.csv --target b --drop z", "has no column 'z'"),
     ("train table --data t.csv --target b --drop a", "leaves no column"),
     ("train table --data empty.csv --target b", "is empty"),
-    ("train table --data photos --target b", "is a folder"),
+    ("train table --data photos --target b", "has no .parquet file"),
     ("train table --data fifo --target b", "FIFO"),
     ("train table --data gone.csv --target b", "gone.csv"),
     ("train table --data x.py --target b", "x.py"),
