@@ -21,7 +21,7 @@ from trueloop.tune.told import as_json, conclusion, table_rows, told
 
 OPTIONS: dict[str, Any] = {
     "batch_size": 64, "accumulate": 1, "lr": 1e-3, "optimizer": "adamw", "precision": "fp32",
-    "workers": 0, "threads": None, "epochs": 10, "updates": None, "compile": False,
+    "workers": 0, "threads": None, "epochs": 10, "updates": None, "compile": False, "recompute": None,
 }  # fmt: skip
 FACTS = Facts(task="own", options=OPTIONS, device="cpu", cores=4, samples=10_000)
 BASE = Measured(rate=1000.0, rounds=[1000.0], peak=2**30, threads=4)
@@ -167,14 +167,23 @@ def test_a_failed_trial_stands_in_the_table_with_its_reason() -> None:
 
 def test_candidates_suit_the_machine_and_the_data() -> None:
     changes, left_out = candidates(FACTS, BASE)
-    assert [c.name for c in changes] == ["precision bf16", "threads 1", "compile"]
+    assert [c.name for c in changes] == [
+        "precision bf16", "threads 1", "compile model", "compile step",
+    ]  # fmt: skip
     assert left_out == ["workers: the training data come as whole batches, which no worker loads"]
     files = Facts(
-        task="own", options=OPTIONS, device="cuda", cores=2, samples=10, needs_workers=True
+        task="own",
+        options=OPTIONS,
+        device="cuda",
+        cores=2,
+        samples=10,
+        needs_workers=True,
+        has_blocks=True,
     )
     changes, left_out = candidates(files, BASE)
     assert [c.name for c in changes] == [
-        "precision bf16", "precision fp16", "workers 1", "workers 2", "compile",
+        "precision bf16", "precision fp16", "workers 1", "workers 2", "compile model",
+        "compile step", "recompute 1",
     ]  # fmt: skip
     assert {c.results for c in changes if "workers" in c.options} == {SAME}
     assert not left_out

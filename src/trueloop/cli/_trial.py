@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import typing
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -17,6 +16,7 @@ from trueloop.cli._session import make_feed, open_session, read_data
 from trueloop.cli.options import RunOptions, Settings, settings_from
 from trueloop.feed import BatchDataset
 from trueloop.feed.tensors import holds_arrays
+from trueloop.step.recompute import repeated_blocks
 from trueloop.tasks import Splits, Task
 from trueloop.tasks.own_class import check_class
 from trueloop.tune import memory, race, range_test, throughput
@@ -83,6 +83,7 @@ class _Bench:
             takes_batch_size=feed.batch_size is not None,
             read_seconds=read_seconds,
             compile_choices=_compile_choices(settings.run),
+            has_blocks=bool(repeated_blocks(task.model())),
         )
 
     def do(self, job: Job) -> Any:
@@ -110,8 +111,7 @@ class _Bench:
         )
 
 
-def _compile_choices(run: RunOptions) -> tuple[Any, ...]:
+def _compile_choices(run: RunOptions) -> tuple[str, ...]:
     """What `--compile` can be beside what it is."""
-    if typing.get_type_hints(RunOptions)["compile"] is bool:
-        return () if run.compile else (True,)
-    return tuple(value for value in ("model", "step") if value != str(run.compile))
+    now = "model" if run.compile is True else run.compile
+    return tuple(value for value in ("model", "step") if value != now)

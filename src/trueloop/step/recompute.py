@@ -54,9 +54,15 @@ def _named_by(model: nn.Module, wanted: Any) -> list[str]:
     """The names of the blocks that are meant, in the model's order."""
     if isinstance(wanted, int) or (isinstance(wanted, str) and wanted.isdecimal()):
         number = int(wanted) if isinstance(wanted, str) else wanted
-        return _repeated(model)[:: _options.whole("recompute", number)]
-    kind, slash, every = wanted.partition("/") if isinstance(wanted, str) else (wanted, "", "1")
-    if slash and not (every.isdecimal() and int(every)):
+        found, every = repeated_blocks(model), _options.whole("recompute", number)
+        if not found:
+            raise ConfigError(
+                "recompute: no blocks of one class follow each other in a ModuleList or a "
+                f"Sequential of the model{_blocks_of(model)}"
+            )
+        return found[::every]
+    kind, slash, stride = wanted.partition("/") if isinstance(wanted, str) else (wanted, "", "1")
+    if slash and not (stride.isdecimal() and int(stride)):
         raise ConfigError(
             f"recompute={_options.shown(wanted)}: write a whole number from 1 after the slash, as "
             "in recompute='Block/2' for every second block"
@@ -70,16 +76,16 @@ def _named_by(model: nn.Module, wanted: Any) -> list[str]:
     if not found:
         shown = kind if isinstance(kind, str) else kind.__name__
         raise ConfigError(f"recompute={shown!r}: the model has no such block{_blocks_of(model)}")
-    return found[:: int(every or 1)]
+    return found[:: int(stride or 1)]
 
 
 def _is_a(module: nn.Module, kind: str | type[nn.Module]) -> bool:
     return type(module).__name__ == kind if isinstance(kind, str) else isinstance(module, kind)
 
 
-def _repeated(model: nn.Module) -> list[str]:
-    """The model's blocks: the most modules of one class, with modules of their own, that follow
-    each other in a list or a sequence."""
+def repeated_blocks(model: nn.Module) -> list[str]:
+    """The names of the model's blocks: the most modules of one class, two at least, with modules of
+    their own, that follow each other in a list or a sequence; empty where there are none."""
     most: list[str] = []
     for place, container in model.named_modules():
         if not isinstance(container, (nn.ModuleList, nn.Sequential)):
@@ -89,12 +95,7 @@ def _repeated(model: nn.Module) -> list[str]:
             if next(block.children(), None) is not None:
                 kinds.setdefault(type(block), []).append(f"{place}.{name}" if place else name)
         most = max([most, *kinds.values()], key=len)
-    if len(most) < 2:
-        raise ConfigError(
-            "recompute: no blocks of one class follow each other in a ModuleList or a Sequential "
-            f"of the model{_blocks_of(model)}"
-        )
-    return most
+    return most if len(most) > 1 else []
 
 
 def _blocks_of(model: nn.Module) -> str:

@@ -69,7 +69,7 @@ def _workers(facts: Facts) -> tuple[list[Change], list[str]]:
 def _compiled(facts: Facts) -> list[Change]:
     return [
         Change(
-            name="compile" if value is True else f"compile {value}",
+            name=f"compile {value}",
             options={"compile": value},
             results=ROUNDING,
         )
@@ -78,8 +78,8 @@ def _compiled(facts: Facts) -> list[Change]:
 
 
 def _recomputed(facts: Facts) -> list[Change]:
-    """Where the option is there, and off: it costs time, and gives memory."""
-    if "recompute" not in facts.options or facts.options["recompute"]:
+    """Where the model has blocks: it costs time, and gives memory."""
+    if not facts.has_blocks or facts.options["recompute"]:
         return []
     return [Change(name="recompute 1", options={"recompute": "1"}, results=SAME)]
 

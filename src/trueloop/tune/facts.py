@@ -40,8 +40,10 @@ class Facts:
     takes_batch_size: bool = True
     """False of a loader, which has its own."""
     read_seconds: float = 0.0
-    compile_choices: tuple[Any, ...] = (True,)
+    compile_choices: tuple[str, ...] = ("model", "step")
     """Values of `compile` to try, beside the one in `options`."""
+    has_blocks: bool = False
+    """The model has blocks whose activations can be computed again."""
 
     @property
     def on_cpu(self) -> bool:

@@ -76,19 +76,21 @@ def draw_batches(points: list[Point], path: Path) -> None:
     """Samples per second and peak memory over the batch size."""
     figure = _figure(1)
     speed, memory = figure.subplots(1, 2)
-    sizes = [point.batch_size for point in points]
-    found = [point.measured for point in points]
-    speed.plot(sizes, [m.rate for m in found if m], "o-", color=_BLUE)
+    found = {point.batch_size: point.measured for point in points if point.measured}
+    sizes = list(found)
+    rates = [each.rate for each in found.values()]
+    peaks = [each.peak / 2**30 for each in found.values()]
+    speed.plot(sizes, rates, "o-", color=_BLUE)
     speed.set_title("Samples per second", loc="left", fontsize=11)
-    memory.plot(sizes, [m.peak / 2**30 for m in found if m], "o-", color=_RED)
+    memory.plot(sizes, peaks, "o-", color=_RED)
     memory.set_title("Peak memory, GiB", loc="left", fontsize=11)
-    for axis in (speed, memory):
+    for axis, values in ((speed, rates), (memory, peaks)):
         axis.set_xscale("log", base=2)
         axis.set_xticks(
             sizes, [f"{size:,}" for size in sizes], rotation=45 if len(sizes) > 6 else 0
         )
         axis.minorticks_off()
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, 1.1 * max(values))
         axis.set_xlabel("batch size")
     _save(figure, path)
 
