@@ -21,7 +21,8 @@ from trueloop.tune.told import as_json, conclusion, table_rows, told
 
 OPTIONS: dict[str, Any] = {
     "batch_size": 64, "accumulate": 1, "lr": 1e-3, "optimizer": "adamw", "precision": "fp32",
-    "workers": 0, "threads": None, "epochs": 10, "updates": None, "compile": False, "recompute": None,
+    "workers": 0, "threads": None, "epochs": 10, "updates": None, "compile": False,
+    "recompute": None,
 }  # fmt: skip
 FACTS = Facts(task="own", options=OPTIONS, device="cpu", cores=4, samples=10_000)
 BASE = Measured(rate=1000.0, rounds=[1000.0], peak=2**30, threads=4)
