@@ -121,10 +121,10 @@ class Step:
     ) -> None:
         clip.check_limits(clip_norm, clip_value)
         arguments.check_model(model)
-        arguments.check_loss_fn(loss_fn)
         self.optimizers = arguments.checked_optimizers(optimizer)
         """All of them, in their order."""
         arguments.check_pairs(model, self.optimizers)
+        arguments.check_loss_fn(loss_fn)
         schedules = arguments.checked_schedules(schedule, self.optimizers)
         self._ranks = ranks.world_size()
         self._parallel = strategy.by_option(parallel, model, self.optimizers)
