@@ -370,3 +370,23 @@ def test_auto_keeps_the_faster(monkeypatch: pytest.MonkeyPatch) -> None:
         other = make_step(compile="auto")
         other.load_state_dict(state)
         assert other._compiled._trial.choice == choice
+
+
+def test_the_update_that_cannot_be_captured_is_made_by_the_compiled_model(monkeypatch: Any) -> None:
+    """So a run that is resumed there makes it as the run that never stopped."""
+    called: list[str] = []
+
+    def noting(given: Any, **options: Any) -> Any:
+        if not isinstance(given, nn.Module):
+            return torch_compile(given, **options)
+        view = nn.Sequential(given)
+        view.register_forward_pre_hook(lambda *_: called.append("compiled"))
+        return view
+
+    torch_compile = torch.compile
+    monkeypatch.setattr(torch, "compile", noting)
+    model = Controlled().double()
+    step = trueloop.Step(model, adam(model), CRITERION, compile="step")
+    with pytest.warns(UserWarning, match="only the model is compiled"):
+        train(step, make_batches(5))
+    assert len(called) == 2

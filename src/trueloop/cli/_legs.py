@@ -228,7 +228,8 @@ class _Watch:
 
     def _looking_at_batches(self, loss_fn: Callable[..., Any]) -> Callable[..., Any]:
         def watched(model: Any, batch: Any) -> Any:
-            if torch.is_grad_enabled():  # not in an evaluation
+            # Not in an evaluation; in a graph that is compiled there is nothing to look at.
+            if torch.is_grad_enabled() and not torch.compiler.is_compiling():
                 self._digests = digest(batch), digest(rng_state())
             return loss_fn(model, batch)
 
@@ -237,6 +238,7 @@ class _Watch:
     def __call__(self, record: StepRecord | EvalRecord) -> None:
         if isinstance(record, StepRecord):
             self._trace.steps.append(_noted(record, *self._digests))
+            self._digests = ("", "")
             if self._is_the_end(record):
                 signal.raise_signal(signal.SIGINT)
         elif record.update is not None and record.update >= self._trace.updates:

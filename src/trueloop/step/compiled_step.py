@@ -122,6 +122,8 @@ class CompiledStep:
         if found.level == MODEL:
             view = self._step._parallel.view
             self._views = (view, torch.compile(view))
+            # From this update on, so that a run that was resumed here makes it in the same way.
+            self._step._forward = self._views[1]
         if found.reason:
             self._step._warn_once(
                 "compile",
