@@ -121,9 +121,10 @@ class CompiledStep:
         self._extent = found
         if found.level == MODEL:
             view = self._step._parallel.view
-            self._views = (view, torch.compile(view))
+            compiled: Any = torch.compile(view)
+            self._views = (view, compiled)
             # From this update on, so that a run that was resumed here makes it in the same way.
-            self._step._forward = self._views[1]
+            self._step._forward = compiled
         if found.reason:
             self._step._warn_once(
                 "compile",
