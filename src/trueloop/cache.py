@@ -46,7 +46,7 @@ def _users_own() -> Path:
     try:
         home = Path.home()
     except RuntimeError:
-        raise FileNotFoundError(2, "there is no home directory", "~/.cache") from None
+        raise FileNotFoundError(2, "the home directory is unknown", "~/.cache") from None
     if sys.platform == "darwin":
         return home / "Library" / "Caches"
     if sys.platform == "win32":
@@ -80,7 +80,7 @@ def _open_lock(entry: Path) -> int:
 
 
 def _take(handle: int, *, wait: bool) -> bool | None:
-    """Whether the lock is held now; None where there are no locks."""
+    """True if this process holds the lock now; None if the file system has no locks."""
     try:
         import fcntl
     except ImportError:  # Windows

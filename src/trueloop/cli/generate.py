@@ -93,7 +93,7 @@ def _parse(argv: Sequence[str]) -> Any:
         "responds to the prompt, by the model's own chat template",
     )  # fmt: skip
     parser.add_argument(
-        "--system", metavar="TEXT", help="with --preset chat: what the model is told beforehand"
+        "--system", metavar="TEXT", help="with --preset chat: the system message"
     )
     parser.add_argument("--stop", nargs="+", metavar="TEXT", help="end before any of these")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the draws")
@@ -176,7 +176,7 @@ class Writer:
     responds: bool = False
     """Whether a prompt is a user's message, to which the model responds."""
     system: str | None = None
-    """What is said before the user's message."""
+    """The system message, before the user's."""
 
     def converse(self, system: str | None) -> list[str | int]:
         """Take prompts as messages from now on; returns what ends a response.

@@ -49,7 +49,7 @@ class Feed:
       alone: it is the same for any number of workers and differs from epoch to epoch.
     - a `trueloop.feed.BatchDataset`, whose `get_batch(indices, epoch)` gathers a whole batch at
       once, in this process.
-    - `trueloop.Shards`: samples in Parquet, tar and Arrow files, on a disk or behind a URL.
+    - `trueloop.Shards`: samples in Parquet, tar and Arrow files, on a disk or at a URL.
     - an iterable data set (`__iter__` alone), read by this process or one worker. What it draws
       depends on (seed, epoch, position in the stream) alone.
     - an iterable data set with `iter_range(start, stop)`, which gives the samples at these

@@ -214,7 +214,7 @@ def test_samples_of_unlike_shape_are_said_as_for_any_data_set(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"fields": "x"}, "fields='x' is no list of names"),
+        ({"fields": "x"}, "fields='x' is not a list of names"),
         ({"fields": ("x", "x")}, "a name is twice"),
         ({"fields": ("y",)}, "no field 'y'"),
         ({"decode": {"y": "int"}}, "decode has an unknown field 'y'"),

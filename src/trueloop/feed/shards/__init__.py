@@ -1,4 +1,4 @@
-"""Samples in Parquet, tar and Arrow files, on a disk or behind a URL."""
+"""Samples in Parquet, tar and Arrow files, on a disk or at a URL."""
 
 from trueloop.feed.shards.dataset import Shards as Shards
 

@@ -27,7 +27,7 @@ WINDOW_BYTES = 1 << 26
 _WINDOW_SAMPLES = 65_536
 _WINDOW_BLOCKS = 32
 _FEW = 4
-"""Blocks in a window below which shuffling is said to be poor."""
+"""With fewer blocks in a window, a warning says that samples are poorly shuffled."""
 
 
 class Shards(Dataset[Any]):

@@ -32,7 +32,7 @@ def of_field(field: str) -> Decoder:
 
 
 def raw(content: Any) -> Any:
-    """The value as it is."""
+    """The value, not decoded."""
     return content
 
 

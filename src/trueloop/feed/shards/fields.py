@@ -104,7 +104,7 @@ def _named(fields: Any) -> dict[str, tuple[str, ...]] | None:
         return None
     if isinstance(fields, str) or not isinstance(fields, (Mapping, Sequence)) or not fields:
         raise ConfigError(
-            f"fields={_options.shown(fields)} is no list of names: write e.g. {_EXAMPLE}"
+            f"fields={_options.shown(fields)} is not a list of names: write e.g. {_EXAMPLE}"
         )
     pairs = fields.items() if isinstance(fields, Mapping) else [(name, name) for name in fields]
     found = {}
