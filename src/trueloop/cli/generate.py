@@ -92,9 +92,7 @@ def _parse(argv: Sequence[str]) -> Any:
         help=f"{', '.join(PRESETS)}: temperature and its like, unless they are given; chat also "
         "responds to the prompt, by the model's own chat template",
     )  # fmt: skip
-    parser.add_argument(
-        "--system", metavar="TEXT", help="with --preset chat: the system message"
-    )
+    parser.add_argument("--system", metavar="TEXT", help="with --preset chat: the system message")
     parser.add_argument("--stop", nargs="+", metavar="TEXT", help="end before any of these")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the draws")
     parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or mps")
