@@ -74,8 +74,8 @@ def check_text(
     from trueloop.doctor.source.columns import in_characters
     from trueloop.doctor.source.project import project_at
     from trueloop.doctor.source.runs import Reading, read_module
-    from trueloop.doctor.source.scope import Module
     from trueloop.doctor.source.survey import Survey
+    from trueloop.doctor.source.values import Module
 
     library.register()
     owner = project or project_at(root_of(path))

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueloop.doctor.events import (
     AttributeSet,
     GradRead,
+    Kept,
     Replaced,
     Used,
 )
+from trueloop.doctor.source import imports
 from trueloop.doctor.source.calling import enter, has_decorator
-from trueloop.doctor.source.calls import find_method
+from trueloop.doctor.source.calls import Call, find_method
 from trueloop.doctor.source.canonical import canonical
 from trueloop.doctor.source.guess import guess, is_no_tensor
+from trueloop.doctor.source.library.optim import param_groups
+from trueloop.doctor.source.library.tensors import (
+    attribute_of,
+    element,
+    parts_of,
+    set_attribute,
+    set_element,
+)
+from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.nodes import once, written
 from trueloop.doctor.source.sizes import is_hashable
 from trueloop.doctor.source.values import (
@@ -44,9 +55,6 @@ from trueloop.doctor.things import (
     Tensor,
     Thing,
 )
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine
 
 
 def read(m: Machine, value: Any, name: str, node: ast.AST) -> Any:
@@ -92,11 +100,11 @@ def _of_super(value: Super, name: str) -> Any:
 
 
 def _of_namespace(m: Machine, value: Namespace, name: str) -> Any:
-    found = m.project.value_in(m, value.scope, name)
+    found = imports.value_in(m, value.scope, name)
     if found is not None:
         return found
     module = value.scope.module
-    return m.project.member(m, module.name, name, module)
+    return imports.member(m, module.name, name, module)
 
 
 def _of_object(m: Machine, value: Instance | Thing, name: str, node: ast.AST) -> Any:
@@ -119,12 +127,8 @@ def _of_object(m: Machine, value: Instance | Thing, name: str, node: ast.AST) ->
             return value.cls
     if isinstance(value, Thing):
         if isinstance(value, Tensor):
-            from trueloop.doctor.source.library.tensors import attribute_of
-
             return attribute_of(m, value, name, node)
         if name == "param_groups" and isinstance(value, Optimizer):
-            from trueloop.doctor.source.library.optim import param_groups
-
             return param_groups(value)
         if find_method(value, name) is not None:
             return BoundLibrary(value, name)
@@ -194,8 +198,6 @@ def write(m: Machine, owner: Any, name: str, value: Any, node: ast.AST) -> None:
     elif isinstance(value, Thing) and not value.name:
         value.name = f"{_spelled(owner)}{name}"
     if isinstance(owner, Tensor):
-        from trueloop.doctor.source.library.tensors import set_attribute
-
         set_attribute(m, owner, name, value, node)
     elif isinstance(owner, Model):
         _write_to_model(m, owner, name, value, node)
@@ -278,8 +280,6 @@ def _is_self(m: Machine, owner: Model) -> bool:
 def item_of(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
     """`value[index]`."""
     if isinstance(value, Tensor):
-        from trueloop.doctor.source.library.tensors import element
-
         return element(m, value, index, node)
     if isinstance(index, Known):
         if isinstance(value, Items):
@@ -318,8 +318,6 @@ def item_of(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
         return m.unknown(node, (value, index), key=f"{value.name}[{m.key(index)}]")
     method = find_method(value, "__getitem__")
     if method is not None:
-        from trueloop.doctor.source.calls import Call
-
         return method(Call(m, node, "__getitem__", [index], receiver=value))
     return _of_user(m, value, index, node)
 
@@ -363,8 +361,6 @@ def set_item(m: Machine, owner: Any, index: Any, value: Any, node: ast.Subscript
     elif isinstance(owner, (Unknown, Foreign)):
         owner.attributes[f"[{m.key(index)}]"] = value
     elif isinstance(owner, Tensor):
-        from trueloop.doctor.source.library.tensors import set_element
-
         set_element(m, owner, value, node)
     elif isinstance(owner, Model):
         old = item_of(m, owner, index, node)
@@ -386,8 +382,6 @@ def _within_turn(m: Machine, loop: Any) -> bool:
 
 
 def _store(m: Machine, owner: Items | Table, index: Any, value: Any, node: ast.Subscript) -> None:
-    from trueloop.doctor.events import Kept
-
     if isinstance(value, Tensor) and value.graph and m.outlives(owner.turns):
         # Another place in each turn, or the same ones again: only the first makes it grow.
         grows = isinstance(index, Known) and index.looped and not _within_turn(m, index.looped)
@@ -412,8 +406,6 @@ def unpack(m: Machine, value: Any, count: int, starred: int | None, node: ast.AS
         if values and value.open and len(values) >= count:
             return list(values[:count])
     if isinstance(value, Tensor):
-        from trueloop.doctor.source.library.tensors import parts_of
-
         return parts_of(m, value, count, node)
     if isinstance(value, Known) and isinstance(value.value, (tuple, str)):
         known = [Known(each) for each in value.value]

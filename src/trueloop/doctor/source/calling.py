@@ -6,10 +6,12 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from trueloop.doctor.events import Made
 from trueloop.doctor.source.calls import Call, find_call, find_method
+from trueloop.doctor.source.contexts import GeneratorContext, inside_foreign
 from trueloop.doctor.source.guess import parameter
+from trueloop.doctor.source.library.tensors import call_foreign_method, derive
 from trueloop.doctor.source.machine import Machine, Noted, Signal
-from trueloop.doctor.source.scope import Scope
 from trueloop.doctor.source.sizes import is_small, len_of
 from trueloop.doctor.source.values import (
     NONE,
@@ -24,6 +26,7 @@ from trueloop.doctor.source.values import (
     Known,
     Library,
     Method,
+    Scope,
     Table,
     Unknown,
 )
@@ -116,8 +119,6 @@ def _method(
         return known(Call(m, node, name, args, kwargs, receiver, rest is not None))
     everything = [*args, *kwargs.values(), *(rest or [])]
     if isinstance(receiver, Tensor):
-        from trueloop.doctor.source.library.tensors import derive
-
         parents = [each for each in (receiver, *args) if isinstance(each, Tensor)]
         return derive(m, node, *parents)
     if isinstance(receiver, Known):
@@ -131,8 +132,6 @@ def _method(
             own = isinstance(receiver, Optimizer) and name not in _OF_OPTIMIZERS
             m.expose([*everything, receiver] if own else everything, name, node)
     if isinstance(receiver, Model):
-        from trueloop.doctor.source.library.tensors import call_foreign_method
-
         return call_foreign_method(m, receiver, name, everything, node)
     found = m.unknown(node, [receiver, *everything])
     found.number = isinstance(receiver, Unknown) and receiver.number
@@ -206,8 +205,6 @@ def start(
     contents = function.module.survey.contents.get(id(function.node))
     if contents is not None and contents.yields:
         if any("contextmanager" in m.key(each) for each in function.decorators):
-            from trueloop.doctor.source.contexts import GeneratorContext
-
             return GeneratorContext(function, None, args, kwargs)
         return Generator(function, args, kwargs)
     return enter(m, function, args, kwargs, node, rest=rest)
@@ -260,8 +257,6 @@ def _leave_open(definition: ast.AST, scope: Scope) -> None:
 
 def _inside_decorators(m: Machine, function: Function, left: list[Any], scope: Scope) -> Any:
     """Run the body under what the decorators switch (`@torch.no_grad()`)."""
-    from trueloop.doctor.source.contexts import inside_foreign
-
     while left:
         decorator = left.pop(0)
         m.spend(1, function.node)
@@ -311,13 +306,13 @@ def _bind(
     defaults.update(function.keyword_defaults)
     for name in (*names, *(arg.arg for arg in spec.kwonlyargs)):
         if name in given:
-            m.organs.bind(m, name, given[name], scope)
+            m.bind(name, given[name], scope)
         elif name in defaults and beginning:
             default = defaults[name]
             scope.variables[name] = _option(m, name, default, annotations.get(name), function)
             scope.born[name] = m.turns_begun
         elif name in defaults and rest is None:
-            m.organs.bind(m, name, defaults[name], scope)
+            m.bind(name, defaults[name], scope)
         else:
             scope.variables[name] = parameter(m, name, annotations.get(name), function)
             scope.born[name] = m.turns_begun
@@ -392,8 +387,6 @@ def instantiate(
     elif isinstance(made, (Optimizer, Scheduler, Dataset)):
         adopt(m, made, cls, args, kwargs, node)
     if isinstance(made, Thing):
-        from trueloop.doctor.events import Made
-
         m.emit(Made, node, thing=made)
     return made
 

@@ -11,14 +11,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from trueloop.doctor.events import Event
 from trueloop.doctor.findings import Place
+from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.values import KEY, Unknown, constant
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine
 
 MISSING: Any = object()
 

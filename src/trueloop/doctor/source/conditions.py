@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.sizes import is_hashable
 from trueloop.doctor.source.values import (
     Class,
@@ -16,14 +17,11 @@ from trueloop.doctor.source.values import (
     Known,
     Library,
     Method,
+    Scope,
     Table,
     Unknown,
 )
 from trueloop.doctor.things import Loop, Model, Scheduler, Thing
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine
-    from trueloop.doctor.source.scope import Scope
 
 _COMPARE = {
     ast.Eq: operator.eq,

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from trueloop.doctor.source.values import NONE, Foreign, Function, Instance, constant
+from trueloop.doctor.source.machine import Machine, Signal
+from trueloop.doctor.source.values import NONE, Foreign, Function, Instance, Scope, constant
 from trueloop.doctor.things import Thing
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine, Signal
-    from trueloop.doctor.source.scope import Scope
 
 Body = Callable[[], "Signal | None"]
 
@@ -31,7 +28,7 @@ def entered(
 
     def bind(value: Any) -> None:
         if item.optional_vars is not None:
-            m.organs.assign(m, item.optional_vars, value, scope)
+            m.assign(item.optional_vars, value, scope)
 
     return within(m, context, inside, bind, item.context_expr)
 
@@ -94,7 +91,7 @@ class GeneratorContext:
             return NONE
 
         args = self.args if self.receiver is None else [self.receiver, *self.args]
-        m.organs.enter(m, self.function, args, self.kwargs, node, on_yield=on_yield)
+        m.enter(self.function, args, self.kwargs, node, on_yield)
         if not found:
             # The function never got to its `yield` here: the block runs all the same.
             found.append(inside())

@@ -18,6 +18,7 @@ from trueloop.doctor.source.documents import Program, UnreadableError, digest, i
 from trueloop.doctor.source.files import Problem
 from trueloop.doctor.source.gaps import Gaps
 from trueloop.doctor.source.ignores import may_have_ignores
+from trueloop.doctor.source.project import project_at
 from trueloop.doctor.source.reading import open_document
 
 FEW = 12
@@ -141,8 +142,6 @@ def examine_all(
 
 def forget_projects() -> None:
     """Files may have changed since this process read them for others that import them."""
-    from trueloop.doctor.source.project import project_at
-
     project_at.cache_clear()
 
 

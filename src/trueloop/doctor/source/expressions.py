@@ -7,9 +7,17 @@ import builtins
 import operator
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from trueloop.doctor.source import conditions
+from trueloop.doctor.source import conditions, imports
+from trueloop.doctor.source.attributes import item_of
+from trueloop.doctor.source.calling import call
+from trueloop.doctor.source.calls import find_call
+from trueloop.doctor.source.guess import guess
+from trueloop.doctor.source.library.averages import notice_division
+from trueloop.doctor.source.library.tensors import combine, derive
+from trueloop.doctor.source.loops import elements, go_through
+from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.sizes import is_hashable, is_small, stays_small
 from trueloop.doctor.source.values import (
     SIZE,
@@ -18,6 +26,7 @@ from trueloop.doctor.source.values import (
     Items,
     Known,
     Library,
+    Scope,
     Super,
     Table,
     Unknown,
@@ -28,10 +37,6 @@ from trueloop.doctor.things import (
     Thing,
     Window,
 )
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine
-    from trueloop.doctor.source.scope import Scope
 
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -84,11 +89,9 @@ def lookup(m: Machine, name: str, scope: Scope) -> Any:
     holder = scope.find(name)
     if holder is not None:
         found = holder.variables[name]
-        return m.project.value_in(m, holder, name) if isinstance(found, Imported) else found
+        return imports.value_in(m, holder, name) if isinstance(found, Imported) else found
     if name in _BUILTINS:
         return Library(f"builtins.{name}")
-    from trueloop.doctor.source.calls import find_call
-
     for star in scope.top().stars[:SIZE]:
         if find_call(f"{star}.{name}") is not None:
             return Library(f"{star}.{name}")
@@ -98,8 +101,6 @@ def lookup(m: Machine, name: str, scope: Scope) -> Any:
 def _name(m: Machine, node: ast.Name, scope: Scope) -> Any:
     found = lookup(m, node.id, scope)
     if found is None:
-        from trueloop.doctor.source.guess import guess
-
         found = guess(m, node.id, Unknown(node.id), scope.module)
         scope.top().variables[node.id] = found
     return found
@@ -110,8 +111,6 @@ def _attribute(m: Machine, node: ast.Attribute, scope: Scope) -> Any:
 
 
 def _call(m: Machine, node: ast.Call, scope: Scope) -> Any:
-    from trueloop.doctor.source.calling import call
-
     if isinstance(node.func, ast.Name) and node.func.id == "super":
         method = _method_scope(scope)
         return Super(method.owner, method.receiver)
@@ -160,12 +159,8 @@ def _binary(m: Machine, node: ast.BinOp, scope: Scope) -> Any:
 def arithmetic(m: Machine, sign: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
     """One operation on two values."""
     if isinstance(sign, ast.Div):
-        from trueloop.doctor.source.library.averages import notice_division
-
         notice_division(m, left, right, node)
     if isinstance(left, Tensor) or isinstance(right, Tensor):
-        from trueloop.doctor.source.library.tensors import combine
-
         return combine(m, sign, left, right, node)
     if isinstance(sign, ast.Mod) and getattr(left, "looped", None):
         return _remainder(m, left, right, node)
@@ -227,8 +222,6 @@ def _unary(m: Machine, node: ast.UnaryOp, scope: Scope) -> Any:
             return Known(-value.value, looped=value.looped)
         return value if isinstance(node.op, ast.UAdd) else Known(~int(value.value))
     if isinstance(value, Tensor):
-        from trueloop.doctor.source.library.tensors import derive
-
         return derive(m, node, value, keeps_loss=True)
     found = m.unknown(node, (value,), key=f"(-{m.key(value)})")
     found.number = is_number(value)
@@ -241,8 +234,6 @@ def _compare(m: Machine, node: ast.Compare, scope: Scope) -> Any:
     for sign, operand in zip(node.ops, node.comparators, strict=True):
         right = evaluate(m, operand, scope)
         if isinstance(left, Tensor) or isinstance(right, Tensor):
-            from trueloop.doctor.source.library.tensors import derive
-
             parents = [each for each in (left, right) if isinstance(each, Tensor)]
             if not isinstance(sign, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
                 return derive(m, node, *parents, graph=False)
@@ -328,8 +319,6 @@ def _subscript(m: Machine, node: ast.Subscript, scope: Scope) -> Any:
 
 def item(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
     """`value[index]`."""
-    from trueloop.doctor.source.attributes import item_of
-
     return item_of(m, value, index, node)
 
 
@@ -354,10 +343,7 @@ def _comprehension(
     m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope
 ) -> Any:
     """The elements of the first few turns, in a scope of its own."""
-    from trueloop.doctor.source.loops import go_through
-    from trueloop.doctor.source.scope import Scope as NewScope
-
-    inner = NewScope(scope.module, scope, scope.function, scope.owner, scope.receiver)
+    inner = Scope(scope.module, scope, scope.function, scope.owner, scope.receiver)
     found: list[Any] = []
     complete = True
 
@@ -374,7 +360,7 @@ def _comprehension(
 
         def turn(element: Any) -> None:
             nonlocal complete
-            m.organs.assign(m, generator.target, element, inner)
+            m.assign(generator.target, element, inner)
             outcomes = [conditions.outcome_of(m, condition, inner) for condition in generator.ifs]
             if any(guards for _, guards in outcomes):
                 complete = False
@@ -415,7 +401,7 @@ def _text(m: Machine, node: ast.JoinedStr, scope: Scope) -> Any:
 def _walrus(m: Machine, node: ast.NamedExpr, scope: Scope) -> Any:
 
     value = evaluate(m, node.value, scope)
-    m.organs.assign(m, node.target, value, scope)
+    m.assign(node.target, value, scope)
     return value
 
 
@@ -427,8 +413,6 @@ def _yield(m: Machine, node: ast.Yield, scope: Scope) -> Any:
 
 
 def _yield_from(m: Machine, node: ast.YieldFrom, scope: Scope) -> Any:
-    from trueloop.doctor.source.loops import elements
-
     for value in elements(m, evaluate(m, node.value, scope), node)[0]:
         if scope.on_yield is not None:
             scope.on_yield(value)

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.nodes import written
-from trueloop.doctor.source.values import KEY, Foreign, Function, Unknown
+from trueloop.doctor.source.values import (
+    KEY,
+    Foreign,
+    Function,
+    Module,
+    Parameters,
+    Unknown,
+    things_in,
+)
 from trueloop.doctor.things import (
     Criterion,
     Loader,
@@ -22,10 +31,6 @@ from trueloop.doctor.things import (
     Tensor,
 )
 from trueloop.errors import cut
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine
-    from trueloop.doctor.source.scope import Module
 
 _OPTIMIZER = re.compile(
     r"(^|_)(opt|optim|optimi[sz]er|optimG|optimD)(_|\d|[A-Z]|$)|optimi[sz]er", re.I
@@ -94,8 +99,6 @@ def is_no_tensor(name: str, value: Tensor, module: Module) -> bool:
 
 def _optimizer(value: Any, common: dict[str, Any]) -> Optimizer:
     """An optimizer, with the models that it was made from where they can be seen."""
-    from trueloop.doctor.source.values import Parameters, things_in
-
     parts = list(value.of) if isinstance(value, Unknown) else list(value.arguments.values())
     models = [thing for part in parts for thing in things_in(part) if isinstance(thing, Model)]
     for part in parts:

@@ -6,11 +6,12 @@ import ast
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueloop.doctor.events import BatchFetched, LoopEntered, LoopLeft
-from trueloop.doctor.source.calling import enter
-from trueloop.doctor.source.machine import LeaveGenerator, Signal
+from trueloop.doctor.source.calling import enter, start
+from trueloop.doctor.source.library.tensors import derive
+from trueloop.doctor.source.machine import LeaveGenerator, Machine, Signal
 from trueloop.doctor.source.nodes import names_bound, once, written
 from trueloop.doctor.source.values import (
     Function,
@@ -20,6 +21,7 @@ from trueloop.doctor.source.values import (
     Known,
     Method,
     Parameters,
+    Scope,
     Stream,
     Table,
     Unknown,
@@ -32,10 +34,6 @@ from trueloop.doctor.things import (
     Size,
     Tensor,
 )
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine
-    from trueloop.doctor.source.scope import Scope
 
 TURNS = 3
 """Turns that stand for many: a first one, one that follows another, and a last."""
@@ -81,8 +79,6 @@ def _plan(m: Machine, value: Any, node: ast.AST) -> Plan:
         if children and value.complete:
             return _exactly(children)
     if isinstance(value, Tensor):
-        from trueloop.doctor.source.library.tensors import derive
-
         return Plan(2, lambda loop, index: derive(m, node, value))
     if isinstance(value, Dataset):
         return Plan(TURNS, lambda loop, index: _sample(m, value, node), False, value.size)
@@ -147,8 +143,6 @@ def _some(values: list[Any]) -> Plan:
 def _plan_of_instance(m: Machine, value: Instance, node: ast.AST) -> Plan | None:
     iterate = value.cls.lookup("__iter__")
     if isinstance(iterate, Function):
-        from trueloop.doctor.source.calling import start
-
         found = start(m, iterate, [value], {}, node)
         if isinstance(found, Generator):
             values, whole = elements(m, found, node)
@@ -329,7 +323,7 @@ def run_for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | 
         value = how.make(loop, index)
         if loop.kind == "batches":
             m.emit(BatchFetched, node, loop=loop, loader=how.loader, batch=value)
-        m.organs.assign(m, node.target, value, scope)
+        m.assign(node.target, value, scope)
         return m.run_block(node.body, scope)
 
     signal = _go(m, node, loop, how, turn, scope)
@@ -445,7 +439,7 @@ def _over_generator(
                 index += 1
                 if loop.kind == "batches":
                     m.emit(BatchFetched, node, loop=loop, loader=None, batch=value)
-                m.organs.assign(m, node.target, value, scope)
+                m.assign(node.target, value, scope)
                 signal = m.run_block(node.body, scope)
         finally:
             m.calls += inner[0]

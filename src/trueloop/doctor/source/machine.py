@@ -1,23 +1,25 @@
 """The abstract machine: what it knows at a moment of a run, and what it can be asked.
 
 One machine makes one run: a path through the program along which each open condition is decided
-once. `statements`, `expressions`, `calling` and `loops` move it on; `runs` decides which runs a
-file is worth.
+once. `statements`, `expressions`, `calling` and `loops` move it on, `interpreter` puts them
+together, and `runs` decides which runs a file is worth.
 """
 
 from __future__ import annotations
 
 import ast
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from trueloop.doctor.events import Event, Made, Opaque
 from trueloop.doctor.findings import Place
 from trueloop.doctor.source.counting import Counting
+from trueloop.doctor.source.project import Project
 from trueloop.doctor.source.values import (
     KEY,
     SIZE,
@@ -27,6 +29,8 @@ from trueloop.doctor.source.values import (
     Items,
     Known,
     Library,
+    Module,
+    Scope,
     Table,
     Unknown,
     inside,
@@ -41,10 +45,6 @@ from trueloop.doctor.things import (
     Turn,
     Window,
 )
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.project import Project
-    from trueloop.doctor.source.scope import Module, Scope
 
 DEPTH = 14
 """Calls within calls that are entered; deeper ones are taken as unknown."""
@@ -62,20 +62,6 @@ class Signal(Enum):
     CONTINUE = 2
     RETURN = 3
     RAISE = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Organs:
-    """What moves a machine on. Expressions hold calls, calls run statements, statements hold
-    expressions: each file asks the machine for what stands above it."""
-
-    evaluate: Callable[[Machine, ast.expr, Scope], Any]
-    run_block: Callable[[Machine, list[ast.stmt], Scope], Signal | None]
-    assign: Callable[[Machine, ast.expr, Any, Scope], None]
-    bind: Callable[[Machine, str, Any, Scope], None]
-    call: Callable[[Machine, Any, list[Any], dict[str, Any], ast.AST], Any]
-    enter: Callable[..., Any]
-    read: Callable[[Machine, Any, str, ast.AST], Any]
 
 
 class LeaveGenerator(Exception):  # noqa: N818 - it carries a signal, it is no error
@@ -114,13 +100,12 @@ class Noted(NamedTuple):
     """The functions of the user's that it was made in, outermost first."""
 
 
-class Machine(Counting):
-    """The state of one run."""
+class Machine(Counting, ABC):
+    """The state of one run, and what moves it on: `interpreter.Interpreter` is the one there is."""
 
     def __init__(
         self,
         project: Project,
-        organs: Organs,
         watch: Callable[[Event], None],
         policy: Policy | None = None,
         budget: int = 60_000,
@@ -128,7 +113,6 @@ class Machine(Counting):
     ) -> None:
         super().__init__(budget)
         self.project = project
-        self.organs = organs
         self.watch = watch
         self.policy = policy or Policy()
         self.depth = depth
@@ -437,6 +421,26 @@ class Machine(Counting):
 
     # ------------------------------------------------------------------ moving on
 
+    # Expressions hold calls, calls run statements, statements hold expressions: each of these files
+    # asks the machine for what stands above it, and `interpreter` has the files.
+
+    @abstractmethod
+    def evaluate(self, node: ast.expr, scope: Scope) -> Any:
+        """The value of an expression."""
+
+    @abstractmethod
+    def run_block(self, body: list[ast.stmt], scope: Scope) -> Signal | None:
+        """Run statements; the signal if they were left early."""
+
+    @abstractmethod
+    def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
+        """Assign to a name, an attribute, an entry or several of them."""
+
+    @abstractmethod
+    def bind(self, name: str, value: Any, scope: Scope) -> None:
+        """Give a name of a scope its value."""
+
+    @abstractmethod
     def call_value(
         self,
         function: Any,
@@ -445,19 +449,21 @@ class Machine(Counting):
         node: ast.AST | None = None,
     ) -> Any:
         """Call any value."""
-        return self.organs.call(self, function, args, kwargs or {}, node or ast.Pass())
 
+    @abstractmethod
+    def enter(
+        self,
+        function: Function,
+        args: list[Any],
+        kwargs: dict[str, Any],
+        node: ast.AST,
+        on_yield: Callable[[Any], Any],
+    ) -> None:
+        """Run the body of a generator function of the user's."""
+
+    @abstractmethod
     def attribute(self, value: Any, name: str, node: ast.AST) -> Any:
         """Read an attribute of any value."""
-        return self.organs.read(self, value, name, node)
-
-    def evaluate(self, node: ast.expr, scope: Scope) -> Any:
-        """The value of an expression."""
-        return self.organs.evaluate(self, node, scope)
-
-    def run_block(self, body: list[ast.stmt], scope: Scope) -> Signal | None:
-        """Run statements; the signal if they were left early."""
-        return self.organs.run_block(self, body, scope)
 
     def outlives(self, birth: int | None) -> bool:
         """What was made then is older than the turn over batches that is under way."""

@@ -6,18 +6,14 @@ import ast
 import os
 import sys
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueloop.doctor.source.canonical import canonical
 from trueloop.doctor.source.documents import digest
 from trueloop.doctor.source.nodes import parse
-from trueloop.doctor.source.scope import Module, Scope
-from trueloop.doctor.source.survey import Survey
-from trueloop.doctor.source.values import Imported, Known, Library, Namespace
+from trueloop.doctor.source.survey import Survey, leaves
+from trueloop.doctor.source.values import Imported, Library, Module
 from trueloop.files import read_bytes
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine
 
 NEVER = frozenset(
     "torch numpy torchvision torchaudio transformers lightning pytorch_lightning accelerate timm"
@@ -140,65 +136,6 @@ class Project:
             return Imported(source, name, near)
         return Library(canonical(f"{source}.{name}" if name else source))
 
-    def now(self, m: Machine, imported: Imported) -> Any:
-        """What an imported name stands for."""
-        if imported.name:
-            return self.member(m, imported.source, imported.name, imported.near)
-        return self.module_value(m, imported.source, imported.near)
-
-    def value_in(self, m: Machine, scope: Scope, name: str) -> Any:
-        """A name of another scope; None if it has none."""
-        found = scope.variables.get(name)
-        if isinstance(found, Imported):
-            del scope.variables[name]  # modules that import each other do not go round for ever
-            found = scope.variables[name] = self.now(m, found)
-        return found
-
-    def module_value(self, m: Machine, dotted: str, near: Module) -> Any:
-        """What `import dotted` binds."""
-        path = self.find(dotted, near)
-        module = self.load(path, dotted) if path else None
-        if module is None:
-            return Library(canonical(dotted))
-        return Namespace(self.scope_of(m, module))
-
-    def member(self, m: Machine, source: str, name: str, near: Module) -> Any:
-        """What `from source import name` binds."""
-        path = self.find(source, near)
-        module = self.load(path, source) if path else None
-        if module is not None:
-            found = self.value_in(m, self.scope_of(m, module), name)
-            if found is not None:
-                return found
-        inner = self.find(f"{source}.{name}", near) if source else self.find(name, near)
-        module = self.load(inner, f"{source}.{name}") if inner else None
-        if module is not None:
-            return Namespace(self.scope_of(m, module))
-        return Library(canonical(f"{source}.{name}"))
-
-    def import_star(self, m: Machine, source: str, scope: Scope) -> None:
-        path = self.find(source, scope.module)
-        module = self.load(path, source) if path else None
-        if module is None:
-            scope.top().stars.append(canonical(source))
-            return
-        found = self.scope_of(m, module)
-        public = {k: v for k, v in found.variables.items() if not k.startswith("_")}
-        self.names.update(public)
-        scope.variables.update(public)
-        scope.top().stars += found.stars
-
-    def scope_of(self, m: Machine, module: Module) -> Scope:
-        """The names of a module of the project in this run; it is run when first asked for."""
-        scope = m.namespaces.get(id(module))
-        if scope is not None:
-            return scope
-        scope = m.namespaces[id(module)] = Scope(module)
-        scope.variables["__name__"] = Known(module.name)
-        with m.elsewhere(module):
-            m.run_block(module.tree.body, scope)
-        return scope
-
 
 def _why(error: Exception) -> str:
     """Why a file was not followed, in a few words."""
@@ -210,6 +147,4 @@ def _why(error: Exception) -> str:
 
 
 def _leaves_only(body: list[ast.stmt]) -> bool:
-    from trueloop.doctor.source.survey import leaves
-
     return bool(body) and leaves(body[-1])

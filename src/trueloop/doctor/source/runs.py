@@ -18,28 +18,33 @@ from typing import Any
 from trueloop.doctor.events import Ended, Event
 from trueloop.doctor.findings import Finding
 from trueloop.doctor.rules.base import Bench, Rule
-from trueloop.doctor.source.attributes import read
-from trueloop.doctor.source.calling import call, enter, new_object, start
+from trueloop.doctor.source.calling import enter, new_object, start
 from trueloop.doctor.source.counting import OutOfBudgetError
-from trueloop.doctor.source.expressions import evaluate
 from trueloop.doctor.source.gaps import Gaps
+from trueloop.doctor.source.interpreter import Interpreter
+from trueloop.doctor.source.loops import elements
 from trueloop.doctor.source.machine import (
     DEPTH,
     LeaveGenerator,
     Machine,
-    Organs,
     Policy,
 )
 from trueloop.doctor.source.nodes import once
 from trueloop.doctor.source.project import Project
-from trueloop.doctor.source.scope import Module, Scope
-from trueloop.doctor.source.statements import assign, bind, run_block
+from trueloop.doctor.source.statements import run_block
 from trueloop.doctor.source.survey import INTERESTING, last_name
-from trueloop.doctor.source.values import Class, Function, Instance, Known, Method
+from trueloop.doctor.source.values import (
+    Class,
+    Function,
+    Generator,
+    Instance,
+    Known,
+    Method,
+    Module,
+    Scope,
+)
 from trueloop.doctor.things import Thing
 from trueloop.errors import cut
-
-ORGANS = Organs(evaluate, run_block, assign, bind, call, enter, read)
 
 STEPS_TO_BEGIN = 20
 """What a run costs before its first step: the rules are made anew for it."""
@@ -141,7 +146,7 @@ class Reading:
                 listen(event)
 
         budget = min(effort.steps, self.left)
-        machine = Machine(self.project, ORGANS, watch, policy, budget, effort.depth)
+        machine = Interpreter(self.project, watch, policy, budget, effort.depth)
         machine.modules.append(self.module)
         machine.functions.append("")
         try:
@@ -265,12 +270,8 @@ def _from(module: Module, definition: Any, owner: list[str]) -> Callable[[Machin
         receiver = [] if holder is None else [_receiver(m, holder, definition)]
         m.beginning = True
         found = start(m, function, receiver, {}, definition)
-        if not isinstance(found, Function):
-            from trueloop.doctor.source.loops import elements
-            from trueloop.doctor.source.values import Generator
-
-            if isinstance(found, Generator):
-                elements(m, found, definition)
+        if isinstance(found, Generator):
+            elements(m, found, definition)
 
     return drive
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueloop.doctor.events import Kept
 from trueloop.doctor.findings import Place
-from trueloop.doctor.source import conditions
+from trueloop.doctor.source import conditions, imports
+from trueloop.doctor.source.attributes import set_item, unpack, write
+from trueloop.doctor.source.calling import decorate
+from trueloop.doctor.source.contexts import entered
 from trueloop.doctor.source.expressions import arithmetic, evaluate
-from trueloop.doctor.source.machine import Signal
+from trueloop.doctor.source.guess import guess, is_no_tensor
+from trueloop.doctor.source.library.parameters_by_hand import notice
+from trueloop.doctor.source.library.saving import is_edited
+from trueloop.doctor.source.loops import run_for, run_while
+from trueloop.doctor.source.machine import Machine, Signal
 from trueloop.doctor.source.nodes import shape, written
+from trueloop.doctor.source.survey import last_name
 from trueloop.doctor.source.values import (
     NONE,
     Class,
@@ -21,14 +29,11 @@ from trueloop.doctor.source.values import (
     Items,
     Known,
     Library,
+    Scope,
     Table,
     Unknown,
 )
 from trueloop.doctor.things import NOWHERE, Tensor, Thing
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine
-    from trueloop.doctor.source.scope import Scope
 
 
 def run_block(m: Machine, body: list[ast.stmt], scope: Scope) -> Signal | None:
@@ -59,11 +64,9 @@ def _expression(m: Machine, node: ast.Expr, scope: Scope) -> Signal | None:
         return None
     m.bare.add(id(node.value))
     evaluate(m, node.value, scope)
-    if isinstance(node.value, ast.Call):
-        from trueloop.doctor.source.survey import last_name
-
-        if last_name(node.value.func) in ("exit", "_exit", "abort", "quit"):
-            return Signal.RAISE
+    ends = ("exit", "_exit", "abort", "quit")
+    if isinstance(node.value, ast.Call) and last_name(node.value.func) in ends:
+        return Signal.RAISE
     return None
 
 
@@ -114,8 +117,6 @@ def _augmented(m: Machine, node: ast.AugAssign, scope: Scope) -> Signal | None:
     if isinstance(result, Tensor) and isinstance(node.op, ast.Add):
         kept = value if isinstance(value, Tensor) else result
         _keep_sum(m, node.target, kept, node, scope, result)
-    from trueloop.doctor.source.library.parameters_by_hand import notice
-
     notice(m, old, value, node)
     assign(m, node.target, result, scope, afresh=False)
     return None
@@ -186,8 +187,6 @@ def assign(m: Machine, target: ast.expr, value: Any, scope: Scope, *, afresh: bo
     if isinstance(target, ast.Name):
         bind(m, target.id, value, scope, afresh=afresh)
     elif isinstance(target, ast.Attribute):
-        from trueloop.doctor.source.attributes import write
-
         owner = evaluate(m, target.value, scope)
         if isinstance(owner, Instance) and afresh:
             owner.born[target.attr] = m.turns_begun
@@ -197,16 +196,12 @@ def assign(m: Machine, target: ast.expr, value: Any, scope: Scope, *, afresh: bo
     elif isinstance(target, ast.Starred):
         assign(m, target.value, Items("list", [value], True, turns=m.turns_begun), scope)
     elif isinstance(target, ast.Subscript):
-        from trueloop.doctor.source.attributes import set_item
-
         owner = evaluate(m, target.value, scope)
         set_item(m, owner, evaluate(m, target.slice, scope), value, target)
 
 
 def bind(m: Machine, name: str, value: Any, scope: Scope, *, afresh: bool = True) -> None:
     """Give a variable a value; a thing takes its first name."""
-    from trueloop.doctor.source.guess import guess, is_no_tensor
-
     if isinstance(value, (Unknown, Foreign)):
         value = guess(m, name, value, scope.module)
     elif isinstance(value, Tensor) and is_no_tensor(name, value, scope.module):
@@ -220,8 +215,6 @@ def bind(m: Machine, name: str, value: Any, scope: Scope, *, afresh: bool = True
 
 
 def _unpack(m: Machine, target: ast.Tuple | ast.List, value: Any, scope: Scope) -> None:
-    from trueloop.doctor.source.attributes import unpack
-
     starred = next((i for i, part in enumerate(target.elts) if isinstance(part, ast.Starred)), None)
     m.spend(len(target.elts) >> 2, target)
     parts = unpack(m, value, len(target.elts), starred, target)
@@ -237,8 +230,6 @@ def _delete(m: Machine, node: ast.Delete, scope: Scope) -> Signal | None:
             if holder is not None:
                 del holder.variables[target.id]
         elif isinstance(target, ast.Subscript):
-            from trueloop.doctor.source.library.saving import is_edited
-
             is_edited(evaluate(m, target.value, scope))
     return None
 
@@ -264,19 +255,15 @@ def _function(
         },
         [evaluate(m, decorator, scope) for decorator in node.decorator_list],
     )
-    from trueloop.doctor.source.calling import decorate
-
     scope.variables[node.name] = decorate(m, function, node)
     return None
 
 
 def _class(m: Machine, node: ast.ClassDef, scope: Scope) -> Signal | None:
-    from trueloop.doctor.source.scope import Scope as NewScope
-
     bases = [evaluate(m, base, scope) for base in node.bases if not isinstance(base, ast.Starred)]
     decorators = [evaluate(m, decorator, scope) for decorator in node.decorator_list]
     kind = Class(node, scope.module, node.name, bases, {})
-    inner = NewScope(scope.module, scope, owner=kind, is_class=True)
+    inner = Scope(scope.module, scope, owner=kind, is_class=True)
     kind.scope, kind.namespace = inner, inner.variables
     run_block(m, node.body, inner)
     fields = [
@@ -306,7 +293,7 @@ def _import_from(m: Machine, node: ast.ImportFrom, scope: Scope) -> Signal | Non
     source = m.project.absolute(node.module or "", node.level, scope.module)
     for alias in node.names:
         if alias.name == "*":
-            m.project.import_star(m, source, scope)
+            imports.import_star(m, source, scope)
         else:
             found = m.project.later(source, alias.name, scope.module)
             scope.variables[alias.asname or alias.name] = found
@@ -350,8 +337,6 @@ def _if(m: Machine, node: ast.If, scope: Scope) -> Signal | None:
 
 
 def _with(m: Machine, node: ast.With | ast.AsyncWith, scope: Scope) -> Signal | None:
-    from trueloop.doctor.source.contexts import entered
-
     return entered(m, list(node.items), node.body, scope, node)
 
 
@@ -404,14 +389,10 @@ def _matches(
 
 
 def _for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | None:
-    from trueloop.doctor.source.loops import run_for
-
     return run_for(m, node, scope)
 
 
 def _while(m: Machine, node: ast.While, scope: Scope) -> Signal | None:
-    from trueloop.doctor.source.loops import run_while
-
     return run_while(m, node, scope)
 
 

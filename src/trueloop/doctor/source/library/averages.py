@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueloop.doctor.events import Used
 from trueloop.doctor.source.calls import Call, calls
+from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.values import Items, Known, Unknown
 from trueloop.doctor.things import Loader, Tensor
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine
 
 _DEPTH = 12
 

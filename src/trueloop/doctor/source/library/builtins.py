@@ -9,6 +9,7 @@ from trueloop.doctor.events import Read
 from trueloop.doctor.source.attributes import read, write
 from trueloop.doctor.source.calls import Call, calls, methods
 from trueloop.doctor.source.conditions import instance_of
+from trueloop.doctor.source.library.tensors import add_up
 from trueloop.doctor.source.loops import elements
 from trueloop.doctor.source.sizes import is_hashable
 from trueloop.doctor.source.statements import extend
@@ -274,8 +275,6 @@ def _convert(call: Call) -> Any:
 
 @calls("builtins.sum", "builtins.min", "builtins.max")
 def _fold(call: Call) -> Any:
-    from trueloop.doctor.source.library.tensors import add_up
-
     short = call.name.rpartition(".")[2]
     source = call.arg(0)
     if short == "sum" and isinstance(source, (Items, Unknown, Table)):

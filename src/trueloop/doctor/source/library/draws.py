@@ -9,11 +9,13 @@ import ast
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from trueloop.doctor import clues
 from trueloop.doctor.events import Event, Seeded
 from trueloop.doctor.findings import Place
+from trueloop.doctor.source.loops import elements
+from trueloop.doctor.source.machine import Machine, Noted
 from trueloop.doctor.source.nodes import once, written
 from trueloop.doctor.source.values import (
     BoundLibrary,
@@ -30,9 +32,6 @@ from trueloop.doctor.source.values import (
     constant,
 )
 from trueloop.doctor.things import Dataset
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine, Noted
 
 GENERATORS = frozenset(
     ("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
@@ -126,8 +125,6 @@ def _read(m: Machine, dataset: Dataset, node: ast.AST) -> None:
             return
         found = cls.lookup("__iter__")
         if isinstance(found, Function):
-            from trueloop.doctor.source.loops import elements
-
             made = m.call_value(Method(dataset, found), [], node=node)
             if isinstance(made, Generator):
                 elements(m, made, node)

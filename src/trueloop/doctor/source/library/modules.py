@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueloop.doctor.events import (
     FlagsSet,
@@ -32,10 +32,7 @@ from trueloop.doctor.source.values import (
     Unknown,
     constant,
 )
-from trueloop.doctor.things import Activation, Model, Tensor
-
-if TYPE_CHECKING:
-    pass
+from trueloop.doctor.things import Activation, Criterion, Model, Tensor
 
 _PASS_THROUGH = frozenset("Flatten Unflatten Identity Dropout Dropout2d Dropout3d".split())
 _LINEAR = frozenset(
@@ -225,8 +222,6 @@ def _spelling(call: Call) -> dict[str, Any]:
 
 def _as_loss(call: Call, model: Model, result: Tensor) -> None:
     """A module of the user's that computes a loss: what its criterion is nobody knows."""
-    from trueloop.doctor.things import Criterion
-
     if not result.is_loss:
         result.is_loss, result.reduced, result.divided = True, None, False
         criterion = Criterion(kind=model.kind, reduction=None, name=model.name, made=model.made)

@@ -22,6 +22,7 @@ from trueloop.doctor.source.values import (
     Table,
     Unknown,
     constant,
+    things_in,
 )
 from trueloop.doctor.things import Model, Optimizer, Tensor
 
@@ -84,8 +85,6 @@ def hold(call: Call, optimizer: Optimizer, given: Any, depth: int = 5) -> None:
             hold(call, optimizer, source, depth - 1)
     else:
         # Collected by code that was not understood: the modules that it was given are in it.
-        from trueloop.doctor.source.values import things_in
-
         optimizer.whole = False
         found = [thing for thing in things_in(given) if isinstance(thing, Model)]
         optimizer.models += [each for each in found if each not in optimizer.models]

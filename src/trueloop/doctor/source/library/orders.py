@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueloop.doctor.findings import Place
+from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.nodes import once, size_of, written
 from trueloop.doctor.source.values import Class
 from trueloop.doctor.things import Tensor
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine
 
 _JOINS = frozenset("cat concat concatenate hstack vstack".split())
 _FILLED = frozenset("zeros ones full zeros_like ones_like full_like".split())

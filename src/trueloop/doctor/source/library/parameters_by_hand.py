@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueloop.doctor.events import GradEdited, ManualUpdate, ZeroGrad
+from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.values import Known
 from trueloop.doctor.things import Tensor
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine
 
 
 def owner_of(tensor: Any) -> tuple[str, Tensor | None]:

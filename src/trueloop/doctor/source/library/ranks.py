@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueloop.doctor.events import Made, Used
 from trueloop.doctor.source.calls import Call, calls
+from trueloop.doctor.source.library.parameters_by_hand import notice
+from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.nodes import once, written
 from trueloop.doctor.source.values import (
     NONE,
@@ -22,9 +24,6 @@ from trueloop.doctor.source.values import (
     inside,
 )
 from trueloop.doctor.things import Model, Thing
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine
 
 _RANK = re.compile(
     r"rank|world_?size|node_id|\bproc|gpu|device|hostname|getpid|shard|replica", re.I
@@ -77,8 +76,6 @@ def _is(call: Call) -> Any:
        "torch.distributed.all_gather_into_tensor",
        "torch.distributed.reduce_scatter_tensor")  # fmt: skip
 def _collective(call: Call) -> Any:
-    from trueloop.doctor.source.library.parameters_by_hand import notice
-
     subject = call.arg(0)
     notice(call.machine, subject, None, call.node)
     call.emit(Used, what=call.name, subject=subject, result_used=call.result_used)

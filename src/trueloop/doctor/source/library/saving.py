@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueloop.doctor.events import (
     LoadedFile,
@@ -16,8 +16,9 @@ from trueloop.doctor.events import (
 )
 from trueloop.doctor.source.calls import Call, calls, methods
 from trueloop.doctor.source.library.ranks import asks_for_rank, names_rank
+from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.nodes import once, written
-from trueloop.doctor.source.survey import last_name
+from trueloop.doctor.source.survey import Survey, last_name
 from trueloop.doctor.source.values import (
     NONE,
     BoundLibrary,
@@ -38,10 +39,6 @@ from trueloop.doctor.things import (
     Tensor,
     Thing,
 )
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine
-    from trueloop.doctor.source.survey import Survey
 
 FEW = 6
 """Parts of a value that are looked at, on each level, for where a file's name comes from."""

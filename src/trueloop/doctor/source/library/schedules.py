@@ -13,17 +13,15 @@ all is known of it. A `LambdaLR` with `lambda epoch: 0.95**epoch` has a `gamma`.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueloop.doctor.events import Made, Tick
 from trueloop.doctor.source.calling import enter
 from trueloop.doctor.source.calls import MISSING, Call, calls, methods
+from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.nodes import written
 from trueloop.doctor.source.values import NONE, Class, Function, Items, Known, Unknown, constant
 from trueloop.doctor.things import Optimizer, Scheduler, Size
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine
 
 _WARMUP = ("num_warmup_steps", "num_training_steps")
 SIGNATURES: dict[str, tuple[str, ...]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueloop.doctor.events import FlagsSet, GradRead
 from trueloop.doctor.source.library.parameters_by_hand import (
@@ -12,6 +12,7 @@ from trueloop.doctor.source.library.parameters_by_hand import (
     is_nothing,
     notice,
 )
+from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.values import (
     BoundLibrary,
     Foreign,
@@ -22,9 +23,6 @@ from trueloop.doctor.source.values import (
     constant,
 )
 from trueloop.doctor.things import Model, Tensor
-
-if TYPE_CHECKING:
-    from trueloop.doctor.source.machine import Machine
 
 
 def derive(
