@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueloop import files
-from trueloop.cli.parser import field_docs
 from trueloop.errors import ConfigError, nearest
 
-if TYPE_CHECKING:
-    from trueloop.cli.options import Settings
-
 _MOST_BYTES = 10_000_000
-_WIDTH = 96
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -78,52 +71,3 @@ def known_keys(file: dict[str, Any], options: Iterable[str], source: str) -> dic
             raise ConfigError(f"{source}: {key!r} is given twice: leave one of them")
         values[name] = value
     return values
-
-
-def as_yaml(settings: Settings) -> str:
-    """The settings as a file that `--config` reads back as the same settings.
-
-    What the user has not stated of the recipe is left to the task, which may go by the data, and
-    stands in comments.
-    """
-    lines = [
-        "# trueloop train --config FILE",
-        "# What is commented out is the task's default, which may go by the data: remove the # in",
-        "# front of an option to decide it here.",
-        "",
-        _line("task", settings.task),
-    ]
-    plain = settings.config()
-    for title, part in (
-        ("options of the task", settings.options),
-        ("how it trains", settings.recipe),
-        ("the run", settings.run),
-    ):
-        docs = field_docs(type(part))
-        named = [field.name for field in dataclasses.fields(part)]
-        shown = [name for name in named if name in plain]
-        # Where the run goes is its own, and is printed only if it was given.
-        own = {name: getattr(part, name) for name in named if name in settings.stated - set(shown)}
-        if shown:
-            lines += ["", f"# ---- {title}"]
-        for name in [*shown, *own]:
-            value = plain[name] if name in plain else own[name]
-            left = part is settings.recipe and name not in settings.stated
-            lines += [
-                "",
-                *_comment(docs.get(name, "")),
-                ("# " if left else "") + _line(name, value),
-            ]
-    return "\n".join(lines) + "\n"
-
-
-def _line(name: str, value: Any) -> str:
-    import yaml
-
-    given = str(value) if isinstance(value, Path) else value
-    text = yaml.safe_dump(given, default_flow_style=True, allow_unicode=True, width=10**9)
-    return f"{name}: {text.removesuffix(chr(10)).removesuffix(chr(10) + '...')}"
-
-
-def _comment(text: str) -> list[str]:
-    return [f"# {line}" for line in textwrap.wrap(text, _WIDTH)]

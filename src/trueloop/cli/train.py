@@ -22,7 +22,7 @@ RUNS = Path("runs")
 
 def main(argv: Sequence[str]) -> int:
     """Train; the exit status."""
-    from trueloop.cli.config_file import as_yaml
+    from trueloop.cli.config_yaml import as_yaml
     from trueloop.cli.options import settings_from, task_first
 
     if not argv or argv[0] in ("-h", "--help"):

@@ -12,7 +12,7 @@ from trueloop.tasks.table.dividing import Split
 from trueloop.tasks.table.on_disk import STREAMING
 
 if TYPE_CHECKING:
-    from trueloop.tasks.table.task import Table
+    from trueloop.tasks.table.options import TableOptions
 
 FEWEST_ROWS = 20
 MOST_COLUMNS = 20_000
@@ -21,7 +21,7 @@ KINDS = ("auto", "classification", "regression")
 PART_NAMES = {"train": "training", "val": "validation", "test": "test"}
 
 
-def check_options(options: Table.Options) -> None:
+def check_options(options: TableOptions) -> None:
     """Raise `ConfigError` for values that cannot work, whatever the data."""
     known_values = {"kind": KINDS, "nan": ("stop", "missing"), "streaming": STREAMING}
     for name, known in known_values.items():
@@ -41,7 +41,7 @@ def check_options(options: Table.Options) -> None:
     Split.parse(options.split)
 
 
-def check_columns(options: Table.Options, columns: Sequence[str], data: Path | None) -> None:
+def check_columns(options: TableOptions, columns: Sequence[str], data: Path | None) -> None:
     """Raise `ConfigError` or `DataError` where the options name columns that `data` lacks, or leave
     none to learn from."""
     split = Split.parse(options.split)
@@ -77,7 +77,7 @@ def check_columns(options: Table.Options, columns: Sequence[str], data: Path | N
         )
 
 
-def inputs_of(options: Table.Options, columns: Sequence[str]) -> list[str]:
+def inputs_of(options: TableOptions, columns: Sequence[str]) -> list[str]:
     """The columns that may be inputs."""
     split = Split.parse(options.split)
     out = {options.target, *options.drop} | ({split.column} if split.by == "group" else set())

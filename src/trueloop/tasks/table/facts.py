@@ -10,11 +10,11 @@ from trueloop.tasks.table.checked_options import PART_NAMES
 
 if TYPE_CHECKING:
     from trueloop.tasks.table.columns import Encoder
-    from trueloop.tasks.table.task import Table
+    from trueloop.tasks.table.options import TableOptions
 
 
 def table_facts(
-    options: Table.Options,
+    options: TableOptions,
     data: Path | None,
     encoder: Encoder,
     *,

@@ -30,7 +30,7 @@ from trueloop.tasks.table.survey import Source, Survey, Surveyor, Target, bytes_
 from trueloop.tasks.table.targets import ClassTarget, encode_target
 
 if TYPE_CHECKING:
-    from trueloop.tasks.table.task import Table
+    from trueloop.tasks.table.base import TableBase
 
 _VERSION = 1
 _MOST_CACHE = 1_000_000_000
@@ -41,7 +41,7 @@ _SAMPLED_ROWS = 2_048
 """Consecutive rows of each of these blocks."""
 
 
-def large_splits(task: Table, blocks: list[Blocks]) -> Splits:
+def large_splits(task: TableBase, blocks: list[Blocks]) -> Splits:
     """Fit `task` to the rows in `blocks` (those of --data first), and give its parts: in memory,
     or read from disk as they are asked for."""
     options = task.options
@@ -80,7 +80,7 @@ def large_splits(task: Table, blocks: list[Blocks]) -> Splits:
     )
 
 
-def _division(task: Table) -> Division:
+def _division(task: TableBase) -> Division:
     options, split = task.options, Split.parse(task.options.split)
     if split.by == "time":
         raise ConfigError(
@@ -101,7 +101,7 @@ def _division(task: Table) -> Division:
     return Division(seed=task.seed, shares=shares, group=split.column or None)
 
 
-def _is_asked(task: Table, part: str) -> bool:
+def _is_asked(task: TableBase, part: str) -> bool:
     options = task.options
     return part == "val" or bool(options.test_share) or options.test_data is not None
 
@@ -112,7 +112,7 @@ def _digest(blocks: Sequence[Blocks], division: Division, own: Sequence[str]) ->
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
-def _surveyed(task: Table, sources: list[Source]) -> Survey:
+def _surveyed(task: TableBase, sources: list[Source]) -> Survey:
     """What is in the tables: as it was found before, where files and options are the same."""
     options = task.options
     chosen = {
@@ -142,7 +142,7 @@ def _surveyed(task: Table, sources: list[Source]) -> Survey:
     return survey
 
 
-def _take(task: Table, survey: Survey) -> None:
+def _take(task: TableBase, survey: Survey) -> None:
     """Fit the task to what was found."""
     task.kind, task.target, task.kinds = survey.kind, survey.target, survey.kinds
     task.classes = None
@@ -153,7 +153,7 @@ def _take(task: Table, survey: Survey) -> None:
     task.suit(survey.count("train"))
 
 
-def _check(task: Table, survey: Survey, rows: dict[str, int]) -> None:
+def _check(task: TableBase, survey: Survey, rows: dict[str, int]) -> None:
     check_rows(sum(rows.values()), task.data)
     classes = None
     if survey.kind != "regression":
@@ -162,7 +162,7 @@ def _check(task: Table, survey: Survey, rows: dict[str, int]) -> None:
     task.check_encoder()
 
 
-def _reader(task: Table, sources: list[Source], target: Target | None) -> RowReader:
+def _reader(task: TableBase, sources: list[Source], target: Target | None) -> RowReader:
     return RowReader(
         sources=sources,
         kinds=task.kinds,
@@ -172,7 +172,7 @@ def _reader(task: Table, sources: list[Source], target: Target | None) -> RowRea
     )
 
 
-def labelled_rows(task: Table, blocks: Blocks) -> Any:
+def labelled_rows(task: TableBase, blocks: Blocks) -> Any:
     """All rows of other data that have a target, for `Splits` and `Feed`. Raises `DataError`."""
     reader = _other_data(task, blocks, task.target)
     source, sizes = reader.sources[0], []
@@ -186,7 +186,7 @@ def labelled_rows(task: Table, blocks: Blocks) -> Any:
     return _rows(reader, {"val": sizes}, streamed)["val"]
 
 
-def unseen_rows(task: Table, blocks: Blocks) -> Unseen:
+def unseen_rows(task: TableBase, blocks: Blocks) -> Unseen:
     """All rows of other data, to predict. Raises `DataError` for a cell that cannot be read."""
     reader = _other_data(task, blocks, None)
     sizes = [group.rows for group in blocks.groups]
@@ -198,7 +198,7 @@ def unseen_rows(task: Table, blocks: Blocks) -> Unseen:
     return Unseen(inputs=inputs, names={"row": range(1, blocks.height + 1)})
 
 
-def _other_data(task: Table, blocks: Blocks, target: Target | None) -> RowReader:
+def _other_data(task: TableBase, blocks: Blocks, target: Target | None) -> RowReader:
     """A reader of all rows of other data."""
     reader = _reader(task, [Source(blocks, Division(all_to="val"))], target)
     if target is not None and target.name not in blocks.schema:
@@ -223,7 +223,7 @@ def _rows(
     return {part: (rows[:2], rows[2]) for part, rows in reader.whole(sizes).items()}
 
 
-def _findings(task: Table, survey: Survey, source: Source) -> list[DataFinding]:
+def _findings(task: TableBase, survey: Survey, source: Source) -> list[DataFinding]:
     """Those on a sample of the rows: some consecutive ones of blocks from all over the file."""
     import polars as pl
 

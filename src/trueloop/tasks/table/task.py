@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from trueloop import losses
 from trueloop.errors import ConfigError, DataError, nearest
-from trueloop.tasks.base import LossFn, Recipe, Splits, Task, Unseen
-from trueloop.tasks.fields import documented
+from trueloop.tasks.base import Splits, Unseen
 from trueloop.tasks.findings import DataFinding
 from trueloop.tasks.splitting import random_split, stratified_split
+from trueloop.tasks.table.base import Inputs, TableBase
 from trueloop.tasks.table.checked_options import (
     check_columns,
     check_options,
@@ -27,7 +25,6 @@ from trueloop.tasks.table.checks import Checked
 from trueloop.tasks.table.columns import (
     Encoder,
     Raw,
-    Reading,
     RowErrors,
     kind_of,
     read_columns,
@@ -37,7 +34,6 @@ from trueloop.tasks.table.dividing import Split
 from trueloop.tasks.table.facts import table_facts
 from trueloop.tasks.table.large import labelled_rows, large_splits, unseen_rows
 from trueloop.tasks.table.memory import frame_of
-from trueloop.tasks.table.network import ScaledSquaredError, TableNet
 from trueloop.tasks.table.on_disk import open_large
 from trueloop.tasks.table.reading import read_frame
 from trueloop.tasks.table.sources import Sources, read_sources
@@ -54,69 +50,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 _ALL = ("data", "val", "test")
-Inputs = tuple[Tensor, Tensor]
-"""Numbers, float32 (rows, inputs), and category indices, int64 (rows, columns)."""
 
 
-class Table(Task):
+class Table(TableBase):
     """Classification or regression on the columns of a CSV or Parquet file."""
-
-    recipe = Recipe(
-        epochs=40,
-        batch_size=256,
-        optimizer="adamw",
-        lr=2e-3,
-        weight_decay=0.01,
-        schedule="warmup_cosine",
-        clip_norm=1.0,
-    )
-
-    smaller = "--batch-size, --width or --layers, or leave columns out with --drop"
-
-    @documented
-    @dataclass(kw_only=True)
-    class Options:
-        """Options of the table task."""
-
-        target: str = ""
-        """The column to predict."""
-        drop: list[str] = field(default_factory=list)
-        """Columns to leave out."""
-        kind: str = "auto"
-        """classification, regression, or auto: classification for text, booleans, whole numbers
-        with at most 20 different values, and any column with two."""
-        categorical: list[str] = field(default_factory=list)
-        """Numeric or date columns to treat as categories, such as codes."""
-        missing: list[str] = field(default_factory=lambda: ["NA", "N/A", "null", "None"])
-        """Text that stands for a missing number; an empty cell always does."""
-        nan: str = "stop"
-        """How to treat NaN and infinity in numeric columns: stop (an error), or missing."""
-        split: str = "random"
-        """How to divide the rows: random (stratified by class), time:COLUMN (the latest rows are
-        held out) or group:COLUMN (no group is in two parts, and the column is not an input)."""
-        val_share: float = 0.15
-        """Share of the rows for validation, which chooses the best epoch."""
-        test_share: float = 0.15
-        """Share of the rows held out as a test set, scored once at the end; 0 for none."""
-        val_data: Path | None = None
-        """File with the validation rows, in place of a share of --data."""
-        test_data: Path | None = None
-        """File with the test rows, in place of a share of --data."""
-        log_target: bool = False
-        """Train a regression on the logarithm of the target, for targets of many magnitudes."""
-        width: int = 256
-        """Units of a hidden layer."""
-        layers: int = 3
-        """Hidden layers."""
-        streaming: str = "auto"
-        """Whether rows of Parquet are read from disk as they are asked for: always, never, or auto,
-        which does where they take much memory."""
-        dropout: float | None = None
-        """Dropout probability of the hidden units; null chooses by the number of rows."""
-
-    options: Options
-    in_blocks = False
-    """Whether the rows were read block by block, and divided so."""
 
     def splits(self) -> Splits:
         check_options(self.options)
@@ -171,77 +108,6 @@ class Table(Task):
             findings=checked.findings(),
         )
 
-    def check_encoder(self) -> None:
-        """Raise `DataError` where no column is left."""
-        if not self.encoder.numbers and not self.encoder.categories:
-            reasons = "; ".join(f"{name}: {why}" for name, why in self.encoder.dropped.items())
-            raise DataError(f"{self.data} has no column to learn from ({reasons}): add columns")
-
-    def suit(self, rows: int) -> None:
-        """Take the recipe and dropout for so many training rows."""
-        self.recipe, dropout = suited_to(rows)
-        self.dropout = dropout if self.options.dropout is None else self.options.dropout
-
-    def model(self) -> nn.Module:
-        return TableNet(**self.network())
-
-    def network(self) -> dict[str, Any]:
-        """The arguments of `TableNet` for these data: plain values, kept in `task.json`."""
-        options = self.options
-        arguments: dict[str, Any] = {
-            "inputs": self.encoder.inputs,
-            "sizes": self.encoder.sizes,
-            "outputs": len(self.classes) if self.classes and self.kind == "multiclass" else 1,
-            "width": options.width,
-            "layers": options.layers,
-            "dropout": self.dropout,
-        }
-        if isinstance(self.target, NumberTarget):
-            target = self.target
-            arguments |= {"mean": target.mean, "deviation": target.deviation, "log": target.log}
-        return arguments
-
-    def example_inputs(self, samples: int) -> tuple[Tensor, ...]:
-        columns = len(self.encoder.categories)
-        return (
-            torch.empty(samples, self.encoder.inputs),
-            torch.zeros(samples, columns, dtype=torch.int64),
-        )
-
-    def loss_fn(self) -> LossFn:
-        if isinstance(self.target, NumberTarget):
-            return losses.supervised(ScaledSquaredError(self.target.deviation, self.target.log))
-        return super().loss_fn()
-
-    def state(self) -> dict[str, Any]:
-        return {
-            **super().state(),
-            "target": self.target.state(),
-            "kinds": self.kinds,
-            "reading": asdict(self.reading),
-            "encoder": self.encoder.state(),
-            "dropout": self.dropout,
-            "options": asdict(self.options),
-            "network": self.network(),
-            "digest": self.digest,
-            "blocks": self.in_blocks,
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        super().restore(state)
-        kind = NumberTarget if self.kind == "regression" else ClassTarget
-        self.target: ClassTarget | NumberTarget = kind(**state["target"])
-        self.kinds = dict(state["kinds"])
-        self.reading = Reading(**state["reading"])
-        self.encoder = Encoder.from_state(state["encoder"])
-        self.dropout = state["dropout"]
-        self.digest = state.get("digest")
-        self.in_blocks = bool(state.get("blocks", False))
-        options: dict[str, Any] = dict(state["options"])
-        for name in ("val_data", "test_data"):
-            options[name] = Path(options[name]) if options.get(name) else None
-        self.options = self.Options(**options)
-
     def read(self, path: Path) -> tuple[Inputs, Tensor]:
         """Rows with their targets, (inputs, targets); rows without a target are left out, and rows
         that cannot be read too, which `skipped` names; a mistake in Parquet that is read block by
@@ -289,14 +155,6 @@ class Table(Task):
             inputs=(numbers[rows], indices[rows]),
             names={"row": list(range(1, frame.height + 1))},
             errors=dict(errors),
-        )
-
-    def settings_of_reading(self) -> Reading:
-        """How cells are to be read, by the options."""
-        return Reading(
-            missing=[text.lower() for text in self.options.missing],
-            nan_is_missing=self.options.nan == "missing",
-            categorical=list(self.options.categorical),
         )
 
     def _settle_target(self, sources: Sources) -> npt.NDArray[np.bool_]:
@@ -417,17 +275,3 @@ class Table(Task):
             classes=self.classes,
             class_rows=torch.bincount(targets, minlength=count).tolist() if count else (),
         )
-
-
-def suited_to(rows: int) -> tuple[Recipe, float]:
-    """Recipe and dropout for so many training rows: the fewer rows, the more regularisation.
-
-    Chosen on few data sets (titanic, diamonds): a good start, not an optimum.
-    """
-    base = Table.recipe
-    if rows < 2_000:
-        size = min(32, rows)
-        return replace(base, batch_size=size, lr=1e-3, weight_decay=0.3, epochs=30), 0.4
-    if rows < 20_000:
-        return replace(base, batch_size=128, weight_decay=0.1), 0.2
-    return replace(base, epochs=30 if rows < 200_000 else 12), 0.0

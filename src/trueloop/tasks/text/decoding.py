@@ -7,7 +7,7 @@ keys are turned together, and no module is called. The logits are the model's to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -15,9 +15,6 @@ from torch import Tensor, nn
 
 from trueloop.generate import KeyValueCache
 from trueloop.tasks.text.config import TransformerConfig
-
-if TYPE_CHECKING:
-    from trueloop.tasks.text.transformer import Transformer
 
 MOST_WEIGHTS = 50_000_000
 """A larger model spends its time in the matrices, of which this would hold a second copy."""
@@ -38,7 +35,24 @@ class Layer(NamedTuple):
     attention: Any
 
 
-def can_decode(model: Transformer) -> bool:
+class Decoder(Protocol):
+    """What is read of a `Transformer`."""
+
+    config: TransformerConfig
+    embedding: nn.Embedding
+    position_embedding: nn.Embedding
+    blocks: nn.ModuleList
+    final_norm: nn.Module
+    head: nn.Linear
+
+    def rotary(self, positions: Any) -> tuple[Tensor, Tensor]: ...
+
+    def new_cache(self, batch: int, capacity: int) -> KeyValueCache: ...
+
+    def __call__(self, tokens: Tensor, *, cache: KeyValueCache) -> Tensor: ...
+
+
+def can_decode(model: nn.Module) -> bool:
     """Whether its weights are what they seem: plain matrices in at least float32, no hooks."""
     weights = list(model.parameters())
     return (
@@ -67,7 +81,7 @@ class Decoding:
     It holds copies of the weights as they were when it was made. Made and called in inference mode.
     """
 
-    def __init__(self, model: Transformer) -> None:
+    def __init__(self, model: Decoder) -> None:
         self.config: TransformerConfig = model.config
         self.new_cache = model.new_cache
         self._model = model
