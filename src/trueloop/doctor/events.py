@@ -296,14 +296,6 @@ class Kept(Event):
 
 
 @dataclass(eq=False, kw_only=True)
-class Read(Event):
-    """A tensor became a number: `.item()`, `float(...)`, `.cpu()`, `.numpy()`, `print`."""
-
-    tensor: Tensor
-    how: str
-
-
-@dataclass(eq=False, kw_only=True)
 class Moved(Event):
     """`.to(...)`, `.cuda()`, `.half()`, ... of a model."""
 

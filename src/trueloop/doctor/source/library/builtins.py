@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from trueloop.doctor.events import Read
 from trueloop.doctor.source.attributes import read, write
 from trueloop.doctor.source.calls import Call, calls, methods
 from trueloop.doctor.source.conditions import instance_of
@@ -264,8 +263,6 @@ def _convert(call: Call) -> Any:
             return Known(kind(value.value), looped=value.looped)
         except (TypeError, ValueError, OverflowError):
             return call.unknown(value)
-    if isinstance(value, Tensor):
-        call.emit(Read, tensor=value, how=short)
     if isinstance(value, Unknown) and short != "bool":
         return Unknown(value.key, (value,), looped=value.looped, number=True)
     found = call.unknown(*call.args)
@@ -304,9 +301,6 @@ def _exec(call: Call) -> Any:
 
 @calls("builtins.print")
 def _print(call: Call) -> Any:
-    for arg in call.args:
-        if isinstance(arg, Tensor):
-            call.emit(Read, tensor=arg, how="print")
     return NONE
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from trueloop.doctor.events import Backward, GradTaken, Read
+from trueloop.doctor.events import Backward, GradTaken
 from trueloop.doctor.source.calls import Call, calls, methods
 from trueloop.doctor.source.library.parameters_by_hand import cleared, notice, owner_of
 from trueloop.doctor.source.library.tensors import (
@@ -76,7 +76,6 @@ def _detach(call: Call) -> Any:
 
 @methods(Tensor, "item", "tolist", "numpy")
 def _item(call: Call) -> Any:
-    call.emit(Read, tensor=call.receiver, how=call.name)
     found = call.unknown(call.receiver)
     found.looped = bool(call.machine.turns)
     found.number = True
@@ -97,12 +96,6 @@ def _about(call: Call) -> Any:
     return found
 
 
-@methods(Tensor, "cpu")
-def _cpu(call: Call) -> Any:
-    call.emit(Read, tensor=call.receiver, how="cpu")
-    return _same(call)
-
-
 def _inside_out(node: ast.AST) -> str:
     """`nn.Parameter(value).to(device)` as `nn.Parameter(value.to(device))`; empty if it is not
     written so."""
@@ -117,10 +110,10 @@ def _inside_out(node: ast.AST) -> str:
     return written(ast.Call(made.func, [value, *made.args[1:]], made.keywords))
 
 
-@methods(Tensor, "to", "cuda", "float", "half", "double", "bfloat16", "type", "type_as", "long",
-         "view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose", "contiguous",
-         "expand", "expand_as", "clone", "t", "pin_memory", "reshape_as", "view_as", "int",
-         "unflatten", "movedim", "requires_grad_", "retain_grad", "chunk", "split",
+@methods(Tensor, "to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "type_as",
+         "long", "view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose",
+         "contiguous", "expand", "expand_as", "clone", "t", "pin_memory", "reshape_as", "view_as",
+         "int", "unflatten", "movedim", "requires_grad_", "retain_grad", "chunk", "split",
          "repeat")  # fmt: skip
 def _same(call: Call) -> Any:
     made = derive(call.machine, call.node, call.receiver, same=True, keeps_loss=True)

@@ -1,0 +1,48 @@
+"""Rules and events fit together: a handler with a wrong name would never be called."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+from trueloop.doctor import events, rules
+from trueloop.doctor.events import Event
+from trueloop.doctor.rules.base import _snake
+
+RULES = Path(rules.__file__).parent
+EVENTS = {
+    kind.__name__: kind
+    for _, kind in inspect.getmembers(events, inspect.isclass)
+    if issubclass(kind, Event) and kind is not Event
+}
+HANDLERS = [
+    (path.name, node)
+    for path in sorted(RULES.rglob("*.py"))
+    for node in ast.walk(ast.parse(path.read_text("utf-8")))
+    if isinstance(node, ast.FunctionDef) and node.name.startswith("on_")
+]
+
+
+def test_a_handler_names_an_event_and_takes_it() -> None:
+    assert len(HANDLERS) > 150
+    by_method = {f"on_{_snake(name)}": name for name in EVENTS}
+    for file, handler in HANDLERS:
+        assert handler.name in by_method, f"{file}: {handler.name} names no event"
+        (event,) = handler.args.args[1:]
+        assert event.annotation is not None
+        # With the type of the event, mypy checks that the fields which it reads exist.
+        assert ast.unparse(event.annotation) in (by_method[handler.name], "Event"), file
+
+
+def test_every_event_is_of_use() -> None:
+    """A rule or a probe has it in its code, beyond the import."""
+    folders = (RULES, RULES.parent / "runtime")
+    used = {
+        node.id
+        for folder in folders
+        for path in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Name)
+    }
+    assert set(EVENTS) <= used
