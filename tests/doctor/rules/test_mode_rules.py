@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from trueloop.doctor.findings import Finding, Insert, Replace
-from trueloop.doctor.rules.passes import speaks_of_validation
+from trueloop.doctor.rules.shared.passes import speaks_of_validation
 from trueloop.doctor.source import check_text
 
 HEAD = """

@@ -6,7 +6,7 @@ import pytest
 
 from trueloop.doctor.events import Tick
 from trueloop.doctor.findings import Finding, Move
-from trueloop.doctor.rules.tl604_plateau_watches_wrong_way import direction
+from trueloop.doctor.rules.schedules.tl604_plateau_watches_wrong_way import direction
 from trueloop.doctor.source import check_text
 from trueloop.doctor.things import Scheduler
 

@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from trueloop.doctor.events import Measured
 from trueloop.doctor.findings import Place
-from trueloop.doctor.rules.th106_memory_grows import MemoryGrows
+from trueloop.doctor.rules.health.th106_memory_grows import MemoryGrows
 from trueloop.doctor.runtime import exhausted, footprint
 from trueloop.doctor.runtime.fitting import Needs, fits, recomputed
 from trueloop.doctor.runtime.probes.growth import Curve

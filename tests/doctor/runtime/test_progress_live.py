@@ -13,10 +13,10 @@ from torch import nn
 
 from trueloop.doctor.events import Measured
 from trueloop.doctor.findings import Finding, Place
-from trueloop.doctor.rules.th102_gradient_explodes import GradientExplodes
-from trueloop.doctor.rules.th103_update_size_unusual import UpdateSizeUnusual
-from trueloop.doctor.rules.th104_overfitting import Overfitting
-from trueloop.doctor.rules.th105_loss_stuck import LossStuck
+from trueloop.doctor.rules.health.th102_gradient_explodes import GradientExplodes
+from trueloop.doctor.rules.health.th103_update_size_unusual import UpdateSizeUnusual
+from trueloop.doctor.rules.health.th104_overfitting import Overfitting
+from trueloop.doctor.rules.health.th105_loss_stuck import LossStuck
 from trueloop.doctor.runtime import frames
 from trueloop.doctor.runtime.probes import progress
 from trueloop.doctor.runtime.probes.course import Course, Guess, Sizes

@@ -22,7 +22,7 @@ from trueloop.doctor.formats.text import Paint
 from trueloop.doctor.formats.watched import as_json, as_text
 from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.rules.loading import load
-from trueloop.doctor.rules.timings import duration
+from trueloop.doctor.rules.shared.timings import duration
 from trueloop.doctor.runtime.session import Session, Watched
 from trueloop.doctor.runtime.speed import clock
 from trueloop.doctor.runtime.speed.fused import could_be_fused, ratio_of_fused

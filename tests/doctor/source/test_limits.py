@@ -222,7 +222,7 @@ def test_a_neighbour_that_could_not_be_followed_is_named(tmp_path: Path) -> None
 
 
 def test_an_error_of_ours_is_named_and_ends_one_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from trueloop.doctor.rules.tl101_zero_grad_after_backward import ZeroGradAfterBackward
+    from trueloop.doctor.rules.order.tl101_zero_grad_after_backward import ZeroGradAfterBackward
 
     def fail(self: object, event: object) -> None:
         raise KeyError("a bug")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trueloop.doctor.formats.text import Paint, counted
-from trueloop.doctor.rules.timings import ENOUGH, duration, percent
+from trueloop.doctor.rules.shared.timings import ENOUGH, duration, percent
 
 if TYPE_CHECKING:
     from trueloop.doctor.runtime.speed.tally import Speed

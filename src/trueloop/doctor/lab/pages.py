@@ -17,7 +17,7 @@ import torch
 from trueloop.checkpoint import write_atomic
 from trueloop.doctor.lab.claims import Shown, docstring_of
 from trueloop.doctor.lab.verdicts import UNDECIDED, Figures, Found, Measured, spread
-from trueloop.doctor.rules.timings import duration
+from trueloop.doctor.rules.shared.timings import duration
 from trueloop.errors import ConfigError
 from trueloop.run import charts
 from trueloop.run.page import Chart, publish

@@ -21,7 +21,25 @@ class Entry(NamedTuple):
     @property
     def module(self) -> str:
         """The file with its page and its detector, below `trueloop.doctor.rules`."""
-        return f"{self.code}_{self.name}".lower().replace("-", "_")
+        family = _FAMILIES[self.code[:3]]
+        return f"{family}.{self.code}_{self.name}".lower().replace("-", "_")
+
+
+_FAMILIES = {
+    "TL0": "comments",
+    "TL1": "order",
+    "TL2": "modes",
+    "TL3": "parameters",
+    "TL4": "losses",
+    "TL5": "precision",
+    "TL6": "schedules",
+    "TL7": "data",
+    "TL8": "checkpoints",
+    "TL9": "ranks",
+    "TH1": "health",
+    "TS1": "speed",
+}
+"""The folders of rules, by the beginning of their codes."""
 
 
 ENTRIES = (

@@ -58,7 +58,7 @@ class Page(NamedTuple):
 @functools.cache
 def page_of(entry: Entry) -> Page:
     """The page of a rule: the docstring of its file, which is read and not imported."""
-    file = Path(__file__).with_name(f"{entry.module}.py")
+    file = Path(__file__).parent / f"{entry.module.replace('.', '/')}.py"
     text = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
     head, *parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
     sections = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from trueloop.doctor.config import Configs
 from trueloop.doctor.findings import Finding
-from trueloop.doctor.rules.tl001_unused_ignore import UnusedIgnore
+from trueloop.doctor.rules.comments.tl001_unused_ignore import UnusedIgnore
 from trueloop.doctor.source.cache import Cache, Examined
 from trueloop.doctor.source.examine import examine_all
 from trueloop.doctor.source.files import Problem, Unread, find_files

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from trueloop.doctor.config import Config
 from trueloop.doctor.findings import Finding, Place
 from trueloop.doctor.rules.catalogue import BY_CODE
+from trueloop.doctor.rules.comments.tl001_unused_ignore import UnusedIgnore
 from trueloop.doctor.rules.selection import find_codes, unknown_rule
-from trueloop.doctor.rules.tl001_unused_ignore import UnusedIgnore
 from trueloop.doctor.source.documents import Document, Program
 
 _COMMENT = re.compile(

@@ -1,0 +1,132 @@
+"""A run is resumed with its weights and its epoch, but without the optimizer's state.
+
+## What it does
+
+Resuming loads the model and goes on at the epoch that the file says, with an optimizer that starts
+from nothing.
+
+## Why it breaks training
+
+Adam's moments, SGD's momentum and the step count of the bias correction are part of where training
+stands. Without them the first updates after the resume are too large or point elsewhere: the loss
+jumps, and recovers over hundreds of updates, or does not. The resumed run is another one than the
+run that was never stopped. With plain SGD without momentum nothing is lost.
+
+## Wrong
+
+```python
+checkpoint = torch.load("last.pt")
+model.load_state_dict(checkpoint["model"])
+start_epoch = checkpoint["epoch"] + 1
+for epoch in range(start_epoch, epochs):
+    ...
+```
+
+## Right
+
+```python
+checkpoint = torch.load("last.pt")
+model.load_state_dict(checkpoint["model"])
+optimizer.load_state_dict(checkpoint["optimizer"])
+start_epoch = checkpoint["epoch"] + 1
+```
+
+and `"optimizer": optimizer.state_dict()` in what is saved.
+
+## Sources
+
+- PyTorch, "Saving and loading a general checkpoint":
+  https://docs.pytorch.org/tutorials/recipes/recipes/saving_and_loading_a_general_checkpoint.html
+
+## How it is detected
+
+A file is loaded; the model's weights come from it, and so does the number at which the loop over
+epochs begins; an optimizer of that model makes steps in the loop; and nowhere an optimizer is given
+state. Silent for weights loaded to be fine-tuned or evaluated, where the epoch is only printed, for
+optimizers without state, and where code that cannot be read gets the checkpoint.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    LoopEntered,
+    Opaque,
+    StateLoaded,
+    Step,
+)
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import called, checkpoint_of
+from trueloop.doctor.things import (
+    Checkpoint,
+    Loop,
+    Model,
+    Optimizer,
+)
+
+
+class CheckpointWithoutOptimizer(Rule):
+    code = "TL801"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._models: list[tuple[Checkpoint, Model, StateLoaded]] = []
+        self._resumed: dict[Loop, Checkpoint] = {}
+        self._restored = False
+
+    def on_state_loaded(self, event: StateLoaded) -> None:
+        if not isinstance(event.thing, Model):
+            # An optimizer, or something that may hold one.
+            if isinstance(event.thing, Optimizer) or not event.thing.known:
+                self._restore()
+            return
+        source = checkpoint_of(event.state)
+        if source is not None:
+            self._models.append((source, event.thing, event))
+        if self._restored:
+            self.refute(event.place)
+
+    def on_opaque(self, event: Opaque) -> None:
+        if any(isinstance(thing, Checkpoint) for thing in event.things):
+            self._restore()
+
+    def _restore(self) -> None:
+        """The optimizer has its state again, or may have it."""
+        self._restored = True
+        for _, _, loaded in self._models:
+            self.refute(loaded.place)
+
+    def on_loop_entered(self, event: LoopEntered) -> None:
+        source = checkpoint_of(event.loop.facts.get("start"))
+        if source is not None:
+            self._resumed[event.loop] = source
+
+    def on_step(self, event: Step) -> None:
+        if self._restored or _has_no_state(event.optimizer):
+            return
+        for turn in event.turns:
+            resumed = self._resumed.get(turn.loop)
+            if resumed is None or resumed.facts.get("optimizer_restored"):
+                continue
+            for source, model, loaded in self._models:
+                if _root(source) is _root(resumed) and event.optimizer.trains(model):
+                    self.report(
+                        loaded.place,
+                        f"The run goes on from this checkpoint's weights and epoch, but"
+                        f" {called(event.optimizer, 'the optimizer')} starts without its state"
+                        " (momentum, moments, step count).",
+                        fix="Save `optimizer.state_dict()` in the checkpoint and load it here.",
+                        related=[(turn.loop.place, "training goes on at the saved epoch")],
+                    )
+
+
+def _root(checkpoint: Checkpoint) -> Checkpoint:
+    while isinstance(checkpoint.facts.get("inside"), Checkpoint):
+        checkpoint = checkpoint.facts["inside"]
+    return checkpoint
+
+
+def _has_no_state(optimizer: Optimizer) -> bool:
+    """Plain SGD: there is nothing to restore."""
+    if not optimizer.kind.endswith(".SGD"):
+        return False
+    return optimizer.facts.get("momentum") in (0, 0.0) or "momentum" not in optimizer.facts

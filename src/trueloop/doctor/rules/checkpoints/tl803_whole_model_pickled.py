@@ -1,0 +1,100 @@
+"""`torch.save(model)` pickles the object, not its weights.
+
+## What it does
+
+The file holds the model's class by its name and its module's path, and all attributes of the
+object, instead of a table of tensors.
+
+## Why it breaks training
+
+It works today. Once a file is moved, a class renamed, a layer's attribute added or torch updated,
+it no longer loads, or loads an object whose code and contents do not match. To load it at all one
+needs `weights_only=False`, which runs whatever the file says. The wrapper of DDP or
+`torch.compile` and the device are pickled along.
+
+## Wrong
+
+```python
+torch.save(model, "model.pt")
+```
+
+## Right
+
+```python
+torch.save(model.state_dict(), "model.pt")
+# later
+model = Net()
+model.load_state_dict(torch.load("model.pt"))
+```
+
+## Sources
+
+- PyTorch, "Saving and Loading Models", "Save/Load Entire Model":
+  https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html
+- PyTorch, "Serialization semantics", "Saving and loading torch.nn.Modules":
+  https://docs.pytorch.org/docs/stable/notes/serialization.html
+
+## How it is detected
+
+`torch.save` is given a module, or a dict or list that holds one directly. Silent for state dicts,
+buffers in memory, tensors, scripted modules, and values that only by their name may be a model.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from trueloop.doctor.events import Forward, ModeSet, Saved
+from trueloop.doctor.findings import Remedy, Replace
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import called
+from trueloop.doctor.things import Model
+
+_MODEL = re.compile(r"model|net|encoder|decoder|generator|discriminator|ema", re.I)
+
+
+class WholeModelPickled(Rule):
+    code = "TL803"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._used: set[Model] = set()
+
+    def on_forward(self, event: Forward) -> None:
+        self._used.add(event.model)
+
+    def on_mode_set(self, event: ModeSet) -> None:
+        self._used.add(event.model)
+
+    def on_saved(self, event: Saved) -> None:
+        if event.file == "<memory>":
+            return
+        for key, model in _models_in(event.value):
+            if model.kind.startswith("torch.jit."):
+                continue
+            if not (model.known or model in self._used or (key and _MODEL.search(key))):
+                continue
+            remedies: list[Remedy] = []
+            if event.value is model and event.what.line:
+                remedies = [Replace(event.what, "{}.state_dict()")]
+            self.report(
+                event.place,
+                f"{called(model, 'The model')} is pickled whole: the file depends on this code's"
+                " classes and paths, and loading it means running code from it.",
+                fix="Save `model.state_dict()` and load it into a model made by your code.",
+                remedies=remedies,
+            )
+
+
+def _models_in(value: Any) -> list[tuple[str, Model]]:
+    """A model, or those that a container holds directly, by key."""
+    if isinstance(value, Model):
+        return [("", value)]
+    entries = getattr(value, "entries", None)
+    if isinstance(entries, dict):
+        return [(str(key), each) for key, each in entries.items() if isinstance(each, Model)]
+    values = getattr(value, "values", None)
+    if not isinstance(values, list):
+        return []
+    return [("", each) for each in values if isinstance(each, Model)]

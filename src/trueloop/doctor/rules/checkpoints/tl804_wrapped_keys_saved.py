@@ -1,0 +1,102 @@
+"""The state dict of a wrapper is saved, with the wrapper's prefix on every key.
+
+## What it does
+
+DistributedDataParallel and DataParallel keep the model as `module`, a compiled model keeps it as
+`_orig_mod`: their state dicts have `module.fc.weight` where the model has `fc.weight`.
+
+## Why it breaks training
+
+The file fits only a model wrapped in the same way. Evaluation on one device, fine-tuning and
+export fail with missing and unexpected keys, or, with `strict=False`, load nothing at all without
+a word and run with random weights.
+
+## Wrong
+
+```python
+model = DistributedDataParallel(model)
+torch.save(model.state_dict(), "model.pt")
+```
+
+## Right
+
+```python
+torch.save(model.module.state_dict(), "model.pt")
+```
+
+For a compiled model keep the original: `compiled = torch.compile(model)`, then
+`model.state_dict()`.
+
+## Sources
+
+- PyTorch, "Saving and Loading Models", "Saving torch.nn.DataParallel Models":
+  https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html
+- PyTorch, "Getting Started with Distributed Data Parallel", "Save and Load Checkpoints":
+  https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html
+
+## How it is detected
+
+What `torch.save` writes holds the state dict of a wrapper as `state_dict()` gave it. Silent where
+the keys are changed first, where the module inside is saved, where the program loads its state
+into the wrapper again (then the prefixes agree), and where its source takes the prefix off
+somewhere.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Saved, StateLoaded
+from trueloop.doctor.findings import Remedy, Replace
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import held
+from trueloop.doctor.things import Model, StateDict
+
+_WRAPPERS = {
+    "ddp": ("DistributedDataParallel", "module"),
+    "dp": ("DataParallel", "module"),
+    "compile": ("torch.compile", "_orig_mod"),
+}
+
+
+class WrappedKeysSaved(Rule):
+    code = "TL804"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._loaded: set[Model] = set()
+
+    def on_state_loaded(self, event: StateLoaded) -> None:
+        if isinstance(event.thing, Model):
+            self._loaded.add(event.thing)
+
+    def on_saved(self, event: Saved) -> None:
+        for state in held(event.value):
+            owner = state.owner
+            if not isinstance(owner, Model) or owner.wrapper not in _WRAPPERS:
+                continue
+            if state.facts.get("edited") or state.facts.get("prefix known"):
+                continue
+            if self._reads_it_back(state, owner):
+                self.refute(state.made)
+            else:
+                self._say(state, owner, event)
+
+    def _reads_it_back(self, state: StateDict, owner: Model) -> bool:
+        """The wrapper is given a state in this program; seen, or in a branch not taken here."""
+        if owner in self._loaded:
+            return True
+        return bool(state.facts.get("loaded_back")) and owner.wraps not in self._loaded
+
+    def _say(self, state: StateDict, owner: Model, event: Saved) -> None:
+        wrapper, inside = _WRAPPERS[owner.wrapper]
+        remedies: list[Remedy] = []
+        taken = state.facts.get("of")
+        if taken is not None:
+            remedies = [Replace(taken, f"{{}}.{inside}")]
+        self.report(
+            state.made,
+            f"The keys of this state dict begin with `{inside}.`, the name that `{wrapper}` keeps"
+            " the model under: the file fits no model without that wrapper.",
+            fix=f"Save the module inside: `.{inside}.state_dict()`.",
+            related=[(owner.made, "wrapped here"), (event.place, "saved here")],
+            remedies=remedies,
+        )

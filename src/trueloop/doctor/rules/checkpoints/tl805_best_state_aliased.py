@@ -1,0 +1,120 @@
+"""The best weights are kept as `model.state_dict()`, which changes with every update.
+
+## What it does
+
+`state_dict()` returns the live tensors, not copies. What is kept in a variable for later goes on
+being trained.
+
+## Why it breaks training
+
+The "best" weights that are loaded or saved at the end are the last ones. Early stopping and the
+choice of the best epoch do nothing, without a word: the run ends with the weights of the last,
+usually overfitted, epoch and reports the best epoch's score for them.
+
+## Wrong
+
+```python
+if val_loss < best_loss:
+    best_state = model.state_dict()
+...
+model.load_state_dict(best_state)
+```
+
+## Right
+
+```python
+if val_loss < best_loss:
+    best_state = copy.deepcopy(model.state_dict())
+```
+
+## Sources
+
+- PyTorch, "Saving and Loading Models" (note on `best_model_state`):
+  https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html
+
+## How it is detected
+
+The same uncopied state dict that was taken in a training loop is loaded or saved after an
+optimizer has updated the model again. Silent where it is saved or loaded at once, copied
+(`deepcopy`, `.clone()` of each tensor), or taken after training.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Saved,
+    StateLoaded,
+    StateTaken,
+    Step,
+)
+from trueloop.doctor.findings import Replace
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import called, held
+from trueloop.doctor.things import Loop, Model, StateDict
+
+DEEP = "copy.deepcopy({})"
+BY_HAND = "{key: value.clone() for key, value in {}.items()}"
+"""For files that do not import `copy`."""
+
+
+class BestStateAliased(Rule):
+    code = "TL805"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._taken: dict[StateDict, StateTaken] = {}
+        self._updated: dict[StateDict, Step] = {}
+        self._training: dict[Loop, Step] = {}
+
+    def on_state_taken(self, event: StateTaken) -> None:
+        if isinstance(event.state.owner, Model) and not event.state.copied:
+            self._taken[event.state] = event
+
+    def on_step(self, event: Step) -> None:
+        for turn in event.turns:
+            self._training[turn.loop] = event
+        for state in self._taken:
+            if isinstance(state.owner, Model) and event.optimizer.trains(state.owner):
+                self._updated.setdefault(state, event)
+
+    def on_saved(self, event: Saved) -> None:
+        for state in held(event.value):
+            taken = self._taken.get(state)
+            if taken is not None and taken.turns:
+                self._judge(taken, event, "saved")
+
+    def on_state_loaded(self, event: StateLoaded) -> None:
+        for state in held(event.state):
+            taken = self._taken.get(state)
+            if taken is not None:
+                self._judge(taken, event, "loaded")
+
+    def _judge(self, taken: StateTaken, use: Saved | StateLoaded, how: str) -> None:
+        state = taken.state
+        if state.copied or state.facts.get("edited"):
+            return
+        update = self._updated.get(state) or self._might_be_updated(taken, use)
+        if update is None:
+            return
+        at_hand = state.facts.get("deepcopy at hand")
+        self.report(
+            taken.place,
+            f"This state dict holds {called(state.owner, 'the model')}'s own tensors, not copies:"
+            f" by the time it is {how}, further updates have changed it.",
+            fix="Keep a copy: `copy.deepcopy(model.state_dict())`.",
+            related=[
+                (update.place, "the updates that change it"),
+                (use.place, f"{how} here as if it were unchanged"),
+            ],
+            remedies=[Replace(taken.place, DEEP if at_hand else BY_HAND)],
+        )
+
+    def _might_be_updated(self, taken: StateTaken, use: Saved | StateLoaded) -> Step | None:
+        """Kept under a condition in some turn of a training loop, and used when that turn is over:
+        the turns after it train on."""
+        if not taken.guards and not taken.state.facts.get("conditional"):
+            return None
+        for turn in taken.turns:
+            if turn not in use.turns and turn.loop in self._training:
+                return self._training[turn.loop]
+        return None

@@ -1,0 +1,124 @@
+"""The seed is set after the model was initialised, or after the data was split.
+
+## What it does
+
+`torch.manual_seed` runs once, before training, but the model's weights (or the random split) were
+drawn before it.
+
+## Why it breaks training
+
+It trains as well as ever; it only cannot be repeated. Each run begins with other weights, or has
+other samples in its validation part, although the script says `seed = 42`. Comparisons between
+settings compare the luck of the start, and a bug that shows in one run is gone in the next.
+
+## Wrong
+
+```python
+model = Net()
+torch.manual_seed(42)
+train(model)
+```
+
+## Right
+
+```python
+torch.manual_seed(42)
+model = Net()
+train(model)
+```
+
+## Sources
+
+- PyTorch, "Reproducibility": https://docs.pytorch.org/docs/stable/notes/randomness.html
+- PyTorch, `torch.manual_seed`:
+  https://docs.pytorch.org/docs/stable/generated/torch.manual_seed.html
+
+## How it is detected
+
+In one program, from its top: a model with randomly initialised layers is made, or `random_split`
+is called without a generator; then torch's seed is set for the first time, outside of any loop;
+then that model is trained. Silent where a seed was set before, where weights are loaded into the
+model, and for seeds set after training has begun (for samples, plots, evaluation).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trueloop.doctor.events import (
+    Backward,
+    Ended,
+    Made,
+    Seeded,
+    StateLoaded,
+    Used,
+)
+from trueloop.doctor.findings import Place
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import called, draws_weights, where_seeded
+from trueloop.doctor.things import Model
+
+
+class SeededTooLate(Rule):
+    code = "TL806"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._models: list[Model] = []
+        self._split: Place | None = None
+        self._seed: Place | None = None
+        self._late: tuple[Place, Place, str] | None = None
+        self._settled = False
+        """A seed stood first, or training has begun: what comes is no business of this rule."""
+
+    def on_made(self, event: Made) -> None:
+        thing = event.thing
+        if self._seed is None and isinstance(thing, Model) and thing.known:
+            always = not event.turns and not event.guards
+            if always and draws_weights(thing):
+                self._models.append(thing)
+
+    def on_used(self, event: Used) -> None:
+        if event.what != "torch.utils.data.random_split" or self._seed is not None:
+            return
+        if not event.arguments.get("seeded") and not event.turns and not event.guards:
+            self._split = self._split or event.place
+
+    def on_state_loaded(self, event: StateLoaded) -> None:
+        loaded = event.thing
+        if isinstance(loaded, Model):
+            self._models = [model for model in self._models if not model.kin(loaded)]
+
+    def on_seeded(self, event: Seeded) -> None:
+        if event.library not in ("torch", "all") or self._seed is not None:
+            return
+        late = bool(self._models or self._split) and not event.turns and not event.forked
+        self._settled |= not late or event.value is None
+        self._seed = where_seeded(event)
+
+    def on_backward(self, event: Backward) -> None:
+        if self._settled:
+            return
+        self._settled = True
+        if self._seed is None:
+            return
+        trained: Any = event.loss.models if event.loss is not None else ()
+        for model in self._models:
+            if any(model.kin(each) for each in trained):
+                self._late = (self._seed, model.made, called(model, "the model"))
+                return
+        if self._split is not None:
+            self._late = (self._seed, self._split, "the split")
+
+    def on_ended(self, event: Ended) -> None:
+        if self._late is None or not event.whole:
+            return
+        seed, before, what = self._late
+        drawn = "was divided at random" if what == "the split" else "drew its first weights"
+        subject = "the data" if what == "the split" else what
+        self.report(
+            seed,
+            f"The seed is set after {subject} {drawn}, so no two runs begin alike.",
+            fix="Set the seed first, before the data is split and the model is made.",
+            related=[(before, "drawn here, without a seed")],
+        )

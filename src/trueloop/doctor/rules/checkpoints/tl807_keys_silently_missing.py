@@ -1,0 +1,72 @@
+"""`load_state_dict(strict=False)` drops what does not fit, and nobody looks at what that was.
+
+## What it does
+
+With `strict=False` keys that the model lacks are ignored and parameters that the file lacks stay as
+they are. The call returns both lists; here they are thrown away.
+
+## Why it breaks training
+
+A renamed layer, a wrapper's prefix (`module.`), or the wrong file, and nothing at all is loaded:
+the "pretrained" or "resumed" model starts from random weights. Nothing raises; one sees a worse
+score, or a loss that starts as high as from scratch, and looks for the cause elsewhere.
+
+## Wrong
+
+```python
+model.load_state_dict(torch.load("model.pt"), strict=False)
+```
+
+## Right
+
+```python
+missing, unexpected = model.load_state_dict(torch.load("model.pt"), strict=False)
+assert not unexpected and all(key.startswith("head.") for key in missing), (missing, unexpected)
+```
+
+## Sources
+
+- PyTorch, `torch.nn.Module.load_state_dict`:
+  https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.load_state_dict
+
+## How it is detected
+
+`load_state_dict` with the constant `strict=False`, as a statement of its own, with what
+`torch.load` returned or one of its entries. Silent where the result is used, and where keys were
+taken out or the dict was filtered by hand (then somebody knows what is missing), in sources that
+save a chosen part of a state dict themselves, in loops over several files, and where `strict` is
+an option.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import StateLoaded
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import called
+from trueloop.doctor.things import Checkpoint, Model
+
+
+class KeysSilentlyMissing(Rule):
+    code = "TL807"
+
+    def on_state_loaded(self, event: StateLoaded) -> None:
+        if event.strict is not False or event.result_used or not isinstance(event.thing, Model):
+            return
+        if not isinstance(event.state, Checkpoint) or event.state.facts.get("edited"):
+            return
+        if event.state.facts.get("saved in part"):
+            # The rest is missing from the file on purpose.
+            return
+        if event.turns:
+            # One part of the weights after the other: what one file lacks another one has.
+            return
+        lost = ", ".join(f"`{key}`" for key in event.missing[:3])
+        more = len(event.missing) - 3
+        seen = f" (here {lost}{f' and {more} more' if more > 0 else ''})" if lost else ""
+        self.report(
+            event.place,
+            f"With `strict=False` {called(event.thing, 'the model')} keeps its own values for every"
+            f" key that does not fit{seen}, and nobody looks at which these were.",
+            fix="Take the two lists that it returns, and check or print them.",
+            related=[(event.state.made, "the file's contents")],
+        )

@@ -1,0 +1,1 @@
+"""Rules about data, sampling and what a score is computed on."""

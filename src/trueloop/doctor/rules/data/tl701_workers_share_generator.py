@@ -1,0 +1,108 @@
+"""A data set draws from a generator of its own, and every worker of the loader has a copy of it.
+
+## What it does
+
+A `DataLoader` with workers pickles or forks the data set into each of them. A random generator that
+the data set (or its transform) holds is copied along with its state: all workers draw the same
+numbers, and draw them again from the start in every epoch, because each epoch starts new workers
+from the same original.
+
+## Why it breaks training
+
+With four workers only a quarter of the augmentations, noises or crops are different ones, and the
+second epoch has those of the first. Nothing raises, and a loss curve looks as it should; the model
+overfits sooner. torch gives its own generator, `random` and (since 1.9) the global `numpy.random` a
+new seed in each worker and epoch: draws from those are right. It knows nothing of a generator that
+the data set keeps.
+
+## Wrong
+
+```python
+class Noisy(Dataset):
+    def __init__(self, x):
+        self.x = x
+        self.rng = np.random.default_rng(0)
+
+    def __getitem__(self, i):
+        return self.x[i] + self.rng.normal(size=self.x[i].shape)
+
+
+loader = DataLoader(Noisy(x), batch_size=32, shuffle=True, num_workers=4)
+```
+
+## Right
+
+```python
+def reseed(worker_id):
+    info = torch.utils.data.get_worker_info()
+    info.dataset.rng = np.random.default_rng(info.seed)
+
+
+loader = DataLoader(Noisy(x), batch_size=32, shuffle=True, num_workers=4, worker_init_fn=reseed)
+```
+
+## Sources
+
+- PyTorch, "Randomness in multi-process data loading":
+  https://docs.pytorch.org/docs/stable/data.html#data-loading-randomness
+- T. Pärnamaa, "Using PyTorch + NumPy? You're making a mistake":
+  https://tanelp.github.io/posts/a-bug-that-plagues-thousands-of-open-source-ml-projects/
+
+## How it is detected
+
+A loader whose number of workers is not zero reads a data set whose `__getitem__`, or what it calls,
+draws from a generator that was made before the workers start. Silent where a `worker_init_fn`
+reaches the data set or its generator, where the generator is made or seeded while a sample is read,
+and where the drawing happens in the constructor alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trueloop.doctor.events import Backward, Made
+from trueloop.doctor.findings import Place
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import trained_loader
+from trueloop.doctor.things import Loader
+
+
+class WorkersShareGenerator(Rule):
+    code = "TL701"
+
+    def on_made(self, event: Made) -> None:
+        if isinstance(event.thing, Loader) and event.thing.shuffle:
+            self._judge(event.thing)
+
+    def on_backward(self, event: Backward) -> None:
+        loader = trained_loader(event)
+        if loader is not None:
+            self._judge(loader)
+
+    def _judge(self, loader: Loader) -> None:
+        if loader.workers in (0, None) or loader.facts.get("reseeds") is not False:
+            return
+        draws = loader.dataset.facts.get("draws", ()) if loader.dataset is not None else ()
+        for draw in draws:
+            made = _made_before(draw.generator)
+            if made is not None:
+                workers = f"{loader.workers} workers" if loader.workers != 1 else "a worker"
+                self.report(
+                    made,
+                    f"The loader's {workers} each get a copy of this generator in its present"
+                    " state, so they all draw the same numbers, and the same again in every epoch.",
+                    fix="Give it a new seed in each worker, by a `worker_init_fn` that uses"
+                    " `get_worker_info().seed`, or draw from torch's global generator.",
+                    related=[
+                        (draw.place, "it is drawn from while a sample is read"),
+                        (loader.made, "the loader that starts the workers"),
+                    ],
+                )
+
+
+def _made_before(generator: Any) -> Place | None:
+    """Where a generator was made, if that was not in a worker."""
+    if generator is None or generator.facts.get("worker"):
+        return None
+    found: Place | None = generator.facts.get("made")
+    return found

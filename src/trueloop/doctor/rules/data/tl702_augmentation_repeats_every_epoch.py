@@ -1,0 +1,93 @@
+"""A `worker_init_fn` seeds the workers with a constant: each epoch repeats the draws of the last.
+
+## What it does
+
+Workers are started anew in every epoch. A `worker_init_fn` that calls `np.random.seed(42)`, or
+`random.seed(SEED + worker_id)`, puts their generators back to the same state each time.
+
+## Why it breaks training
+
+The crops, flips and noises of the second epoch are those of the first, in the same order: an
+augmentation that should give a new picture each time gives one fixed picture. The loss looks
+healthy and falls faster than it should; the gap to validation grows. With a bare constant all
+workers draw the same numbers, too. Without any `worker_init_fn` torch seeds the workers' torch,
+`random` and (since 1.9) `numpy.random` by itself, anew in each epoch.
+
+## Wrong
+
+```python
+def seed_worker(worker_id):
+    np.random.seed(SEED + worker_id)
+```
+
+## Right
+
+```python
+def seed_worker(worker_id):
+    seed = torch.initial_seed() % 2**32  # differs by worker and by epoch, follows torch.manual_seed
+    np.random.seed(seed)
+    random.seed(seed)
+```
+
+## Sources
+
+- PyTorch, "Randomness in multi-process data loading":
+  https://docs.pytorch.org/docs/stable/data.html#data-loading-randomness
+- PyTorch, "Reproducibility", section DataLoader:
+  https://docs.pytorch.org/docs/stable/notes/randomness.html#dataloader
+
+## How it is detected
+
+A loader that is trained on in several epochs starts workers (`persistent_workers` is not set), its
+`worker_init_fn` sets a library's generator to a constant or to a constant and the worker's number,
+and reading a sample draws from that very library. Silent for validation loaders, where the same
+draws each time are wanted, and where the seed comes from torch, the time or anything else that is
+not seen to be constant.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Backward
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import batch_loop, trained_loader
+from trueloop.doctor.things import Loader, Loop
+
+_NAMES = {"numpy": "numpy.random", "random": "random", "torch": "torch"}
+
+
+class AugmentationRepeatsEveryEpoch(Rule):
+    code = "TL702"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._epochs: dict[Loader, set[Loop]] = {}
+
+    def on_backward(self, event: Backward) -> None:
+        loader, loop = trained_loader(event), batch_loop(event)
+        if loader is None or loop is None or loop.loader is not loader:
+            return
+        epochs = self._epochs.setdefault(loader, set())
+        epochs.add(loop)
+        if len(epochs) == 2:
+            self._judge(loader)
+
+    def _judge(self, loader: Loader) -> None:
+        if loader.workers in (0, None) or loader.facts.get("persistent") is not False:
+            return
+        draws = loader.dataset.facts.get("draws", ()) if loader.dataset is not None else ()
+        drawn = {draw.library: draw.place for draw in draws}
+        for seed in loader.facts.get("worker_seeds") or ():
+            if seed.constant and seed.library in drawn:
+                self.report(
+                    seed.place,
+                    "Workers are started anew in each epoch and get this same"
+                    f" `{_NAMES[seed.library]}` seed each time, so every epoch repeats the random"
+                    " draws of the last one.",
+                    fix="Seed with `torch.initial_seed() % 2**32`, which differs by worker and by"
+                    " epoch.",
+                    related=[
+                        (drawn[seed.library], "what is drawn while a sample is read"),
+                        (loader.made, "the loader that starts the workers"),
+                    ],
+                )
+                return

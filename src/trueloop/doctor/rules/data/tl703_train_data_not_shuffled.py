@@ -1,0 +1,166 @@
+"""Training data that lies class by class is read in that order, without shuffling.
+
+## What it does
+
+The loader that is trained on does not shuffle, and its data set holds one class after the other.
+
+## Why it breaks training
+
+Every batch holds a single class, and for a long stretch of the epoch there is nothing but that
+class: the model learns to answer with it, then unlearns it for the next one. The training loss
+looks excellent, since within a stretch a constant answer is right; accuracy on validation is near
+chance or swings from epoch to epoch. Batch norm sees the statistics of one class at a time.
+Nothing raises.
+
+## Wrong
+
+```python
+train_set = torchvision.datasets.ImageFolder("train")  # in the order of the folders
+loader = DataLoader(train_set, batch_size=64)
+```
+
+## Right
+
+```python
+loader = DataLoader(train_set, batch_size=64, shuffle=True)
+```
+
+## Sources
+
+- PyTorch, `torch.utils.data.DataLoader` (`shuffle` is False by default):
+  https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader
+- L. Bottou, "Stochastic Gradient Descent Tricks", section 4.1 (shuffle the examples):
+  https://doi.org/10.1007/978-3-642-35289-8_25
+
+## How it is detected
+
+A loader without `shuffle`, sampler or batch sampler is trained on, and the order of its data set
+is known: `ImageFolder` and its like, labels put together class by class (`torch.cat` of zeros and
+ones, `repeat_interleave`), or samples sorted by label. Silent for loaders that are only validated
+on, for loops that throw the labels away (`for images, _ in loader`), for one batch that holds
+everything, and wherever the order of the labels is not known. Live, the labels that reach the loss
+are looked at: over a whole epoch, or over four classes and more, each class must come in one piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from trueloop.doctor.events import Backward, LoopLeft, Measured, Unwatched
+from trueloop.doctor.findings import Place
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
+from trueloop.doctor.things import Dataset, Loader, Loop
+
+
+@dataclass
+class _Order:
+    """The labels of a loop, in the order in which they were trained on."""
+
+    place: Place
+    runs: list[list[float]] = field(default_factory=list)
+    """Label and how often it came in a row."""
+    turns: list[int] = field(default_factory=list)
+    mixed: bool = False
+    trained: bool = False
+
+
+class TrainDataNotShuffled(Rule):
+    code = "TL703"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._orders: dict[Loop, _Order] = {}
+
+    def on_measured(self, event: Measured) -> None:
+        turn = event.turn
+        if event.what != "labels" or turn is None:
+            return
+        order = self._orders.setdefault(turn.loop, _Order(event.place))
+        runs = event.values["runs"]
+        begun = turn.index == 0 if not order.turns else turn.index == order.turns[-1] + 1
+        order.mixed = order.mixed or not runs or not begun or order.place != event.place
+        if order.mixed:
+            order.runs.clear()
+            return
+        order.turns.append(turn.index)
+        for label, count in runs:
+            if order.runs and order.runs[-1][0] == label:
+                order.runs[-1][1] += count
+            else:
+                order.runs.append([label, count])
+
+    def on_loop_left(self, event: LoopLeft) -> None:
+        order = self._orders.pop(event.loop, None)
+        if order is not None:
+            self._judge(event.loop, order, whole=True)
+
+    def on_unwatched(self, event: Unwatched) -> None:
+        for loop, order in self._orders.items():
+            self._judge(loop, order, whole=False)
+        self._orders.clear()
+
+    def _judge(self, loop: Loop, order: _Order, whole: bool) -> None:
+        """Each class came in one piece."""
+        labels = {label for label, _ in order.runs}
+        if order.mixed or not order.trained or len(labels) < (2 if whole else 4):
+            return
+        count = int(sum(number for _, number in order.runs))
+        if len(labels) < len(order.runs) or count < 10 * len(labels) or len(order.turns) < 2:
+            return
+        loader = loop.loader
+        if loader is not None and not _in_order(loader):
+            return
+        self.report(
+            order.place if loader is None else loader.made,
+            f"{called(loader, 'This data')} is trained on without shuffling, and its samples lie"
+            f" class by class: {count} samples in a row came in {len(labels)} pieces, one for each"
+            " class.",
+            fix="Pass `shuffle=True`." if loader is not None else "Shuffle the samples.",
+        )
+
+    def on_backward(self, event: Backward) -> None:
+        order = self._orders.get(event.turn.loop) if event.turn is not None else None
+        if order is not None:
+            order.trained = True
+        loader = trained_loader(event)
+        if loader is None or not loader.known or loader.shuffle is not False:
+            return
+        if loader.sampler is not None or loader.facts.get("open") or loader.dataset is None:
+            return
+        ordered = _order(loader.dataset)
+        if ordered is None or _is_one_batch(loader) or _without_labels(event):
+            return
+        self.report(
+            loader.made,
+            f"{called(loader, 'This loader')} is trained on without shuffling, and its samples lie"
+            " class by class: for long stretches every batch holds a single class.",
+            fix="Pass `shuffle=True`.",
+            related=[(ordered, "what puts them in this order")],
+        )
+
+
+def _in_order(loader: Loader) -> bool:
+    """It reads its data set from the first sample to the last."""
+    sampler = loader.sampler
+    plain = sampler is None or getattr(sampler, "kind", "").endswith("SequentialSampler")
+    return loader.shuffle is False and plain
+
+
+def _order(dataset: Dataset) -> Place | None:
+    found: Place | None = dataset.facts.get("sorted")
+    return found
+
+
+def _without_labels(event: Backward) -> bool:
+    """`for images, _ in loader`: nobody asks for the classes."""
+    loop = batch_loop(event)
+    return loop is not None and len(loop.variables) > 1 and loop.variables[-1] == "_"
+
+
+def _is_one_batch(loader: Loader) -> bool:
+    """All samples fit into one batch, or that cannot be told from how the size is written."""
+    size, batch = loader.dataset.size if loader.dataset else None, loader.batch_size
+    if batch is None or batch == size or (isinstance(batch, str) and "len(" in batch):
+        return True
+    return isinstance(size, int) and isinstance(batch, int) and batch >= size

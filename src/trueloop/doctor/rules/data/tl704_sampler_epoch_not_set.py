@@ -1,0 +1,113 @@
+"""A `DistributedSampler` is never told the epoch: every epoch has the same order.
+
+## What it does
+
+`DistributedSampler` shuffles with a generator seeded by `seed + epoch`, so that all ranks agree on
+the order without talking. Its `epoch` is 0 until `set_epoch` is called.
+
+## Why it breaks training
+
+Without the call each epoch has the same batches in the same order on the same rank. A rank sees the
+same shard of the data for ever. The loss still falls, a little worse; nothing raises, and a run in
+one process, whose `RandomSampler` does without the call, behaves differently.
+
+## Wrong
+
+```python
+loader = DataLoader(dataset, batch_size=32, sampler=DistributedSampler(dataset))
+for epoch in range(epochs):
+    for batch in loader:
+        ...
+```
+
+## Right
+
+```python
+sampler = DistributedSampler(dataset)
+loader = DataLoader(dataset, batch_size=32, sampler=sampler)
+for epoch in range(epochs):
+    sampler.set_epoch(epoch)
+    for batch in loader:
+        ...
+```
+
+## Sources
+
+- PyTorch, `torch.utils.data.distributed.DistributedSampler` (warning on `set_epoch`):
+  https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
+
+## How it is detected
+
+A loader with a `DistributedSampler` that shuffles is trained on in a second pass, and `set_epoch`
+was not called on its sampler. Silent for one pass, `shuffle=False`, a sampler made anew for each
+epoch, loaders that were handed to a library (Accelerate and Lightning call it themselves), and
+where the source calls `set_epoch` on a sampler of that name in a branch that this run did not
+take.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Backward, Used
+from trueloop.doctor.findings import Insert, Place, Remedy
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
+from trueloop.doctor.things import Loader, Loop, Sampler
+
+
+class SamplerEpochNotSet(Rule):
+    code = "TL704"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[Sampler] = set()
+        self._passes: dict[Loader, list[Loop]] = {}
+
+    def on_used(self, event: Used) -> None:
+        if event.what.endswith("DistributedSampler.set_epoch"):
+            self._told.add(event.subject)
+
+    def on_backward(self, event: Backward) -> None:
+        loader, loop = trained_loader(event), batch_loop(event)
+        if loader is None or loop is None or loop.loader is not loader:
+            return
+        passes = self._passes.setdefault(loader, [])
+        if loop not in passes:
+            passes.append(loop)
+        sampler = _shuffling(loader)
+        if sampler is not None and (sampler in self._told or sampler.facts.get("told")):
+            self.refute(loop.place)
+            return
+        if len(passes) < 2 or sampler is None:
+            return
+        if loader.exposed or sampler.exposed or loader.facts.get("epoch_set"):
+            return
+        self.report(
+            loop.place,
+            f"{called(sampler, 'The `DistributedSampler` of this loader')} is not told which epoch"
+            " begins, so every epoch goes through the data in the same order.",
+            fix="Call `set_epoch(epoch)` on the sampler before the loop over its batches.",
+            related=[(sampler.made, "the sampler")],
+            remedies=_remedies(event, sampler, loop.place),
+        )
+
+
+def _shuffling(loader: Loader) -> Sampler | None:
+    sampler = loader.sampler
+    if isinstance(sampler, Sampler) and sampler.kind.endswith("BatchSampler"):
+        inner = sampler.attributes.get("sampler")
+        sampler = inner if isinstance(inner, Sampler) else None
+    if not isinstance(sampler, Sampler) or not sampler.kind.endswith("DistributedSampler"):
+        return None
+    return sampler if sampler.shuffle else None
+
+
+def _remedies(event: Backward, sampler: Sampler, loop: Place) -> list[Remedy]:
+    """Where the sampler and the epoch have names in the function of the loop."""
+    for turn in event.turns:
+        outer = turn.loop
+        here = outer.place.function == loop.function and outer.place.path == loop.path
+        known = sampler.made.function == loop.function or sampler.name.startswith("self.")
+        named = here and known and bool(sampler.name)
+        if named and outer.kind == "epochs" and len(outer.variables) == 1:
+            return [Insert(f"{sampler.name}.set_epoch({outer.variables[0]})", loop, "before")]
+    return []

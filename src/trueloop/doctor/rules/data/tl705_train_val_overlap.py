@@ -1,0 +1,131 @@
+"""Samples that the model is trained on are validated on, too.
+
+## What it does
+
+Finds a loader that validates a model on samples of the very data set, with the very numbers, that
+the model was trained on.
+
+## Why it breaks training
+
+Validation asks how the model does on data that it has not seen. Of samples that it was trained on
+it knows the answers: the score is too good, more so the longer it trains and the more it overfits,
+and everything that follows the score (early stopping, the schedule, the choice of the best epoch
+and of every hyper-parameter) follows it into overfitting.
+
+## Wrong
+
+```python
+train_set = Subset(data, range(0, 900))
+val_set = Subset(data, range(800, 1000))
+```
+
+## Right
+
+```python
+train_set, val_set = random_split(data, [0.8, 0.2])
+```
+
+## Sources
+
+- S. Kapoor and A. Narayanan, [Leakage and the reproducibility crisis in machine-learning-based
+  science](https://doi.org/10.1016/j.patter.2023.100804)
+
+## How it is detected
+
+While the program runs: one model is trained on a loader and then evaluated, without gradients or in
+eval mode, on another one; both read the same data set object (or slices of the same tensor), and
+their samples are partly the same. Where all that is evaluated was trained on, it may be the
+training score that somebody asks for: then the loader must be called validation or test. Silent
+once the model's weights are loaded or its optimizer is made anew (folds), for the training loader
+itself, for samplers of one's own, and for equal samples in different places.
+
+In the data, at the start of `trueloop train table` and `images`: held-out rows that are equal in
+every input, or images with the same pixels, to ones that are trained on; at least five of them, and
+one in fifty of their part. It is a warning there, and advice where rows with so few different
+values may be equal without being the same, or where folders share a few images only. (Images that
+are kept neither in memory nor on disk are not compared.)
+"""
+
+from __future__ import annotations
+
+import re
+
+from trueloop.doctor.events import Backward, Forward, Made, Measured, StateLoaded
+from trueloop.doctor.findings import Place
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
+from trueloop.doctor.things import Loader, Model, Optimizer, Tensor
+
+_HELD_OUT = re.compile(r"val|test|dev|held|hold|eval", re.I)
+_TRAIN = re.compile(r"train|fit", re.I)
+
+
+class TrainValOverlap(Rule):
+    code = "TL705"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._common: dict[frozenset[Loader], tuple[int, dict[Loader, int]]] = {}
+        self._trained: dict[Loader, set[Model]] = {}
+
+    def on_measured(self, event: Measured) -> None:
+        if event.what == "overlap":
+            other, values = event.values["other"], event.values
+            sizes = {event.subject: values["size"], other: values["other size"]}
+            self._common[frozenset((event.subject, other))] = (values["common"], sizes)
+
+    def on_backward(self, event: Backward) -> None:
+        loader = trained_loader(event)
+        if loader is not None and event.loss is not None:
+            self._trained.setdefault(loader, set()).update(event.loss.models)
+
+    def on_state_loaded(self, event: StateLoaded) -> None:
+        if isinstance(event.thing, Model):
+            self._forget([event.thing])
+
+    def on_made(self, event: Made) -> None:
+        if isinstance(event.thing, Optimizer):
+            self._forget(event.thing.models)
+
+    def _forget(self, models: list[Model]) -> None:
+        for trained in self._trained.values():
+            trained -= {each for each in trained if any(each.kin(model) for model in models)}
+
+    def on_forward(self, event: Forward) -> None:
+        loader = _read_from(event)
+        if loader is None or loader in self._trained or (event.grad and event.training):
+            return
+        for trained, models in self._trained.items():
+            found = self._common.get(frozenset((loader, trained)))
+            if found is None or not any(each.kin(event.model) for each in models):
+                continue
+            common, sizes = found
+            if common < sizes[loader] or _is_held_out(loader):
+                self._say(event.place, loader, trained, common, sizes)
+
+    def _say(
+        self, read: Place, loader: Loader, trained: Loader, common: int, sizes: dict[Loader, int]
+    ) -> None:
+        self.report(
+            loader.made,
+            f"{common} of the {sizes[loader]} samples of {called(loader, 'this loader')} are"
+            f" trained on, too, through {called(trained, 'another one')}: the model knows their"
+            " answers.",
+            fix="Split the samples so that no number is in both parts, as `random_split` does.",
+            related=[(trained.made, "trained on"), (read, "validated here")],
+        )
+
+
+def _read_from(event: Forward) -> Loader | None:
+    """The loader whose batch the model is called with."""
+    for each in event.inputs:
+        if isinstance(each, Tensor) and each.loader is not None:
+            return each.loader
+    loop = batch_loop(event)
+    return loop.loader if loop is not None else None
+
+
+def _is_held_out(loader: Loader) -> bool:
+    names = [loader.name, loader.dataset.name if loader.dataset is not None else ""]
+    named = any(_HELD_OUT.search(name) for name in names)
+    return named and not any(_TRAIN.search(name) for name in names)

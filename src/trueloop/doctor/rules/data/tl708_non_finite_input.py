@@ -1,0 +1,70 @@
+"""NaN or infinity in a batch reaches a layer or the loss.
+
+## What it does
+
+Finds values in a loader's batch that are no numbers and that a layer with weights, or the loss, is
+fed with; names the samples.
+
+## Why it breaks training
+
+A single NaN among the inputs makes the outputs of its sample NaN, the loss of the batch NaN, and
+with it every gradient: after the next step every weight is NaN, and nothing that follows is
+training. It comes from a missing value in a table, a corrupt file, a division by a standard
+deviation of 0, or a logarithm of 0.
+
+## Wrong
+
+```python
+frame = pandas.read_csv("data.csv")  # with empty cells
+inputs = torch.tensor(frame.values, dtype=torch.float32)
+```
+
+## Right
+
+```python
+frame = frame.fillna(frame[train_rows].median())
+assert torch.isfinite(inputs).all()
+```
+
+## Sources
+
+- PyTorch, [torch.isfinite](https://docs.pytorch.org/docs/stable/generated/torch.isfinite.html)
+- IEEE 754-2019, section 6.2: operations with NaN give NaN.
+
+## How it is detected
+
+While the program runs: a batch holds NaN or plus infinity, and in the same turn the input of a
+linear, convolution or recurrent layer, or the input or target of a loss that comes out non-finite,
+holds NaN or infinity, too. Values that are masked or imputed in between are silent, and so are
+minus infinities alone, which are masks.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Measured
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import called
+
+
+class NonFiniteInput(Rule):
+    code = "TL708"
+
+    def on_measured(self, event: Measured) -> None:
+        if event.what != "non-finite":
+            return
+        values = event.values
+        samples = values["samples"]
+        named = samples if samples else values["rows"]
+        what = "samples" if samples else "rows"
+        one = values["count"] == 1
+        listed = ", ".join(str(each) for each in named)
+        more = values["count"] - len(named)
+        whose = f"of {called(event.subject, 'the data set')}" if samples else "of the batch"
+        self.report(
+            values["place"],
+            f"{values['kind']} from the data reaches `{values['reaches']}`:"
+            f" {what.removesuffix('s') if one else what} {listed}"
+            f"{f' and {more} more' if more > 0 else ''} {whose}.",
+            fix="Leave such samples out, or fill in what is missing, before they are batched.",
+            related=[(event.place, "the batch that holds it")],
+        )

@@ -1,0 +1,78 @@
+"""A validation score is the plain mean of batch means, although the last batch is smaller.
+
+## What it does
+
+The loss or accuracy of each batch is a mean over its samples; these means are added up and divided
+by the number of batches. The data set is no multiple of the batch size, so the last batch is
+smaller and its samples count for more than the others.
+
+## Why it breaks training
+
+The reported score is not the score of the data set. With 100 samples in batches of 32 each of the
+last four samples counts eight times as much as any other. The number changes with the batch size,
+so runs cannot be compared, and a best epoch or a learning-rate schedule that hangs on it may be
+decided by those few samples. It looks like noise.
+
+## Wrong
+
+```python
+total = 0.0
+for x, y in val_loader:
+    total += criterion(model(x), y).item()
+val_loss = total / len(val_loader)
+```
+
+## Right
+
+```python
+total = 0.0
+for x, y in val_loader:
+    total += criterion(model(x), y).item() * len(x)
+val_loss = total / len(val_loader.dataset)
+```
+
+## Sources
+
+- PyTorch, `torch.utils.data.DataLoader` (`drop_last`: otherwise the last batch is smaller):
+  https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader
+- PyTorch, "Training with PyTorch", where such a mean is shown for a quick look:
+  https://docs.pytorch.org/tutorials/beginner/introyt/trainingyt.html
+
+## How it is detected
+
+In a pass without gradients, batch means from one loader are summed (or collected in a list) and
+divided by the number of its batches, and the sizes are known numbers of which one does not divide
+the other. Silent for training losses shown on the way, sums weighted by the batch size,
+`reduction="sum"`, `drop_last=True`, and wherever a size is not known.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Used
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import called
+from trueloop.doctor.things import Loader
+
+
+class MeanOfBatchMeans(Rule):
+    code = "TL709"
+
+    def on_used(self, event: Used) -> None:
+        if event.what != "mean of batch means" or not isinstance(event.subject, Loader):
+            return
+        loader = event.subject
+        size = loader.dataset.size if loader.dataset is not None else None
+        batch = loader.batch_size
+        if not (isinstance(size, int) and isinstance(batch, int) and batch > 0):
+            return
+        rest = size % batch
+        if not rest or size < batch or loader.drop_last is not False or loader.sampler is not None:
+            return
+        self.report(
+            event.place,
+            f"This is the mean of batch means, but the last of {called(loader, 'the loader')}'s"
+            f" batches has {rest} samples and not {batch}: each of these counts"
+            f" {batch / rest:.3g} times as much as the others.",
+            fix="Multiply each batch's mean by its size and divide by the number of samples.",
+            related=[(loader.made, f"{size} samples in batches of {batch}")],
+        )

@@ -1,0 +1,78 @@
+"""A column of the inputs is the target.
+
+## What it does
+
+Finds a table of several input columns, one of which has in every sample the target itself, or
+another name for it.
+
+## Why it breaks training
+
+The model learns to copy that column and nothing else. Training and validation are nearly perfect at
+once, and worthless: where the model is used the column is not known yet. It is the target itself
+that was not dropped, an encoding of it (`alive` beside `survived`), or something that is written
+down only once the outcome is known.
+
+## Wrong
+
+```python
+inputs = torch.tensor(frame.values)           # with the column `survived`
+targets = torch.tensor(frame["survived"].values)
+```
+
+## Right
+
+```python
+inputs = torch.tensor(frame.drop(columns=["survived", "alive"]).values)
+```
+
+## Sources
+
+- S. Kaufman, S. Rosset, C. Perlich, [Leakage in Data Mining: Formulation, Detection, and
+  Avoidance](https://doi.org/10.1145/2382577.2382579)
+
+## How it is detected
+
+While the program runs: in all of at least 100 samples that were looked at, a column of the loader's
+two-dimensional inputs equals the target, or has one value for each class and each class one value.
+Silent for a single column, for targets of several columns (autoencoders), for tokens, and for a
+column from which the target only follows (by a threshold, or as a part of it).
+
+In the data, at the start of `trueloop train table`: of up to 20,000 training rows one half is told
+by the other, both ways round, from one column alone, by the nearest value (numbers) or the same one
+(categories). A finding is a column that tells 99% of the rows rightly and nine in ten of those that
+the most frequent class gets wrong; of numbers, R² 0.9995 and a median error of a fiftieth of the
+target's interquartile range. A column of many values that is right in less than 99.9% is advice: it
+may be a good measurement.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Measured
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import called
+from trueloop.doctor.things import Loader
+
+
+class TargetLeaks(Rule):
+    code = "TL710"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: dict[Loader, tuple[int, ...]] = {}
+
+    def on_measured(self, event: Measured) -> None:
+        columns, width = event.values.get("columns"), event.values.get("width")
+        if event.what != "columns" or not columns or len(columns) == width:
+            return
+        loader: Loader = event.subject
+        one = len(columns) == 1
+        listed = ", ".join(str(each) for each in columns)
+        self.report(
+            loader.made,
+            f"{'Column' if one else 'Columns'} {listed} of the {width} inputs of"
+            f" {called(loader, 'this loader')} {'is' if one else 'are'} the target in other words:"
+            f" in all of {event.values['rows']} samples {'it tells' if one else 'they tell'} the"
+            " answer alone.",
+            fix="Drop the column, and whatever is written down only once the outcome is known.",
+            related=[(event.place, "trained on here")],
+        )

@@ -1,0 +1,149 @@
+"""The best epoch is chosen by its score on the test data, and that score is then reported.
+
+## What it does
+
+In each epoch the model is evaluated on the test set; the weights of the best score are kept, loaded
+at the end, and evaluated on the very same test set.
+
+## Why it breaks training
+
+The maximum over many noisy scores is higher than the model is good: the test set has taken part in
+the choice and no longer measures what new data would. Training itself is unharmed, the reported
+number is not; the smaller the test set and the more epochs or settings are compared, the larger the
+gain that is none.
+
+## Wrong
+
+```python
+for epoch in range(epochs):
+    train(model, train_loader)
+    acc = evaluate(model, test_loader)
+    if acc > best:
+        best, weights = acc, copy.deepcopy(model.state_dict())
+model.load_state_dict(weights)
+print("test accuracy", evaluate(model, test_loader))
+```
+
+## Right
+
+```python
+    acc = evaluate(model, val_loader)  # a part of the training data that is not trained on
+```
+
+## Sources
+
+- G. C. Cawley and N. L. C. Talbot, "On Over-fitting in Model Selection and Subsequent Selection
+  Bias in Performance Evaluation", JMLR 11, 2010: https://www.jmlr.org/papers/v11/cawley10a.html
+
+## How it is detected
+
+In a training loop's epoch the model is evaluated on one loader alone, which is the test data by
+its name or its data set (`train=False`); under a condition the weights are kept or saved there;
+after the loop these weights are loaded and the model is evaluated on the same loader. Silent where
+a validation loader is evaluated, too, where nothing is chosen, and where the data's name does not
+say test.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from trueloop.doctor.events import (
+    Forward,
+    LoadedFile,
+    Saved,
+    StateLoaded,
+    StateTaken,
+    Step,
+)
+from trueloop.doctor.findings import Place
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import batch_loop, lineage
+from trueloop.doctor.things import Loader, StateDict, Turn
+
+_TEST = re.compile(r"test", re.I)
+_NOT_TEST = re.compile(r"val|dev", re.I)
+
+
+class _Choice(NamedTuple):
+    place: Place
+    loader: Loader
+
+
+class SelectsOnTestData(Rule):
+    code = "TL711"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._trained: set[Turn] = set()
+        self._seen: dict[Turn, set[Loader]] = {}
+        self._states: dict[Place, _Choice] = {}
+        self._files: dict[str, _Choice] = {}
+        self._loaded: _Choice | None = None
+
+    def on_step(self, event: Step) -> None:
+        self._trained |= {turn for turn in event.turns if turn.loop.kind == "epochs"}
+
+    def on_forward(self, event: Forward) -> None:
+        loop = batch_loop(event)
+        if loop is None or loop.loader is None or (event.grad and event.training is not False):
+            return
+        epoch = _epoch(event.turns)
+        if epoch is not None:
+            self._seen.setdefault(epoch, set()).add(loop.loader)
+        elif self._loaded is not None and self._loaded.loader is loop.loader:
+            self._say(self._loaded, event.place)
+
+    def on_state_taken(self, event: StateTaken) -> None:
+        choice = self._choice(event)
+        if choice is not None:
+            self._states[event.state.made] = choice
+
+    def on_saved(self, event: Saved) -> None:
+        choice = self._choice(event)
+        if choice is not None and event.file:
+            self._files[event.file] = choice
+
+    def on_state_loaded(self, event: StateLoaded) -> None:
+        if isinstance(event.state, StateDict) and _epoch(event.turns) is None:
+            self._loaded = self._states.get(event.state.made)
+
+    def on_loaded_file(self, event: LoadedFile) -> None:
+        if _epoch(event.turns) is None and event.file in self._files:
+            self._loaded = self._files[event.file]
+
+    def _choice(self, event: StateTaken | Saved) -> _Choice | None:
+        """Weights are kept under a condition, in an epoch that looked at test data alone."""
+        epoch = _epoch(event.turns)
+        if epoch is None or epoch not in self._trained or not event.guards:
+            return None
+        loaders = self._seen.get(epoch, set())
+        loader = next(iter(loaders)) if len(loaders) == 1 else None
+        if loader is None or not _is_test(loader):
+            return None
+        return _Choice(event.place, loader)
+
+    def _say(self, choice: _Choice, reported: Place) -> None:
+        self.report(
+            choice.place,
+            f"The weights to keep are chosen by their score on `{choice.loader.name or 'test'}`,"
+            " and the same data then gives the score that is reported: it comes out too good.",
+            fix="Choose by a validation part of the training data, and test once, at the end.",
+            related=[
+                (reported, "the chosen weights are tested here"),
+                (choice.loader.made, "the data"),
+            ],
+        )
+
+
+def _epoch(turns: tuple[Turn, ...]) -> Turn | None:
+    return next((turn for turn in turns if turn.loop.kind == "epochs"), None)
+
+
+def _is_test(loader: Loader) -> bool:
+    names = [loader.name, *(dataset.name for dataset in lineage(loader.dataset))]
+    if any(_NOT_TEST.search(name) for name in names):
+        return False
+    held_out = any(dataset.facts.get("test") for dataset in lineage(loader.dataset))
+    return held_out or any(_TEST.search(name) for name in names)

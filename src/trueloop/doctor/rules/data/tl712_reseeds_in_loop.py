@@ -1,0 +1,126 @@
+"""The same seed is set again and again inside the training loop.
+
+## What it does
+
+`torch.manual_seed(0)`, or a helper that does so, runs in every epoch or for every batch with the
+same number.
+
+## Why it breaks training
+
+Each iteration draws the same random numbers: the same order of the data, the same dropout masks,
+the same noise, augmentation and negatives. An epoch is a copy of the last one. The loss falls,
+often faster than it should; the model sees a fraction of the variety that was meant, and a
+stochastic estimate (diffusion, VAE, reinforcement learning) becomes a fixed, wrong one.
+
+## Wrong
+
+```python
+for epoch in range(epochs):
+    torch.manual_seed(42)
+    train_one_epoch(model, loader)
+```
+
+## Right
+
+```python
+torch.manual_seed(42)
+for epoch in range(epochs):
+    train_one_epoch(model, loader)
+```
+
+For the same pictures in each epoch: `with torch.random.fork_rng(): torch.manual_seed(42); ...`.
+
+## Sources
+
+- PyTorch, `torch.random.fork_rng`: https://docs.pytorch.org/docs/stable/random.html
+- PyTorch, "Reproducibility": https://docs.pytorch.org/docs/stable/notes/randomness.html
+
+## How it is detected
+
+In two turns of one loop the same constant goes to torch's global generator (or to numpy's or
+`random`'s, where the loop draws from it), and an optimizer that is older than the loop makes a step
+in that loop, or parameters are updated by hand in each of its batches. Silent for seeds that change
+with the loop, inside `fork_rng`, where the state is restored, and for loops over trials, folds or
+variants, which make their optimizers anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trueloop.doctor.events import (
+    Backward,
+    Event,
+    Made,
+    ManualUpdate,
+    Seeded,
+    Step,
+    Used,
+)
+from trueloop.doctor.findings import Place
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import where_seeded
+from trueloop.doctor.things import Loop, Optimizer, Turn
+
+
+class ReseedsInLoop(Rule):
+    code = "TL712"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._born: dict[Optimizer, frozenset[Loop]] = {}
+        """The loops that an optimizer was made in."""
+        self._seeded: dict[tuple[Loop, Place], dict[int, str]] = {}
+        """Loop and line -> the turns of the loop that set the seed there, and to what."""
+        self._latest: list[tuple[Turn, Place]] = []
+        self._fed: Turn | None = None
+        """The turn of the latest backward."""
+
+    def on_made(self, event: Made) -> None:
+        if isinstance(event.thing, Optimizer):
+            self._born[event.thing] = frozenset(turn.loop for turn in event.turns)
+
+    def on_seeded(self, event: Seeded) -> None:
+        if event.depends is not False or event.forked or event.library not in ("torch", "all"):
+            return
+        place = where_seeded(event)
+        self._latest = [(turn, place) for turn in event.turns]
+        for turn in event.turns:
+            turns = self._seeded.setdefault((turn.loop, place), {})
+            turns[turn.index] = _text(event.value)
+
+    def on_used(self, event: Used) -> None:
+        if event.what.endswith("set_rng_state"):
+            for turn, place in self._latest:
+                self._seeded.get((turn.loop, place), {}).pop(turn.index, None)
+
+    def on_backward(self, event: Backward) -> None:
+        self._fed = event.turn
+
+    def on_manual_update(self, event: ManualUpdate) -> None:
+        """A step without an optimizer."""
+        if event.turn is not None and event.turn == self._fed:
+            self._judge(event, [event.turn.loop])
+
+    def on_step(self, event: Step) -> None:
+        born = self._born.get(event.optimizer, frozenset())
+        self._judge(event, [turn.loop for turn in event.turns if turn.loop not in born])
+
+    def _judge(self, event: Event, inside: list[Loop]) -> None:
+        for (loop, place), turns in self._seeded.items():
+            repeats = len(turns) > len(set(turns.values()))
+            if loop in inside and repeats and loop.kind in ("epochs", "batches"):
+                again = "batch" if loop.kind == "batches" else "epoch"
+                self.report(
+                    place,
+                    f"The same seed is set in every {again}, so each one draws the same random"
+                    " numbers: the same order, the same dropout, the same noise.",
+                    fix="Set the seed once, before the loop; for draws that should be the same each"
+                    " time use `torch.random.fork_rng()` or a generator of their own.",
+                    related=[(loop.place, "the loop"), (event.place, "the update")],
+                )
+
+
+def _text(seed: Any) -> str:
+    """Equal for equal seeds."""
+    return str(getattr(seed, "key", None) or getattr(seed, "value", seed))

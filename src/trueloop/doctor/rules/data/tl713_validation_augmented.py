@@ -1,0 +1,93 @@
+"""Training and validation parts share one data set object, random transforms and all.
+
+## What it does
+
+`random_split` or `Subset` divides a data set whose samples are augmented at random. Both parts read
+through the same object, so the validation samples are augmented like the training ones.
+
+## Why it breaks training
+
+Validation is done on crops, flips and noises that change from epoch to epoch: the score is noisy
+and too low, so early stopping, schedules and the choice of the best epoch follow the dice. Nothing
+raises. Setting `val_set.dataset.transform` afterwards is no way out: it is the same object, and
+the training part loses its augmentation.
+
+## Wrong
+
+```python
+data = ImageFolder("images", transform=Compose([RandomResizedCrop(224), ToTensor()]))
+train_set, val_set = random_split(data, [0.8, 0.2])
+```
+
+## Right
+
+```python
+train_data = ImageFolder("images", transform=augmenting)
+val_data = ImageFolder("images", transform=plain)
+order = torch.randperm(len(train_data), generator=torch.Generator().manual_seed(0)).tolist()
+train_set = Subset(train_data, order[:cut])
+val_set = Subset(val_data, order[cut:])
+```
+
+## Sources
+
+- PyTorch, `torch.utils.data.random_split` and `Subset`:
+  https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.random_split
+- PyTorch, "Transfer Learning for Computer Vision Tutorial" (two sets of transforms):
+  https://docs.pytorch.org/tutorials/beginner/transfer_learning_tutorial.html
+
+## How it is detected
+
+Two parts of one data set object are read, one trained on and one evaluated without gradients or in
+eval mode, and reading a sample of it draws at random by something that augments: a `Random...`
+transform of a library's, or code of the user's that is named for it. Silent where each part has an
+object of its own, where a wrapper augments the training part alone, and where what is drawn is no
+augmentation.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Backward, Forward
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import batch_loop, called, lineage, trained_loader
+from trueloop.doctor.things import Dataset
+
+
+class ValidationAugmented(Rule):
+    code = "TL713"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._trained: dict[Dataset, Dataset] = {}
+        """The whole data set -> the part of it that is trained on."""
+
+    def on_backward(self, event: Backward) -> None:
+        loader = trained_loader(event)
+        if loader is not None and loader.dataset is not None:
+            parts = list(lineage(loader.dataset))
+            if len(parts) > 1:
+                self._trained[parts[-1]] = parts[0]
+
+    def on_forward(self, event: Forward) -> None:
+        loop = batch_loop(event)
+        loader = loop.loader if loop is not None else None
+        if loader is None or loader.dataset is None or (event.grad and event.training is not False):
+            return
+        part, whole = loader.dataset, list(lineage(loader.dataset))[-1]
+        trained = self._trained.get(whole)
+        if trained is None or part is whole or part is trained:
+            return
+        named = [draw for draw in part.facts.get("draws", ()) if draw.name]
+        if not named:
+            return
+        self.report(
+            part.made,
+            f"{called(part, 'This validation part')} reads through the same data set object as the"
+            f" training part, so its samples are augmented at random (`{named[0].name}`), too.",
+            fix="Make a second data set object without the random transforms and take the"
+            " validation indices from that.",
+            related=[
+                (whole.made, "the one data set"),
+                (named[0].place, "drawn at random while a sample is read"),
+            ],
+        )

@@ -1,0 +1,1 @@
+"""Rules about the health of a training as it runs."""

@@ -1,0 +1,125 @@
+"""The loss has not moved from the first update on.
+
+## What it does
+
+Finds training whose loss, after two hundred updates, is still that of guessing a constant, where
+the numbers say why: the learning rate is zero or next to it, no gradient arrives, gradients fade on
+their way to the first layers, or the updates are so large that nothing can be learnt.
+
+## Why it breaks training
+
+Nothing is learnt. The run looks busy, and its loss, near log(classes) or the variance of the
+targets, is easily taken for slow progress on a hard problem.
+
+## Wrong
+
+```python
+predictions = model(inputs).sigmoid().round()  # its slope is zero everywhere
+loss = nn.functional.binary_cross_entropy(predictions, targets)
+```
+
+## Right
+
+```python
+loss = nn.functional.binary_cross_entropy_with_logits(model(inputs), targets)
+```
+
+## Sources
+
+- A. Karpathy, [A Recipe for Training Neural Networks](https://karpathy.github.io/2019/04/25/recipe/)
+- X. Glorot and Y. Bengio, [Understanding the difficulty of training deep feedforward neural
+  networks](https://proceedings.mlr.press/v9/glorot10a.html), 2010
+
+## How it is detected
+
+While the program runs: the losses of the first 64 updates and the latest 64 are compared with each
+other, with the error of their means, and with what the best constant prediction would lose on the
+targets that were seen (entropy of the labels, variance, mean distance from the median). A
+loss that stays there is no fault by itself: it may be a hard problem, or noise. It is one where the
+cause is in the numbers: no weight ever changed by more than a millionth of its size and no learning
+rate rises (warm-up); all gradients are exactly zero; the first layer's gradient is, against its
+weights, less than a hundred-thousandth of the last one's and predictions hardly differ; or the loss
+is twice that of guessing and each update changes a tenth of the weights. Silent
+where another rule has found a cause, for losses that are regularised, weighted or not averaged, and
+for losses that are no measure of progress (GANs, reinforcement learning).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trueloop.doctor.events import Measured
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import called
+
+STILL = 1e-6
+FADED = 1e-5
+LARGE = 0.1
+_ALIKE = 0.02
+
+
+class LossStuck(Rule):
+    code = "TH105"
+    symptom_of = ("TL1", "TL2", "TL3", "TL4", "TL5", "TL6", "TL7", "TH101", "TH102")
+
+    def on_measured(self, event: Measured) -> None:
+        if event.what != "course":
+            return
+        self.findings = [each for each in self.findings if each.place[:3] != event.place[:3]]
+        values = event.values
+        cause = _cause(values)
+        if cause is None:
+            return
+        why, fix = cause
+        self.report(
+            event.place,
+            f"In {values['update']} updates of {called(event.subject, 'the optimizer')} the loss"
+            f" has got nowhere: {values['first']:.4g} in the first 64, {values['latest']:.4g} in"
+            f" the latest; guessing a constant gives {values['guess']:.4g}. {why}",
+            fix=fix,
+        )
+
+
+def _cause(values: dict[str, Any]) -> tuple[str, str] | None:
+    first, latest, error = values["first"], values["latest"], values["error"]
+    guess, rate = values["guess"], values["most rate"]
+    unmoved = latest > first - 2 * error - 1e-3 * first
+    if unmoved and values["gradient"] == 0 and latest > 0.5 * guess:
+        return (
+            "All gradients are exactly zero: nothing of the loss arrives at the weights.",
+            "Look for an operation without a slope between the model and the loss: round, argmax,"
+            " sign, a comparison, a clamp that is always at its bound.",
+        )
+    if latest < 0.97 * guess or first < 0.9 * guess:
+        return None
+    steady = rate <= 1.5 * values["first rate"]
+    if unmoved and steady and values["most"] <= STILL:
+        return (
+            f"With a learning rate of {rate:g} no update changed any weights by more than"
+            f" {values['most']:.1e} of their size.",
+            "Raise the learning rate, by a factor of ten at a time.",
+        )
+    faded = values["faded"]
+    if faded is not None and faded < FADED and _alike(values):
+        return (
+            f"The gradient fades on its way: against its weights the first layer's is {faded:.1e}"
+            " of the last one's, and the predictions of a batch hardly differ.",
+            "Use ReLU or GELU instead of sigmoids, normalisation or residual connections, and an"
+            " initialisation made for them.",
+        )
+    if latest >= 2 * guess and latest > 0.9 * first and values["low"] >= LARGE:
+        return (
+            f"With a learning rate of {rate:g} each update changes the weights by"
+            f" {values['usual']:.1e} of their size.",
+            "Lower the learning rate, by a factor of ten at a time.",
+        )
+    return None
+
+
+def _alike(values: dict[str, Any]) -> bool:
+    """The predictions of a batch are nearly equal, on the scale that matters to the loss."""
+    spread, guess = values["spread"], values["guess"]
+    if spread is None:
+        return False
+    scale = {"MSELoss": guess**0.5, "L1Loss": guess}.get(values["kind"], 1.0)
+    return bool(spread < _ALIKE * scale)

@@ -1,0 +1,121 @@
+"""Cross-entropy is fed probabilities, and takes the softmax of a softmax.
+
+## What it does
+
+Finds a call of `CrossEntropyLoss` or `F.cross_entropy` whose input has been through a softmax (or a
+sigmoid), in the loop itself or inside the model's `forward`. Log-probabilities are only redundant:
+the loss is the same, and this is advice.
+
+## Why it breaks training
+
+`CrossEntropyLoss` applies `log_softmax` itself. Probabilities lie in [0, 1], so their softmax is
+almost flat: with ten classes even a perfect prediction leaves a loss of 1.46, and the gradient is a
+fraction of what it should be. Nothing raises; the model learns, slowly, and stops early. Accuracy
+suffers less than the loss, which is why the fault lives long.
+
+## Wrong
+
+```python
+class Net(nn.Module):
+    def forward(self, x):
+        return F.softmax(self.fc(x), dim=1)
+
+loss = nn.CrossEntropyLoss()(net(inputs), labels)
+```
+
+## Right
+
+```python
+class Net(nn.Module):
+    def forward(self, x):
+        return self.fc(x)
+
+loss = nn.CrossEntropyLoss()(net(inputs), labels)
+probabilities = net(inputs).softmax(dim=1)  # where they are wanted
+```
+
+## Sources
+
+- PyTorch, [CrossEntropyLoss](https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html):
+  "The input is expected to contain the unnormalized logits for each class".
+- PyTorch, [torch.nn.functional.cross_entropy](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html)
+
+## How it is detected
+
+The input of torch's cross-entropy must come straight out of a softmax or sigmoid; views, casts and
+indexing between the two do not matter, any other arithmetic ends the search. Probabilities as the
+*target*, a softmax that only metrics see, and a class of your own that is called `CrossEntropyLoss`
+are silent; so is a softmax behind a condition that the loss does not stand behind, and one whose
+result an option may scale. Live, where the graph is compiled or absent, the inputs of several
+batches must all lie in [0, 1] and sum to 1 over the classes.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Loss, Measured
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.activations import (
+    PROBABILITIES,
+    Between,
+    Sources,
+    activation_of,
+    is_computed,
+)
+
+_LOGITS_WANTED = ("CrossEntropyLoss", "LabelSmoothingCrossEntropy", "SoftTargetCrossEntropy")
+
+
+class SoftmaxBeforeCrossEntropy(Rule):
+    code = "TL401"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sources = Sources()
+        self.values = Between()
+
+    def on_loss(self, event: Loss) -> None:
+        criterion = event.criterion
+        if not criterion.known or criterion.kind.rpartition(".")[2] not in _LOGITS_WANTED:
+            return
+        if is_computed(event.input):
+            self.refute(event.place)
+        activation = activation_of(event, event.input)
+        if activation is None or not self.sources.is_new(
+            activation, event.place, event.input.models
+        ):
+            return
+        loss = criterion.name or criterion.kind
+        if activation.kind in PROBABILITIES:
+            self.report(
+                event.place,
+                f"`{loss}` is fed probabilities: its input comes out of"
+                f" {PROBABILITIES[activation.kind]}. It applies log_softmax itself, and the softmax"
+                " of a softmax is nearly flat: the loss cannot get near zero and gradients are"
+                " small.",
+                related=[(activation.place, f"{PROBABILITIES[activation.kind]} is applied here")],
+                fix="Feed it the logits, and apply the softmax only where probabilities are read.",
+            )
+        elif activation.kind == "log_softmax" and activation.dim in (1, -1):
+            self.report(
+                event.place,
+                f"`{loss}` applies log_softmax itself, and its input has been through one already:"
+                " the loss is the same, the first one is redundant.",
+                related=[(activation.place, "the redundant log_softmax")],
+                fix="Feed it the logits, or use NLLLoss.",
+                severity="advice",
+            )
+
+    def on_measured(self, event: Measured) -> None:
+        """The graph says nothing: there is none, or it was compiled."""
+        criterion = event.subject
+        if event.what != "loss inputs" or criterion.kind != "CrossEntropyLoss" or self.findings:
+            return
+        batches = self.values.of(event)
+        if batches >= 5 and event.values["classes"] > 1 and self.values.sums_to_one(event.place):
+            self.report(
+                event.place,
+                f"`{criterion.kind}` is fed probabilities: in {batches} batches all inputs lay in"
+                " [0, 1] and summed to 1 over the classes. It applies log_softmax itself, and the"
+                " softmax of a softmax is nearly flat.",
+                fix="Feed it the logits, and apply the softmax only where probabilities are read.",
+            )

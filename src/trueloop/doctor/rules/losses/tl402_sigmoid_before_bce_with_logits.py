@@ -1,0 +1,99 @@
+"""`BCEWithLogitsLoss` is fed probabilities, and takes the sigmoid of a sigmoid.
+
+## What it does
+
+Finds a call of `BCEWithLogitsLoss` or `F.binary_cross_entropy_with_logits` whose input has been
+through a sigmoid or a softmax, in the loop itself or inside the model's `forward`.
+
+## Why it breaks training
+
+The loss applies the sigmoid itself. Of a value in [0, 1] it is at least 0.5 and at most 0.73: no
+prediction can be confidently negative, and the loss of a negative sample never falls below 0.69.
+Training runs, the loss falls a little and stays; recall looks fine and precision does not.
+
+## Wrong
+
+```python
+model = nn.Sequential(nn.Linear(20, 1), nn.Sigmoid())
+criterion = nn.BCEWithLogitsLoss()
+loss = criterion(model(inputs), labels)
+```
+
+## Right
+
+```python
+model = nn.Linear(20, 1)
+criterion = nn.BCEWithLogitsLoss()
+loss = criterion(model(inputs), labels)
+predicted = model(inputs) > 0  # the same as a probability above 0.5
+```
+
+## Sources
+
+- PyTorch, [BCEWithLogitsLoss](https://docs.pytorch.org/docs/stable/generated/torch.nn.BCEWithLogitsLoss.html):
+  "This loss combines a Sigmoid layer and the BCELoss in one single class".
+- PyTorch, [torch.nn.functional.binary_cross_entropy_with_logits](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy_with_logits.html)
+
+## How it is detected
+
+In source, the input must come straight out of a sigmoid or softmax; views, casts and indexing
+between the two do not matter, any other arithmetic ends the search. Live, where the sigmoid is not
+seen, all inputs over several batches must lie in [0, 1], near both of its ends and never outside. A
+sigmoid inside the network (gates), one that only metrics see, and probabilities as the *target* are
+silent; so is `BCELoss`, which wants probabilities.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Loss, Measured
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.activations import (
+    PROBABILITIES,
+    Between,
+    Sources,
+    activation_of,
+    is_computed,
+)
+
+
+class SigmoidBeforeBceWithLogits(Rule):
+    code = "TL402"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sources = Sources()
+        self.values = Between()
+
+    def on_loss(self, event: Loss) -> None:
+        criterion = event.criterion
+        if not criterion.known or criterion.kind not in ("BCEWithLogitsLoss", "sigmoid_focal_loss"):
+            return
+        if is_computed(event.input):
+            self.refute(event.place)
+        activation = activation_of(event, event.input)
+        if activation is None or activation.kind not in PROBABILITIES:
+            return
+        if not self.sources.is_new(activation, event.place, event.input.models):
+            return
+        what = PROBABILITIES[activation.kind]
+        self.report(
+            event.place,
+            f"`{criterion.name or criterion.kind}` is fed probabilities: its input comes out of"
+            f" {what}. It applies the sigmoid itself, so that no prediction falls below 0.5.",
+            related=[(activation.place, f"{what} is applied here")],
+            fix="Feed it the logits, and apply the sigmoid only where probabilities are read.",
+        )
+
+    def on_measured(self, event: Measured) -> None:
+        criterion = event.subject
+        if event.what != "loss inputs" or criterion.kind != "BCEWithLogitsLoss" or self.findings:
+            return
+        batches = self.values.of(event)
+        if batches >= 5 and self.values.fill_the_unit(event.place):
+            self.report(
+                event.place,
+                f"`{criterion.kind}` is fed probabilities: in {batches} batches all inputs lay in"
+                " [0, 1], near both ends and never outside. It applies the sigmoid itself, so that"
+                " no prediction falls below 0.5.",
+                fix="Feed it the logits, and apply the sigmoid only where probabilities are read.",
+            )

@@ -1,0 +1,88 @@
+"""`NLLLoss` is fed logits or probabilities instead of log-probabilities.
+
+## What it does
+
+Finds a call of `NLLLoss` or `F.nll_loss` whose input is certainly no log-probability: straight out
+of a linear or convolution layer, of a softmax, or of a sigmoid.
+
+## Why it breaks training
+
+`NLLLoss` picks the target's entry and turns its sign; it takes no logarithm. Of logits it has no
+minimum: the loss goes to minus infinity while the network pushes the target's logit up without
+bound, and never learns to push the others down. Of probabilities it is at best -1, with gradients
+that vanish exactly where the prediction is wrong. A negative loss is the sign to look for.
+
+## Wrong
+
+```python
+def forward(self, x):
+    return self.fc(x)
+
+loss = F.nll_loss(model(inputs), labels)
+```
+
+## Right
+
+```python
+def forward(self, x):
+    return F.log_softmax(self.fc(x), dim=1)
+
+loss = F.nll_loss(model(inputs), labels)
+```
+
+Or keep the logits and use `F.cross_entropy(model(inputs), labels)`, which is the same.
+
+## Sources
+
+- PyTorch, [NLLLoss](https://docs.pytorch.org/docs/stable/generated/torch.nn.NLLLoss.html):
+  "The input given through a forward call is expected to contain log-probabilities of each class".
+- PyTorch, [torch.nn.functional.nll_loss](https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.nll_loss.html)
+
+## How it is detected
+
+The input must come straight out of a layer of torch's, or of a softmax or sigmoid; views, casts and
+indexing do not matter. Any other arithmetic may be the missing logarithm and keeps the rule silent,
+as does the output of a model that cannot be read. If the program has another path on which the same
+call is fed log-probabilities, what this path lacks was an option's doing, and nothing is said.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Loss
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.activations import NO_LOGARITHMS, Sources, activation_of
+from trueloop.doctor.things import Tensor
+
+_LOGARITHMS = ("log_softmax", "log", "logsigmoid")
+
+
+class NllOnWrongInput(Rule):
+    code = "TL403"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sources = Sources()
+
+    def on_loss(self, event: Loss) -> None:
+        criterion, source = event.criterion, event.input
+        if not criterion.known or criterion.kind != "NLLLoss" or not isinstance(source, Tensor):
+            return
+        if source.activation is not None and source.activation.kind in _LOGARITHMS:
+            self.refute(event.place)
+        activation = activation_of(event, source)
+        if activation is None:
+            return
+        if activation.kind in NO_LOGARITHMS and self.sources.is_new(
+            activation, event.place, source.models
+        ):
+            logits = activation.kind == "linear"
+            self.report(
+                event.place,
+                f"`{criterion.name or criterion.kind}` is fed {NO_LOGARITHMS[activation.kind]}."
+                " It expects log-probabilities and takes no logarithm itself: "
+                + ("the loss has no lower bound." if logits else "it is never better than -1."),
+                related=[(activation.place, "where its input comes from")],
+                fix="Use cross_entropy, which takes the log_softmax itself."
+                if logits
+                else "Put log_softmax in place of the softmax.",
+            )

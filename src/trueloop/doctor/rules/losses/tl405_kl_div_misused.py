@@ -1,0 +1,89 @@
+"""`KLDivLoss` is fed something else than log-probabilities, or averages over the classes.
+
+## What it does
+
+Finds a call of `KLDivLoss` or `F.kl_div` whose first argument is certainly no log-probability
+(logits, or out of a softmax), whose target is a log-probability without `log_target=True`, or whose
+reduction is `"mean"`, which is the default.
+
+## Why it breaks training
+
+The loss is `target * (log(target) - input)`: it takes the input to be a logarithm already. Of
+probabilities or logits it is no divergence: it can be negative, and its minimum is not where the
+two agree. With `reduction="mean"` the sum over the classes is divided by their number too: the
+divergence is too small by that factor, the more the more classes there are, and a distillation that
+looks balanced hardly distils. Nothing raises, and the curve falls all the same.
+
+## Wrong
+
+```python
+loss = F.kl_div(F.softmax(student / T, dim=1), F.softmax(teacher / T, dim=1))
+```
+
+## Right
+
+```python
+loss = F.kl_div(
+    F.log_softmax(student / T, dim=1), F.softmax(teacher / T, dim=1), reduction="batchmean"
+)
+```
+
+## Sources
+
+- PyTorch, [KLDivLoss](https://docs.pytorch.org/docs/stable/generated/torch.nn.KLDivLoss.html):
+  "this loss expects the argument input in the log-space", and "reduction = "mean" doesn't return
+  the true KL divergence value, please use reduction = "batchmean"".
+- Hinton, Vinyals, Dean, [Distilling the Knowledge in a Neural Network](https://arxiv.org/abs/1503.02531)
+
+## How it is detected
+
+The input, or the target, must come straight out of a layer, a softmax or a log_softmax; arithmetic
+in between keeps the rule silent about it. A reduction that is set by an option is not judged, and
+neither are `"sum"` and `"none"`, whose division stands elsewhere.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Loss
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.activations import NO_LOGARITHMS, activation_of
+
+
+class KlDivMisused(Rule):
+    code = "TL405"
+
+    def on_loss(self, event: Loss) -> None:
+        criterion = event.criterion
+        if not criterion.known or criterion.kind != "KLDivLoss":
+            return
+        name = criterion.name or criterion.kind
+        source, target = activation_of(event, event.input), activation_of(event, event.target)
+        if source is not None and source.kind in NO_LOGARITHMS:
+            self.report(
+                event.place,
+                f"`{name}` is fed {NO_LOGARITHMS[source.kind]}. It expects log-probabilities as its"
+                " input: of anything else it is no divergence and can be negative.",
+                related=[(source.place, "where its input comes from")],
+                fix="Pass log_softmax of the logits as the input.",
+            )
+        elif target is not None and target.kind == "log_softmax" and _log_target(event) is False:
+            self.report(
+                event.place,
+                f"The target of `{name}` is a log-probability, but without log_target=True it is"
+                " taken for a probability: its logarithm is not a number.",
+                related=[(target.place, "where its target comes from")],
+                fix="Pass log_target=True.",
+            )
+        elif criterion.reduction == "mean" and criterion.facts.get("reduction_written", True):
+            self.report(
+                event.place,
+                f'`{name}` reduces with "mean", which divides by the number of classes as well as'
+                " by the batch size: the divergence is too small by the number of classes.",
+                related=[(criterion.made, "made here")] if criterion.made != event.place else [],
+                fix='Use reduction="batchmean".',
+            )
+
+
+def _log_target(event: Loss) -> bool | None:
+    given: bool | None = event.criterion.facts.get("log_target", False)
+    return given

@@ -1,0 +1,1 @@
+"""Rules about train and eval mode, and the autograd graph."""

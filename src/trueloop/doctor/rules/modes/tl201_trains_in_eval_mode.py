@@ -1,0 +1,288 @@
+"""After a validation pass the model goes on training in eval mode.
+
+## What it does
+
+Finds a model that `model.eval()` put into eval mode for a validation pass and that then trains on
+without `model.train()`: because `train()` is called once before the loop over epochs, because
+validation returns before it puts the mode back, or because only a part of the model is put back.
+
+## Why it breaks training
+
+In eval mode dropout is off and batch norm uses (and no longer updates) its running statistics.
+From the second epoch on another model is trained than in the first: without the regularisation
+that was asked for, and normalised with statistics that stand still while the weights move.
+Nothing raises. One would see a training loss that suddenly falls after the first validation, more
+overfitting than expected, and with batch norm losses that drift or explode. A model without
+dropout and batch norm shows nothing, because nothing is wrong with it.
+
+## Wrong
+
+```python
+model.train()
+for epoch in range(epochs):
+    train_one_epoch(model, train_loader)
+    validate(model, val_loader)  # calls model.eval()
+```
+
+## Right
+
+```python
+for epoch in range(epochs):
+    model.train()
+    train_one_epoch(model, train_loader)
+    validate(model, val_loader)
+```
+
+## Sources
+
+- PyTorch,
+  [Module.eval](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.eval)
+- PyTorch, [Autograd mechanics: evaluation
+  mode](https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval):
+  "You are responsible for calling `model.eval()` and `model.train()` if your model relies on
+  modules such as `torch.nn.Dropout` and `torch.nn.BatchNorm2d`"
+
+## How it is detected
+
+A call of `eval()` must be followed by a forward that no gradient is taken of, and that by a forward
+in eval mode whose loss goes through `backward` and a `step` of an optimizer that holds the model;
+the same layers must have been trained in train mode before, or the `eval()` must stand in the
+validation's own function. An `eval()` that takes back a `train()` of the same function before any
+batch is seen is a fault as well, and so is one that stands behind the forward in the loop over the
+training batches, so that the first batch alone is trained in train mode. Layers that are put into
+eval mode by the training itself (a frozen backbone, batch norm held still), a model that is
+fine-tuned in eval mode from the start, and models that have no layer which knows the difference are
+silent. A model whose inside is not known counts as one that has such layers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from trueloop.doctor.events import (
+    Backward,
+    Forward,
+    GradTaken,
+    ManualUpdate,
+    ModeSet,
+    Opaque,
+    Step,
+    Unwatched,
+    ZeroGrad,
+)
+from trueloop.doctor.findings import Insert, Place, Remedy
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.passes import (
+    Forwards,
+    called,
+    may_switch,
+    may_train,
+    pass_of,
+    takes_back,
+)
+from trueloop.doctor.things import Model, Optimizer, Turn
+
+
+@dataclass(eq=False)
+class Sleep:
+    """A stretch that a layer spends in eval mode."""
+
+    cause: ModeSet
+    forwards: list[int] = field(default_factory=list)
+    wanted: bool = False
+    """It was trained so at once: that is what the code wants."""
+    undone: ModeSet | None = None
+    """The `train()` just before, which this `eval()` takes back before any batch is seen."""
+    within: Turn | None = None
+    """It was trained in train mode in this turn, before the `eval()` came in the same turn."""
+
+
+class TrainsInEvalMode(Rule):
+    code = "TL201"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forwards = Forwards()
+        self.asleep: dict[Model, Sleep] = {}
+        self.sleeps: dict[int, dict[Model, Sleep]] = {}
+        self.trained: dict[Model, Turn | None] = {}
+        """In train mode, and in which turn last."""
+        self.fresh: set[int] = set()
+        self.woken: set[Model] = set()
+        self.told: set[Place] = set()
+        self.last: ModeSet | None = None
+        """The switch that no forward has followed yet."""
+
+    def on_mode_set(self, event: ModeSet) -> None:
+        undone = self.last if takes_back(event, self.last) and event.training is False else None
+        self.last = event
+        for member in event.model.family():
+            if event.training is False:
+                same = event.turn is not None and self.trained.get(member) == event.turn
+                within = event.turn if same else None
+                self.asleep.setdefault(member, Sleep(event, undone=undone, within=within))
+            elif self.asleep.pop(member, None) is not None and event.guards:
+                self.woken.add(member)
+
+    def on_opaque(self, event: Opaque) -> None:
+        self.last = None
+        for thing in event.things:
+            for member in thing.family() if isinstance(thing, Model) else ():
+                if member in self.asleep:
+                    self.asleep[member].undone = self.asleep[member].within = None
+
+    def on_unwatched(self, event: Unwatched) -> None:
+        self.last = None
+        self.asleep.clear()
+        self.fresh.clear()
+
+    def on_forward(self, event: Forward) -> None:
+        self.last = None
+        self.forwards.add(event)
+        family = [member for member in event.model.family() if may_switch(member)]
+        found = {m: self.asleep[m] for m in family if m.training is False and m in self.asleep}
+        self.sleeps[event.serial] = found
+        for sleep in found.values():
+            sleep.forwards.append(event.serial)
+
+    def on_backward(self, event: Backward) -> None:
+        found = self.forwards.through(event)
+        if event.loss is None or all(leaf.role == "parameter" for leaf in event.loss.inputs):
+            # Otherwise it is the inputs' gradient that is wanted: an attack, a saliency map.
+            self.fresh |= found
+
+    def on_zero_grad(self, event: ZeroGrad) -> None:
+        for serial in list(self.fresh):
+            model, target = self.forwards.by_serial[serial].model, event.target
+            if isinstance(target, Optimizer):
+                clears = may_train(target, model)
+            else:
+                clears = not isinstance(target, Model) or target.kin(model)
+            if clears:
+                self.fresh.discard(serial)
+
+    def on_grad_taken(self, event: GradTaken) -> None:
+        self.forwards.through(event)
+
+    def on_step(self, event: Step) -> None:
+        for serial in sorted(self.fresh):
+            forward = self.forwards.by_serial[serial]
+            if may_train(event.optimizer, forward.model):
+                self.fresh.discard(serial)
+                self._judge(forward)
+
+    def on_manual_update(self, event: ManualUpdate) -> None:
+        """A step without an optimizer."""
+        models = getattr(event.target, "models", ())
+        for serial in sorted(self.fresh):
+            forward = self.forwards.by_serial[serial]
+            if any(model.kin(forward.model) for model in models):
+                self.fresh.discard(serial)
+                self._judge(forward)
+
+    def _judge(self, forward: Forward) -> None:
+        sleeps = self.sleeps[forward.serial]
+        family = [member for member in forward.model.family() if may_switch(member)]
+        if any(member in self.woken for member in family):
+            # What wakes it is an option, which other runs leave out.
+            self.refute(forward.place)
+        for member, sleep in sleeps.items():
+            if sleep.undone is not None and sleep.cause.model.covers(forward.model):
+                self._tell_undone(forward, sleep, sleep.undone)
+                return
+            if _from_the_second_on(sleep, forward):
+                self._tell_from_the_second_on(forward, sleep)
+                return
+            evaluation = self._evaluation(sleep, forward)
+            if evaluation is None:
+                sleep.wanted = True
+            elif not sleep.wanted and self._is_fault(member, sleep, evaluation, forward):
+                self._tell(forward, sleep, evaluation)
+                return
+        awake = (member for member in family if member not in sleeps)
+        self.trained.update(dict.fromkeys(awake, forward.turn))
+
+    def _evaluation(self, sleep: Sleep, forward: Forward) -> Forward | None:
+        """A forward of the same stretch that nothing is learnt from, in another turn."""
+        before = (serial for serial in sleep.forwards if serial < forward.serial)
+        for each in self.forwards.unused(before):
+            if each.turn is None or pass_of(each) != forward.turn:
+                return each
+        return None
+
+    def _is_fault(self, member: Model, sleep: Sleep, evaluation: Forward, forward: Forward) -> bool:
+        if member in self.trained:
+            return bool(evaluation.turns)
+        function = sleep.cause.place.function
+        validates = pass_of(evaluation) is not None and function == evaluation.place.function
+        return validates and bool(function) and function != forward.place.function
+
+    def _tell(self, forward: Forward, sleep: Sleep, evaluation: Forward) -> None:
+        if sleep.cause.place in self.told:
+            return
+        self.told.add(sleep.cause.place)
+        name = called(forward)
+        self.report(
+            forward.place,
+            f"`{name}` goes on training in eval mode after the validation at line"
+            f" {evaluation.place.line}: dropout is off and batch norm no longer learns its"
+            " statistics.",
+            fix=f"Call `{name}.train()` before the loop over the training batches.",
+            related=[(sleep.cause.place, "eval mode is turned on here, and never off again")],
+            remedies=self._remedy(forward, sleep),
+        )
+
+    def _tell_undone(self, forward: Forward, sleep: Sleep, undone: ModeSet) -> None:
+        if sleep.cause.place in self.told:
+            return
+        self.told.add(sleep.cause.place)
+        name = called(forward)
+        self.report(
+            forward.place,
+            f"`{name}` trains in eval mode: the `train()` at line {undone.place.line} is taken back"
+            " by an `eval()` before any batch is seen, so dropout is off and batch norm does not"
+            " learn its statistics.",
+            fix=f"Call `{name}.eval()` behind the training loop, before the validation.",
+            related=[(sleep.cause.place, "eval mode is turned on here, too early")],
+        )
+
+    def _tell_from_the_second_on(self, forward: Forward, sleep: Sleep) -> None:
+        if sleep.cause.place in self.told:
+            return
+        self.told.add(sleep.cause.place)
+        name = called(forward)
+        self.report(
+            forward.place,
+            f"`{name}` trains in eval mode from the second batch on: the `eval()` at line"
+            f" {sleep.cause.place.line} stands in the loop over the training batches, so dropout is"
+            " off and batch norm does not learn its statistics.",
+            fix=f"Call `{name}.eval()` behind the training loop, before the validation.",
+            related=[(sleep.cause.place, "eval mode is turned on here, after the first batch")],
+        )
+
+    def _remedy(self, forward: Forward, sleep: Sleep) -> list[Remedy]:
+        """`model.train()` before the loop, where the whole model sleeps for that one cause."""
+        turn, name = forward.turn, forward.spelled
+        if turn is None or not name or forward.training is not False:
+            return []
+        loop = turn.loop
+        inside = any(each.loop is loop for each in sleep.cause.turns)
+        here = loop.place.function == forward.place.function and not inside
+        one = all(each.cause is sleep.cause for each in self.sleeps[forward.serial].values())
+        if not here or not one or name.partition(".")[0] in loop.variables:
+            return []
+        return [Insert(f"{name}.train()", loop.place, "before")]
+
+
+def _from_the_second_on(sleep: Sleep, forward: Forward) -> bool:
+    """The first batch of a loop trained in train mode, and nothing but that loop's own `eval()`
+    decides that the others do not."""
+    before, turn = sleep.within, forward.turn
+    return (
+        before is not None
+        and turn is not None
+        and before.loop is turn.loop
+        and sleep.cause.guards <= forward.guards
+        and sleep.cause.windows == forward.windows
+        and sleep.cause.model.covers(forward.model)
+    )

@@ -1,0 +1,243 @@
+"""A validation pass runs with dropout or batch-norm layers in train mode.
+
+## What it does
+
+Finds a pass over validation or test data through a model that trains, has dropout or batch norm,
+and was not put into eval mode.
+
+## Why it breaks training
+
+In train mode dropout drops activations at random, so that the validation's figures are noisy and
+too bad; batch norm normalises each batch with its own statistics, so that they depend on the
+batch size and on which samples stand side by side. Worse, batch norm goes on updating its running
+statistics with validation data: even under `no_grad` the pass leaks into the model. One would see
+validation figures that jump, that change from call to call with the same weights, and that differ
+from those of the deployed model. Early stopping and the choice of the best epoch follow the
+noise.
+
+## Wrong
+
+```python
+@torch.no_grad()
+def validate(model, loader):
+    for images, labels in loader:
+        correct += (model(images).argmax(1) == labels).sum().item()
+```
+
+## Right
+
+```python
+@torch.no_grad()
+def validate(model, loader):
+    model.eval()
+    for images, labels in loader:
+        correct += (model(images).argmax(1) == labels).sum().item()
+```
+
+and `model.train()` where the next training epoch begins.
+
+## Sources
+
+- PyTorch,
+  [Module.eval](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.eval)
+- PyTorch, [Autograd mechanics: evaluation
+  mode](https://docs.pytorch.org/docs/stable/notes/autograd.html#evaluation-mode-nn-module-eval)
+- Ioffe and Szegedy, [Batch Normalization](https://arxiv.org/abs/1502.03167), 2015, section 3.1:
+  inference with batch norm
+
+## How it is detected
+
+A loop over batches must call a model in train mode, take no gradient and make no step in any of its
+turns, and use the outputs. The loader, the loop or the function must be named for validation, or
+the loop must compute a loss under `no_grad`. The same model must be trained in the same program,
+and must have a layer that knows the difference; where its inside is not known, the program must
+call `train()` or `eval()` on it somewhere. An explicit `train()` for the pass (Monte-Carlo dropout,
+batch-norm statistics; but not one that takes back an `eval()` just before it, nor one behind the
+forward, after which the pass goes on in train mode), several forwards of one batch, and passes that
+compute nothing are silent.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Ended,
+    Forward,
+    GradTaken,
+    Loss,
+    ManualUpdate,
+    ModeSet,
+    Opaque,
+    Step,
+)
+from trueloop.doctor.findings import Insert, Remedy
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.passes import (
+    Forwards,
+    called,
+    loops_of,
+    may_switch,
+    may_train,
+    named_validation,
+    pass_of,
+    switches,
+    takes_back,
+)
+from trueloop.doctor.things import Loop, Model, Turn
+
+
+class ValidatesInTrainMode(Rule):
+    code = "TL202"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forwards = Forwards()
+        self.candidates: list[Forward] = []
+        self.learning: set[Loop] = set()
+        self.losses: set[Turn] = set()
+        self.steps: list[Step] = []
+        self.updated: set[Model] = set()
+        """Models that are trained by hand."""
+        self.switched: list[ModeSet] = []
+        self.last: ModeSet | None = None
+        """The switch that no forward has followed yet."""
+        self.asked: set[Model] = set()
+        """Models that were put into train mode explicitly since they were last trained."""
+        self.repeated: set[Loop] = set()
+        self.calls: set[tuple[Turn, tuple[object, ...]]] = set()
+        self.asleep: dict[tuple[object, ...], Turn] = {}
+        """The turn in which a call last ran in eval mode."""
+
+    def on_mode_set(self, event: ModeSet) -> None:
+        contradicts = takes_back(event, self.last)
+        self.last = event
+        self.switched.append(event)
+        if event.training is not False and not contradicts:
+            self.asked.update(event.model.family())
+        else:
+            self.asked.difference_update(event.model.family())
+
+    def on_opaque(self, event: Opaque) -> None:
+        self.last = None
+
+    def on_forward(self, event: Forward) -> None:
+        self.last = None
+        self.forwards.add(event)
+        turn = pass_of(event)
+        if turn is None:
+            return
+        call = (*event.place[:3], event.model, len(event.stack))
+        if (turn, call) in self.calls or event.turns[-1] is not turn:
+            self.repeated.add(turn.loop)
+        self.calls.add((turn, call))
+        if event.training is False and any(
+            each.guards for each in self.switched[-1:] if each.model.kin(event.model)
+        ):
+            # Eval mode is an option here, which other runs leave out.
+            self.refute(event.place)
+        if event.training is False:
+            self.asleep[call] = turn
+        elif event.training is True:
+            before = self.asleep.get(call)
+            if self._is_awake(event.model) or self._woke_within(event, before, turn):
+                self.candidates.append(event)
+
+    def _is_awake(self, model: Model) -> bool:
+        """A layer that knows the difference is in train mode, and not because it was just asked."""
+        family = list(model.family())
+        if any(member in self.asked for member in family):
+            return False
+        known = [member for member in family if may_switch(member)]
+        return not known or any(member.training is True for member in known)
+
+    def _woke_within(self, event: Forward, before: Turn | None, turn: Turn) -> bool:
+        """The loop's first batches ran in eval mode, until its own `train()` behind the forward."""
+        last = next((each for each in self.switched[::-1] if each.model.covers(event.model)), None)
+        return (
+            before is not None
+            and before.loop is turn.loop
+            and before != turn
+            and last is not None
+            and last.training is True
+            and last.turns[-1:] == (before,)
+            and last.guards <= event.guards
+            and last.windows == event.windows
+        )
+
+    def on_loss(self, event: Loss) -> None:
+        self.losses.update(event.turns)
+
+    def on_backward(self, event: Backward) -> None:
+        self.forwards.through(event)
+        self.learning.update(loops_of(event))
+        self.asked.clear()
+
+    def on_grad_taken(self, event: GradTaken) -> None:
+        self.forwards.through(event)
+        self.learning.update(loops_of(event))
+
+    def on_step(self, event: Step) -> None:
+        self.learning.update(loops_of(event))
+        self.steps.append(event)
+
+    def on_manual_update(self, event: ManualUpdate) -> None:
+        self.updated.update(getattr(event.target, "models", ()))
+
+    def on_ended(self, event: Ended) -> None:
+        told: set[Loop] = set()
+        for forward in self.candidates:
+            turn = pass_of(forward)
+            if turn is None:  # of a loop that turned out to be one over epochs
+                continue
+            if turn.loop in told or turn.loop in self.learning or turn.loop in self.repeated:
+                continue
+            if forward.serial in self.forwards.used:
+                continue
+            if self._validates(forward, turn) and self._matters(forward):
+                told.add(turn.loop)
+                self._tell(forward)
+
+    def _validates(self, forward: Forward, turn: Turn) -> bool:
+        if named_validation(forward):
+            return forward.result_used
+        return not forward.grad and turn in self.losses
+
+    def _matters(self, forward: Forward) -> bool:
+        by_hand = any(model.kin(forward.model) for model in self.updated)
+        if not by_hand and not any(may_train(step.optimizer, forward.model) for step in self.steps):
+            return False
+        noisy = switches(forward.model)
+        if noisy is None:
+            return any(each.model.kin(forward.model) for each in self.switched)
+        return noisy
+
+    def _tell(self, forward: Forward) -> None:
+        name = called(forward)
+        self.report(
+            forward.place,
+            f"`{name}` validates in train mode: dropout drops activations, and batch norm uses and"
+            " learns the statistics of the validation batches.",
+            fix=f"Call `{name}.eval()` before this loop, and `{name}.train()` after it.",
+            remedies=self._remedy(forward),
+        )
+
+    def _remedy(self, forward: Forward) -> list[Remedy]:
+        """`model.eval()` before the loop, where the training turns train mode on again itself."""
+        turn, name = pass_of(forward), forward.spelled
+        if turn is None or not name or name.partition(".")[0] in turn.loop.variables:
+            return []
+        if turn.loop.place.function != forward.place.function:
+            return []
+        within = turn.loop.place
+        later = [step for step in self.steps if step.serial > forward.serial]
+        again = [
+            each
+            for each in self.switched
+            if each.training is True
+            and not each.guards
+            and each.serial > forward.serial
+            and each.model.covers(forward.model)
+        ]
+        if later and not (again and again[0].serial < later[0].serial):
+            return []
+        return [Insert(f"{name}.eval()", within, "before")]

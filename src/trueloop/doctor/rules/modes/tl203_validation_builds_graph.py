@@ -1,0 +1,156 @@
+"""A validation pass builds an autograd graph that is never used.
+
+## What it does
+
+Finds a pass over validation or test data in which autograd records every forward, although no
+gradient is ever taken of it.
+
+## Why it breaks training
+
+The figures are right, but every activation is kept for a backward that never comes: validation
+needs about as much memory as training (so that the batch size which fits the one may not fit the
+other), and it is slower. Losses or outputs that are summed up or collected in such a pass keep
+all their graphs, and memory grows until it runs out in the middle of a validation. `model.eval()`
+does not turn recording off; it only changes what dropout and batch norm do.
+
+## Wrong
+
+```python
+def validate(model, loader):
+    model.eval()
+    for images, labels in loader:
+        outputs = model(images)
+```
+
+## Right
+
+```python
+@torch.no_grad()
+def validate(model, loader):
+    model.eval()
+    for images, labels in loader:
+        outputs = model(images)
+```
+
+## Sources
+
+- PyTorch, [Autograd mechanics: locally disabling gradient
+  computation](https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation)
+- PyTorch, [torch.no_grad](https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html): "It
+  will reduce memory consumption for computations that would otherwise have `requires_grad=True`"
+
+## How it is detected
+
+A loop over batches must call a model with autograd recording and take no gradient in any of its
+turns; the loader, the loop or the function must be named for validation, or the model must have
+been put into eval mode. The program must train elsewhere, so that it is certain that recording is
+on: a function that nobody is seen to call may be called under `no_grad`. Outputs whose gradient
+is taken later, inputs that require gradients (adversarial examples, saliency), frozen models and
+loops over anything but batches are silent.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Ended,
+    FlagsSet,
+    Forward,
+    GradTaken,
+    ModeSet,
+    Step,
+)
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.passes import (
+    Forwards,
+    called,
+    loops_of,
+    named_validation,
+    pass_of,
+)
+from trueloop.doctor.things import Loop, Model, Tensor
+
+
+class ValidationBuildsGraph(Rule):
+    code = "TL203"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forwards = Forwards()
+        self.candidates: list[Forward] = []
+        self.learning: set[Loop] = set()
+        self.evaluating: set[Model] = set()
+        self.frozen: set[Model] = set()
+        self.trained: set[Model] = set()
+
+    def on_mode_set(self, event: ModeSet) -> None:
+        if event.training is False:
+            self.evaluating.add(event.model)
+        else:
+            self.evaluating.discard(event.model)
+
+    def on_flags_set(self, event: FlagsSet) -> None:
+        if event.requires_grad is False:
+            self.frozen.add(event.model)
+        else:
+            self.frozen.discard(event.model)
+
+    def on_forward(self, event: Forward) -> None:
+        self.forwards.add(event)
+        if not event.grad:
+            self.refute(event.place)
+        elif pass_of(event) is not None and self._records(event):
+            self.candidates.append(event)
+
+    def _records(self, event: Forward) -> bool:
+        """A graph is certainly built, and not for the sake of the inputs."""
+        if any(frozen.covers(event.model) for frozen in self.frozen):
+            return False
+        if any(isinstance(each, Tensor) and _is_special(each) for each in event.inputs):
+            return False
+        asleep = any(model.covers(event.model) for model in self.evaluating)
+        if asleep and event.training is False:
+            return True
+        turn = pass_of(event)
+        return turn is not None and turn.loop.kind == "batches" and named_validation(event)
+
+    def on_backward(self, event: Backward) -> None:
+        used = self.forwards.through(event)
+        self.trained.update(self.forwards.by_serial[serial].model for serial in used)
+        self.learning.update(loops_of(event))
+
+    def on_grad_taken(self, event: GradTaken) -> None:
+        self.forwards.through(event)
+        self.learning.update(loops_of(event))
+
+    def on_step(self, event: Step) -> None:
+        self.learning.update(loops_of(event))
+
+    def on_ended(self, event: Ended) -> None:
+        told: set[Loop] = set()
+        for forward in self.candidates:
+            turn = pass_of(forward)
+            if turn is None:  # of a loop that turned out to be one over epochs
+                continue
+            if turn.loop in self.learning or turn.loop in told:
+                continue
+            if forward.serial in self.forwards.used:
+                continue
+            if any(model.kin(forward.model) for model in self.trained):
+                told.add(turn.loop)
+                self._tell(forward)
+
+    def _tell(self, forward: Forward) -> None:
+        self.report(
+            forward.place,
+            f"autograd records this forward of `{called(forward)}` in a validation pass, and no"
+            " gradient is ever taken of it: every activation is kept for nothing.",
+            fix="Put `with torch.no_grad():` around the loop, or `@torch.no_grad()` above the"
+            " function.",
+        )
+
+
+def _is_special(tensor: Tensor) -> bool:
+    """Its own gradient is wanted; or it is volatile, as torch's older programs say."""
+    wanted = bool(tensor.inputs) or bool(tensor.facts.get("requires_grad"))
+    return wanted or bool(tensor.facts.get("volatile"))

@@ -1,0 +1,128 @@
+"""`model.forward(x)` goes past everything that calling the model does.
+
+## What it does
+
+Finds calls of a module's `forward` method from outside of any module.
+
+## Why it breaks training
+
+`model(x)` runs the forward hooks and then `forward`; `model.forward(x)` runs `forward` alone.
+Hooks are how libraries work: under `fully_shard` (FSDP2) they gather the parameters and prepare
+gradients for averaging, spectral and weight norms of the older kind recompute the weight in them,
+pruning applies its masks, `module.compile()` swaps in the compiled code, and activation hooks
+record. Without any of these both calls do the same today; a hook that is added later is
+silently skipped. `DistributedDataParallel`, `DataParallel`, `FullyShardedDataParallel` and
+`torch.compile(model)` do their work in a `forward` of their own, which is not skipped: there it is
+advice.
+
+## Wrong
+
+```python
+outputs = model.forward(inputs)
+```
+
+## Right
+
+```python
+outputs = model(inputs)
+```
+
+## Sources
+
+- PyTorch,
+  [Module.forward](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.forward):
+  "one should call the Module instance afterwards instead of this since the former takes care of
+  running the registered hooks while the latter silently ignores them"
+
+## How it is detected
+
+The call must be written `<something>.forward(...)`, and the something must certainly be a module:
+it was seen being made, its mode was set by `train()` or `eval()`, or its parameters or device were
+set as a module's and it is trained. The call must not stand in a method of a module:
+`super().forward(x)`, `self.encoder.forward(x)` and the like are silent. So are a `forward` of any
+other class that passes its call on, hooks (which must not call themselves), objects with a
+`forward` that are no modules, and functions that keep and call an old `forward` which they replace.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Ended,
+    Forward,
+    Made,
+    ModeSet,
+    Moved,
+    Used,
+)
+from trueloop.doctor.findings import Replace
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.passes import Forwards
+from trueloop.doctor.things import Model, Optimizer
+
+_IN_FORWARD = ("ddp", "dp", "fsdp", "compile")
+"""Wrappers that do their work in a `forward` of their own."""
+
+
+class ForwardCalledDirectly(Rule):
+    code = "TL205"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.modules: set[Model] = set()
+        """Used as only a module is."""
+        self.calls: list[Forward] = []
+        self.forwards = Forwards()
+        self.trained: set[Model] = set()
+        self.switched: set[Model] = set()
+        """Put into a mode: nothing but a module has one."""
+        self.sharded: set[Model] = set()
+
+    def on_used(self, event: Used) -> None:
+        if event.what.endswith(".fully_shard") and isinstance(event.subject, Model):
+            self.sharded.add(event.subject)
+
+    def on_mode_set(self, event: ModeSet) -> None:
+        self.switched.add(event.model)
+
+    def on_moved(self, event: Moved) -> None:
+        self.modules.add(event.model)
+
+    def on_made(self, event: Made) -> None:
+        if isinstance(event.thing, Optimizer):
+            self.modules.update(event.thing.models)
+
+    def on_forward(self, event: Forward) -> None:
+        self.forwards.add(event)
+        within = event.place.function
+        if event.direct and "hook" not in within and not within.endswith(".forward"):
+            self.calls.append(event)
+
+    def on_backward(self, event: Backward) -> None:
+        used = self.forwards.through(event)
+        self.trained.update(self.forwards.by_serial[serial].model for serial in used)
+
+    def on_ended(self, event: Ended) -> None:
+        for call in self.calls:
+            used = call.model in self.modules and call.model in self.trained
+            if call.model.known or used or call.model in self.switched:
+                self._tell(call)
+
+    def _tell(self, call: Forward) -> None:
+        name = call.spelled or call.model.name
+        shown = f"`{name}.forward(...)`" if name else "`forward(...)`"
+        message = f"{shown} goes past the hooks of the module"
+        if call.model in self.sharded:
+            message += ", by which `fully_shard` gathers its parameters and averages its gradients."
+        elif call.model.wrapper in _IN_FORWARD:
+            message += ". The wrapper works in its own `forward`; what else is hooked is left out."
+        else:
+            message += ", and with them past what FSDP, pruning, weight norm and"
+            message += " `module.compile()` do."
+        self.report(
+            call.place,
+            message,
+            severity="advice" if call.model.wrapper in _IN_FORWARD else None,
+            fix=f"Call the module itself: `{name or 'model'}(...)`.",
+            remedies=[Replace(call.callee, name)] if call.spelled and call.callee.line else [],
+        )

@@ -1,0 +1,1 @@
+"""Rules about the order of a step."""

@@ -1,0 +1,148 @@
+"""Gradients are cleared after `backward` and before the `step` that should use them.
+
+## What it does
+
+Finds a `zero_grad()` of an optimizer, or of the model that it trains, that lies between a
+`backward` and the `step` that was meant to apply its gradients, with no other `backward` after
+it.
+
+## Why it breaks training
+
+`step` finds no gradients. With `set_to_none=True` (the default) it skips every parameter; with
+zeros it applies what is left of momentum and weight decay. Nothing raises, an epoch takes as long
+as always, and the loss stays where the initial weights put it, give or take the noise of the
+batches. Under momentum it may even drift, which looks like a learning rate that is too small.
+
+## Wrong
+
+```python
+for inputs, targets in loader:
+    loss = criterion(model(inputs), targets)
+    loss.backward()
+    optimizer.zero_grad()
+    optimizer.step()
+```
+
+## Right
+
+```python
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    loss = criterion(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+```
+
+## Sources
+
+- PyTorch, [Optimizing Model
+  Parameters](https://docs.pytorch.org/tutorials/beginner/basics/optimization_tutorial.html): zero
+  the gradients, call `backward`, call `step`, in this order.
+- PyTorch,
+  [Optimizer.zero_grad](https://docs.pytorch.org/docs/stable/generated/torch.optim.Optimizer.zero_grad.html):
+  what `set_to_none` means for the step that follows.
+
+## How it is detected
+
+The events of one optimizer are read in their order. The fault is certain when a clearing that
+covers all of its parameters follows the last `backward` that feeds them and the next event is its
+`step`. It is silent where gradients may come back in between (`p.grad = ...`, code that cannot be
+read), where the clearing hangs on a condition that the step does not share (a skipped batch), for
+the two backwards of SAM, for closures that clear and compute in order, and for pairs of
+optimizers, each of which is judged by its own parameters.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Event,
+    Forward,
+    Step,
+    ZeroGrad,
+)
+from trueloop.doctor.findings import Move
+from trueloop.doctor.rules.shared.windows import (
+    StepRule,
+    backwards,
+    holds,
+    inside,
+    micro,
+    named,
+    same_turn,
+    side_by_side,
+    supplies,
+)
+
+
+class ZeroGradAfterBackward(StepRule):
+    code = "TL101"
+
+    def on_step(self, event: Step) -> None:
+        found = self._robbed(event)
+        if found is not None:
+            self._tell(event, *found)
+        super().on_step(event)
+
+    def _robbed(self, step: Step) -> tuple[Backward, ZeroGrad] | None:
+        """The backward whose gradients the step should have had, and what cleared them."""
+        optimizer, window = step.optimizer, self.window(step.optimizer)
+        sources = [i for i, event in enumerate(window) if supplies(event, optimizer)]
+        last = window[sources[-1]] if sources else None
+        if not isinstance(last, Backward) or not self.feeds(last, optimizer):
+            return None
+        later = window[sources[-1] + 1 :]
+        fed = [each for each in backwards(window) if same_turn(each, last)]
+        clear = next(
+            (
+                event
+                for event in later
+                if isinstance(event, ZeroGrad)
+                and all(self.erases(event, each, optimizer) for each in fed)
+            ),
+            None,
+        )
+        if clear is None or not clear.guards <= step.guards | last.guards:
+            return None
+        if not _one_stretch(last, clear) or _belongs_to_others(step, last, clear, later):
+            return None
+        return last, clear
+
+    def _tell(self, step: Step, backward: Backward, clear: ZeroGrad) -> None:
+        name = named(step.optimizer, step.spelled)
+        remedies = [Move(clear.place, step.place, "after")] if side_by_side(clear, step) else []
+        self.report(
+            clear.place,
+            f"The gradients are cleared here, between `backward` and the step of {name} that should"
+            " use them: the step has nothing to apply.",
+            related=[
+                (backward.place, "computes the gradients"),
+                (step.place, "finds them cleared"),
+            ],
+            fix="Clear the gradients before the forward pass, or after the step.",
+            remedies=remedies,
+        )
+
+
+def _one_stretch(backward: Backward, clear: ZeroGrad) -> bool:
+    """No new epoch begins between the two: a clearing and a step before a run's first batch are a
+    way to quiet a schedule's warning."""
+    turn = micro(backward)
+    before = {id(each.loop): each.index for each in backward.turns if each != turn}
+    return all(before.get(id(each.loop), each.index) == each.index for each in clear.turns)
+
+
+def _belongs_to_others(step: Step, backward: Backward, clear: ZeroGrad, later: list[Event]) -> bool:
+    """Another rule names the smaller move, or the order is that of a closure."""
+    turn = micro(backward)
+    if inside(clear, turn) and not inside(step, turn):
+        return True  # TL107: the step left the loop
+    if step.closure and len(clear.stack) <= len(step.stack):
+        return True
+    optimizer = step.optimizer
+    return any(
+        isinstance(event, Forward)
+        and same_turn(event, step)
+        and (holds(optimizer, event.model) or not optimizer.models)
+        for event in later
+    )  # TL103: the step came before its backward

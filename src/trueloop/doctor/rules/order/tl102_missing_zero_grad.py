@@ -1,0 +1,130 @@
+"""An optimizer steps again and again, and its gradients are never cleared.
+
+## What it does
+
+Finds a loop in which an optimizer steps in every turn after a `backward` and nothing in the loop
+clears its gradients.
+
+## Why it breaks training
+
+`backward` adds to `.grad`. Uncleared, the gradient of step t is the sum of the gradients of all
+batches up to t, most of them taken at weights that are long gone. It acts like a momentum of 1
+that never decays: the loss falls at first, then it oscillates or diverges, and a smaller learning
+rate only delays it. With Adam it is harder to see, because the size of the gradient is divided
+out.
+
+## Wrong
+
+```python
+for inputs, targets in loader:
+    loss = criterion(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+```
+
+## Right
+
+```python
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    loss = criterion(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+```
+
+## Sources
+
+- PyTorch, [Zeroing out
+  gradients](https://docs.pytorch.org/tutorials/recipes/recipes/zeroing_out_gradients.html):
+  gradients accumulate in `.grad` until they are zeroed.
+- PyTorch,
+  [Tensor.backward](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html):
+  "This function accumulates gradients in the leaves".
+
+## How it is detected
+
+The same `step` must be seen in two turns of one loop, each after a `backward` that feeds the
+optimizer, and between the two nothing that may clear: `zero_grad()` of any optimizer or module
+that may share parameters, `p.grad = None` or an edit of `.grad` by hand, or code that cannot be
+read and gets hold of the optimizer. A clearing in a branch that only some runs take is enough to
+be silent, and so is a class whose own `step` may clear. A function that is given its optimizer is
+judged only by a loop of its own. Live, the gradients themselves are looked at.
+"""
+
+from __future__ import annotations
+
+import re
+
+from trueloop.doctor.events import Backward, Step
+from trueloop.doctor.findings import Insert
+from trueloop.doctor.rules.shared.windows import StepRule, backwards, inside, micro, named, relieves
+from trueloop.doctor.things import Optimizer
+
+_TORCH_LIKE = re.compile(
+    r"Adam|SGD|RMSprop|Adagrad|Adadelta|Adafactor|Lion|L[aA][mM][bB]|LARS|Ranger|Rprop|Shampoo"
+    r"|Sophia|Muon|AdaBelief|DistributedOptimizer$"
+)
+_SO_CALLED = re.compile(r"optim|(^|[._])opt", re.I)
+
+
+class MissingZeroGrad(StepRule):
+    code = "TL102"
+
+    def on_step(self, event: Step) -> None:
+        before = self.last_step(event.optimizer)
+        if before is not None and _again(before, event):
+            window = self.window(event.optimizer)
+            if not any(relieves(each, event.optimizer) for each in window):
+                if is_plain(event.optimizer):
+                    self._suspect(event)
+            elif _in_one_loop(before, event):
+                self.refute(event.place)
+        super().on_step(event)
+
+    def _suspect(self, step: Step) -> None:
+        fed = [
+            backward
+            for backward in backwards(self.window(step.optimizer))
+            if self.feeds(backward, step.optimizer) and inside(backward, micro(step))
+        ]
+        if fed:
+            self._tell(step, fed[0])
+
+    def _tell(self, step: Step, backward: Backward) -> None:
+        name = named(step.optimizer, step.spelled)
+        remedies = []
+        if step.spelled and not step.closure:
+            remedies = [Insert(f"{step.spelled}.zero_grad()", step.place, "after")]
+        self.report(
+            step.place,
+            f"{name[:1].upper()}{name[1:]} steps in every turn of the loop and nothing clears its"
+            " gradients in between: each update applies the sum of all gradients so far.",
+            related=[(backward.place, "adds to the gradients that are already there")],
+            fix="Clear the gradients once per update, before `backward` or after the step.",
+            remedies=remedies,
+        )
+
+
+def is_plain(optimizer: Optimizer) -> bool:
+    """Its `step` is torch's: it does not clear by itself."""
+    if optimizer.facts.get("own step"):
+        return False
+    if optimizer.known:
+        return True
+    if optimizer.kind:
+        return bool(_TORCH_LIKE.search(optimizer.kind.rpartition(".")[2]))
+    return bool(_SO_CALLED.search(optimizer.name))
+
+
+def _again(before: Step, step: Step) -> bool:
+    """The same step in a later turn: of this loop, or of the loops around it."""
+    return before.place == step.place and any(
+        mine.loop is yours.loop and mine.index > yours.index
+        for mine, yours in zip(step.turns, before.turns, strict=False)
+    )
+
+
+def _in_one_loop(before: Step, step: Step) -> bool:
+    """Both belong to one pass over the batches: a clearing between them is the loop's own."""
+    mine, yours = micro(step), micro(before)
+    return mine is not None and yours is not None and mine.loop is yours.loop

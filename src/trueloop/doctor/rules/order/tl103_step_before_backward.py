@@ -1,0 +1,142 @@
+"""`step` lies between a batch's forward pass and its `backward`.
+
+## What it does
+
+Finds a `step` after the forward pass of a batch and before the `backward` of that batch's loss.
+
+## Why it breaks training
+
+The step applies what is there at that moment: the gradient of the batch before, or none at all if
+gradients were cleared at the top of the loop. In the first case every update is one batch late
+and changes weights that the coming `backward` still needs (often torch notices and raises); in
+the second each gradient is computed, cleared unused, and nothing is ever learnt. The loss stays
+flat, nothing raises.
+
+## Wrong
+
+```python
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    loss = criterion(model(inputs), targets)
+    optimizer.step()
+    loss.backward()
+```
+
+## Right
+
+```python
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    loss = criterion(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+```
+
+## Sources
+
+- PyTorch, [Optimizing Model
+  Parameters](https://docs.pytorch.org/tutorials/beginner/basics/optimization_tutorial.html):
+  `backward` deposits the gradients, then `step` adjusts the parameters by them.
+- PyTorch,
+  [torch.optim](https://docs.pytorch.org/docs/stable/optim.html#taking-an-optimization-step):
+  "once the gradients are computed using e.g. backward()".
+
+## How it is detected
+
+A `step` must follow a forward pass of a model that the optimizer trains, in the same turn of the
+loop, with no gradient computed for that optimizer in the turn before it (or with all of it
+cleared again); and the `backward` that follows, in the turn or behind the loop, must go through
+that very forward pass. The rotated loop (step, clear, forward, backward) is therefore silent, as
+are GANs, whose generator ran before the discriminator's step, several losses with a step each,
+and rollouts of reinforcement learning.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Clip,
+    Event,
+    Forward,
+    Step,
+    Unscale,
+    ZeroGrad,
+)
+from trueloop.doctor.findings import Move
+from trueloop.doctor.rules.shared.windows import (
+    StepRule,
+    holds,
+    named,
+    same_turn,
+    side_by_side,
+    supplies,
+)
+from trueloop.doctor.things import Optimizer
+
+
+class StepBeforeBackward(StepRule):
+    code = "TL103"
+
+    def on_backward(self, event: Backward) -> None:
+        batch = self._batch(event)
+        events = self.log[-80:]
+        steps = [each for each in events if type(each) is Step and same_turn(each, batch)]
+        turn = [each for each in events if same_turn(each, batch)] if steps else []
+        for optimizer in self.used if steps else ():
+            step = self._early(turn, event, optimizer)
+            if step is not None:
+                self._tell(step, event, turn)
+        super().on_backward(event)
+
+    def _batch(self, backward: Backward) -> Event:
+        """Where the batch is that a backward belongs to: behind a loop it is the loop's last."""
+        depth = len(backward.turns)
+        for event in reversed(self.log[-80:]):
+            if (
+                backward.loss is not None
+                and isinstance(event, Forward)
+                and event.serial in backward.loss.forwards
+            ):
+                left = len(event.turns) > depth and event.turns[:depth] == backward.turns
+                return event if left else backward
+        return backward
+
+    def _early(self, turn: list[Event], backward: Backward, optimizer: Optimizer) -> Step | None:
+        """A step of the optimizer that came before this backward, and after its forward."""
+        if backward.loss is None or not self.feeds(backward, optimizer):
+            return None
+        begun = next(
+            (
+                event.serial
+                for event in turn
+                if isinstance(event, Forward)
+                and event.serial in backward.loss.forwards
+                and (holds(optimizer, event.model) or not optimizer.models)
+            ),
+            None,
+        )
+        if begun is None:
+            return None
+        is_fresh = False
+        for event in turn:
+            if supplies(event, optimizer):
+                is_fresh = True
+            elif isinstance(event, ZeroGrad) and self.clears(event, optimizer):
+                is_fresh = False  # what another loss left there (a GAN's other one) is gone
+            elif isinstance(event, Step) and event.optimizer is optimizer and event.serial > begun:
+                is_sure = not is_fresh and not event.closure and event.guards <= backward.guards
+                return event if is_sure else None
+        return None
+
+    def _tell(self, step: Step, backward: Backward, turn: list[Event]) -> None:
+        name = named(step.optimizer, step.spelled)
+        simple = step.scaler is None and side_by_side(step, backward)
+        between = any(isinstance(event, (Clip, Unscale)) for event in turn)
+        self.report(
+            step.place,
+            f"{name[:1].upper()}{name[1:]} steps here, before the `backward` of this batch: it"
+            " applies the gradient of the batch before, or none at all.",
+            related=[(backward.place, "computes the gradient that the step should have")],
+            fix="Step after `backward`.",
+            remedies=[Move(step.place, backward.place, "after")] if simple and not between else [],
+        )

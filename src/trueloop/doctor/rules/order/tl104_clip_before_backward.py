@@ -1,0 +1,129 @@
+"""Gradients are clipped before `backward` has computed them.
+
+## What it does
+
+Finds a call of `clip_grad_norm_` or `clip_grad_value_` that comes before the `backward` whose
+gradients it should limit, while no gradients are there.
+
+## Why it breaks training
+
+There is nothing to clip: the call returns a norm of 0 (`clip_grad_value_` may raise on the first
+batch). Then `backward` fills in the gradients and the step applies them unclipped. Training works
+until a batch with a large gradient comes, and then it does what clipping was there to prevent: a
+spike in the loss, or NaN. A logged gradient norm of exactly 0 gives it away.
+
+## Wrong
+
+```python
+optimizer.zero_grad()
+loss = criterion(model(inputs), targets)
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+loss.backward()
+optimizer.step()
+```
+
+## Right
+
+```python
+optimizer.zero_grad()
+loss = criterion(model(inputs), targets)
+loss.backward()
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+optimizer.step()
+```
+
+## Sources
+
+- PyTorch,
+  [torch.nn.utils.clip_grad_norm_](https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html):
+  "Gradients are modified in-place".
+- Pascanu, Mikolov, Bengio, [On the difficulty of training recurrent neural
+  networks](https://arxiv.org/abs/1211.5063), 2013: clipping acts on the gradient between its
+  computation and the update.
+
+## How it is detected
+
+Since the optimizer's last step no gradient has been computed when the call is made, a `backward`
+of the same turn follows, and then a step with no clipping in between. A call outside of the loop
+counts where gradients are cleared before the `backward`. Silent: an infinite limit, or a norm
+that is used from outside of the loop, which measure; clipping one loss's gradient before the next
+one's is added; loops that step first; clipping that cannot be tied to the optimizer.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Clip,
+    Event,
+    Step,
+    ZeroGrad,
+)
+from trueloop.doctor.findings import Move
+from trueloop.doctor.rules.shared.windows import StepRule, same_turn, side_by_side, supplies
+
+
+class ClipBeforeBackward(StepRule):
+    code = "TL104"
+
+    def on_step(self, event: Step) -> None:
+        before, window = self.last_step(event.optimizer), self.window(event.optimizer)
+        for clip, backward in self._idle(event, before, window):
+            self._tell(clip, backward, event)
+        super().on_step(event)
+
+    def _idle(
+        self, step: Step, before: Step | None, window: list[Event]
+    ) -> list[tuple[Clip, Backward]]:
+        """Calls that clipped nothing, each with the backward that it came too early for."""
+        optimizer = step.optimizer
+        found: list[tuple[Clip, Backward]] = []
+        waiting: list[Clip] = []
+        in_vain: list[Clip] = []
+        """There was certainly nothing to clip, whatever came next."""
+        fresh = cleared = empty = False
+        for event in window:
+            if self.may_clip(event, optimizer):
+                assert isinstance(event, Clip)
+                if fresh:
+                    # It clips what earlier backwards left: on purpose, or of other micro-batches.
+                    return []
+                late = before is not None and same_turn(event, before) and not cleared
+                if self.clips(event, optimizer) and not late:
+                    waiting.append(event)
+                    if empty and not event.result_used:
+                        in_vain.append(event)
+            elif isinstance(event, ZeroGrad):
+                cleared = True
+                empty = empty or self.clears(event, optimizer)
+            elif supplies(event, optimizer):
+                fresh = True
+                if isinstance(event, Backward) and self.feeds(event, optimizer):
+                    found += [
+                        (clip, event)
+                        for clip in waiting
+                        if same_turn(clip, event)
+                        or clip in in_vain
+                        or (cleared and _outside_the_loop(clip, event))
+                    ]
+                waiting = []
+        return found
+
+    def _tell(self, clip: Clip, backward: Backward, step: Step) -> None:
+        simple = side_by_side(clip, backward) and step.scaler is None and not clip.result_used
+        call = "clip_grad_norm_" if clip.by == "norm" else "clip_grad_value_"
+        self.report(
+            clip.place,
+            f"`{call}` runs before `backward`, when there are no gradients: nothing is clipped, and"
+            " the step applies the full gradient.",
+            related=[(backward.place, "computes the gradients")],
+            fix="Clip between `backward` and the step.",
+            remedies=[Move(clip.place, backward.place, "after")] if simple else [],
+        )
+
+
+def _outside_the_loop(clip: Clip, backward: Backward) -> bool:
+    """It comes once, before or behind the loop that the backward is in, and nobody looks at the
+    norm."""
+    entered = backward.turn is not None and len(backward.turns) > len(clip.turns)
+    return entered and not clip.result_used and not clip.guards

@@ -1,0 +1,142 @@
+"""Gradients are clipped after the step that has applied them.
+
+## What it does
+
+Finds a call of `clip_grad_norm_` or `clip_grad_value_` between an optimizer's `step` and the
+clearing of its gradients.
+
+## Why it breaks training
+
+The step has used the gradients already and the clearing throws them away: clipping changes
+nothing that is ever read. Training looks healthy until a batch with an exploding gradient comes,
+and then nothing protects it. A log of the norms that the call returns even looks right.
+
+## Wrong
+
+```python
+optimizer.zero_grad()
+loss.backward()
+optimizer.step()
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+```
+
+## Right
+
+```python
+optimizer.zero_grad()
+loss.backward()
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+optimizer.step()
+```
+
+## Sources
+
+- PyTorch,
+  [torch.nn.utils.clip_grad_norm_](https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html):
+  "Gradients are modified in-place".
+- PyTorch, [Automatic Mixed Precision examples, gradient
+  clipping](https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping): the
+  call stands between `backward` and the step.
+
+## How it is detected
+
+The call follows the step in the same turn, or the loop that the step is in, bears on gradients of
+that optimizer, and they are cleared before another `backward` adds to them; no clipping lies
+between the `backward` and the step. Silent: an infinite or very large limit, which measures; the
+clipping of another optimizer's gradients, whose step is still to come; a loop in which nothing
+clears (that is TL102).
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Clip,
+    Ended,
+    Event,
+    Step,
+    ZeroGrad,
+)
+from trueloop.doctor.findings import Move
+from trueloop.doctor.rules.shared.windows import StepRule, clears, same_turn, side_by_side, supplies
+from trueloop.doctor.things import Optimizer
+
+
+class ClipAfterStep(StepRule):
+    code = "TL105"
+
+    def on_zero_grad(self, event: ZeroGrad) -> None:
+        for optimizer in self.used:
+            may = clears(event, optimizer)
+            if may or (may is None and self.alone(optimizer)):
+                self._judge(optimizer)
+        super().on_zero_grad(event)
+
+    def on_ended(self, event: Ended) -> None:
+        """A function that makes one update and is called for each batch clears when it begins."""
+        for optimizer in self.used:
+            step = self.last_step(optimizer)
+            if step is None or step.turns:
+                continue
+            if any(
+                isinstance(each, ZeroGrad)
+                and self.clears(each, optimizer)
+                and each.serial < step.serial
+                and each.place.function == step.place.function
+                and each.stack == step.stack
+                for each in self.log
+            ):
+                self._judge(optimizer)
+
+    def _judge(self, optimizer: Optimizer) -> None:
+        step = self.last_step(optimizer)
+        if step is None:
+            return
+        after = [each for each in self.window(optimizer) if each.serial > step.serial]
+        if any(supplies(each, optimizer) for each in after):
+            return
+        late = [
+            each
+            for each in after
+            if isinstance(each, Clip)
+            and self.clips(each, optimizer)
+            and (same_turn(each, step) or _behind_the_loop(each, step))
+            and not self._is_for_another(each, optimizer, after)
+        ]
+        if late and not self._clipped_before(step):
+            self._tell(late[0], step)
+
+    def _is_for_another(self, clip: Clip, optimizer: Optimizer, after: list[Event]) -> bool:
+        """Another optimizer that may hold what is clipped has its step still to make."""
+        return any(
+            isinstance(each, Step) and each.serial > clip.serial and each.optimizer is not optimizer
+            for each in after
+        )
+
+    def _clipped_before(self, step: Step) -> bool:
+        """The gradients had been clipped when the step used them."""
+        for event in reversed(self.log[: self.log.index(step)]):
+            if self.may_clip(event, step.optimizer):
+                return True
+            if isinstance(event, Backward) and supplies(event, step.optimizer):
+                return False
+        return False
+
+    def _tell(self, clip: Clip, step: Step) -> None:
+        simple = side_by_side(clip, step) and step.scaler is None and not clip.result_used
+        call = "clip_grad_norm_" if clip.by == "norm" else "clip_grad_value_"
+        self.report(
+            clip.place,
+            f"`{call}` runs after the step has applied the gradients, and they are cleared next: it"
+            " has no effect.",
+            related=[(step.place, "applies the gradients unclipped")],
+            fix="Clip between `backward` and the step.",
+            remedies=[Move(clip.place, step.place, "before")] if simple else [],
+        )
+
+
+def _behind_the_loop(clip: Clip, step: Step) -> bool:
+    """It comes once, when the loop that the step is in is over, and nobody looks at the norm."""
+    depth = len(clip.turns)
+    left = step.turn is not None and len(step.turns) > depth
+    return left and step.turns[:depth] == clip.turns and not clip.result_used and not clip.guards

@@ -1,0 +1,225 @@
+"""Gradients are computed batch after batch, and no optimizer ever steps.
+
+## What it does
+
+Finds a loop over batches with a `backward` whose gradients belong to an optimizer that never
+makes a step, in this loop or anywhere else in the program.
+
+## Why it breaks training
+
+The parameters stay at their initial values. The loop takes as long as a real one, the loss is
+printed and wobbles with the batches around its first value, and accuracy stays at chance. In a
+pair of networks one learns and the other stands still: the discriminator wins at once.
+
+## Wrong
+
+```python
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    loss = criterion(model(inputs), targets)
+    loss.backward()
+```
+
+## Right
+
+```python
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    loss = criterion(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+```
+
+## Sources
+
+- PyTorch,
+  [torch.optim](https://docs.pytorch.org/docs/stable/optim.html#taking-an-optimization-step):
+  `step()` is what updates the parameters.
+- PyTorch, [Optimizing Model
+  Parameters](https://docs.pytorch.org/tutorials/beginner/basics/optimization_tutorial.html)
+
+## How it is detected
+
+At the end of a whole run: an optimizer was made for a model, a `backward` feeds it in every turn of
+a loop, and neither it nor another optimizer of the same parameters stepped after any. Of a function
+that is given its optimizer, it must also clear that optimizer's gradients in the loop, so that they
+are lost. Silent: gradients that are read or changed by hand (Fisher information, attacks, manual
+updates; not what only goes into a log), hooks that step within `backward`, optimizers handed to
+code that cannot be read, programs without an optimizer, and a step in a branch that only some runs
+take.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trueloop.doctor.events import (
+    Backward,
+    Ended,
+    Event,
+    GradEdited,
+    GradRead,
+    LoopLeft,
+    Made,
+    ManualUpdate,
+    Opaque,
+    Step,
+    ZeroGrad,
+)
+from trueloop.doctor.rules.shared.windows import (
+    StepRule,
+    backwards,
+    clears,
+    disjoint,
+    feeds,
+    holds,
+    inside,
+    meddles,
+    micro,
+    named,
+)
+from trueloop.doctor.things import Optimizer, Tensor
+
+
+class BackwardNeverStepped(StepRule):
+    code = "TL106"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: list[Optimizer] = []
+
+    def on_made(self, event: Made) -> None:
+        if isinstance(event.thing, Optimizer):
+            self._made.append(event.thing)
+
+    def on_grad_read(self, event: GradRead) -> None:
+        if not event.logged:
+            self._write(event)
+
+    def on_step(self, event: Step) -> None:
+        fed = list(backwards(self.window(event.optimizer)))
+        nearest = [each for each in fed if feeds(each, event.optimizer) is not False][-1:]
+        for backward in nearest:
+            self.refute(backward.place)
+        super().on_step(event)
+
+    def on_loop_left(self, event: LoopLeft) -> None:
+        """The outermost loop is over: a run may be too long to be read to its end."""
+        if not event.turns:
+            self._judge(whole=False)
+
+    def on_ended(self, event: Ended) -> None:
+        self._judge(whole=event.whole)
+
+    def _judge(self, *, whole: bool) -> None:
+        stepped = self._stepped(whole=whole)
+        candidates = [*self.used, *(each for each in self._made if each not in self.used)]
+        for optimizer in candidates:
+            if any(self._may_step_for(other, optimizer) for other in stepped):
+                continue
+            lost = self._lost(optimizer, whole=whole)
+            if lost is None:
+                continue
+            if self._is_used(lost, optimizer):
+                self.refute(lost.place)
+            else:
+                self._tell(lost, optimizer)
+
+    def _is_used(self, lost: Backward, optimizer: Optimizer) -> bool:
+        """Gradients are looked at, or parameters changed, by other means than the optimizer."""
+        first = next(each.serial for each in self.log if each.place == lost.place)
+        edited = {each.place.line for each in self.log if isinstance(each, GradEdited)}
+        for event in self.log:
+            if event.serial < first:
+                # Only what got hold of the optimizer, or hangs on backward, acts later on.
+                if isinstance(event, Opaque) and _stays(event, optimizer):
+                    return True
+            elif meddles(event, optimizer) or (
+                _by_hand(event, optimizer) and event.place.line not in edited
+            ):
+                return True
+        return False
+
+    def _stepped(self, *, whole: bool) -> list[Optimizer]:
+        """Those that step. In a whole program only what comes after a gradient counts: a single
+        step before the loop applies nothing."""
+        fed = False
+        found: list[Optimizer] = []
+        for event in self.log:
+            fed = fed or isinstance(event, (Backward, GradEdited, Opaque))
+            if isinstance(event, Step) and (fed or event.closure or not whole):
+                found.append(event.optimizer)
+        return found
+
+    def _may_step_for(self, other: Optimizer, optimizer: Optimizer) -> bool:
+        """A step of `other` may update what `optimizer` holds."""
+        if other is optimizer:
+            return True
+        if disjoint(other, optimizer):
+            return False
+        if other.models and optimizer.models:
+            return any(holds(other, model) for model in optimizer.models)
+        # Two that were handed in: each is cleared, so each is meant to be stepped.
+        return not (self._is_cleared(other) and self._is_cleared(optimizer))
+
+    def _is_cleared(self, optimizer: Optimizer) -> bool:
+        return any(isinstance(event, ZeroGrad) and event.target is optimizer for event in self.log)
+
+    def _lost(self, optimizer: Optimizer, *, whole: bool) -> Backward | None:
+        """The backward whose gradients nobody applies, seen in several turns of one loop."""
+        fed = [
+            each
+            for each in backwards(self.log)
+            if micro(each) is not None and self.feeds(each, optimizer)
+        ]
+        if not (whole and optimizer.known):
+            cleared = [
+                event
+                for event in self.log
+                if isinstance(event, ZeroGrad) and clears(event, optimizer)
+            ]
+            fed = [each for each in fed if any(inside(clear, micro(each)) for clear in cleared)]
+        begins = max(
+            (
+                each.serial
+                for each in self.log
+                if isinstance(each, ZeroGrad) and each.target is optimizer
+            ),
+            default=0,
+        )
+        found = next((each for each in fed if each.serial > begins), fed[-1] if fed else None)
+        if found is None:
+            return None
+        turns = {micro(each) for each in fed if each.place == found.place}
+        return found if len(turns) >= 2 or found.windows else None
+
+    def _tell(self, backward: Backward, optimizer: Optimizer) -> None:
+        name = named(optimizer)
+        related = [(optimizer.made, "is made here and never steps")] if optimizer.made.line else []
+        self.report(
+            backward.place,
+            f"Gradients for {name} are computed in every turn, and {name} never steps: the"
+            " parameters stay as they were initialised.",
+            related=related,
+            fix=f"Call `{optimizer.name or 'optimizer'}.step()` after `backward`.",
+        )
+
+
+def _stays(event: Opaque, optimizer: Optimizer) -> bool:
+    return meddles(event, optimizer) and (
+        "hook" in event.callee or any(thing is optimizer for thing in event.things)
+    )
+
+
+def _by_hand(event: Event, optimizer: Optimizer) -> bool:
+    """Gradients are read, or parameters are changed, without the optimizer."""
+    if not isinstance(event, (GradRead, ManualUpdate)):
+        return False
+    target: Any = event.target
+    if isinstance(target, Tensor) and target.role != "parameter":
+        is_input = bool(target.role) or target.facts.get("requires_grad")
+        return not is_input  # the gradient of an input: an attack, a saliency map
+    models = getattr(target, "models", None)
+    if not models or not optimizer.models:
+        return True
+    return any(holds(optimizer, model) for model in models)

@@ -1,0 +1,140 @@
+"""Every batch computes a gradient and clears the last one, but the step comes once an epoch.
+
+## What it does
+
+Finds a `step` behind a loop over batches in which each turn clears the gradients and calls
+`backward`.
+
+## Why it breaks training
+
+Each batch erases the gradient of the one before it: when the step comes, only the last batch is
+left. An epoch of a thousand batches makes one update, from one batch. The loss falls a thousand
+times more slowly than it should, which is easily taken for a learning rate that is too small.
+Most often the `step` was moved out of the loop by one level of indentation.
+
+## Wrong
+
+```python
+for epoch in range(epochs):
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(inputs), targets)
+        loss.backward()
+    optimizer.step()
+```
+
+## Right
+
+```python
+for epoch in range(epochs):
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+```
+
+## Sources
+
+- PyTorch, [Optimizing Model
+  Parameters](https://docs.pytorch.org/tutorials/beginner/basics/optimization_tutorial.html): the
+  step stands in the loop over batches.
+- PyTorch,
+  [Tensor.backward](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html):
+  gradients accumulate until they are cleared.
+
+## How it is detected
+
+The step follows a loop that it does not stand in; since its last step at least two `backward`s of
+that loop fed the optimizer, with a certain clearing between them in the loop, and none came after
+the loop. A full-batch gradient gathered over the loop and cleared once per epoch is silent, and
+so are inner loops of attacks, after which the real `backward` follows, and gradients that are
+read or summed by hand.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Clip,
+    GradEdited,
+    GradRead,
+    Step,
+    ZeroGrad,
+)
+from trueloop.doctor.findings import Move
+from trueloop.doctor.rules.shared.windows import (
+    StepRule,
+    backwards,
+    inside,
+    meddles,
+    micro,
+    named,
+)
+from trueloop.doctor.things import Turn
+
+
+class StepOutsideBatchLoop(StepRule):
+    code = "TL107"
+
+    def on_grad_read(self, event: GradRead) -> None:
+        self._write(event)
+
+    def on_step(self, event: Step) -> None:
+        found = self._lost(event)
+        if found is not None:
+            self._tell(event, *found)
+        super().on_step(event)
+
+    def _lost(self, step: Step) -> tuple[ZeroGrad, Backward] | None:
+        """What erases the batches before the last one, and the last one's backward."""
+        optimizer, window = step.optimizer, self.window(step.optimizer)
+        by_hand = any(
+            isinstance(event, (GradRead, GradEdited)) or meddles(event, optimizer)
+            for event in window
+        )
+        fed = [each for each in backwards(window) if self.feeds(each, optimizer)]
+        turn = micro(fed[-1]) if fed else None
+        if by_hand or step.closure or turn is None or not _left(step, turn):
+            return None
+        # Of several losses that reach the same parameters, the one that came last.
+        own = (each for each in fed if inside(each, turn) and each.place == fed[-1].place)
+        first = next(own, fed[-1])
+        for event in window:
+            if (
+                isinstance(event, ZeroGrad)
+                and first.serial < event.serial < fed[-1].serial
+                and inside(event, turn)
+                and event.guards <= fed[-1].guards
+                and self.erases(event, first, optimizer)
+            ):
+                return event, fed[-1]
+        return None
+
+    def _tell(self, step: Step, clear: ZeroGrad, backward: Backward) -> None:
+        name = named(step.optimizer, step.spelled)
+        last = next(
+            (each for each in self.log[::-1] if isinstance(each, (Clip, Backward))), backward
+        )
+        near = (
+            step.scaler is None
+            and last.stack == step.stack
+            and last.place.function == step.place.function
+            and last.guards == step.guards
+        )
+        self.report(
+            step.place,
+            f"{name[:1].upper()}{name[1:]} steps once after the loop, but every batch in it clears"
+            " the gradients of the one before: only the last batch counts.",
+            related=[
+                (clear.place, "erases the gradients of the batch before"),
+                (backward.place, "computes them for every batch"),
+            ],
+            fix="Step inside the loop over batches, after `backward`.",
+            remedies=[Move(step.place, last.place, "after")] if near else [],
+        )
+
+
+def _left(step: Step, turn: Turn) -> bool:
+    """The loop over batches is over when the step comes."""
+    return turn.loop.kind == "batches" and not inside(step, turn)

@@ -1,0 +1,247 @@
+"""The optimizer updates tensors that are no longer the model's.
+
+## What it does
+
+Finds a layer that is replaced, or a model that is made anew, after the optimizer was made from
+the old parameters, and that is then trained with that optimizer.
+
+## Why it breaks training
+
+An optimizer keeps the parameters it was given, not the model. The new layer gets gradients in
+each `backward`, and nobody applies them: it stays as it was initialised, and its gradients add
+up. With a new head on a pretrained body the body adapts to a random head; one would see a loss
+that falls slowly and a score that stays far below what others report. With a whole new model
+nothing learns at all.
+
+## Wrong
+
+```python
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+model.fc = nn.Linear(512, 10)
+```
+
+## Right
+
+```python
+model.fc = nn.Linear(512, 10)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+```
+
+## Sources
+
+- PyTorch, [torch.optim: constructing
+  it](https://docs.pytorch.org/docs/stable/optim.html#constructing-it)
+- PyTorch,
+  [Module.load_state_dict](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.load_state_dict):
+  with `assign=True` "the optimizer must be created after the call"
+- PyTorch, [Transfer learning
+  tutorial](https://docs.pytorch.org/tutorials/beginner/transfer_learning_tutorial.html)
+
+## How it is detected
+
+An optimizer is made from a model; then a layer with parameters is put into that model, or a model
+of the same kind takes its name, or parameters are replaced (`load_state_dict(assign=True)`,
+`to_empty` from the meta device, `weight_norm`); then the optimizer steps after a backward through
+the new ones. An optimizer made after, `add_param_group`, a new layer that is frozen, has no
+parameters or wraps the old one, and an old model that is still in use are silent. `.to(device)`,
+`.half()` and the like keep the parameters' identity in today's torch, and are no fault.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from trueloop.doctor.events import (
+    Backward,
+    Event,
+    FlagsSet,
+    Forward,
+    Made,
+    ManualUpdate,
+    Measured,
+    Replaced,
+    StateLoaded,
+    Step,
+)
+from trueloop.doctor.findings import Place
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.parts import has_parameters
+from trueloop.doctor.things import Model, Optimizer
+
+
+@dataclass(eq=False)
+class Held:
+    """What an optimizer was made from."""
+
+    optimizer: Optimizer
+    made: Event
+    models: list[Model]
+    members: set[Model]
+    """All modules that lay inside of them then."""
+
+
+@dataclass(eq=False)
+class Change:
+    """New parameters in the place of those that an optimizer holds."""
+
+    held: Held
+    event: Event
+    new: Model | None
+    what: str
+
+
+class OptimizerHoldsStaleParameters(Rule):
+    code = "TL301"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[Held] = []
+        self.changes: list[Change] = []
+        self.trained: set[Model] = set()
+        """Called in what was sent back since the last step."""
+        self.frozen: set[Model] = set()
+        self.models: list[tuple[Made, Model]] = []
+        self.used: dict[Model, int] = {}
+
+    def on_made(self, event: Made) -> None:
+        if isinstance(event.thing, Optimizer):
+            models = list(event.thing.models)
+            members = {member for model in models for member in model.family()}
+            self.held.append(Held(event.thing, event, models, members))
+        elif isinstance(event.thing, Model):
+            self.models.append((event, event.thing))
+
+    def on_flags_set(self, event: FlagsSet) -> None:
+        if event.requires_grad is False:
+            self.frozen.update(event.model.family())
+        else:
+            self.frozen.difference_update(event.model.family())
+
+    def on_replaced(self, event: Replaced) -> None:
+        if event.how != "assigned":
+            self._note(event, event.model, None, "the parameters of `{}` are replaced")
+            return
+        new, old = event.new, event.old
+        if not isinstance(new, Model) or not has_parameters(new):
+            return
+        if isinstance(old, Model) and (new.kin(old) or not has_parameters(old)):
+            return
+        shown = f"`{event.model.name or 'model'}.{event.attribute}` is replaced"
+        self._note(event, event.model, new, shown)
+
+    def on_state_loaded(self, event: StateLoaded) -> None:
+        if event.assign and isinstance(event.thing, Model):
+            self._note(event, event.thing, None, "the parameters of `{}` are replaced")
+        elif isinstance(event.thing, Model):
+            self.used[event.thing] = event.serial
+
+    def on_manual_update(self, event: ManualUpdate) -> None:
+        for model in getattr(event.target, "models", ()):
+            self.used[model] = event.serial
+
+    def _note(self, event: Event, owner: Model, new: Model | None, what: str) -> None:
+        for held in self.held:
+            if new is not None and (new in held.members or owner not in held.members):
+                continue
+            if owner in held.members or any(owner.covers(model) for model in held.models):
+                self.changes.append(Change(held, event, new, what.format(owner.name or "model")))
+
+    def on_forward(self, event: Forward) -> None:
+        self.used[event.model] = event.serial
+
+    def on_backward(self, event: Backward) -> None:
+        if event.loss is not None:
+            self.trained |= event.loss.models
+
+    def on_step(self, event: Step) -> None:
+        trained, self.trained = self.trained, set()
+        if not trained:
+            return
+        for change in self.changes:
+            if change.held.optimizer is event.optimizer and self._is_fault(change, trained):
+                self._tell(change)
+        self._look_for_rebuilt(event.optimizer, trained)
+        if not event.optimizer.models or not any(event.optimizer.trains(each) for each in trained):
+            # Another optimizer's turn: what was sent back waits for its own.
+            self.trained |= trained
+
+    def _is_fault(self, change: Change, trained: set[Model]) -> bool:
+        held, new = change.held, change.new
+        if len(held.optimizer.models) != len(held.models):
+            return False  # A group was added.
+        subject: Any = new if new is not None else held.models[0]
+        if new is not None and (new in self.frozen or self._is_held_since(new, change.event)):
+            return False
+        if new is None and self._is_held_since(subject, change.event):
+            return False
+        return any(model.kin(subject) for model in trained)
+
+    def _is_held_since(self, model: Model, event: Event) -> bool:
+        """An optimizer that was made later has it."""
+        return any(
+            each.made.serial > event.serial and any(model in m.family() for m in each.models)
+            for each in self.held
+        )
+
+    def _tell(self, change: Change) -> None:
+        optimizer = change.held.optimizer.name or "the optimizer"
+        self._say(change.event.place, change.what, optimizer, change.held.made.place)
+
+    def _say(self, place: Place, what: str, optimizer: str, made: Place) -> None:
+        shown = f"`{optimizer}`" if " " not in optimizer else optimizer
+        self.report(
+            place,
+            f"{what} after {shown} was made: it goes on updating the old parameters, and"
+            " the new ones never change.",
+            fix=f"Make {shown} after this line.",
+            related=[(made, "the optimizer takes the old parameters here")],
+        )
+
+    # -------------------------------------------------------------------------- as it runs
+
+    def on_measured(self, event: Measured) -> None:
+        """Parameters get gradients, and the optimizer holds others that nobody has any more."""
+        values = event.values
+        if event.what != "strays" or values["kind"] not in ("stale", "rebuilt", "taken"):
+            return
+        if values["kind"] == "taken":
+            self.refute(values["place"])
+            return
+        model, _, _ = values["parameter"].partition(".")
+        if values["kind"] == "rebuilt":
+            what = f"`{model}` is made anew" if values["named"] else "the model is made anew"
+        else:
+            what = f"`{values['parameter']}` is replaced"
+        optimizer = event.subject
+        self._say(
+            values["place"],
+            what,
+            getattr(optimizer, "name", "") or "the optimizer",
+            getattr(optimizer, "made", event.place),
+        )
+
+    # -------------------------------------------------------------------------- a new model
+
+    def _look_for_rebuilt(self, optimizer: Optimizer, trained: set[Model]) -> None:
+        held = next((each for each in self.held if each.optimizer is optimizer), None)
+        if held is None or not optimizer.whole or not held.models or optimizer.tensors:
+            return
+        if any(not held.members.isdisjoint(model.family()) for model in trained):
+            return
+        for made, model in self.models:
+            if model not in trained or made.serial < held.made.serial:
+                continue
+            old = next((each for each in held.models if _succeeds(model, each)), None)
+            if old is None or self.used.get(old, 0) > made.serial:
+                continue
+            if not self._is_held_since(model, held.made):
+                # Of two that one function makes, the line that calls it counts.
+                of_one = model.made[:3] == old.made[:3] and made.stack
+                place = made.stack[-1] if of_one else made.place
+                name = optimizer.name or "the optimizer"
+                self._say(place, f"`{model.name}` is made anew", name, held.made.place)
+
+
+def _succeeds(new: Model, old: Model) -> bool:
+    return bool(new.name) and new.name == old.name and new.kind == old.kind and new.known

@@ -1,0 +1,90 @@
+"""Trainable parameters get gradients, and no optimizer has them.
+
+## What it does
+
+Finds parameters of the model, or of the loss, that every `backward` computes gradients for and
+that belong to no optimizer.
+
+## Why it breaks training
+
+An optimizer updates what it was given, and nothing else. A part that was left out (the decoder
+beside the encoder, a second head, the learnt weights of a loss) stays as it was initialised, and
+the rest learns around random weights. Nothing raises; the loss falls, more slowly than it should,
+to a level that stays too high. Gradients that nobody clears go on adding up.
+
+## Wrong
+
+```python
+optimizer = torch.optim.Adam(model.encoder.parameters(), lr=1e-3)
+```
+
+## Right
+
+```python
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+```
+
+and for parts that shall not learn: `model.decoder.requires_grad_(False)`.
+
+## Sources
+
+- PyTorch, [torch.optim: constructing
+  it](https://docs.pytorch.org/docs/stable/optim.html#constructing-it): "you have to give it an
+  iterable containing the parameters"
+- PyTorch, [Transfer learning
+  tutorial](https://docs.pytorch.org/tutorials/beginner/transfer_learning_tutorial.html): freezing
+  with `requires_grad = False`
+
+## How it is detected
+
+While the program runs: in four updates, a parameter gets a new gradient that is not zero and its
+values stay the same, the optimizer that steps updates other parameters which got theirs, and no
+optimizer holds it or has ever held it. Only what is certainly new counts: weights that were read
+from a file, copied or unpickled, or that look trained, modules in eval mode, parameters with a
+hook on their gradient, and those that an optimizer takes later or that are updated by hand are
+silent. So is a program whose optimizer holds inputs alone (an attack), and one without any.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Measured
+from trueloop.doctor.findings import Place
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import called
+
+
+class ParametersNotOptimized(Rule):
+    code = "TL302"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[Place, list[Measured]] = {}
+
+    def on_measured(self, event: Measured) -> None:
+        if event.what != "strays":
+            return
+        if event.values["kind"] == "taken":
+            self.refute(event.values["place"])
+        elif event.values["kind"] == "unheld":
+            place = event.values["place"] if event.values["place"].line else event.place
+            self.found.setdefault(place, []).append(event)
+            self._tell(place)
+
+    def _tell(self, place: Place) -> None:
+        found = self.found[place]
+        self.findings = [each for each in self.findings if each.place != place]
+        first = found[0].values
+        names = [f"`{each.values['parameter']}`" for each in found]
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        numbers = sum(each.values["numel"] for each in found)
+        several = len(names) > 1
+        self.report(
+            place,
+            f"{shown} ({numbers:,} numbers) of {first['model']} {'get' if several else 'gets'} a"
+            f" gradient in every `backward` and {'belong' if several else 'belongs'} to no"
+            f" optimizer: in {first['updates']} updates of {called(found[0].subject, 'this one')}"
+            f" {'they have' if several else 'it has'} not changed.",
+            fix="Give the parameters to the optimizer, or freeze them with"
+            " `requires_grad_(False)`.",
+            related=[(first["made"], "made here, and never updated")],
+        )

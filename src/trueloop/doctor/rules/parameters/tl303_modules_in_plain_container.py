@@ -1,0 +1,190 @@
+"""Layers in a plain list, tuple or dict of a module are not registered.
+
+## What it does
+
+Finds layers with parameters that a module keeps in a Python list, tuple or dict and uses in its
+methods, without anything that registers them.
+
+## Why it breaks training
+
+A module knows the layers that are its attributes, and those in `nn.ModuleList`, `nn.ModuleDict`
+and `nn.Sequential`. A plain container hides them: `model.parameters()` does not name them, so
+that no optimizer trains them; `model.to(device)` leaves them behind; `state_dict()` does not save
+them, and a checkpoint loads without complaint. On the CPU nothing raises: the hidden layers work
+with the weights they were initialised with. One would see a model that learns less than it
+should, and a score that is gone after loading.
+
+## Wrong
+
+```python
+self.layers = [nn.Linear(dim, dim) for _ in range(depth)]
+```
+
+## Right
+
+```python
+self.layers = nn.ModuleList([nn.Linear(dim, dim) for _ in range(depth)])
+```
+
+## Sources
+
+- PyTorch, [ModuleList](https://docs.pytorch.org/docs/stable/generated/torch.nn.ModuleList.html):
+  "modules it contains are properly registered, and will be visible by all Module methods"
+- PyTorch, [Modules notes](https://docs.pytorch.org/docs/stable/notes/modules.html): "it's not
+  possible to register submodules within plain Python lists or dicts"
+
+## How it is detected
+
+The container must be set as an attribute of a module of one's own and be read in another method
+than `__init__`; the layers must have parameters, be made while the module is made, and in the
+whole run never become part of a module. Layers that are registered otherwise (`setattr`,
+`add_module`, `nn.Sequential(*layers)`), are frozen, or reach an optimizer by hand are silent; so
+are modules that say themselves what their parameters are, and modules that are handed in from
+outside (a teacher hidden on purpose).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trueloop.doctor.events import (
+    AttributeSet,
+    Ended,
+    FlagsSet,
+    Made,
+    Measured,
+    Opaque,
+)
+from trueloop.doctor.findings import Place, Remedy, Replace
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.parts import has_parameters
+from trueloop.doctor.things import Model, Optimizer, Thing
+
+_OWN_PARAMETERS = ("parameters", "named_parameters", "_apply", "state_dict", "modules", "children")
+
+
+class ModulesInPlainContainer(Rule):
+    code = "TL303"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.set: list[AttributeSet] = []
+        self.made: dict[Model, tuple[Place, ...]] = {}
+        self.optimizers: list[Optimizer] = []
+        self.frozen: set[Model] = set()
+        self.opaque: set[Model] = set()
+
+    def on_made(self, event: Made) -> None:
+        if isinstance(event.thing, Model):
+            self.made[event.thing] = event.stack
+        elif isinstance(event.thing, Optimizer):
+            self.optimizers.append(event.thing)
+
+    def on_attribute_set(self, event: AttributeSet) -> None:
+        if not isinstance(event.value, Model) and event.read:
+            self.set.append(event)
+
+    def on_flags_set(self, event: FlagsSet) -> None:
+        if event.requires_grad is not True:
+            self.frozen.update(event.model.family())
+
+    def on_opaque(self, event: Opaque) -> None:
+        self.opaque.update(thing for thing in event.things if isinstance(thing, Model))
+
+    def on_measured(self, event: Measured) -> None:
+        """A layer is called, gets gradients and is updated by nobody."""
+        values = event.values
+        if event.what != "strays" or values["kind"] not in ("hidden", "taken"):
+            return
+        if values["kind"] == "taken":
+            self.refute(values["place"])
+            return
+        how = "ModuleDict" if values["container"] == "dict" else "ModuleList"
+        self.report(
+            values["place"],
+            f"`{values['attribute']}` is a plain {values['container']}: its layers are not"
+            f" registered, so that `parameters()`, `to()` and `state_dict()` of"
+            f" `{values['holder']}` pass them by.",
+            fix=f"Put them into `nn.{how}`.",
+            related=[(values["made"], "a layer that nobody trains")],
+        )
+
+    def on_ended(self, event: Ended) -> None:
+        for each in self.set:
+            model = each.model
+            if model.attributes.get(each.attribute) is not each.value or _says_its_own(model):
+                continue
+            hidden = [layer for layer in layers_in(each.value) if self._is_hidden(model, layer)]
+            if hidden and all(self._is_hidden(model, layer) for layer in _trained(each.value)):
+                self._tell(each, hidden[0])
+
+    def _is_hidden(self, model: Model, layer: Model) -> bool:
+        if layer.parents or model.covers(layer) or not has_parameters(layer):
+            return False
+        if any(member in self.frozen or member in self.opaque for member in layer.family()):
+            return False
+        if not self._is_made_inside(model, layer):
+            return False
+        return not any(
+            not optimizer.whole or any(held.covers(layer) for held in optimizer.models)
+            for optimizer in self.optimizers
+        )
+
+    def _is_made_inside(self, model: Model, layer: Model) -> bool:
+        """It was made while the module was, or in a method of its class."""
+        short = model.kind.rpartition(".")[2]
+        if layer.made.function.partition(".")[0] == short:
+            return True
+        return any(place[:3] == model.made[:3] for place in self.made.get(layer, ()))
+
+    def _tell(self, event: AttributeSet, layer: Model) -> None:
+        how = "ModuleDict" if hasattr(event.value, "entries") else "ModuleList"
+        kind = {"ModuleDict": "dict"}.get(how) or getattr(event.value, "kind", "list")
+        self.report(
+            event.place,
+            f"`{event.attribute}` is a plain {kind}: its layers are not registered, so that"
+            f" `parameters()`, `to()` and `state_dict()` of `{event.model.kind}` pass them by.",
+            fix=f"Put them into `nn.{how}`.",
+            related=[(layer.made, "a layer that nobody trains")] if layer.made.line else [],
+            remedies=_remedy(event, how),
+        )
+
+
+def layers_in(value: Any, depth: int = 2) -> Iterator[Model]:
+    """The modules in a container, and in containers in it."""
+    entries = getattr(value, "entries", None)
+    parts = [*entries.values(), *value.rest] if entries is not None else _values(value)
+    for part in parts:
+        if isinstance(part, Model):
+            yield part
+        elif depth:
+            yield from layers_in(part, depth - 1)
+
+
+def _values(value: Any) -> list[Any]:
+    found = [] if isinstance(value, Thing) else getattr(value, "values", [])
+    return found if isinstance(found, list) else []
+
+
+def _trained(value: Any) -> list[Model]:
+    return [layer for layer in layers_in(value) if has_parameters(layer)]
+
+
+def _says_its_own(model: Model) -> bool:
+    """Its class overrides what names parameters."""
+    lookup = getattr(model.cls, "lookup", None)
+    return lookup is not None and any(lookup(name) is not None for name in _OWN_PARAMETERS)
+
+
+def _remedy(event: AttributeSet, how: str) -> list[Remedy]:
+    """The container around the value, where it holds modules alone."""
+    if not event.nn or not event.what.line:
+        return []
+    entries = getattr(event.value, "entries", None)
+    flat = list(entries.values()) if entries is not None else _values(event.value)
+    if not flat or not all(isinstance(part, Model) for part in flat):
+        return []
+    if entries is not None and not all(isinstance(key, str) for key in entries):
+        return []
+    return [Replace(event.what, f"{event.nn}.{how}({{}})")]

@@ -1,0 +1,213 @@
+"""The optimizer is made anew in every epoch or for every batch, and forgets what it has learnt.
+
+## What it does
+
+Finds an optimizer with a state that is constructed again and again over the same model within one
+training run.
+
+## Why it breaks training
+
+Momentum, the moments of Adam and the step counts live in the optimizer. A new one begins from
+nothing: Adam made per batch takes steps of the full learning rate in the direction of each
+gradient's sign, momentum made per batch is plain SGD; made per epoch, each epoch begins with a
+warm-up that nobody asked for, and a jump in the loss. A schedule that is tied to the old
+optimizer goes on turning a knob that nothing hears. Nothing raises; training is noisier and
+slower than it should be.
+
+## Wrong
+
+```python
+for epoch in range(epochs):
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    for inputs, targets in loader:
+        ...
+```
+
+## Right
+
+```python
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+for epoch in range(epochs):
+    for inputs, targets in loader:
+        ...
+```
+
+## Sources
+
+- PyTorch, [torch.optim](https://docs.pytorch.org/docs/stable/optim.html): an optimizer "will hold
+  the current state and will update the parameters based on the computed gradients"
+- Kingma and Ba, [Adam](https://arxiv.org/abs/1412.6980), 2015, section 3: the bias correction of
+  the first steps
+
+## How it is detected
+
+In every turn of one loop, unconditionally, an optimizer with a state must be made at the same
+line from the same model, and step in the batches of that turn; the loop's turns must be epochs
+over one loader, or batches. Folds, trials, tasks, clients, stages and rounds (another model,
+another loader, a loop over epochs inside, or a loop that is named so), weights that are put back
+or copied, layers that are frozen or freed in between, an optimizer whose state is loaded, plain
+SGD (which has no state), and optimizers of other things than a model (attacks, inner loops) are
+silent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from trueloop.doctor.events import (
+    Event,
+    FlagsSet,
+    LoopEntered,
+    Made,
+    ManualUpdate,
+    Replaced,
+    StateLoaded,
+    Step,
+)
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.passes import words
+from trueloop.doctor.things import (
+    Loop,
+    Model,
+    Optimizer,
+    Turn,
+)
+
+_FRESH_STARTS = frozenset(
+    "fold folds trial trials task tasks client clients user users round rounds stage stages phase"
+    " phases seed seeds run runs exp experiment experiments config configs cfg lr lrs model models"
+    " domain domains site sites subject subjects dataset datasets split splits repeat repeats"
+    " repetition meta episode episodes outer inner member members session sessions level growth"
+    " player players agent agents adapt attack local federated search sweep cycle".split()
+)
+
+
+@dataclass(eq=False)
+class Build:
+    """One making of an optimizer, and its steps."""
+
+    event: Made
+    optimizer: Optimizer
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def turn(self) -> Turn:
+        return self.event.turns[-1]
+
+
+class OptimizerRebuiltInLoop(Rule):
+    code = "TL305"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.builds: dict[Optimizer, Build] = {}
+        self.reset: list[tuple[int, Model | None]] = []
+        self.told: set[Loop] = set()
+        self.guards: dict[Loop, frozenset[str]] = {}
+        """What the whole loop depends on."""
+
+    def on_loop_entered(self, event: LoopEntered) -> None:
+        self.guards[event.loop] = event.guards
+
+    def on_made(self, event: Made) -> None:
+        made = event.thing
+        if not isinstance(made, Optimizer) or not event.turns or not _has_state(made):
+            return
+        if event.guards <= self.guards.get(event.turns[-1].loop, frozenset()):
+            self.builds[made] = Build(event, made)
+
+    def on_step(self, event: Step) -> None:
+        build = self.builds.get(event.optimizer)
+        if build is None:
+            return
+        build.steps.append(event)
+        if len(build.steps) == 1:
+            self._judge(build)
+
+    def on_state_loaded(self, event: StateLoaded) -> None:
+        if isinstance(event.thing, Optimizer):
+            self.builds.pop(event.thing, None)
+        elif isinstance(event.thing, Model):
+            self.reset.append((event.serial, event.thing))
+
+    def on_flags_set(self, event: FlagsSet) -> None:
+        self.reset.append((event.serial, event.model))
+
+    def on_replaced(self, event: Replaced) -> None:
+        self.reset.append((event.serial, event.model))
+
+    def on_manual_update(self, event: ManualUpdate) -> None:
+        for model in getattr(event.target, "models", ()) or (None,):
+            self.reset.append((event.serial, model))
+
+    def _judge(self, build: Build) -> None:
+        loop = build.turn.loop
+        builds = [
+            each
+            for each in self.builds.values()
+            if each.event.place[:3] == build.event.place[:3] and each.event.turns[-1].loop is loop
+        ]
+        turns = {each.turn.index for each in builds}
+        if len(builds) < 2 or turns != set(range(build.turn.index + 1)):
+            return
+        first = builds[0]
+        if all(self._is_rebuilt(first, each) for each in builds[1:]):
+            self._tell(build, loop)
+
+    def _is_rebuilt(self, first: Build, later: Build) -> bool:
+        """The same model is trained on in the same run of training."""
+        if not first.steps or not later.steps or not first.optimizer.models:
+            return False
+        if set(first.optimizer.models) != set(later.optimizer.models):
+            return False
+        if first.event.turns[:-1] != later.event.turns[:-1]:
+            return False
+        models = first.optimizer.models
+        for serial, model in self.reset:
+            between = first.event.serial < serial < later.event.serial
+            if between and (model is None or any(model.kin(each) for each in models)):
+                return False
+        return _steps_in(first) is not None and _steps_in(first) == _steps_in(later)
+
+    def _tell(self, build: Build, loop: Loop) -> None:
+        if _starts_afresh(build.event, loop):
+            return
+        name = f"`{build.optimizer.name}`" if build.optimizer.name else "the optimizer"
+        often = "for every batch" if loop.kind == "batches" else "in every epoch"
+        kind = build.optimizer.kind.rpartition(".")[2] or "optimizer"
+        self.report(
+            build.event.place,
+            f"{name} is made anew {often}: what {kind} has gathered (moments, momentum, step"
+            " counts) is thrown away each time.",
+            fix="Make it once, before the loop.",
+            related=[(loop.place, "the loop that makes it again and again")],
+        )
+
+
+def _has_state(optimizer: Optimizer) -> bool:
+    if not optimizer.known or not optimizer.whole or optimizer.tensors:
+        return False
+    if optimizer.kind.rpartition(".")[2] == "SGD":
+        return "momentum" in optimizer.facts and optimizer.facts["momentum"] not in (0, 0.0)
+    return bool(optimizer.kind)
+
+
+def _steps_in(build: Build) -> tuple[object, ...] | None:
+    """Where it steps, below the turn it was made in: straight in it, or in a loop over batches."""
+    step, depth = build.steps[0], len(build.event.turns)
+    if step.turns[:depth] != build.event.turns:
+        return None
+    inner = step.turns[depth:]
+    if build.turn.loop.kind == "batches":
+        return () if not inner else None
+    if build.turn.loop.kind == "epochs" and len(inner) == 1 and inner[0].loop.kind == "batches":
+        loop = inner[0].loop
+        return (loop.place[:3], loop.loader)
+    return None
+
+
+def _starts_afresh(event: Event, loop: Loop) -> bool:
+    """The loop is named for something that begins anew in each turn."""
+    names = [*loop.variables, str(loop.facts.get("over", "")), event.place.function]
+    names += [turn.loop.place.function for turn in event.turns]
+    return any(words(name) & _FRESH_STARTS for name in names)

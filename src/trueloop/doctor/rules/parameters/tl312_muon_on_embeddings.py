@@ -1,0 +1,115 @@
+"""Muon holds an embedding, or the output layer of a language model.
+
+## What it does
+
+Finds a `torch.optim.Muon` that was given the matrix of an `nn.Embedding`, or of the layer that
+turns hidden states into the logits of a vocabulary.
+
+## Why it breaks training
+
+Muon replaces a matrix's momentum by the nearest orthogonal matrix, so that every direction gets an
+update of one size. That suits the hidden layers. The rows of an embedding are not directions of one
+map: in each batch a few tokens have a gradient, and after the orthogonalisation all rows move, the
+rare and the absent ones as far as the frequent. An output layer has the same rows from the other
+side. Torch accepts them, because they have two dimensions, and nothing raises: one would see a loss
+above that of a run in which AdamW updates them.
+
+## Wrong
+
+```python
+matrices = [p for p in model.parameters() if p.ndim == 2]
+muon = torch.optim.Muon(matrices, lr=0.02)
+```
+
+## Right
+
+```python
+hidden = [p for p in model.blocks.parameters() if p.ndim == 2]
+chosen = {id(p) for p in hidden}
+others = [p for p in model.parameters() if id(p) not in chosen]
+muon = torch.optim.Muon(hidden, lr=0.02)
+adamw = torch.optim.AdamW(others, lr=3e-4)
+```
+
+or `trueloop.optimizers.muon(model)`, which divides the parameters so.
+
+## Sources
+
+- PyTorch, [Muon](https://docs.pytorch.org/docs/stable/generated/torch.optim.Muon.html): it is for
+  the two-dimensional parameters of hidden layers; biases and embeddings are for a method such as
+  AdamW
+- Jordan, [Muon: an optimizer for hidden layers in neural
+  networks](https://kellerjordan.github.io/posts/muon/), 2024: embeddings, and the final fully
+  connected layer, by AdamW
+
+## How it is detected
+
+In source, torch's own Muon is given all parameters of a model that has an embedding, or all those
+of two dimensions; where names, types or shapes are asked for as well, nothing is said. While the
+program runs, a parameter that Muon updates must be the weight of an `nn.Embedding`, or of the one
+linear layer that is called a head, has as many outputs as the embedding has rows and lies outside
+of the blocks. Frozen embeddings, the last layer of a classifier, and Muons of other packages (which
+may divide the parameters themselves) are silent.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import FlagsSet, Made, Measured, Step
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import called
+from trueloop.doctor.things import Model, Optimizer
+
+_EMBEDDINGS = ("torch.nn.Embedding", "torch.nn.EmbeddingBag")
+_FIX = (
+    "Give Muon the matrices of the hidden layers alone and the rest to AdamW, or write"
+    " `trueloop.optimizers.muon(model)`, which does both."
+)
+
+
+class MuonOnEmbeddings(Rule):
+    code = "TL312"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: dict[Optimizer, list[Model]] = {}
+        """Embeddings that an optimizer holds, as source says."""
+        self.frozen: list[Model] = []
+
+    def on_made(self, event: Made) -> None:
+        if isinstance(event.thing, Optimizer):
+            models = event.thing.facts.get("holds all matrices of", ())
+            found = [m for model in models for m in model.family() if m.kind in _EMBEDDINGS]
+            if found:
+                self.held[event.thing] = found
+
+    def on_flags_set(self, event: FlagsSet) -> None:
+        self.frozen += [event.model] if event.model is not None else []
+
+    def on_step(self, event: Step) -> None:
+        found = self.held.pop(event.optimizer, [])
+        found = [each for each in found if not any(each.kin(other) for other in self.frozen)]
+        if found:
+            self._tell(event.optimizer, [_named(each) for each in found], "the embedding")
+
+    def on_measured(self, event: Measured) -> None:
+        if event.what == "muon" and isinstance(event.subject, Optimizer):
+            self._tell(event.subject, event.values["parameters"], event.values["held"])
+
+    def _tell(self, optimizer: Optimizer, names: list[str], what: str) -> None:
+        named = ", ".join(f"`{name}`" for name in names if name)
+        self.report(
+            optimizer.made,
+            f"{called(optimizer, 'Muon')} holds {what}{f' ({named})' if named else ''}, whose rows"
+            " are not directions of one map: orthogonalised updates move every token's row in every"
+            " batch.",
+            fix=_FIX,
+        )
+
+
+def _named(model: Model) -> str:
+    """`model.embed`, as far as it has names."""
+    for parent in model.parents:
+        for name, child in parent.children.items():
+            if child is model:
+                return ".".join(filter(None, (parent.name, name)))
+    return model.name

@@ -1,0 +1,1 @@
+"""Rules about mixed precision, gradient accumulation and clipping."""

@@ -1,0 +1,122 @@
+"""Gradients are clipped while they still carry the scaler's factor.
+
+## What it does
+
+Finds clipping between `scaler.scale(loss).backward()` and `scaler.step(optimizer)` without
+`scaler.unscale_(optimizer)` before it.
+
+## Why it breaks training
+
+At that point every gradient is multiplied by the loss scale, 65536 at first. A limit of 1.0 then
+cuts the gradient to 1/65536 of what was meant, and after the scaler has divided, the update is as
+good as zero under plain SGD; under Adam it is drowned in `eps`. The effect changes whenever the
+scale does. The loss falls far too slowly, and the logged norms are in the tens of thousands.
+
+## Wrong
+
+```python
+scaler.scale(loss).backward()
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Right
+
+```python
+scaler.scale(loss).backward()
+scaler.unscale_(optimizer)
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Sources
+
+- PyTorch, [Automatic Mixed Precision examples, gradient
+  clipping](https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping): "If
+  you attempted to clip without unscaling, the gradients' norm/maximum magnitude would also be
+  scaled".
+- Micikevicius et al., [Mixed Precision Training](https://arxiv.org/abs/1710.03740), 2018:
+  gradients are unscaled before clipping and weight decay.
+
+## How it is detected
+
+In one optimizer's window: a scaled `backward`, then clipping of its gradients with no `unscale_` in
+between, then a step through the scaler, or an `unscale_` that comes too late. Silent: an infinite
+limit, which measures; gradients that are divided by hand; a scaler that is certainly disabled;
+Accelerate and Fabric, which unscale by themselves.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Clip,
+    Event,
+    GradEdited,
+    Step,
+    Unscale,
+)
+from trueloop.doctor.findings import Insert, Move
+from trueloop.doctor.rules.shared.windows import (
+    StepRule,
+    disjoint,
+    meddles,
+    named,
+    scaling,
+    side_by_side,
+)
+
+
+class ClipsScaledGradients(StepRule):
+    code = "TL501"
+
+    def on_step(self, event: Step) -> None:
+        window = self.window(event.optimizer)
+        unscaled = any(
+            isinstance(each, Unscale) and each.optimizer is event.optimizer for each in window
+        )
+        if unscaled or scaling(event.scaler):
+            found = self._scaled(event, window)
+            if found is not None:
+                self._tell(event, *found, window)
+        super().on_step(event)
+
+    def _scaled(self, step: Step, window: list[Event]) -> tuple[Clip, Backward] | None:
+        optimizer = step.optimizer
+        scaled: Backward | None = None
+        for event in window:
+            if isinstance(event, Unscale):
+                if event.optimizer is None or not disjoint(event.optimizer, optimizer):
+                    return None
+            elif isinstance(event, GradEdited) or meddles(event, optimizer):
+                return None
+            elif isinstance(event, Backward):
+                by = event.loss.scaled_by if event.loss is not None else None
+                if scaling(by) and self.feeds(event, optimizer):
+                    scaled = event
+            elif isinstance(event, Clip) and scaled is not None and self.clips(event, optimizer):
+                return event, scaled
+        return None
+
+    def _tell(self, step: Step, clip: Clip, backward: Backward, window: list[Event]) -> None:
+        late = next((each for each in window if isinstance(each, Unscale)), None)
+        remedies: list[Insert | Move] = []
+        if late is not None and side_by_side(late, clip):
+            remedies = [Move(late.place, clip.place, "before")]
+        elif late is None and side_by_side(clip, step) and step.spelled and step.scaler_spelled:
+            text = f"{step.scaler_spelled}.unscale_({step.spelled})"
+            remedies = [Insert(text, clip.place, "before")]
+        self.report(
+            clip.place,
+            "The gradients are clipped while they are still multiplied by the loss scale: the limit"
+            " is thousands of times tighter than it reads.",
+            related=[
+                (backward.place, "computes scaled gradients"),
+                *([(late.place, "unscales too late")] if late is not None else []),
+            ],
+            fix=f"Call `{step.scaler_spelled or 'scaler'}.unscale_("
+            f"{step.spelled or named(step.optimizer).strip('`')})` before clipping.",
+            remedies=remedies,
+        )

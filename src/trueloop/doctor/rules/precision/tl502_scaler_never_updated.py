@@ -1,0 +1,87 @@
+"""The gradient scaler steps again and again and is never updated.
+
+## What it does
+
+Finds a loop in which `scaler.step(optimizer)` is called in every turn and `scaler.update()` in
+none.
+
+## Why it breaks training
+
+`update` is what adapts the scale: it halves it after an overflow and raises it after a long run
+without one. Without it the scale keeps its first value of 65536, and torch, which expects one
+`update` per round of steps, raises at the second step ("step() has already been called since the
+last update()"). A disabled scaler raises nothing, so that the fault shows only on the machine
+where mixed precision is on.
+
+## Wrong
+
+```python
+scaler.scale(loss).backward()
+scaler.step(optimizer)
+```
+
+## Right
+
+```python
+scaler.scale(loss).backward()
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Sources
+
+- PyTorch, [torch.amp.GradScaler](https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling):
+  "update() should only be called once per iteration, after scaler.step(optimizer)".
+- PyTorch, [Automatic Mixed Precision
+  examples](https://docs.pytorch.org/docs/stable/notes/amp_examples.html)
+
+## How it is detected
+
+The same `scaler.step(...)` is seen in two turns of a loop with no `update` of that scaler in
+between, in any run of the program. Several optimizers that share one update are silent, and so
+are a function whose caller updates, a scaler that is certainly disabled or handed to code that
+cannot be read.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Opaque, ScalerUpdate, Step
+from trueloop.doctor.findings import Insert
+from trueloop.doctor.rules.shared.windows import StepRule, scaling
+
+
+class ScalerNeverUpdated(StepRule):
+    code = "TL502"
+
+    def on_step(self, event: Step) -> None:
+        scaler = event.scaler
+        before = self.last_step(event.optimizer)
+        if scaler is not None and before is not None and before.place == event.place:
+            since = self.window(event.optimizer)
+            updated = any(
+                (isinstance(each, ScalerUpdate) and each.scaler is scaler)
+                or (isinstance(each, Opaque) and any(thing is scaler for thing in each.things))
+                for each in since
+            )
+            if updated:
+                self.refute(event.place)
+            elif scaler.facts.get("updated by name"):
+                pass  # on a condition that did not hold in this run
+            elif before.scaler is scaler and scaling(scaler) and before.turns != event.turns:
+                others = any(isinstance(each, Step) and each.scaler is scaler for each in since)
+                self._tell(event, shared=others)
+        super().on_step(event)
+
+    def _tell(self, step: Step, *, shared: bool) -> None:
+        name = step.scaler_spelled or "scaler"
+        remedies = [Insert(f"{name}.update()", step.place, "after")]
+        live = step.scaler is not None and "updated by name" in step.scaler.facts
+        off = live and step.scaler is not None and not step.scaler.enabled
+        harm = "where it is enabled, its" if off else "its"
+        self.report(
+            step.place,
+            f"`{name}` steps in every turn and is never updated: {harm} scale never adapts, and"
+            " torch raises at the second step.",
+            fix=f"Call `{name}.update()` once per turn, after the steps.",
+            remedies=remedies if step.scaler_spelled and not shared else [],
+        )

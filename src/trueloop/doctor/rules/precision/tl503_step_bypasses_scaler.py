@@ -1,0 +1,134 @@
+"""The loss is scaled, but the optimizer steps without the scaler.
+
+## What it does
+
+Finds `optimizer.step()` after `scaler.scale(loss).backward()`, where `scaler.step(optimizer)` was
+meant.
+
+## Why it breaks training
+
+`scaler.step` does two things that a plain step does not: it divides the gradients by the scale,
+and it skips the update when a gradient has overflowed. Without it SGD moves 65536 times too far
+and the loss is NaN at once; Adam divides the factor out and seems to work until the first
+overflow writes NaN into the weights. Gradients that were unscaled with `unscale_` have the right
+size, but an overflow, which loss scaling produces on purpose now and then, still destroys the
+weights.
+
+## Wrong
+
+```python
+scaler.scale(loss).backward()
+optimizer.step()
+scaler.update()
+```
+
+## Right
+
+```python
+scaler.scale(loss).backward()
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Sources
+
+- PyTorch, [torch.amp.GradScaler](https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling):
+  `step` unscales, checks for inf and NaN, and calls or skips `optimizer.step()`.
+- PyTorch, [Automatic Mixed Precision
+  examples](https://docs.pytorch.org/docs/stable/notes/amp_examples.html)
+
+## How it is detected
+
+In one optimizer's window: a `backward` of a scaled loss that feeds it, then its plain step.
+Silent: a scaler that is certainly disabled; gradients edited by hand; a step that follows
+`unscale_` and hangs on a condition of its own (a check for non-finite gradients); another
+optimizer beside the scaled one.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Ended,
+    Event,
+    GradEdited,
+    ScalerUpdate,
+    Step,
+    Unscale,
+)
+from trueloop.doctor.findings import Insert, Remedy, Replace
+from trueloop.doctor.rules.shared.windows import StepRule, disjoint, meddles, named, scaling
+from trueloop.doctor.things import Scaler
+
+
+class StepBypassesScaler(StepRule):
+    code = "TL503"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: list[tuple[Step, Backward, bool]] = []
+        self.updated: set[Scaler] = set()
+
+    def on_step(self, event: Step) -> None:
+        if event.scaler is None and not event.closure:
+            found = self._scaled(event, self.window(event.optimizer))
+            if found is not None:
+                self.faults.append((event, *found))
+        super().on_step(event)
+
+    def on_scaler_update(self, event: Event) -> None:
+        assert isinstance(event, ScalerUpdate)
+        self.updated.add(event.scaler)
+
+    def on_ended(self, event: Ended) -> None:
+        for step, backward, unscaled in self.faults:
+            self._tell(step, backward, unscaled)
+
+    def _scaled(self, step: Step, window: list[Event]) -> tuple[Backward, bool] | None:
+        """The scaled backward, and whether its gradients were unscaled."""
+        optimizer = step.optimizer
+        scaled: Backward | None = None
+        unscaled = False
+        for event in window:
+            if isinstance(event, Backward):
+                by = event.loss.scaled_by if event.loss is not None else None
+                if self.feeds(event, optimizer):
+                    scaled, unscaled = (event, False) if scaling(by) else (None, False)
+            elif isinstance(event, GradEdited) or meddles(event, optimizer):
+                return None
+            elif isinstance(event, Unscale):
+                unscaled |= event.optimizer is None or not disjoint(event.optimizer, optimizer)
+        checked = step.conditional or not step.guards <= scaled.guards if scaled else False
+        if scaled is None or (unscaled and checked):
+            return None
+        return scaled, unscaled
+
+    def _tell(self, step: Step, backward: Backward, unscaled: bool) -> None:
+        name = named(step.optimizer, step.spelled)
+        scaler = backward.loss.scaled_by if backward.loss is not None else None
+        called = scaler.name if scaler is not None and scaler.name else "scaler"
+        harm = (
+            "a gradient that has overflowed goes straight into the weights"
+            if unscaled
+            else "the update is as many times too large as the loss scale, and overflows are not"
+            " skipped"
+        )
+        self.report(
+            step.place,
+            f"The loss is scaled, but {name} steps without the scaler: {harm}.",
+            related=[(backward.place, "computes scaled gradients")],
+            fix=f"Call `{called}.step({(step.spelled or name).strip('`')})` instead.",
+            remedies=self._remedies(step, scaler),
+        )
+
+    def _remedies(self, step: Step, scaler: Scaler | None) -> list[Remedy]:
+        """Where the scaler is certainly called by its name at the step as well."""
+        if scaler is None or not scaler.name or not step.spelled:
+            return []
+        both_own = scaler.name.startswith("self.") and step.spelled.startswith("self.")
+        if not both_own and scaler.made.function != step.place.function:
+            return []
+        remedies: list[Remedy] = [Replace(step.place, f"{scaler.name}.step({step.spelled})")]
+        if scaler not in self.updated:
+            remedies.append(Insert(f"{scaler.name}.update()", step.place, "after"))
+        return remedies

@@ -1,0 +1,113 @@
+"""float16 autocast trains without a gradient scaler.
+
+## What it does
+
+Finds a training step whose forward pass runs under autocast in float16 and whose loss goes into
+`backward` unscaled.
+
+## Why it breaks training
+
+float16 cannot hold numbers below 6e-8, and holds those below 6e-5 coarsely. Many gradients lie
+there, and in the backward pass they become zero. Layers far from the loss stop learning while the
+loss still falls, slowly; it plateaus above what float32 reaches. A scaler multiplies the loss so
+that gradients stay in range. bfloat16 has the range of float32 and needs none.
+
+## Wrong
+
+```python
+with torch.autocast("cuda"):
+    loss = criterion(model(inputs), targets)
+loss.backward()
+optimizer.step()
+```
+
+## Right
+
+```python
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    loss = criterion(model(inputs), targets)
+loss.backward()
+optimizer.step()
+```
+
+or, in float16,
+
+```python
+with torch.autocast("cuda"):
+    loss = criterion(model(inputs), targets)
+scaler.scale(loss).backward()
+scaler.step(optimizer)
+scaler.update()
+```
+
+## Sources
+
+- PyTorch, [Automatic Mixed Precision, gradient
+  scaling](https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling): "gradient values with
+  small magnitudes may not be representable in float16".
+- Micikevicius et al., [Mixed Precision Training](https://arxiv.org/abs/1710.03740), 2018, section
+  3.2.
+
+## How it is detected
+
+The forward pass of a model that the optimizer trains must lie in a block that is certainly
+enabled and certainly float16 (`torch.autocast("cuda")` and `torch.cuda.amp.autocast()` are by
+default, on a CPU the default is bfloat16), the `backward` of its loss must be plain, and the
+optimizer must step plainly. An open device, data type or switch is silent, and so are `backward`
+in the other branch of a condition, gradients that are divided by hand, and a frozen encoder that
+runs in float16 beside the trained model.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Event,
+    Forward,
+    GradEdited,
+    Step,
+)
+from trueloop.doctor.rules.shared.windows import StepRule, backwards, holds, meddles
+
+
+class Fp16WithoutScaler(StepRule):
+    code = "TL504"
+
+    def on_step(self, event: Step) -> None:
+        if event.scaler is None:
+            window = self.window(event.optimizer)
+            untouched = not any(
+                isinstance(each, GradEdited) or meddles(each, event.optimizer) for each in window
+            )
+            for backward in backwards(window):
+                forward = self._half(backward, event, window)
+                if forward is not None and untouched:
+                    self._tell(backward, forward)
+        super().on_step(event)
+
+    def _half(self, backward: Backward, step: Step, window: list[Event]) -> Forward | None:
+        """The forward pass in float16 that the gradients go through."""
+        loss = backward.loss
+        if backward.by != "tensor" or loss is None or loss.scaled_by is not None:
+            return None
+        if not self.feeds(backward, step.optimizer):
+            return None
+        for event in window:
+            if (
+                isinstance(event, Forward)
+                and event.autocast == "float16"
+                and event.serial in loss.forwards
+                and backward.guards <= event.guards
+                and (holds(step.optimizer, event.model) or not step.optimizer.models)
+            ):
+                return event
+        return None
+
+    def _tell(self, backward: Backward, forward: Forward) -> None:
+        self.report(
+            backward.place,
+            "The forward pass ran in float16 and its loss is not scaled: small gradients round to"
+            " zero in this `backward`.",
+            related=[(forward.place, "runs under float16 autocast")],
+            fix="Use a `torch.amp.GradScaler`, or bfloat16 autocast, which needs none.",
+        )

@@ -1,0 +1,120 @@
+"""Micro-batch losses that are means are accumulated without being divided.
+
+## What it does
+
+Finds gradient accumulation (a step every N-th micro-batch) over losses with `reduction="mean"`
+that are not divided by N.
+
+## Why it breaks training
+
+The gradients of N micro-batches add up, and so the update has N times the size that one batch of
+the same samples would give. With SGD the learning rate is in effect N times larger; clipping cuts
+N times as often; weight decay is N times too weak by comparison. Adam divides most of it out.
+Raising N, which should change nothing, changes the run.
+
+## Wrong
+
+```python
+for i, (inputs, targets) in enumerate(loader):
+    loss = criterion(model(inputs), targets)
+    loss.backward()
+    if (i + 1) % N == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+```
+
+## Right
+
+```python
+for i, (inputs, targets) in enumerate(loader):
+    loss = criterion(model(inputs), targets) / N
+    loss.backward()
+    if (i + 1) % N == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+```
+
+## Sources
+
+- PyTorch, [Automatic Mixed Precision examples, gradient
+  accumulation](https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation):
+  "loss = loss / iters_to_accumulate".
+- Hugging Face, [Fixing gradient accumulation](https://huggingface.co/blog/gradient_accumulation),
+  2024: what the division must be when micro-batches differ in size.
+
+## How it is detected
+
+A step that certainly comes every N-th turn of its loop follows at least two `backward`s from the
+same line, in different turns of that loop, with no clearing between them, and each loss is
+certainly a mean that nothing has divided or multiplied since. In a program that runs, a step
+counts as one of every N-th turn when it has come in the same rhythm twice. Silent:
+`reduction="sum"`, losses weighted by tokens, gradients divided afterwards, several losses of one
+batch or task by task, and a reduction that is not known.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Event,
+    GradEdited,
+    Step,
+    ZeroGrad,
+)
+from trueloop.doctor.rules.shared.windows import StepRule, clears, inside, meddles, micro, named
+
+
+class AccumulationNotAveraged(StepRule):
+    code = "TL505"
+
+    def on_step(self, event: Step) -> None:
+        size = self._size(event)
+        if size:
+            found = self._summed(event, self.window(event.optimizer))
+            if found is not None:
+                self._tell(event, found, size)
+        super().on_step(event)
+
+    def _size(self, step: Step) -> str:
+        """Of the window that the step closes, as it is written or counted; empty without one."""
+        if step.windows:
+            return next((str(w.size) for w in step.windows if w.size), "N").strip("()")
+        return str(self.every(step) or "")
+
+    def _summed(self, step: Step, window: list[Event]) -> Backward | None:
+        optimizer, turn = step.optimizer, micro(step)
+        fed: list[Backward] = []
+        for event in window:
+            if isinstance(event, GradEdited) or meddles(event, optimizer):
+                return None
+            if isinstance(event, ZeroGrad) and clears(event, optimizer) is not False:
+                fed = []
+            elif isinstance(event, Backward) and self.feeds(event, optimizer):
+                if event.by == "foreign" or micro(event) is None:
+                    return None
+                fed.append(event)
+        if not fed or not inside(fed[-1], turn):
+            return None
+        same = [each for each in fed if each.place == fed[-1].place]
+        turns = {micro(each) for each in same}
+        if len(turns) < 2 or len(turns) < len(same) or not all(map(_is_plain_mean, same)):
+            return None
+        if any(
+            each is not None and turn is not None and each.loop is not turn.loop for each in turns
+        ):
+            return None  # a backward for each task or part of one batch, in a loop of its own
+        return same[-1]
+
+    def _tell(self, step: Step, backward: Backward, size: str) -> None:
+        self.report(
+            backward.place,
+            f"Each loss is a mean over its micro-batch and is not divided by `{size}`: the"
+            f" gradients of a window add up to `{size}` times what one batch would give.",
+            related=[(step.place, f"{named(step.optimizer, step.spelled)} steps once per window")],
+            fix=f"Divide the loss by `{size}` before `backward`.",
+        )
+
+
+def _is_plain_mean(event: Backward) -> bool:
+    loss = event.loss
+    return loss is not None and loss.reduced == "mean" and loss.divided is False

@@ -1,0 +1,192 @@
+"""The batches of an epoch do not fill the last accumulation window, and its gradients are lost.
+
+## What it does
+
+Finds gradient accumulation where the number of batches in an epoch is known, is no multiple of
+the window, and nothing steps for the batches that are left over.
+
+## Why it breaks training
+
+The micro-batches after the last full window have computed gradients for nothing: the next
+clearing erases them, or, if gradients are cleared only after a step, they spill into the first
+window of the next epoch, which then has too many. A few samples of each epoch never count, or
+count at stale weights. It shows in nothing but a little worse results, and in runs that differ
+from their single-batch twin.
+
+## Wrong
+
+```python
+for i, (inputs, targets) in enumerate(loader):  # 10 batches
+    (criterion(model(inputs), targets) / 4).backward()
+    if (i + 1) % 4 == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+```
+
+## Right
+
+```python
+for i, (inputs, targets) in enumerate(loader):
+    (criterion(model(inputs), targets) / 4).backward()
+    if (i + 1) % 4 == 0 or i + 1 == len(loader):
+        optimizer.step()
+        optimizer.zero_grad()
+```
+
+## Sources
+
+- PyTorch, [Automatic Mixed Precision examples, gradient
+  accumulation](https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation)
+- Hugging Face Accelerate, [Gradient
+  accumulation](https://huggingface.co/docs/accelerate/usage_guides/gradient_accumulation): the
+  end of the loader always closes a window.
+
+## How it is detected
+
+The size of the window and the number of batches of the loader must both be known numbers that do
+not divide, the step must hang on the loop's own index, and after the loop's last turn no step
+follows before the next clearing, the next `backward` or the end. A counter that runs on across
+epochs has whole windows and is silent, and so is everything whose sizes are not written in the
+source. In a program that runs, the rhythm of the steps and the end of the data are seen; that the
+count begins anew with each epoch must have shown as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trueloop.doctor.events import (
+    Backward,
+    Ended,
+    LoopLeft,
+    Step,
+    ZeroGrad,
+)
+from trueloop.doctor.findings import Place
+from trueloop.doctor.rules.shared.windows import StepRule, clears, inside, micro, named
+from trueloop.doctor.things import Loop, Optimizer
+
+
+@dataclass(eq=False)
+class Tail:
+    """What a loop has left in an optimizer's gradients when it ended."""
+
+    step: Step
+    """The last of the loop."""
+    size: int
+    """Of the window, in micro-batches."""
+    batches: int
+    watched: bool
+    """In a program that runs."""
+    carried: bool = False
+    """The next window has begun on top of it."""
+
+
+class AccumulationTailLost(StepRule):
+    code = "TL506"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open: list[Tail] = []
+        self._sizes: dict[tuple[Optimizer, Place], int] = {}
+        """The rhythm of each step, where one was seen."""
+        self._anew: set[Place] = set()
+        """Steps whose count was seen to begin anew with a loop."""
+
+    def on_loop_left(self, event: LoopLeft) -> None:
+        for optimizer in self.used:
+            step = self.last_step(optimizer)
+            left = [
+                each
+                for each in self.window(optimizer)
+                if isinstance(each, Backward) and self.feeds(each, optimizer)
+            ]
+            if step is None or not left:
+                continue
+            tail = self._watched(step, event.loop, left) or _written(step, event.loop)
+            if tail is not None:
+                self._open.append(tail)
+
+    def _watched(self, step: Step, loop: Loop, left: list[Backward]) -> Tail | None:
+        """The tail of a loop of a program that runs, which was seen to its end."""
+        size = self._sizes.get((step.optimizer, step.place))
+        turns = {micro(each) for each in left}
+        last = micro(left[-1])
+        if size is None or last is None or last.loop is not loop or None in turns:
+            return None
+        if not all(inside(each, last) for each in (step, *left)):
+            return None
+        batches = _batches(loop)
+        to_its_end = loop.facts.get("exhausted") or last.index + 1 == batches
+        if batches is None or not to_its_end or batches % size != len(turns):
+            return None
+        return Tail(step, size, batches, watched=True)
+
+    def on_step(self, event: Step) -> None:
+        turn, size = micro(event), self.every(event)
+        if size is not None:
+            self._sizes[event.optimizer, event.place] = size
+        for tail in [each for each in self._open if each.step.optimizer is event.optimizer]:
+            if tail.carried and event.place == tail.step.place and turn is not None:
+                if turn.index == tail.size - 1:
+                    self._anew.add(event.place)
+                    self._close([tail], "carried into the next window")
+            else:
+                self.refute(tail.step.place)
+        self._open = [each for each in self._open if each.step.optimizer is not event.optimizer]
+        super().on_step(event)
+
+    def on_zero_grad(self, event: ZeroGrad) -> None:
+        self._close([each for each in self._open if clears(event, each.step.optimizer)], "erased")
+        super().on_zero_grad(event)
+
+    def on_backward(self, event: Backward) -> None:
+        carried = [each for each in self._open if self.feeds(event, each.step.optimizer)]
+        for tail in carried:
+            tail.carried = True
+        self._close([each for each in carried if not each.watched], "carried into the next window")
+        super().on_backward(event)
+
+    def on_ended(self, event: Ended) -> None:
+        self._close(
+            [each for each in self._open if not each.watched or each.step.place in self._anew],
+            "dropped",
+        )
+
+    def _close(self, lost: list[Tail], fate: str) -> None:
+        for tail in lost:
+            self._open.remove(tail)
+            size, batches = tail.size, tail.batches
+            self.report(
+                tail.step.place,
+                f"{batches} batches do not fill windows of {size}: the gradients of the last"
+                f" {batches % size} are {fate}, because"
+                f" {named(tail.step.optimizer, tail.step.spelled)} steps only for full windows.",
+                fix="Step for the last batch too: `or i + 1 == len(loader)`.",
+            )
+
+
+def _written(step: Step, loop: Loop) -> Tail | None:
+    batches, size = _batches(loop), _window(step, loop)
+    if batches is None or size is None or batches % size == 0:
+        return None
+    return Tail(step, size, batches, watched=False)
+
+
+def _batches(loop: Loop) -> int | None:
+    """How many turns the loop really makes, where that is a number."""
+    length = loop.loader.length if loop.loader is not None else None
+    if length is None and not loop.simulated:
+        length = loop.turns
+    return length if isinstance(length, int) else None
+
+
+def _window(step: Step, loop: Loop) -> int | None:
+    """The size of the window whose end the step waits for, counted by the loop's own index."""
+    if len(step.windows) != 1:
+        return None
+    turn = next((each for each in step.turns if each.loop is loop), None)
+    window = step.windows[0]
+    if turn is None or turn.index != 1 or window.loop is not loop:
+        return None
+    return window.size if isinstance(window.size, int) and window.size > 1 else None

@@ -1,0 +1,102 @@
+"""The parameters themselves are in half precision, and small updates round to nothing.
+
+## What it does
+
+Finds parameters of type float16 or bfloat16 that an optimizer of torch's updates directly, and of
+whose elements a large part does not change although the gradient asks for it.
+
+## Why it breaks training
+
+bfloat16 has eight bits of precision: next to 1.0 comes 1.0078. An update that is smaller than half
+of that step, and most are, leaves the weight as it is, update after update, however long one
+trains. The loss falls at first, while the updates are large, and then stays where it is; a smaller
+learning rate makes it worse. Mixed precision exists for this: parameters in float32, and half
+precision for the operations in between.
+
+## Wrong
+
+```python
+model = Net().to(torch.bfloat16)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+```
+
+## Right
+
+```python
+model = Net()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+...
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    loss = criterion(model(inputs), targets)
+```
+
+## Sources
+
+- Micikevicius et al., [Mixed Precision Training](https://arxiv.org/abs/1710.03740), 2018, section
+  3.1: a master copy of weights in float32.
+- Zamirai et al., [Revisiting BFloat16 Training](https://arxiv.org/abs/2010.06192), 2020: nearest
+  rounding of weight updates is what harms.
+
+## How it is detected
+
+While the program runs: of up to eight parameters in half precision, elements before and after a
+step are compared. In the median of at least five updates at the largest learning rate, a quarter
+of those with a gradient must have stayed bitwise what they were. Silent: parameters in float32
+under autocast; master copies in float32, whether by hand or a library's; optimizers of other
+packages, which may round by chance or keep what was lost; a learning rate of zero; and training in
+half precision whose updates arrive.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from statistics import median
+
+from trueloop.doctor.events import Measured, Step
+from trueloop.doctor.findings import Place
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.windows import named
+from trueloop.doctor.things import Optimizer
+
+ENOUGH = 5
+"""Updates, at least."""
+KEPT = 200
+SHARE = 0.25
+"""Of the elements that should have moved: lost in the median update."""
+
+
+class TrainsInHalf(Rule):
+    code = "TL507"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lost: dict[Optimizer, list[float]] = defaultdict(list)
+        self._rates: dict[Optimizer, float] = {}
+        """The largest learning rate so far."""
+        self._steps: dict[Optimizer, tuple[Place, str]] = {}
+
+    def on_step(self, event: Step) -> None:
+        self._steps[event.optimizer] = (event.place, event.spelled)
+
+    def on_measured(self, event: Measured) -> None:
+        optimizer = event.subject
+        if event.what != "rounding" or not isinstance(optimizer, Optimizer):
+            return
+        shares, rate = self._lost[optimizer], event.values["lr"]
+        if rate > self._rates.get(optimizer, 0.0):
+            self._rates[optimizer] = rate  # it warms up: later updates are larger
+            shares.clear()
+        if len(shares) < KEPT:
+            shares.append(event.values["lost"] / event.values["asked"])
+        found = median(shares)
+        if len(shares) < ENOUGH or found < SHARE:
+            return
+        place, spelled = self._steps.get(optimizer, (event.place, ""))
+        self.report(
+            place,
+            f"The parameters that {named(optimizer, spelled)} updates are {event.values['dtype']}"
+            f" themselves: {found:.0%} of the elements with a gradient stay what they were, because"
+            " their update is smaller than the type can hold.",
+            fix="Keep the parameters in float32 and use `torch.autocast` for the forward pass.",
+            related=[(optimizer.made, "the optimizer takes them as they are")],
+        )

@@ -1,0 +1,89 @@
+"""`backward` or `step` runs inside an autocast block.
+
+## What it does
+
+Finds a `backward`, or an optimizer's `step`, inside an enabled `torch.autocast` block.
+
+## Why it breaks training
+
+Autocast chooses a data type for each operation of the *forward* pass; backward operations run in
+the type that their forward operation had. Inside the block they are cast once more where autograd
+calls operations of its own (custom functions, gradient penalties, recomputation in
+checkpointing), and parameter updates made from several tensor operations may be rounded to half
+precision. Mostly nothing is seen; sometimes the loss stalls or gradients turn to NaN in mixed
+precision only.
+
+## Wrong
+
+```python
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    loss = criterion(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+```
+
+## Right
+
+```python
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    loss = criterion(model(inputs), targets)
+loss.backward()
+optimizer.step()
+```
+
+## Sources
+
+- PyTorch, [torch.autocast](https://docs.pytorch.org/docs/stable/amp.html#autocasting): "autocast
+  should wrap only the forward pass(es) of your network, including the loss computation(s).
+  Backward passes under autocast are not recommended."
+- PyTorch, [Automatic Mixed Precision
+  recipe](https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html)
+
+## How it is detected
+
+The call lies in the block itself or in a function called from it, and an optimizer steps by its
+gradients in the same loop over batches: a `backward` that measures time or memory before the loop
+trains nothing. A block that is certainly disabled, `torch.autograd.grad` for a penalty that is part
+of the loss, and `accelerator.backward` are silent. One finding for a block: its `backward`, or else
+its `step`.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Backward, Step
+from trueloop.doctor.rules.shared.windows import StepRule, backwards, inside, named
+
+
+class AutocastAroundBackward(StepRule):
+    code = "TL509"
+
+    def on_step(self, event: Step) -> None:
+        within = [
+            backward
+            for backward in backwards(self.window(event.optimizer))
+            if backward.autocast is not None
+            and backward.by != "foreign"
+            and (event.turn is None or inside(backward, event.turn))
+            and self.feeds(backward, event.optimizer)
+        ]
+        if within:
+            self._tell_of_backward(within[0])
+        elif event.autocast is not None:
+            self._tell_of_step(event)
+        super().on_step(event)
+
+    def _tell_of_backward(self, backward: Backward) -> None:
+        self.report(
+            backward.place,
+            "`backward` runs inside the autocast block: autocast is for the forward pass and the"
+            " loss, and may cast backward operations a second time.",
+            fix="End the block before `backward`.",
+        )
+
+    def _tell_of_step(self, step: Step) -> None:
+        self.report(
+            step.place,
+            f"{named(step.optimizer, step.spelled)} steps inside the autocast block: autocast is"
+            " for the forward pass and the loss, and may round the update.",
+            fix="End the block before the step.",
+        )

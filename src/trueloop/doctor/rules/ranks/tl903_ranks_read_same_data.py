@@ -1,0 +1,155 @@
+"""Every rank trains on the same batches: nothing divides the data among them.
+
+## What it does
+
+A model is trained under DistributedDataParallel with a loader that has no distributed sampler.
+
+## Why it breaks training
+
+Each rank goes through the whole data set. With the same seed all of them compute the same batches,
+and averaging equal gradients gives that gradient again: eight devices do the work of one. An epoch
+takes as long as on a single device and the batch is as large as on one, while learning rate and
+warm-up were chosen for eight. The loss curve is that of one device; nothing raises.
+
+## Wrong
+
+```python
+model = DistributedDataParallel(model)
+loader = DataLoader(dataset, batch_size=32, shuffle=True)
+```
+
+## Right
+
+```python
+sampler = DistributedSampler(dataset)
+loader = DataLoader(dataset, batch_size=32, sampler=sampler)
+```
+
+## Sources
+
+- PyTorch, `torch.utils.data.distributed.DistributedSampler`:
+  https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
+- PyTorch, "Multi GPU training with DDP":
+  https://docs.pytorch.org/tutorials/beginner/ddp_series_multigpu.html
+
+## How it is detected
+
+A loss that went through a DDP or FSDP wrapper, or a module that `fully_shard` has sharded over all
+ranks, is back-propagated from a batch of a `DataLoader`
+that was seen being made, unconditionally, without sampler or batch sampler, over a map-style data
+set. Silent where the data set, its indices or the seed depend on the rank, for iterable data sets,
+where the sampler is there in another branch, where a library that cannot be read takes the loader
+and hands another one back, be it under an option, and in a run whose process group has one rank.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Ended,
+    Forward,
+    Made,
+    Seeded,
+    Used,
+)
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import (
+    called,
+    is_alone,
+    lineage,
+    makes_world_of_one,
+    trained_loader,
+)
+from trueloop.doctor.things import Loader, Model
+
+
+class RanksReadSameData(Rule):
+    code = "TL903"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._guards: dict[Loader, frozenset[str]] = {}
+        self._wrapped: frozenset[str] = frozenset()
+        """The open conditions that wrapping the model depends on."""
+        self._wrapper: Model | None = None
+        self._through: set[int] = set()
+        self._seeds_differ = False
+        self._is_alone = False
+        self._trains_on_unseen = False
+        """Batches come from something that was not seen being made."""
+
+    def on_made(self, event: Made) -> None:
+        if isinstance(event.thing, Loader):
+            self._guards[event.thing] = event.guards
+        elif isinstance(event.thing, Model) and event.thing.wrapper in ("ddp", "fsdp"):
+            self._wrapped |= event.guards
+
+    def on_seeded(self, event: Seeded) -> None:
+        self._seeds_differ |= bool(event.by_rank)
+
+    def on_used(self, event: Used) -> None:
+        self._is_alone |= makes_world_of_one(event)
+        model = event.subject
+        # In source a mesh may have axes along which ranks see the same data.
+        if event.what.endswith(".fully_shard") and isinstance(model, Model):
+            self._wrapped |= event.guards
+            if "mesh" not in event.arguments:
+                model.facts.setdefault("sharded", True)
+
+    def on_forward(self, event: Forward) -> None:
+        wrapper: Model | None = event.model
+        while wrapper is not None and not _is_for_ranks(wrapper):
+            wrapper = wrapper.wraps
+        if wrapper is not None and event.grad and not is_alone(wrapper):
+            self._wrapper = wrapper
+            self._through.add(event.serial)
+
+    def on_backward(self, event: Backward) -> None:
+        loader = trained_loader(event)
+        serials = event.loss.forwards if event.loss is not None else frozenset()
+        if loader is None or not loader.known:
+            self._trains_on_unseen = True
+            return
+        if self._wrapper is None or self._is_alone or not serials & self._through:
+            return
+        if self._seeds_differ or not _is_whole(loader):
+            self.refute(loader.made)
+            return
+        if not self._guards.get(loader, frozenset()) <= event.guards | self._wrapped:
+            # There may be another loader for the runs with several ranks.
+            return
+        done = "wrapped" if self._wrapper.wrapper else "sharded"
+        self.report(
+            loader.made,
+            f"{called(loader, 'This loader')} gives every rank the whole data set, so under"
+            f" {called(self._wrapper, 'the wrapper')} all ranks train on the same samples.",
+            fix="Give it `sampler=DistributedSampler(dataset)` in place of `shuffle=True`.",
+            related=[(self._wrapper.made, f"the model is {done} for several ranks")],
+        )
+
+    def on_ended(self, event: Ended) -> None:
+        if self._trains_on_unseen:
+            # A library took the loader and may have given another one, shared out, in its place.
+            for loader in self._guards:
+                if loader.exposed:
+                    self.refute(loader.made)
+
+
+def _is_for_ranks(model: Model) -> bool:
+    """Each rank trains a replica of it, whole or sharded."""
+    return model.wrapper in ("ddp", "fsdp") or model.facts.get("sharded") is True
+
+
+def _is_whole(loader: Loader) -> bool:
+    """Nothing that was seen divides this loader's data."""
+    facts = loader.facts
+    if not loader.known or loader.exposed or loader.dataset is None:
+        return False
+    if loader.sampler is not None and not facts.get("sampler_default"):
+        return False
+    if facts.get("sampler_given") or facts.get("open") or facts.get("shared_by_hand"):
+        return False
+    return not any(
+        dataset.facts.get("by_rank") or dataset.facts.get("iterable")
+        for dataset in lineage(loader.dataset)
+    )

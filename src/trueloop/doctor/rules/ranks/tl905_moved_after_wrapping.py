@@ -1,0 +1,125 @@
+"""The model is moved or cast after DDP or FSDP has wrapped it.
+
+## What it does
+
+`.to(device)`, `.cuda()`, `.half()` or `.double()` is called on the wrapper, or on the module
+inside, when the wrapper is already made.
+
+## Why it breaks training
+
+At construction the wrapper looks at the parameters as they are: DDP broadcasts them, sorts them
+into buckets by device and type and sets its hooks; FSDP flattens and shards them. A move or cast
+behind its back leaves those buckets with the wrong device or type. Depending on the version one
+gets an error about devices, a silent copy in every step, or gradients that are averaged in another
+precision, or not at all.
+
+## Wrong
+
+```python
+model = DistributedDataParallel(model)
+model.to(device)
+```
+
+## Right
+
+```python
+model = DistributedDataParallel(model.to(device), device_ids=[local_rank])
+```
+
+## Sources
+
+- PyTorch, `torch.nn.parallel.DistributedDataParallel` (warnings on changing the model after it is
+  wrapped):
+  https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html
+- PyTorch, `torch.distributed.fsdp.FullyShardedDataParallel`:
+  https://docs.pytorch.org/docs/stable/fsdp.html
+
+## How it is detected
+
+A wrapper made in this program, or the module inside it, is cast to another type or moved to a
+device afterwards, and then trained. Silent for moves after training, for copies, for a move to
+where the model was already moved before it was wrapped, with `device_ids`, which says that it was,
+and in a run whose process group has one rank. A model that `fully_shard` has sharded in place may
+be moved and cast.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import (
+    Backward,
+    Forward,
+    Made,
+    Moved,
+    Used,
+)
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import called, is_alone, makes_world_of_one
+from trueloop.doctor.things import Model
+
+
+class MovedAfterWrapping(Rule):
+    code = "TL905"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._wrappers: list[Model] = []
+        self._moved: set[Model] = set()
+        """Modules that were moved before they were wrapped."""
+        self._pending: dict[Model, Moved] = {}
+        self._through: dict[int, Model] = {}
+        self._is_alone = False
+
+    def on_used(self, event: Used) -> None:
+        self._is_alone |= makes_world_of_one(event)
+
+    def on_made(self, event: Made) -> None:
+        thing = event.thing
+        if (
+            isinstance(thing, Model)
+            and thing.wrapper in ("ddp", "fsdp")
+            and thing.wraps is not None
+            and not (self._is_alone or is_alone(thing))
+        ):
+            self._wrappers.append(thing)
+
+    def on_moved(self, event: Moved) -> None:
+        for wrapper in self._wrappers:
+            if not event.model.covers(wrapper) and event.model is not wrapper.wraps:
+                continue
+            if _casts(event) or (event.how != "dtype" and self._had_not_been_moved(wrapper)):
+                self._pending.setdefault(wrapper, event)
+            return
+        self._moved.update(event.model.family())
+
+    def _had_not_been_moved(self, wrapper: Model) -> bool:
+        """The module is known to have stood where it was made when it was wrapped."""
+        inner = wrapper.wraps
+        if inner is None or not inner.known or inner.exposed or wrapper.facts.get("device_ids"):
+            return False
+        return inner not in self._moved and not any(m in self._moved for m in inner.parents)
+
+    def on_forward(self, event: Forward) -> None:
+        for wrapper in self._pending:
+            if event.grad and event.model.covers(wrapper):
+                self._through[event.serial] = wrapper
+
+    def on_backward(self, event: Backward) -> None:
+        serials = event.loss.forwards if event.loss is not None else frozenset()
+        for serial in serials:
+            wrapper = self._through.get(serial)
+            moved = self._pending.pop(wrapper, None) if wrapper is not None else None
+            if moved is None or wrapper is None:
+                continue
+            done = "cast to another type" if _casts(moved) else "moved"
+            name = {"ddp": "DistributedDataParallel", "fsdp": "FSDP"}[wrapper.wrapper]
+            self.report(
+                moved.place,
+                f"{called(moved.model, 'The model')} is {done} after `{name}` has wrapped it, which"
+                " took its parameters as they were then.",
+                fix="Move and cast the model first, and wrap it then.",
+                related=[(wrapper.made, "wrapped here")],
+            )
+
+
+def _casts(event: Moved) -> bool:
+    return event.to in ("half", "double", "bfloat16", "float16", "float64")

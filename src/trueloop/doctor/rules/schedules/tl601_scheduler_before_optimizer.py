@@ -1,0 +1,95 @@
+"""`scheduler.step()` comes before `optimizer.step()`: the schedule's first value is skipped.
+
+## What it does
+
+Finds a schedule that ticks, turn after turn, before its optimizer steps, and has done so since
+before the optimizer's first step.
+
+## Why it breaks training
+
+A schedule sets the first learning rate when it is made, and the next one at each tick. Ticked
+first, it replaces the first value before anything was trained with it: everything runs one tick
+early. A warm-up that starts at zero loses little; `StepLR` with a step of one epoch, or a cosine
+that ends with the run, loses a whole epoch at the highest rate and trains the last one beyond the
+end. Before PyTorch 1.1 this order was the right one, and much old code still has it. torch says so
+in a warning, once, which is easily lost in a log.
+
+## Wrong
+
+```python
+for epoch in range(epochs):
+    scheduler.step()
+    train(model, loader, optimizer)
+```
+
+## Right
+
+```python
+for epoch in range(epochs):
+    train(model, loader, optimizer)
+    scheduler.step()
+```
+
+## Sources
+
+- PyTorch, [How to adjust learning rate](https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate):
+  "Learning rate scheduling should be applied after optimizer's update", and the note on the change
+  in 1.1.0.
+
+## How it is detected
+
+In at least two turns of the loop that the tick stands in, the tick comes first and a step of the
+same optimizer follows, and no step came before the first tick. Ticks under a condition
+(`if epoch > 0:`), with an explicit epoch (`scheduler.step(epoch)`), in a loop of their own (going
+forward to where a resumed run stopped), schedules whose `last_epoch` was set back by hand, and
+those of other libraries are silent.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Step, Tick
+from trueloop.doctor.findings import Move, Place, Remedy
+from trueloop.doctor.rules.shared.schedule_clock import Clock, ScheduleRule, called
+
+
+class SchedulerBeforeOptimizer(ScheduleRule):
+    code = "TL601"
+
+    def judge(self, clock: Clock) -> None:
+        ticks = clock.plain()
+        scheduler = clock.scheduler
+        if not scheduler.known or not ticks or not clock.steps or ticks[0] is not clock.ticks[0]:
+            return
+        if clock.steps[0].serial < ticks[0].serial or "last_epoch" in scheduler.attributes:
+            return
+        early: list[tuple[Tick, Step]] = []
+        for turn in dict.fromkeys(clock.own(tick)[-1] for tick in ticks if clock.own(tick)):
+            tick = next(each for each in ticks if turn in each.turns)
+            step = next((each for each in clock.steps if turn in each.turns), None)
+            if step is not None and step.serial < tick.serial:
+                return
+            if step is not None:
+                early.append((tick, step))
+        if len(early) < 2:
+            return
+        tick, step = early[0]
+        optimizer = step.optimizer.name or "optimizer"
+        self.report(
+            tick.place,
+            f"{called(scheduler)} ticks before `{optimizer}` steps: the first learning rate of the"
+            " schedule is skipped, and every later one comes a tick early.",
+            related=[(step.place, "the optimizer's step that it should follow")],
+            fix=f"Call {called(scheduler)}'s step after that of `{optimizer}`.",
+            remedies=_move(tick, step),
+        )
+
+
+def _move(tick: Tick, step: Step) -> list[Remedy]:
+    """Behind the step; or behind the whole loop over batches, for a tick once an epoch."""
+    target: Place = step.place
+    if len(step.turns) > len(tick.turns):
+        target = step.turns[len(tick.turns)].loop.place
+    here = tick.place.path, tick.place.function
+    if not target.end_line or here != (target.path, target.function) or tick.guards:
+        return []
+    return [Move(tick.place, target, "after")] if tick.guards == step.guards else []

@@ -1,0 +1,222 @@
+"""A schedule whose length is counted in epochs ticks at every batch.
+
+## What it does
+
+Finds a schedule that ticks inside the loop over batches although its length says epochs: `T_max`
+or `total_iters` is the number of epochs, milestones lie within the number of epochs, or its decay
+would leave nothing of the learning rate after a small part of the run.
+
+## Why it breaks training
+
+The schedule is over after as many *batches* as it was meant to take epochs. `StepLR` and
+`MultiStepLR` reach a learning rate of practically zero within the first epoch, and the model stops
+learning; `CosineAnnealingLR` swings up and down every few batches instead of once a run. The loss
+falls at first and then stays: it looks like a model that is too small.
+
+## Wrong
+
+```python
+scheduler = CosineAnnealingLR(optimizer, T_max=epochs)
+for epoch in range(epochs):
+    for inputs, targets in loader:
+        ...
+        optimizer.step()
+        scheduler.step()
+```
+
+## Right
+
+```python
+scheduler = CosineAnnealingLR(optimizer, T_max=epochs)
+for epoch in range(epochs):
+    for inputs, targets in loader:
+        ...
+        optimizer.step()
+    scheduler.step()
+```
+
+Or keep the tick where it is and make the schedule `epochs * len(loader)` ticks long.
+
+## Sources
+
+- PyTorch, [How to adjust learning rate](https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate)
+- PyTorch, [CosineAnnealingLR](https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.CosineAnnealingLR.html):
+  "T_max: Maximum number of iterations"; an iteration is a call of `step`.
+
+## How it is detected
+
+The tick stands in a loop over batches, inside a loop over epochs, under no condition. The length is
+the very quantity that the loop over epochs turns by, or is an option whose name says epochs; or the
+schedule's numbers are too small for anything else: `gamma` to the power of the decays that the run
+makes is below 1e-8, milestones are all within the number of epochs. An option of the command line
+counts as its default. Loops whose every turn is one update, ticks with an explicit (fractional)
+epoch, warm-ups of a constant length and schedules with lengths that are not known are silent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trueloop.doctor.events import Tick
+from trueloop.doctor.rules.shared import symbolic
+from trueloop.doctor.rules.shared.schedule_clock import (
+    Clock,
+    ScheduleRule,
+    batches_of,
+    called,
+    epochs_of,
+    length_of,
+)
+
+NOTHING = 1e-8
+"""Share of the learning rate below which nothing is left of it."""
+UPDATES = 500
+"""Updates that a run makes at least, where their number is not known."""
+BATCHES = 20
+"""Batches of an epoch at least, where their number is not known."""
+LATE = 150
+"""A milestone behind this number may be meant in updates, where that of the epochs is not known."""
+
+
+SMALL = 400
+"""More epochs than this may have few batches each, where their number is not known."""
+
+
+class EpochSchedulePerBatch(ScheduleRule):
+    code = "TL602"
+
+    def judge(self, clock: Clock) -> None:
+        ticks = clock.per_batch()
+        if len(ticks) < 2 or clock.twice() is not None or not clock.scheduler.known:
+            return
+        why = counted_in_epochs(clock, ticks[0])
+        if not why:
+            return
+        loop = clock.batch_loop(ticks[0])
+        related = [(clock.scheduler.made, "its length is set here")]
+        if loop is not None:
+            related.append((loop.place, "the loop over batches"))
+        self.report(
+            ticks[0].place,
+            f"{called(clock.scheduler)} ticks at every batch, but {why}.",
+            related=related,
+            fix="Tick it once an epoch, behind the loop over batches, or count its length in"
+            " batches.",
+        )
+
+
+def counted_in_epochs(clock: Clock, tick: Tick) -> str:
+    """Why the schedule must be meant to tick once an epoch; empty if that is not certain."""
+    loop = clock.batch_loop(tick)
+    turns = clock.epoch_turns(tick)
+    if loop is None or not turns:
+        return ""
+    batches, epochs = batches_of(loop), epochs_of(turns)
+    if symbolic.number(batches) == 1:
+        return ""
+    kind, facts = clock.scheduler.kind, clock.scheduler.facts
+    length = length_of(clock.scheduler)
+    if length is not None:
+        return _by_length(clock, length.ticks, length.written, batches, epochs)
+    options = facts.get("options", {})
+    counts = [count for each in epochs if (count := _count(each, options)) is not None]
+    run = _Run(max(counts, default=None), symbolic.number(batches))
+    if kind in ("StepLR", "ExponentialLR", "LambdaLR"):
+        size = _value(facts, "step_size") if kind == "StepLR" else 1
+        return _by_decay(_value(facts, "gamma"), size, run)
+    if kind == "MultiStepLR":
+        return _by_milestones(_value(facts, "milestones"), _value(facts, "gamma"), run)
+    if kind == "CosineAnnealingWarmRestarts":
+        period = symbolic.parse(facts.get("T_0"))
+        if symbolic.number(period) is None and any(symbolic.same(period, each) for each in epochs):
+            return f"T_0={facts['T_0']} is the number of epochs"
+    return ""
+
+
+def _count(quantity: symbolic.Sum, options: dict[str, Any]) -> float | None:
+    """A quantity as a number; of an option, what it is by default."""
+    names = [factors[0].rpartition(".")[2] for factors in quantity if len(factors) == 1]
+    default = options.get(names[0]) if len(names) == len(quantity) == 1 else None
+    if isinstance(default, (int, float)) and 1.0 in quantity.values():
+        return float(default)
+    return symbolic.number(quantity)
+
+
+def _value(facts: dict[str, Any], name: str) -> Any:
+    """An argument; of an option, what it is by default."""
+    value, default = facts.get(name), facts.get("defaults", {}).get(name)
+    return value if default is None or isinstance(value, (int, float)) else default
+
+
+def _by_length(
+    clock: Clock,
+    length: symbolic.Sum,
+    written: str,
+    batches: symbolic.Sum | None,
+    epochs: list[symbolic.Sum],
+) -> str:
+    if symbolic.counts_batches(length) or symbolic.same(length, batches):
+        return ""
+    constant = symbolic.number(length) is not None
+    if constant and _is_warmup(clock):
+        return ""
+    if any(symbolic.same(length, each) for each in epochs):
+        return f"{written} is the number of epochs, not of batches"
+    if symbolic.counts_epochs(length):
+        return f"{written} counts epochs, not batches"
+    return ""
+
+
+def _is_warmup(clock: Clock) -> bool:
+    """A warm-up of a few updates may happen to be as long as there are epochs."""
+    facts = clock.scheduler.facts
+    if clock.scheduler.kind == "LinearLR":
+        begin, end = facts.get("start_factor"), facts.get("end_factor")
+        return begin is None or end is None or begin < end
+    return clock.scheduler.kind == "ConstantLR"
+
+
+class _Run:
+    """How many updates the run makes, as far as can be told."""
+
+    def __init__(self, epochs: float | None, batches: float | None) -> None:
+        self.epochs = epochs
+        self.batches = batches
+        self.known = epochs is not None and batches is not None
+        self.updates = float(UPDATES)
+        if epochs is not None and batches is not None:
+            self.updates = epochs * batches
+        elif epochs is not None:
+            self.updates = max(self.updates, epochs * BATCHES)
+
+
+def _by_decay(gamma: object, size: object, run: _Run) -> str:
+    if not isinstance(gamma, (int, float)) or not isinstance(size, int):
+        return ""
+    if not 0 < gamma < 1 or size < 1 or (run.epochs is not None and size > run.epochs):
+        return ""
+    if (size > SMALL and not run.known) or gamma ** (run.updates // size) >= NOTHING:
+        return ""
+    every = "every batch" if size == 1 else f"every {size} batches"
+    return f"the learning rate times {gamma:g} {every} is nothing long before the run ends"
+
+
+def _by_milestones(milestones: object, gamma: object, run: _Run) -> str:
+    if not isinstance(milestones, list) or not milestones:
+        return ""
+    counted = [symbolic.parse(each) for each in milestones]
+    if all(symbolic.counts_epochs(each) for each in counted):
+        return "its milestones count epochs"
+    numbers = [symbolic.number(each) for each in counted]
+    known = [each for each in numbers if each is not None]
+    if len(known) < len(numbers) or not isinstance(gamma, (int, float)) or not 0 < gamma < 1:
+        return ""
+    last = max(known)
+    if last > (LATE if run.epochs is None else run.epochs):
+        return ""
+    if last > SMALL and not run.known:
+        return ""
+    if run.known and last * 4 > run.updates:
+        return ""
+    written = ", ".join(f"{each:g}" for each in known)
+    return f"its milestones [{written}] are over within the first few epochs: they count epochs"

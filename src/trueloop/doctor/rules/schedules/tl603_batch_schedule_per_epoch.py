@@ -1,0 +1,143 @@
+"""A schedule whose length is counted in updates ticks once an epoch.
+
+## What it does
+
+Finds a schedule that ticks once an epoch although its length counts batches: `OneCycleLR` with
+`steps_per_epoch`, or any schedule whose length contains `len(loader)`.
+
+## Why it breaks training
+
+The run ends before the schedule has moved. `OneCycleLR` stays in its warm-up, at a small fraction
+of `max_lr`, and never comes down; a linear or cosine decay stays at its start. Training looks
+healthy and ends too early: the last part of the schedule, where most of the accuracy is gained,
+never comes.
+
+## Wrong
+
+```python
+scheduler = OneCycleLR(optimizer, max_lr=0.1, epochs=epochs, steps_per_epoch=len(loader))
+for epoch in range(epochs):
+    for inputs, targets in loader:
+        ...
+        optimizer.step()
+    scheduler.step()
+```
+
+## Right
+
+```python
+scheduler = OneCycleLR(optimizer, max_lr=0.1, epochs=epochs, steps_per_epoch=len(loader))
+for epoch in range(epochs):
+    for inputs, targets in loader:
+        ...
+        optimizer.step()
+        scheduler.step()
+```
+
+`OneCycleLR(optimizer, max_lr=0.1, total_steps=epochs)` ticked once an epoch is consistent.
+
+## Sources
+
+- PyTorch, [OneCycleLR](https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.OneCycleLR.html):
+  "The 1cycle learning rate policy changes the learning rate after every batch. `step` should be
+  called after a batch has been used for training."
+- Smith, Topin, [Super-Convergence](https://arxiv.org/abs/1708.07120)
+
+## How it is detected
+
+The tick stands in a loop over epochs and outside of the loop over batches in which the optimizer
+steps, under no condition, and the schedule's length, step size or a milestone is a number of
+batches (it contains `len(loader)`, or is the product of the known numbers of batches and epochs).
+Epochs of a single batch, lengths that are not known, and schedules that also tick per batch are
+silent.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Tick
+from trueloop.doctor.rules.shared import symbolic
+from trueloop.doctor.rules.shared.schedule_clock import (
+    Clock,
+    ScheduleRule,
+    batches_of,
+    called,
+    epochs_of,
+    length_of,
+)
+from trueloop.doctor.things import Loop
+
+_SIZES = ("T_0", "step_size", "step_size_up", "T_max", "total_iters", "num_training_steps")
+
+
+class BatchSchedulePerEpoch(ScheduleRule):
+    code = "TL603"
+
+    def judge(self, clock: Clock) -> None:
+        ticks = clock.per_epoch()
+        if len(ticks) < 2 or clock.per_batch() or not clock.scheduler.known:
+            return
+        loop = self._batches(clock, ticks[0])
+        if loop is None:
+            return
+        batches = batches_of(loop)
+        if symbolic.number(batches) == 1:
+            return
+        why = counted_in_batches(clock, ticks[0], batches)
+        if why:
+            self.report(
+                ticks[0].place,
+                f"{called(clock.scheduler)} ticks once an epoch, but {why}: the run ends long"
+                " before the schedule does.",
+                related=[
+                    (clock.scheduler.made, "its length is set here"),
+                    (loop.place, "the loop over batches that it should tick in"),
+                ],
+                fix="Tick it after every optimizer step, or give its length in epochs.",
+            )
+
+    def _batches(self, clock: Clock, tick: Tick) -> Loop | None:
+        """The loop over batches in which the optimizer steps, turn after turn, between ticks."""
+        turn = clock.epoch_turns(tick)[-1]
+        inside = [step for step in clock.steps if turn in step.turns]
+        loops = [loop for step in inside if (loop := clock.batch_loop(step)) is not None]
+        return loops[0] if len(loops) > 1 else None
+
+
+def counted_in_batches(clock: Clock, tick: Tick, batches: symbolic.Sum | None) -> str:
+    """Why the schedule must be meant to tick at every update; empty if that is not certain."""
+    kind, facts = clock.scheduler.kind, clock.scheduler.facts
+    epochs = epochs_of(clock.epoch_turns(tick))
+    length = length_of(clock.scheduler)
+    if kind == "OneCycleLR" and facts.get("total_steps") is None:
+        steps = symbolic.parse(facts.get("steps_per_epoch"))
+        if length is None or symbolic.number(steps) == 1:
+            return ""
+        if any(symbolic.same(length.ticks, each) for each in epochs):
+            return ""
+        return f"its {length.written} make it a schedule of one tick per batch"
+    if kind == "SequentialLR":
+        for inner in facts.get("schedules", ()):
+            why = counted_in_batches(Clock(inner, clock.made), tick, batches)
+            if why:
+                return why
+    if length is not None and _is_product(length.ticks, batches, epochs):
+        return f"{length.written} is the number of batches of the whole run"
+    milestones = facts.get("milestones")
+    counted = [facts.get(name) for name in _SIZES]
+    counted += milestones if isinstance(milestones, list) else []
+    spelled = facts.get("spelled", {})
+    for name, size in zip((*_SIZES, *["milestones"] * len(counted)), counted, strict=False):
+        if symbolic.counts_batches(symbolic.parse(size)):
+            return f"{name}={spelled.get(name) or size} counts batches"
+    if length is not None and symbolic.counts_batches(length.ticks):
+        return f"{length.written} counts batches"
+    return ""
+
+
+def _is_product(
+    length: symbolic.Sum, batches: symbolic.Sum | None, epochs: list[symbolic.Sum]
+) -> bool:
+    if batches is None:
+        return False
+    products = [symbolic.times(batches, each) for each in epochs if symbolic.number(each) != 1]
+    return any(symbolic.same(length, each) for each in products)

@@ -1,0 +1,165 @@
+"""`ReduceLROnPlateau` watches a metric in the wrong direction.
+
+## What it does
+
+Finds a `ReduceLROnPlateau` in `min` mode (the default) that is given a metric which should rise,
+such as accuracy, F1 or IoU, and one in `max` mode that is given a loss or an error.
+
+## Why it breaks training
+
+Every improvement counts as none. After `patience` epochs of steady progress the learning rate is
+cut, and cut again, until the model stops learning: the better the training goes, the sooner. The
+log shows a learning rate that falls while the metric still improves.
+
+## Wrong
+
+```python
+scheduler = ReduceLROnPlateau(optimizer, patience=3)     # mode="min"
+for epoch in range(epochs):
+    train(...)
+    scheduler.step(validation_accuracy)
+```
+
+## Right
+
+```python
+scheduler = ReduceLROnPlateau(optimizer, mode="max", patience=3)
+for epoch in range(epochs):
+    train(...)
+    scheduler.step(validation_accuracy)
+```
+
+## Sources
+
+- PyTorch, [ReduceLROnPlateau](https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.ReduceLROnPlateau.html):
+  "In min mode, lr will be reduced when the quantity monitored has stopped decreasing; in max mode
+  it will be reduced when the quantity monitored has stopped increasing."
+
+## How it is detected
+
+By what the code calls the metric: `acc`, `accuracy`, `f1`, `auc`, `iou`, `dice`, `bleu` and others
+should rise, `loss`, `error`, `mse`, `perplexity`, `wer` and others should fall; `dice_loss` is a
+loss, and `-acc` and `1 - acc` turn the direction round. Names that say neither (`score`, `metric`),
+a mode that is an option, and metrics chosen under a condition are silent.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from trueloop.doctor.events import Tick
+from trueloop.doctor.rules.shared.schedule_clock import Clock, ScheduleRule, called
+
+_RISING = re.compile(
+    r"accs?\d*|accurac(y|ies)|correct|top[1-9]|ap\d*|f1|fscore|fbeta|auc|auroc|auprc|roc|map\d*|mapk?|m?iou"
+    r"|jaccard|dice|bleu\d?|rouge\w?|meteor|cider|r2|psnr|ssim|precision|recall|sensitivity"
+    r"|specificity|mcc|kappa|qwk|ndcg|mrr|spearman|pearson|rewards?"
+)
+_FALLING = re.compile(
+    r"loss(es)?|error|errors|err|[nr]?mse|mae|rmsle|mape|smape|perplexity|ppl|[wc]er|nll|bce|eer|fid"
+    r"|lpips"
+)
+_UNCLEAR = re.compile(r"neg|negative|minus|inv|inverse|inverted")
+_THROUGH = frozenset(
+    "item mean sum cpu detach numpy float int abs round compute average nanmean median tensor array"
+    " asarray get max min sqrt as_tensor to".split()
+)
+"""Calls that leave the direction as it is."""
+
+
+class PlateauWatchesWrongWay(ScheduleRule):
+    code = "TL604"
+
+    def judge(self, clock: Clock) -> None:
+        scheduler = clock.scheduler
+        mode = scheduler.facts.get("mode")
+        if scheduler.kind != "ReduceLROnPlateau" or mode not in ("min", "max"):
+            return
+        spelled = scheduler.facts.get("spelled", {}).get("mode", "'min'")
+        if " if " in spelled:
+            # An option says what to watch, and may say what the metric is as well.
+            return
+        certain = spelled[:1] in "'\"" and (clock.made is None or not clock.made.guards)
+        for tick in clock.ticks:
+            if tick.metric is None or not (certain or (self.whole and clock.free(tick))):
+                continue
+            wanted = direction(tick)
+            if wanted and (wanted > 0) != (mode == "max"):
+                self._say(tick, clock, wanted > 0)
+
+    def _say(self, tick: Tick, clock: Clock, rises: bool) -> None:
+        mode, other = ("min", "max") if rises else ("max", "min")
+        self.report(
+            tick.place,
+            f"{called(clock.scheduler)} is in {mode!r} mode, but `{tick.metric_name}` should"
+            f" {'rise' if rises else 'fall'}: each improvement counts as none, and the learning"
+            " rate is cut while the model still learns.",
+            related=[(clock.scheduler.made, f"made here, in {mode!r} mode")],
+            fix=f"Make it with mode={other!r}.",
+        )
+
+
+def direction(tick: Tick) -> int:
+    """1 for a metric that should rise, -1 for one that should fall, 0 if its name says neither."""
+    try:
+        return _of(ast.parse(tick.metric_name, mode="eval").body)
+    except SyntaxError:
+        return 0
+
+
+def _of(node: ast.expr) -> int:
+    if isinstance(node, ast.Name):
+        return _of_words(node.id)
+    if isinstance(node, ast.Attribute):
+        return _of_words(node.attr) or _of(node.value)
+    if isinstance(node, ast.Subscript):
+        index = node.slice
+        if isinstance(index, ast.Constant) and isinstance(index.value, str):
+            return _of_words(index.value)
+        return _of(node.value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_of(node.operand)
+    if isinstance(node, ast.BinOp):
+        return _of_arithmetic(node)
+    if isinstance(node, ast.Call):
+        return _of_call(node)
+    return 0
+
+
+def _of_arithmetic(node: ast.BinOp) -> int:
+    left, right = _of(node.left), _of(node.right)
+    constant = isinstance(node.left, ast.Constant)
+    if isinstance(node.op, ast.Sub):
+        return -right if constant else left if not right else 0
+    if isinstance(node.op, ast.Div):
+        return -right if constant else left if not right else 0
+    if isinstance(node.op, (ast.Add, ast.Mult)):
+        return left or right if not (left and right) else left if left == right else 0
+    return 0
+
+
+def _of_call(node: ast.Call) -> int:
+    function = node.func
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if name not in _THROUGH:
+        return _of_words(name)
+    if name == "get" and node.args and isinstance(node.args[0], ast.Constant):
+        return _of_words(str(node.args[0].value))
+    found = [each for each in map(_of, node.args) if each]
+    if isinstance(function, ast.Attribute) and not found:
+        return _of(function.value)
+    return found[0] if len(found) == 1 else 0
+
+
+def _of_words(name: str) -> int:
+    """The last word that has a direction has the say, unless another one speaks against it."""
+    parts = re.findall(r"[A-Z]?[a-z]+\d*|[A-Z]+\d*(?![a-z])|\d+", name)
+    words = [*name.lower().split("_"), *(part.lower() for part in parts)]
+    if any(_UNCLEAR.fullmatch(word) for word in words):
+        return 0
+    if any(_FALLING.fullmatch(word) for word in words[-1:]):
+        return -1
+    falling = any(_FALLING.fullmatch(word) for word in words)
+    rising = any(_RISING.fullmatch(word) for word in words)
+    return 0 if falling and rising else -1 if falling else 1 if rising else 0

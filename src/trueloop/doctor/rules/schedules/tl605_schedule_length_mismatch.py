@@ -1,0 +1,189 @@
+"""A schedule is made for another number of ticks than the run makes.
+
+## What it does
+
+Compares the length of a schedule with the ticks that the run gives it, and speaks up where they
+differ by a factor of two or more: a total counted in micro-batches although it ticks once per
+accumulated update, the batches of one epoch for a run of several, or a constant that does not go
+with the number of epochs.
+
+## Why it breaks training
+
+A schedule that is too long ends with the run somewhere in its middle: the learning rate never comes
+down, and with it goes the accuracy of the last part. One that is too short has run out before the
+run has: a linear decay trains its rest with a learning rate of zero, and `CosineAnnealingLR` turns
+round and rises again, back to its full height at twice its length.
+
+## Wrong
+
+```python
+total = len(loader) * epochs
+scheduler = get_linear_schedule_with_warmup(optimizer, 0, total)
+for i, batch in enumerate(loader):
+    (loss_of(batch) / 4).backward()
+    if (i + 1) % 4 == 0:
+        optimizer.step()
+        scheduler.step()                 # total / 4 times
+```
+
+## Right
+
+```python
+total = len(loader) // 4 * epochs
+scheduler = get_linear_schedule_with_warmup(optimizer, 0, total)
+```
+
+## Sources
+
+- PyTorch, [CosineAnnealingLR](https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.CosineAnnealingLR.html)
+- PyTorch, [LinearLR](https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.LinearLR.html)
+- Loshchilov, Hutter, [SGDR](https://arxiv.org/abs/1608.03983)
+
+## How it is detected
+
+Both numbers must be known: as numbers in a program that is read from its top, or as products of the
+same quantities (`len(loader) * args.epochs`). Ticks are counted over the loops that the schedule
+lives in, and once a window where they stand under `if (i + 1) % n == 0`. Schedules without a length
+(`StepLR`, `MultiStepLR`, `ExponentialLR`, warm restarts), warm-ups that have reached their end, a
+run that may end early (`break`), a length that is computed (`epochs // 2`: somebody's decision),
+and OneCycle's one last tick are silent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from trueloop.doctor.events import Event, Tick
+from trueloop.doctor.rules.shared import symbolic
+from trueloop.doctor.rules.shared.schedule_clock import (
+    Clock,
+    Length,
+    ScheduleRule,
+    batches_of,
+    called,
+    epochs_of,
+    length_of,
+)
+
+_PLAIN = re.compile(r"(\w+=)?[\w.\[\]'\"]+")
+FEW = 5
+"""Runs of fewer ticks are trials: their schedule may be that of the real run."""
+
+
+class ScheduleLengthMismatch(ScheduleRule):
+    code = "TL605"
+
+    def judge(self, clock: Clock) -> None:
+        length = length_of(clock.scheduler)
+        places = {tick.place for tick in clock.plain()}
+        if length is None or not clock.scheduler.known or clock.twice() is not None:
+            return
+        if len(places) != 1 or len(clock.plain()) != len(clock.ticks) or len(clock.ticks) < 2:
+            return
+        tick = clock.ticks[0]
+        if not decays(clock):
+            return
+        if clock.batch_loop(tick) is None:
+            why = _per_epoch(clock, tick, length)
+        elif self._accumulates(clock, tick):
+            why = _in_micro_batches(clock, tick, length)
+        else:
+            why = _per_batch(clock, tick, length)
+        if why and (self.whole or symbolic.number(length.ticks) is None):
+            self.report(
+                clock.scheduler.made,
+                f"{called(clock.scheduler)} is made for {length.written}, but {why}.",
+                related=[(tick.place, "where it ticks")],
+                fix="Give it as many ticks as the run makes.",
+            )
+
+    def _accumulates(self, clock: Clock, tick: Tick) -> bool:
+        """It ticks, as the optimizer steps, in fewer turns than gradients are computed in."""
+        loop = clock.batch_loop(tick)
+
+        def turns(events: Sequence[Event]) -> set[int]:
+            found = (turn for event in events for turn in event.turns)
+            return {turn.index for turn in found if turn.loop is loop}
+
+        ticked = turns(clock.ticks)
+        return bool(ticked) and ticked == turns(clock.steps) and ticked < turns(self.backwards)
+
+
+def decays(clock: Clock) -> bool:
+    """It goes down over its whole length, so that its end should be the end of the run."""
+    facts, kind = clock.scheduler.facts, clock.scheduler.kind
+    if kind == "LinearLR":
+        begin, end = facts.get("start_factor"), facts.get("end_factor")
+        return begin is not None and end is not None and end < begin / 2
+    if kind == "get_scheduler":
+        return facts.get("name") in ("linear", "cosine", "polynomial")
+    return kind not in ("ConstantLR",)
+
+
+def _in_micro_batches(clock: Clock, tick: Tick, length: Length) -> str:
+    loop = clock.batch_loop(tick)
+    batches = batches_of(loop) if loop is not None else None
+    if batches is None:
+        return ""
+    epochs = epochs_of(clock.epoch_turns(tick)) or [{(): 1.0}]
+    if any(symbolic.same(length.ticks, symbolic.times(batches, each)) for each in epochs):
+        return "this is the number of micro-batches: it ticks once per accumulated update"
+    windows = [symbolic.parse(window.size) for window in tick.windows]
+    if any(symbolic.number(each) == 1 for each in epochs) or _ends_early(clock, tick):
+        return ""
+    updates = [symbolic.quotient(batches, each) for each in windows if each is not None]
+    if clock.epoch_turns(tick) and any(symbolic.same(length.ticks, each) for each in updates):
+        return "these are the updates of one epoch, and it ticks through all of them"
+    return ""
+
+
+def _per_batch(clock: Clock, tick: Tick, length: Length) -> str:
+    """Ticks at every batch: the epochs may have been forgotten, or counted twice."""
+    loop = clock.batch_loop(tick)
+    batches = batches_of(loop) if loop is not None else None
+    turns = clock.epoch_turns(tick)
+    if batches is None or not turns or _ends_early(clock, tick):
+        return ""
+    epochs = epochs_of(turns)
+    if any(symbolic.number(each) == 1 for each in epochs):
+        return ""
+    many = any((symbolic.number(each) or 0) > 1 or symbolic.counts_epochs(each) for each in epochs)
+    alike = any(symbolic.same(batches, each) for each in epochs)
+    if many and not alike and symbolic.same(length.ticks, batches):
+        return "these are the batches of one epoch, and it ticks through all of them"
+    if len(turns) > 1 or not epochs or symbolic.same(length.ticks, epochs[0]):
+        return ""
+    return _compared(clock, length, symbolic.times(batches, epochs[0]))
+
+
+def _per_epoch(clock: Clock, tick: Tick, length: Length) -> str:
+    turns = clock.epoch_turns(tick)
+    if not turns or symbolic.counts_batches(length.ticks) or _ends_early(clock, tick):
+        return ""
+    outer = turns[0].loop
+    indices = [turn.index for each in clock.ticks for turn in each.turns if turn.loop is outer]
+    if len(indices) != len(set(indices)) or (outer.simulated and len(indices) != outer.simulated):
+        return ""
+    epochs = symbolic.range_of(outer.turns)
+    return _compared(clock, length, epochs[0]) if epochs else ""
+
+
+def _ends_early(clock: Clock, tick: Tick) -> bool:
+    return any(turn.loop.leaves for turn in clock.own(tick))
+
+
+def _compared(clock: Clock, length: Length, ticks: symbolic.Sum | None) -> str:
+    """What is wrong with a length, for a run of so many ticks."""
+    found = symbolic.ratio(length.ticks, ticks)
+    count = symbolic.number(ticks)
+    if found is None or not _PLAIN.fullmatch(length.written):
+        return ""
+    written = f"{count:g}" if count is not None else symbolic.text_of(ticks or {})
+    if found >= 2 and (count is None or count >= FEW):
+        return f"the run makes {written} ticks: it ends long before the schedule does"
+    if found <= 0.5 and clock.scheduler.kind != "OneCycleLR":
+        rises = clock.scheduler.kind in ("CosineAnnealingLR", "SequentialLR")
+        after = "the learning rate rises again" if rises else "nothing is left of the learning rate"
+        return f"the run makes {written} ticks: past its end {after}"
+    return ""

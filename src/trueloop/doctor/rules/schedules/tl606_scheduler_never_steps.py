@@ -1,0 +1,109 @@
+"""A schedule is made and never ticks.
+
+## What it does
+
+Finds a learning-rate schedule whose optimizer trains while its own `step` is never called.
+
+## Why it breaks training
+
+The learning rate stays at its first value for the whole run. With a warm-up, which starts at a
+fraction of the rate or at zero, hardly anything is learnt; without one, the run ends at the rate it
+began with and misses what the decay would have brought. A log of `scheduler.get_last_lr()` shows a
+flat line.
+
+## Wrong
+
+```python
+scheduler = StepLR(optimizer, step_size=30)
+for epoch in range(epochs):
+    train(model, loader, optimizer)
+```
+
+## Right
+
+```python
+scheduler = StepLR(optimizer, step_size=30)
+for epoch in range(epochs):
+    train(model, loader, optimizer)
+    scheduler.step()
+```
+
+## Sources
+
+- PyTorch, [How to adjust learning rate](https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate)
+
+## How it is detected
+
+The schedule is seen being made, its optimizer steps in at least two turns of a loop after that, and
+no path through the program ticks it. Schedules inside of a `SequentialLR` or `ChainedScheduler`,
+those handed to code that cannot be read (a trainer, `accelerator.prepare`), of your own class, or
+whose values are read with `get_lr()` are silent, as are files in which `step` is called on anything
+of the schedule's name. A schedule that ticks only when the loop over epochs is over counts as well.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Tick
+from trueloop.doctor.rules.shared.schedule_clock import ENOUGH, Clock, ScheduleRule, called
+
+
+class SchedulerNeverSteps(ScheduleRule):
+    code = "TL606"
+
+    def on_tick(self, event: Tick) -> None:
+        super().on_tick(event)
+        self.refute(event.scheduler.made)
+        for inner in event.scheduler.facts.get("schedules", ()):
+            self.refute(inner.made)
+
+    def judge(self, clock: Clock) -> None:
+        scheduler = clock.scheduler
+        if clock.ticks:
+            self._judge_ticks(clock)
+            return
+        if clock.made is None or not scheduler.known or scheduler.exposed:
+            return
+        if scheduler.cls is not None or not scheduler.name or scheduler.optimizer is None:
+            return
+        facts = scheduler.facts
+        if facts.get("read_by_hand") or "last_epoch" in scheduler.attributes:
+            return
+        if scheduler.name.rpartition(".")[2] in facts.get("ticked_names", ()):
+            return
+        turns = {clock.own(step)[-1] for step in clock.steps if clock.own(step)}
+        if len(turns) < 2:
+            return
+        optimizer = scheduler.optimizer.name or "its optimizer"
+        self.report(
+            scheduler.made,
+            f"{called(scheduler)} is made but its step is never called: `{optimizer}` trains with"
+            " its first learning rate throughout.",
+            related=[(clock.steps[0].place, "where the optimizer steps")],
+            fix=f"Call {scheduler.name}.step() after the optimizer's step, or at the end of each"
+            " epoch, as its length is counted.",
+        )
+
+    def _judge_ticks(self, clock: Clock) -> None:
+        """It ticks, but only before the loop over epochs begins or when it is over."""
+        ticks, steps = clock.ticks, clock.steps
+        if any(clock.own(tick) for tick in ticks):
+            for tick in ticks:
+                self.refute(tick.place)  # where the loop's ticks are an option
+        if not (self.whole and steps and clock.scheduler.known) or len(steps) >= ENOUGH:
+            return
+        epochs = clock.epoch_turns(steps[-1])
+        if any(clock.own(tick) or not clock.free(tick) for tick in ticks) or not epochs:
+            return
+        if ticks[0].serial > steps[-1].serial and not epochs[-1].loop.leaves:
+            when, other = "after the last", steps[-1]
+        elif ticks[-1].serial < steps[0].serial and len(ticks) == 1:
+            when, other = "before the first", steps[0]
+        else:
+            return
+        self.report(
+            ticks[0].place,
+            f"{called(clock.scheduler)} ticks only here, {when} epoch: the learning rate never"
+            " changes while the model trains.",
+            related=[(other.place, "where its optimizer steps")],
+            fix="Move the tick into the loop over epochs.",
+        )

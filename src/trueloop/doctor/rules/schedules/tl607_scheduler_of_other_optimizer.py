@@ -1,0 +1,110 @@
+"""A schedule drives an optimizer that no longer trains.
+
+## What it does
+
+Finds a schedule that goes on ticking although its optimizer does not step: the steps are those of
+another optimizer over the same model, most often one that was made later under the same name.
+
+## Why it breaks training
+
+A schedule holds on to the optimizer object it was given. When `optimizer` is made again, for the
+second phase of a fine-tuning or after the model was rebuilt, the schedule moves the learning rate
+of the old object and the new one keeps its own. A log of `scheduler.get_last_lr()` looks perfect;
+`optimizer.param_groups[0]["lr"]` never moves.
+
+## Wrong
+
+```python
+optimizer = Adam(model.parameters(), lr=1e-3)
+scheduler = CosineAnnealingLR(optimizer, T_max=epochs)
+optimizer = SGD(model.parameters(), lr=0.1)
+```
+
+## Right
+
+```python
+optimizer = SGD(model.parameters(), lr=0.1)
+scheduler = CosineAnnealingLR(optimizer, T_max=epochs)
+```
+
+## Sources
+
+- PyTorch, [torch.optim: Constructing it](https://docs.pytorch.org/docs/stable/optim.html#constructing-it)
+- PyTorch, [How to adjust learning rate](https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate)
+
+## How it is detected
+
+In at least two turns of a loop the schedule ticks, its own optimizer does not step in any turn of
+it, and another optimizer that holds parameters of the same model does; or an optimizer of another
+model that alone trains there and has no schedule of its own, while the schedule's has trained
+before. Optimizers of your own class (SAM, Lookahead), those handed to code that cannot be read, and
+pairs over different models (GANs) are silent.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Step
+from trueloop.doctor.rules.shared.schedule_clock import Clock, ScheduleRule, called
+from trueloop.doctor.things import Loop, Optimizer
+
+
+class SchedulerOfOtherOptimizer(ScheduleRule):
+    code = "TL607"
+
+    def judge(self, clock: Clock) -> None:
+        scheduler, own = clock.scheduler, clock.scheduler.optimizer
+        ticks = [tick for tick in clock.ticks if clock.own(tick)]
+        if own is None or not ticks or not scheduler.known or scheduler.cls is not None:
+            return
+        loop = clock.own(ticks[0])[0].loop
+        if _steps_in(clock.steps, loop):
+            self.refute(scheduler.made)
+            return
+        turns = {turn for tick in ticks for turn in tick.turns if turn.loop is loop}
+        others = [
+            step
+            for step in self.steps
+            if not turns.isdisjoint(step.turns)
+            and (_replaces(step.optimizer, own) or self._lacks_a_schedule(step.optimizer, own))
+        ]
+        stepped = {turn for step in others for turn in step.turns if turn.loop is loop}
+        if len(stepped & turns) < 2 or not _plain(own) or scheduler.exposed:
+            return
+        other = others[0].optimizer
+        name = own.name or "optimizer"
+        again = "of the same name" if other.name == own.name else f"`{other.name}`"
+        self.report(
+            scheduler.made,
+            f"{called(scheduler)} drives an optimizer, `{name}`, that does not train any more: the"
+            f" steps are those of another one, {again}, whose learning rate it does not touch.",
+            related=[
+                (other.made, "the optimizer that trains"),
+                (ticks[0].place, "the tick that moves the other one"),
+            ],
+            fix="Make the schedule after the optimizer that trains, and hand it that one.",
+        )
+
+    def _lacks_a_schedule(self, other: Optimizer, own: Optimizer) -> bool:
+        """It is the only one that trains here, nothing moves its learning rate, and it has nothing
+        in common with `own`: the schedule was meant for it."""
+        if other is own or not (_plain(other) and other.models and own.models):
+            return False
+        if any(clock.scheduler.optimizer is other for clock in self.clocks.values()):
+            return False
+        used = {step.optimizer for step in self.steps}
+        return used <= {other, own} and own in used
+
+
+def _steps_in(steps: list[Step], loop: Loop) -> bool:
+    return any(turn.loop is loop for step in steps for turn in step.turns)
+
+
+def _plain(optimizer: Optimizer) -> bool:
+    return optimizer.known and not optimizer.exposed and optimizer.cls is None
+
+
+def _replaces(other: Optimizer, own: Optimizer) -> bool:
+    """It trains what `own` was made for."""
+    if other is own or not _plain(other):
+        return False
+    return any(other.trains(model) for model in own.models)

@@ -1,0 +1,216 @@
+"""What the ticks of a run say about the clock that a schedule runs on.
+
+The rules on schedules ask the same questions: in which loops does it tick, how long are these, how
+long is the schedule. Here they are answered once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from trueloop.doctor.events import (
+    Backward,
+    Ended,
+    Event,
+    Made,
+    Step,
+    Tick,
+)
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared import symbolic
+from trueloop.doctor.things import Loop, Scheduler, Turn
+
+ENOUGH = 200
+"""Events of a kind that are kept: what a loop does shows in its first turns."""
+_LENGTHS = {
+    "CosineAnnealingLR": "T_max",
+    "PolynomialLR": "total_iters",
+    "LinearLR": "total_iters",
+    "ConstantLR": "total_iters",
+    "get_linear_schedule_with_warmup": "num_training_steps",
+    "get_cosine_schedule_with_warmup": "num_training_steps",
+    "get_cosine_with_hard_restarts_schedule_with_warmup": "num_training_steps",
+    "get_polynomial_decay_schedule_with_warmup": "num_training_steps",
+    "get_scheduler": "num_training_steps",
+    "WarmupLinearSchedule": "num_training_steps",
+    "WarmupCosineSchedule": "num_training_steps",
+}
+"""Kind of schedule -> the argument that says how long it is."""
+
+
+class Length(NamedTuple):
+    """How long a schedule is, in ticks."""
+
+    ticks: symbolic.Sum
+    written: str
+    """As the source has it: `T_max=args.epochs`."""
+
+
+def length_of(scheduler: Scheduler) -> Length | None:
+    """How many ticks a schedule is made for; None where it has no length or it is not known."""
+    facts = scheduler.facts
+    spelled = facts.get("spelled", {})
+    name = _LENGTHS.get(scheduler.kind, "")
+    if scheduler.kind == "OneCycleLR":
+        name = "total_steps"
+        if facts.get(name) is None:
+            epochs = symbolic.parse(facts.get("epochs"))
+            steps = symbolic.parse(facts.get("steps_per_epoch"))
+            if epochs is None or steps is None:
+                return None
+            words = (f"{each}={spelled.get(each, '…')}" for each in ("epochs", "steps_per_epoch"))
+            return Length(symbolic.times(epochs, steps), ", ".join(words))
+    if scheduler.kind == "SequentialLR":
+        return _length_of_sequence(scheduler)
+    found = symbolic.parse(facts.get(name))
+    return None if found is None else Length(found, _written(name, facts, spelled))
+
+
+def _written(name: str, facts: dict[str, object], spelled: dict[str, str]) -> str:
+    return f"{name}={spelled.get(name) or facts.get(name)}"
+
+
+def _length_of_sequence(scheduler: Scheduler) -> Length | None:
+    """Up to the last milestone, then the length of the last schedule."""
+    milestones, inner = scheduler.facts.get("milestones"), scheduler.facts.get("schedules")
+    last = length_of(inner[-1]) if inner else None
+    begin = symbolic.parse(milestones[-1]) if milestones else None
+    if last is None or begin is None:
+        return None
+    return Length(symbolic.added(begin, last.ticks), last.written)
+
+
+@dataclass(eq=False)
+class Clock:
+    """A schedule, and what was seen of it and of its optimizer."""
+
+    scheduler: Scheduler
+    made: Made | None = None
+    ticks: list[Tick] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    """Of its optimizer, since it was made."""
+    driven: bool = False
+    """Another schedule ticks it: it is a part of a `SequentialLR` or `ChainedScheduler`."""
+
+    def own(self, event: Event) -> tuple[Turn, ...]:
+        """The turns that an event lies in, of loops entered since the schedule was made."""
+        outer = {turn.loop for turn in self.made.turns} if self.made is not None else set()
+        return tuple(turn for turn in event.turns if turn.loop not in outer)
+
+    def batch_loop(self, event: Event) -> Loop | None:
+        """The loop over batches that an event happens in, once a turn."""
+        loops = [turn.loop for turn in self.own(event) if turn.loop.kind == "batches"]
+        return loops[-1] if loops else None
+
+    def epoch_turns(self, event: Event) -> list[Turn]:
+        """The turns of loops over epochs (and over what surrounds these), outermost first."""
+        return [turn for turn in self.own(event) if turn.loop.kind == "epochs"]
+
+    def free(self, event: Event) -> bool:
+        """Nothing but what made the schedule, or what its optimizer's steps depend on as well, can
+        keep this from happening."""
+        allowed = self.made.guards if self.made is not None else frozenset()
+        if self.steps:
+            allowed |= frozenset.intersection(*(step.guards for step in self.steps))
+        return event.guards <= allowed
+
+    def plain(self) -> list[Tick]:
+        """Ticks that count for themselves: with no epoch or metric, under no condition."""
+        return [tick for tick in self.ticks if tick.metric is None and self.free(tick)]
+
+    def per_batch(self) -> list[Tick]:
+        return [tick for tick in self.plain() if self.batch_loop(tick) is not None]
+
+    def per_epoch(self) -> list[Tick]:
+        """Ticks in a loop over epochs and outside of those over batches."""
+        return [
+            tick
+            for tick in self.plain()
+            if self.batch_loop(tick) is None and self.epoch_turns(tick)
+        ]
+
+    def twice(self) -> tuple[Tick, Tick] | None:
+        """It ticks both per batch and per epoch, in the same epochs: one tick of each."""
+        batches: dict[tuple[Loop, int], Tick] = {}
+        for tick in self.per_batch():
+            for turn in self.epoch_turns(tick):
+                batches.setdefault((turn.loop, turn.index), tick)
+        both: dict[Loop, list[tuple[Tick, Tick]]] = defaultdict(list)
+        for tick in self.per_epoch():
+            innermost = self.epoch_turns(tick)[-1]
+            inside = batches.get((innermost.loop, innermost.index))
+            if inside is not None and tick.guards == inside.guards:
+                both[innermost.loop].append((inside, tick))
+        for loop, pairs in both.items():
+            if len(pairs) > 1 or loop.turns == 1:
+                return pairs[0]
+        return None
+
+
+def epochs_of(turns: list[Turn]) -> list[symbolic.Sum]:
+    """What the number of epochs may be: how often the loops around the batches turn."""
+    return [found for turn in turns for found in symbolic.range_of(turn.loop.turns)]
+
+
+def batches_of(loop: Loop) -> symbolic.Sum | None:
+    """Batches in an epoch."""
+    found = symbolic.parse(loop.turns)
+    if found is None and loop.loader is not None:
+        found = symbolic.parse(loop.loader.length)
+        if found is None and loop.loader.name:
+            found = symbolic.parse(f"len({loop.loader.name})")
+    return found
+
+
+class ScheduleRule(Rule):
+    """A rule that judges each schedule once the run is over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clocks: dict[Scheduler, Clock] = {}
+        self.steps: list[Step] = []
+        """Of all optimizers."""
+        self.backwards: list[Backward] = []
+        self.whole = False
+        """The run was a whole program: no number is just the default of a function's argument."""
+
+    def clock(self, scheduler: Scheduler) -> Clock:
+        return self.clocks.setdefault(scheduler, Clock(scheduler))
+
+    def on_made(self, event: Made) -> None:
+        if isinstance(event.thing, Scheduler):
+            self.clock(event.thing).made = event
+            for inner in event.thing.facts.get("schedules", ()):
+                self.clock(inner).driven = True
+
+    def on_tick(self, event: Tick) -> None:
+        ticks = self.clock(event.scheduler).ticks
+        if len(ticks) < ENOUGH:
+            ticks.append(event)
+
+    def on_step(self, event: Step) -> None:
+        for clock in self.clocks.values():
+            if clock.scheduler.optimizer is event.optimizer and len(clock.steps) < ENOUGH:
+                clock.steps.append(event)
+        if len(self.steps) < ENOUGH:
+            self.steps.append(event)
+
+    def on_backward(self, event: Backward) -> None:
+        if len(self.backwards) < ENOUGH:
+            self.backwards.append(event)
+
+    def on_ended(self, event: Ended) -> None:
+        self.whole = event.whole
+        for clock in self.clocks.values():
+            if not clock.driven:
+                self.judge(clock)
+
+    def judge(self, clock: Clock) -> None:
+        raise NotImplementedError
+
+
+def called(scheduler: Scheduler) -> str:
+    """What to call a schedule in a message."""
+    return f"`{scheduler.name or scheduler.kind or 'the scheduler'}`"

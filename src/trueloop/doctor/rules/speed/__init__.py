@@ -1,0 +1,1 @@
+"""Rules about time that a training loses."""

@@ -1,0 +1,72 @@
+"""The norm of the gradients is added up in Python, one parameter after the other.
+
+## What it does
+
+Finds loops that take the norm of each parameter's gradient, turn it into a Python number and add it
+up, where that takes a twentieth or more of an update's time.
+
+## Why it breaks training
+
+It does not: it is slow. Every `.item()` waits for the device, once for each parameter; on the CPU
+it is the calls that take their time. torch computes the norm of all gradients at once.
+
+## Wrong
+
+```python
+total = 0.0
+for p in model.parameters():
+    total += p.grad.norm().item() ** 2
+print(total**0.5)
+```
+
+## Right
+
+```python
+total = torch.nn.utils.get_total_norm(p.grad for p in model.parameters())
+print(total.item())
+```
+
+## Sources
+
+- PyTorch,
+  [torch.nn.utils.get_total_norm](https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.get_total_norm.html)
+- PyTorch,
+  [torch.nn.utils.clip_grad_norm_](https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html),
+  which returns the norm that it has clipped
+
+## How it is detected
+
+While the program runs: norms of at least four gradients in one function, each followed by `.item()`
+or `float(...)`, in nine of ten updates or more; and the time from the first to the last of them.
+The source must add them up: norms that are kept for each parameter are meant to be apart. What a
+library does is not told.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Measured
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.timings import counts, duration, percent
+
+SHARE = 0.05
+OFTEN = 0.9
+"""Of the updates."""
+FEWEST = 4
+
+
+class PythonGradientNorm(Rule):
+    code = "TS106"
+
+    def on_measured(self, event: Measured) -> None:
+        values = event.values
+        if event.what != "norms of gradients" or not counts(values):
+            return
+        if values["count"] < FEWEST or values["often"] < OFTEN or values["share"] < SHARE:
+            return
+        self.report(
+            event.place,
+            f"The norms of {values['count']} gradients are taken and read one by one in each"
+            f" update, which takes {duration(values['each'])}, {percent(values['share'])} of it.",
+            fix="Compute it at once with torch.nn.utils.get_total_norm, or take what"
+            " clip_grad_norm_ returns.",
+        )

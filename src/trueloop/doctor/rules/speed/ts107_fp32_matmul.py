@@ -1,0 +1,86 @@
+"""The GPU multiplies float32 matrices at full precision, and leaves its tensor cores idle.
+
+## What it does
+
+Finds models that consist mostly of matrix products in float32, on a GPU whose tensor cores could
+compute them, where forward and backward take half of the time or more.
+
+## Why it breaks training
+
+It does not: it is slow. From the Ampere generation on, tensor cores multiply float32 matrices in
+TF32, rounding the factors to 10 bits behind the point, several times faster; most trainings do not
+notice the difference. Convolutions use it by default, matrix products only if they are told to.
+
+## Wrong
+
+```python
+model = Transformer().cuda()
+```
+
+## Right
+
+```python
+torch.set_float32_matmul_precision("high")
+model = Transformer().cuda()
+```
+
+## Sources
+
+- PyTorch,
+  [torch.set_float32_matmul_precision](https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html)
+- PyTorch, [TensorFloat-32 on Ampere (and later)
+  devices](https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices)
+
+## How it is detected
+
+While the program runs on an NVIDIA GPU of compute capability 8.0 or later: the precision is
+`highest`, the model is called outside of autocast, three quarters or more of its parameters are
+float32 matrices of linear, attention or recurrent layers, one of them at least 256 wide and high,
+and forward and backward take half of an update or more, by the GPU's own clock.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Forward, Measured
+from trueloop.doctor.findings import Place
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import called
+from trueloop.doctor.rules.shared.timings import counts, duration, percent
+from trueloop.doctor.things import Model
+
+SHARE = 0.5
+PART = 0.75
+WIDTH = 256
+
+
+class Fp32Matmul(Rule):
+    code = "TS107"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.called: dict[Model, Place] = {}
+        """Models that were called outside of autocast, and where."""
+
+    def on_forward(self, event: Forward) -> None:
+        if event.autocast:
+            self.called.pop(event.model, None)
+        elif event.grad:
+            self.called.setdefault(event.model, event.place)
+
+    def on_measured(self, event: Measured) -> None:
+        values = event.values
+        if event.what != "matrix products" or not counts(values) or values["device"] != "cuda":
+            return
+        place = self.called.get(event.subject)
+        if place is None or values["share"] < SHARE:
+            return
+        if values["part"] < PART or values["widest"] < WIDTH:
+            return
+        whole = duration(values["share"] * values["seconds"])
+        self.report(
+            place,
+            f"The matrix products of {called(event.subject, 'this model')} run in float32 at full"
+            f" precision, without the GPU's tensor cores; forward and backward take {whole},"
+            f" {percent(values['share'])} of each update.",
+            fix='Write torch.set_float32_matmul_precision("high") at the beginning.',
+        )

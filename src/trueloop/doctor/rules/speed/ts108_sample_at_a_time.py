@@ -1,0 +1,73 @@
+"""Tensors that lie in memory are fetched sample by sample and put together again to batches.
+
+## What it does
+
+Finds loaders over data that are tensors in memory, whose samples are fetched one by one and
+collated, where that takes a tenth or more of an update's time.
+
+## Why it breaks training
+
+It does not: it is slow. A batch of 256 is 256 calls of `__getitem__`, 256 small tensors and one
+`torch.stack`, all in Python. Indexing the tensors with the whole batch does the same in one call.
+Workers help little: they do the same work and send the result over.
+
+## Wrong
+
+```python
+data = TensorDataset(inputs, targets)
+loader = DataLoader(data, batch_size=256, shuffle=True)
+```
+
+## Right
+
+```python
+data = TensorDataset(inputs, targets)
+batches = BatchSampler(RandomSampler(data), batch_size=256, drop_last=False)
+loader = DataLoader(data, sampler=batches, batch_size=None)
+```
+
+## Sources
+
+- PyTorch, [disable automatic
+  batching](https://docs.pytorch.org/docs/stable/data.html#disable-automatic-batching): loading
+  batches in bulk
+
+## How it is detected
+
+While the program runs: the data set is a `TensorDataset`, a subset of one, or one whose
+`__getitem__` does nothing but index tensors; torch's own collation puts the batches together, of at
+least eight samples each; and waiting for it takes a tenth or more of an update, in at least twenty
+of them. A data set that fetches whole batches itself (`__getitems__`) is fine.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.events import Measured
+from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.shared.evidence import called
+from trueloop.doctor.rules.shared.timings import counts, duration, percent
+
+SHARE = 0.1
+_FEWEST = 8
+
+
+class SampleAtATime(Rule):
+    code = "TS108"
+
+    def on_measured(self, event: Measured) -> None:
+        if event.what != "waiting for data" or not counts(event.values):
+            return
+        loader, values = event.subject, event.values
+        if values["share"] < SHARE or not loader.facts.get("sample at a time"):
+            return
+        size = loader.batch_size
+        if not isinstance(size, int) or size < _FEWEST:
+            return
+        self.report(
+            event.place,
+            f"{percent(values['share'])} of each update is spent waiting for"
+            f" {called(loader, 'this loader')}, which fetches {size} samples one by one out of"
+            f" tensors in memory and puts them together: {duration(values['batch'])} a batch.",
+            fix="Index the tensors with whole batches: DataLoader(data, sampler=BatchSampler(...),"
+            " batch_size=None).",
+        )
