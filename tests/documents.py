@@ -23,7 +23,8 @@ FOLDERS = Path(__file__).with_name("documents")
 DOCUMENTS = (
     "README.md", "CONTRIBUTING.md", "docs/bench.md", "docs/check.md",
     "docs/fine-tuning.md", "docs/generate.md", "docs/loop.md",
-    "docs/many-ranks.md", "docs/scale.md", "docs/using-a-model.md", "docs/watch.md",
+    "docs/many-ranks.md", "docs/profile.md", "docs/scale.md",
+    "docs/using-a-model.md", "docs/watch.md",
 )  # fmt: skip
 """All but those that commands write: the rules' pages and the crib sheet."""
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w-]*)\n(?P<text>.*?)^ *```$", re.M | re.S)

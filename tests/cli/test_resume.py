@@ -25,11 +25,18 @@ def without_times(run: Run) -> list[dict[str, Any]]:
 def test_a_resumed_run_is_the_run_that_was_never_stopped(command: Command) -> None:
     words = ["train", "spiral", "--epochs", "2", "--quiet"]
     assert command(*words, "--run", "whole").status == 0
-    assert command(*words, "--run", "parts", "--max-minutes", "1e-9").status == 0
+    some = ("--max-minutes", "1e-9", "--profile", "9")
+    part = command(*words, "--run", "parts", *some)
+    assert part.status == 0
+    assert "there is no profile: the run has ended after 1 update, and" in part.err
     assert Run("parts").status == "out of time"
     done = command("resume", "parts", "--max-minutes", "60")
     assert done.status == 0
     whole, parts = Run("whole"), Run("parts")
+    assert parts.profile is not None
+    # Of the 63 updates that were left, after 27 of them.
+    assert (parts.profile["first"], parts.profile["updates"]) == (29, 9)
+    assert "profile parts/profile/trace.json.gz: 9 updates, " in done.out
     assert parts.status == "finished"
     assert without_times(parts) == without_times(whole)
     for which in ("best", "last"):

@@ -92,13 +92,16 @@ def one(tmp_path_factory: pytest.TempPathFactory, line_file: Path) -> Path:
 def test_ranks_train_the_run_of_one_process(
     tmp_path: Path, line: str, one: Path, count: int
 ) -> None:
-    (outcomes,) = on(count, tmp_path, ("train", line, "--run", "many", "--log-ranks"))
+    words = ("train", line, "--run", "many", "--log-ranks", "--profile", "4")
+    (outcomes,) = on(count, tmp_path, words)
     assert "validation MAE" in fine(outcomes)
     assert_same_results(one, tmp_path / "many")
     run = Run(tmp_path / "many")
     assert run.config["ranks"] == run.environment["ranks"] == count
     assert sum(run.environment["hosts"].values()) == count
     assert run.environment["parallel"] == "ddp"
+    assert run.profile is not None  # of rank 0 alone
+    assert (run.profile["first"], run.profile["updates"]) == (5, 4)
     assert [line["samples"] for line in log_of(run.path) if line["kind"] == "update"] == [
         line["samples"] for line in log_of(one) if line["kind"] == "update"
     ]

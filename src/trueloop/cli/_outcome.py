@@ -34,6 +34,7 @@ from trueloop.evaluation import evaluating
 from trueloop.loop import History, fit
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run import Album, Progress, Run, write_report
+from trueloop.run.profile import FOLDER, TRACE, Profile, in_short
 from trueloop.run.rank_log import RankLog
 from trueloop.run.wording import duration, number, score_name
 from trueloop.seed import rng_preserved
@@ -213,6 +214,9 @@ def train(
             sinks.append(session.doctor)
         if options.log_ranks:
             sinks.append(stack.enter_context(RankLog(run.path, session.device)))
+        sinks += others
+        if options.profile is not None and ranks.is_main():
+            sinks.append(stack.enter_context(_profile(session, run, options.profile, resume_from)))
         train_it = partial(
             fit,
             session.step,
@@ -225,7 +229,7 @@ def train(
             log_every=options.log_every,
             metrics=session.metrics,
             run=run,
-            sinks=[*sinks, *others],
+            sinks=sinks,
             early_stop=None
             if patience is None
             else EarlyStopping(recipe.monitor, patience, recipe.min_delta),
@@ -238,6 +242,11 @@ def train(
         )
         history: History = on_stage(train_it)
         return history
+
+
+def _profile(session: Session, run: Run, updates: int, resumed: dict[str, Any] | None) -> Profile:
+    done = 0 if resumed is None else sum(resumed["step"]["counters"][2:])
+    return Profile(run.path, session.step, updates, done=done)
 
 
 def _after_evaluation(session: Session, album: Album) -> Callable[[StepRecord | EvalRecord], None]:
@@ -339,6 +348,8 @@ def last_words(run: Run, results: dict[str, Any], report: Path, settings: Settin
     place = shown(run.path)
     lines.append(f"run     {place}")
     lines.append(f"report  {shown(report)}")
+    if run.profile is not None:
+        lines.append(f"profile {shown(run.path / FOLDER / TRACE)}: {in_short(run.profile)}")
     if results["status"] in ("interrupted", "out of time"):
         lines.append(how_to_go_on(run))
     return lines

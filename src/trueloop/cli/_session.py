@@ -34,6 +34,7 @@ from trueloop.records import EvalRecord, LossOutput
 from trueloop.run import Run
 from trueloop.seed import rng_preserved, seed_everything, seed_rank
 from trueloop.step import FSDPOptions, Outliers, Step, loading
+from trueloop.step.phases import planned_updates
 from trueloop.tasks import Recipe, Splits, Task, limits
 from trueloop.tasks.own_class import check_class
 
@@ -117,6 +118,7 @@ def open_session(settings: Settings, data: tuple[Task, Splits] | None = None) ->
     seed_rank(run.seed, ranks.rank())
     # A schedule that cannot end where the run ends is refused here, before a directory is made.
     plan(step, train, run_length(recipe.epochs, recipe.updates, recipe.tokens))
+    _check_profile(run.profile, planned_updates(step))
     session = Session(
         settings=settings,
         device=device,
@@ -278,6 +280,14 @@ def _check_accumulate(accumulate: int, batches: int) -> None:
         raise ConfigError(
             f"--accumulate {accumulate} is more than the {batches} batches of an epoch: "
             f"write --accumulate {batches} or less"
+        )
+
+
+def _check_profile(updates: int | None, planned: int | None) -> None:
+    if updates is not None and planned is not None and updates > planned:
+        raise ConfigError(
+            f"--profile {updates} is more than the {planned} updates of the run: write "
+            f"--profile {planned} or less"
         )
 
 

@@ -24,7 +24,7 @@ class TuneOptions(RunOptions):
     """Those of train that say something about a trial, and its own."""
 
     verb: ClassVar[str] = "tune"
-    left_out: ClassVar[frozenset[str]] = frozenset({"run", "resume"})
+    left_out: ClassVar[frozenset[str]] = frozenset({"run", "resume", "profile"})
 
     minutes: float | None = None
     """Time that the measuring may take (null: 3); with --search, after which no trial is begun

@@ -10,16 +10,17 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from trueloop import ranks, schedules
+from trueloop.cli._values import above_0, above_1, check_every, check_length, one_of
 from trueloop.cli.config_file import known_keys, read_config
 from trueloop.cli.parser import Parser, add_dataclass, option_for, path_from
-from trueloop.errors import ConfigError, nearest
+from trueloop.errors import ConfigError
 from trueloop.lengths import LENGTHS, parse_interval
 from trueloop.step import capture
 from trueloop.tasks import READY_MADE, Recipe, Task, limits, load
@@ -37,6 +38,8 @@ FSDP = ("fsdp_blocks", "fsdp_replicate", "fsdp_param_dtype", "fsdp_cpu_offload")
 """Options that say how `--parallel fsdp` shards."""
 MOST_RANKS = 1_000_000
 MOST_UPDATES, MOST_TOKENS = 10**12, 10**18
+MOST_PROFILE = 10_000
+"""Updates in a trace: more fill the memory, and no viewer shows them."""
 PRECISIONS = ("fp32", "bf16", "fp16")
 NONFINITE = ("stop", "skip")
 MOST_THREADS = MOST_WORKERS = 1024
@@ -122,6 +125,9 @@ class RunOptions:
     """Ask torch for deterministic algorithms: a little slower on a GPU."""
     doctor: bool = True
     """Watch the training, and say what is wrong with it; what is trained stays bitwise the same."""
+    profile: int | None = None
+    """Trace so many updates, after up to 100 others, with torch's profiler: profile/ in the run
+    directory and a summary in the report."""
     quiet: bool = False
     """Show no progress, only the result."""
 
@@ -132,7 +138,9 @@ class VerifyOptions(RunOptions):
 
     verb: ClassVar[str] = "verify-resume"
     of_recipe: ClassVar[frozenset[str]] = frozenset({"updates"})
-    left_out: ClassVar[frozenset[str]] = frozenset({"run", "resume", "max_minutes", "quiet"})
+    left_out: ClassVar[frozenset[str]] = frozenset(
+        {"run", "resume", "max_minutes", "profile", "quiet"}
+    )
 
     quiet: bool = True
     updates: int | None = None
@@ -379,48 +387,49 @@ def check(settings: Settings) -> None:
     _check_run_length(recipe)
     check_range("--batch-size", recipe.batch_size, 1, limits.MOST_BATCH, unit="samples", example=64)
     check_range("--accumulate", recipe.accumulate, 1, most, unit="micro-batches", example=4)
-    _above_0("--lr", recipe.lr, limits.MOST_RATE, "0.001")
-    _above_0("--clip-norm", recipe.clip_norm, limits.MOST_NORM, "1.0, or null for no clipping")
-    _above_0("--clip-value", recipe.clip_value, limits.MOST_NORM, "0.5, or null for no clipping")
-    _above_0("--max-minutes", run.max_minutes, limits.MOST_MINUTES, "30, or null for no limit")
-    _above_0("--grace-seconds", run.grace_seconds, limits.MOST_MINUTES, "30")
-    _above_0("--hang-minutes", run.hang_minutes, limits.MOST_MINUTES, "10, or null for the default")
+    above_0("--lr", recipe.lr, limits.MOST_RATE, "0.001")
+    above_0("--clip-norm", recipe.clip_norm, limits.MOST_NORM, "1.0, or null for no clipping")
+    above_0("--clip-value", recipe.clip_value, limits.MOST_NORM, "0.5, or null for no clipping")
+    above_0("--max-minutes", run.max_minutes, limits.MOST_MINUTES, "30, or null for no limit")
+    above_0("--grace-seconds", run.grace_seconds, limits.MOST_MINUTES, "30")
+    above_0("--hang-minutes", run.hang_minutes, limits.MOST_MINUTES, "10, or null for the default")
     check_range("--weight-decay", recipe.weight_decay, 0, limits.MOST_RATE, example=0.01)
     check_range("--min-delta", recipe.min_delta, 0, limits.MOST_NORM, example=0)
     if recipe.min_delta and recipe.patience is None:
         raise ConfigError("--min-delta is for early stopping: write --patience N with it")
     check_range("--workers", run.workers, 0, MOST_WORKERS, unit="processes", example=2)
-    _one_of("--resume", run.resume, ("never", "auto"))
+    one_of("--resume", run.resume, ("never", "auto"))
     if run.resume == "auto" and run.run is None:
         raise ConfigError("--resume auto has to know which run: write --run DIR with it")
     check_range("--keep-last", run.keep_last, 1, most, unit="checkpoints", example=3)
-    _one_of("--on-save-error", run.on_save_error, ("stop", "continue"))
-    _check_every("--eval-every", recipe.eval_every)
-    _check_every("--log-every", run.log_every)
-    _check_every("--save-every", run.save_every)
+    check_range("--profile", run.profile, 1, MOST_PROFILE, unit="updates", example=20)
+    one_of("--on-save-error", run.on_save_error, ("stop", "continue"))
+    check_every("--eval-every", recipe.eval_every)
+    check_every("--log-every", run.log_every)
+    check_every("--save-every", run.save_every)
     check_range("--threads", run.threads, 1, MOST_THREADS, unit="CPU threads", example=1)
     check_range("--patience", recipe.patience, 1, most, unit="evaluations", example=10)
     if not 0 <= run.seed < 2**63:
         raise ConfigError(f"--seed must be from 0 to 2^63 - 1, not {run.seed}: write --seed 0")
-    _one_of("--optimizer", recipe.optimizer, OPTIMIZERS)
-    _check_length("--warmup", recipe.warmup)
-    _check_length("--decay", recipe.decay)
+    one_of("--optimizer", recipe.optimizer, OPTIMIZERS)
+    check_length("--warmup", recipe.warmup)
+    check_length("--decay", recipe.decay)
     make_schedule(recipe)
-    _one_of("--precision", recipe.precision, PRECISIONS)
-    _one_of("--nonfinite", recipe.nonfinite, NONFINITE)
+    one_of("--precision", recipe.precision, PRECISIONS)
+    one_of("--nonfinite", recipe.nonfinite, NONFINITE)
     if recipe.outliers is not None:
-        _one_of("--outliers", recipe.outliers, ("clip", "skip"))
-    _above_1("--outlier-factor", recipe.outlier_factor)
-    _one_of("--parallel", run.parallel, PARALLEL)
+        one_of("--outliers", recipe.outliers, ("clip", "skip"))
+    above_1("--outlier-factor", recipe.outlier_factor)
+    one_of("--parallel", run.parallel, PARALLEL)
     if isinstance(run.compile, str):
-        _one_of("--compile", run.compile, COMPILE)
+        one_of("--compile", run.compile, COMPILE)
     _check_fsdp(run)
 
 
 def _check_fsdp(run: RunOptions) -> None:
     check_range("--fsdp-replicate", run.fsdp_replicate, 1, MOST_RANKS, unit="copies", example=2)
     if run.fsdp_param_dtype is not None:
-        _one_of("--fsdp-param-dtype", run.fsdp_param_dtype, ("bf16", "fp16"))
+        one_of("--fsdp-param-dtype", run.fsdp_param_dtype, ("bf16", "fp16"))
     for name in FSDP:
         if run.parallel != "fsdp" and getattr(run, name) != getattr(RunOptions, name):
             option = "--" + name.replace("_", "-")
@@ -453,13 +462,6 @@ def _check_run_length(recipe: Recipe) -> None:
         check_range(f"--{name}", amount, 1, most[name], unit=units[name], example=example)
 
 
-def _check_every(option: str, every: str | None) -> None:
-    try:
-        parse_interval(option, every)
-    except ConfigError:
-        _refuse_length(option, str(every), "updates", "'2 epochs' or '10 minutes'")
-
-
 def make_schedule(recipe: Recipe) -> schedules.Schedule | None:
     """The schedule that the recipe names, with its options; `ConfigError` for what cannot be."""
     return schedules.by_name(
@@ -469,32 +471,3 @@ def make_schedule(recipe: Recipe) -> schedules.Schedule | None:
         decay_shape=recipe.decay_shape,
         monitor=recipe.monitor,
     )
-
-
-def _check_length(option: str, length: str | None) -> None:
-    try:
-        if length is not None:
-            schedules.parse_length(length)
-    except ConfigError:
-        _refuse_length(option, str(length), "epochs", "'300 updates' or '5%' of the run")
-
-
-def _refuse_length(option: str, length: str, unit: str, others: str) -> NoReturn:
-    """A length that is not understood, most often for want of its unit."""
-    number = length.strip()
-    if number.isdecimal() and int(number[:9]):
-        raise ConfigError(f"{option}: {number} of what? write '{number} {unit}', {others}")
-    raise ConfigError(f"{option} {length!r} is not understood: write '5 {unit}', {others}")
-
-
-def _above_0(option: str, value: float | None, most: float, example: str) -> None:
-    check_range(option, value, 0, most, open_below=True, example=example)
-
-
-def _above_1(option: str, value: float) -> None:
-    check_range(option, value, 1, limits.MOST_NORM, open_below=True, example="5.0")
-
-
-def _one_of(option: str, value: str, known: Iterable[str]) -> None:
-    if value not in known:
-        raise ConfigError(f"{option}: unknown {option[2:]} {value!r}: {nearest(value, known)}")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 _REACHED = (
     "results.json", "checkpoints", "metrics.jsonl", "pictures", "report.html", "plotly.min.js",
-    "data.json", "task.json", "findings.json", "log",
+    "data.json", "task.json", "findings.json", "log", "profile",
 )  # fmt: skip
 # What `write_atomic` writes before it gives it its name.
 _TEMPORARY = re.compile(r"\..+\.\d+(\.old)?\.tmp")
@@ -180,6 +180,11 @@ class Run:
     def task_state(self) -> dict[str, Any]:
         """What `Task.restore` takes; empty if not recorded."""
         return self._read("task.json")
+
+    @property
+    def profile(self) -> dict[str, Any] | None:
+        """What the profiler's trace says, as `profile/summary.json` has it; None without one."""
+        return self._read("profile/summary.json") or None
 
     @property
     def findings(self) -> list[dict[str, Any]] | None:

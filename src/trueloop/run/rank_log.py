@@ -87,7 +87,7 @@ class RankLog:
             epoch = None if record.epoch is None else record.epoch + 1
             place: dict[str, Any] = {"epoch": epoch, "update": record.update}
             seconds = round(record.seconds, 4)
-            self._write("eval", **place, seconds=seconds, memory_bytes=_memory(self._device))
+            self._write("eval", **place, seconds=seconds, memory_bytes=peak_memory(self._device))
         elif record.updated or record.skipped:
             seconds = round(now - self._last, 6)
             place = {"epoch": record.epoch + 1, "batch": record.batch, "update": record.update}
@@ -156,7 +156,7 @@ class _Printed(io.TextIOBase):
             self.write("\n")
 
 
-def _memory(device: torch.device) -> int | None:
+def peak_memory(device: torch.device) -> int | None:
     """Bytes, at their most: of a GPU's tensors, else of this process; None where nobody knows."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)

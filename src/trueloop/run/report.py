@@ -14,6 +14,7 @@ from trueloop.run.charts import Curves
 from trueloop.run.directory import UNFINISHED, Run, best_eval
 from trueloop.run.outliers import is_outlier, summary
 from trueloop.run.page import Chart, Section, flatten, publish, when
+from trueloop.run.profile_page import profile_of
 from trueloop.run.texts import conversation, texts
 from trueloop.run.verdict import overfitting
 from trueloop.run.wording import capital, duration, number, percent, score_name, split_of
@@ -48,6 +49,7 @@ def write_report(run: Run) -> Path:
         "subtitle": _subtitle(run, results),
         "result": _result(run, results, curves),
         "findings": _findings(run),
+        "profile": profile_of(run),
         "sections": sections,
         "figures": {chart.name: chart.figure for chart in drawn},
         "confusion": confusion,
