@@ -11,7 +11,8 @@ from torch.optim import Optimizer
 
 PLAIN = {Tensor}
 """The types of gradients that are neither missing nor sharded (`DTensor`)."""
-_is_sparse = operator.attrgetter("is_sparse")
+is_sparse = operator.attrgetter("is_sparse")
+gradient_of = operator.attrgetter("grad")
 
 
 class Gradients:
@@ -91,9 +92,9 @@ class Gradients:
     def dense(self) -> tuple[list[str], list[Tensor]]:
         """Names and gradients of the parameters that have one; of a sparse one, its values. Not to
         be written to."""
-        found = [parameter.grad for parameter in self.parameters]
-        if set(map(type, found)) == PLAIN and not any(map(_is_sparse, found)):
-            return self.names, found  # type: ignore[return-value]
+        found = list(map(gradient_of, self.parameters))
+        if set(map(type, found)) == PLAIN and not any(map(is_sparse, found)):
+            return self.names, found
         return self._found()
 
     def _found(self) -> tuple[list[str], list[Tensor]]:

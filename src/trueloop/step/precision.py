@@ -16,6 +16,8 @@ from torch.optim import Optimizer
 
 from trueloop import _options
 from trueloop.shapes import COUNT, EMPTY, Shape, Where
+from trueloop.step.backward import backward
+from trueloop.step.fused_update import FusedUpdate
 
 
 class Precision:
@@ -27,13 +29,14 @@ class Precision:
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
+        self._updates: dict[int, FusedUpdate] = {}
 
     def autocast(self) -> AbstractContextManager[Any]:
         """The context of the forward pass and the loss."""
         return nullcontext()
 
     def backward(self, loss: Tensor) -> None:
-        loss.backward()  # type: ignore[no-untyped-call]
+        backward(loss)
 
     def unscale(self, optimizers: Sequence[Optimizer]) -> None:
         """Bring the gradients back to their true size, before anyone measures or clips them."""
@@ -41,7 +44,10 @@ class Precision:
     def step(self, optimizers: Sequence[Optimizer]) -> bool:
         """Apply the update; whether the optimizers really stepped: all of them, or none."""
         for optimizer in optimizers:
-            optimizer.step()
+            update = self._updates.get(id(optimizer))
+            if update is None:
+                update = self._updates[id(optimizer)] = FusedUpdate(optimizer)
+            update.step()
         return True
 
     def scale(self) -> Tensor | None:
