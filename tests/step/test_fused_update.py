@@ -11,6 +11,8 @@ from torch.optim.lr_scheduler import StepLR
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.overrides import TorchFunctionMode
 
+from trueloop import Step, supervised
+from trueloop.optimizers import adam
 from trueloop.step import backward as backwards
 from trueloop.step.fused_update import FusedUpdate
 
@@ -257,6 +259,20 @@ def test_a_scheduler_of_torchs_knows_of_the_step():
                 each.step()
     assert twins.optimizers[0]._opt_called
     assert twins.gathered == 2
+
+
+def test_a_step_can_be_copied_after_updates():
+    model = nn.Linear(3, 1)
+    one = Step(model, adam(model), supervised(nn.MSELoss()))
+    batch = torch.randn(4, 3), torch.randn(4, 1)
+    for _ in range(3):
+        one(batch)
+    other = copy.deepcopy(one)
+    for _ in range(3):
+        one(batch)
+        other(batch)
+    assert other.model is not model
+    assert torch.equal(other.model.weight, model.weight)
 
 
 def test_a_backward_of_the_engine_gives_the_bits_of_loss_backward():

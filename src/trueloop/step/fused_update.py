@@ -47,6 +47,10 @@ class FusedUpdate:
         self._is_torchs = False
         """Whether those are torch's."""
 
+    def __reduce__(self) -> Any:
+        """A copy gathers its own lists."""
+        return FusedUpdate, (self.optimizer,)
+
     def step(self) -> None:
         """Change the parameters, and the optimizer's state, by their gradients."""
         if self._kind is None or self._is_listened_to():

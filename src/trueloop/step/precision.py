@@ -45,7 +45,7 @@ class Precision:
         """Apply the update; whether the optimizers really stepped: all of them, or none."""
         for optimizer in optimizers:
             update = self._updates.get(id(optimizer))
-            if update is None:
+            if update is None or update.optimizer is not optimizer:
                 update = self._updates[id(optimizer)] = FusedUpdate(optimizer)
             update.step()
         return True
