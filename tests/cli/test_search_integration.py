@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+import warm_python
+
 Command = Callable[..., Any]
 SPACE = """\
 lr: {low: 1.0e-3, high: 0.5, log: true}
@@ -40,9 +42,9 @@ def searched(tmp_path_factory: pytest.TempPathFactory, line_file: Path) -> Searc
     words = ["tune", f"{line_file}:Line", "--search", "space.yaml", "--study", "study"]
     words += ["--trials", "4", "--format", "json", "--epochs", "2"]
 
-    def start() -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "trueloop", *words],
+    def start(*more: str) -> subprocess.Popen[str]:
+        return warm_python.Popen(
+            [sys.executable, "-m", "trueloop", *words, *more],
             cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1"}, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
@@ -55,7 +57,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory, line_file: Path) -> Searc
     first.send_signal(signal.SIGKILL)
     first.communicate(timeout=60)
     before = sorted((folder / "study" / "trials").iterdir())
-    again = start()
+    again = start("--pruner", "hyperband")
     out, err = again.communicate(timeout=300)
     assert again.returncode == 0, err
     return Searched(folder=folder, words=words, said=json.loads(out), before=before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
 import subprocess
@@ -11,17 +12,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import yaml
+from PIL import Image
 
+import warm_python
 from trueloop.cli._trial import prepare
 from trueloop.errors import DataError
+from trueloop.tune import throughput
+from trueloop.tune.changes import OTHER, SAME
 from trueloop.tune.config import as_config
-from trueloop.tune.facts import RANGE, Job
-from trueloop.tune.findings import Findings
+from trueloop.tune.facts import MEASURE, RACE, RANGE, Facts, Job
+from trueloop.tune.findings import Entrant, Findings
+from trueloop.tune.goal import Goal
 from trueloop.tune.pictures import draw
 from trueloop.tune.processes import DONE, Outcome, Trial
+from trueloop.tune.race import Raced
+from trueloop.tune.throughput import Measured
 from trueloop.tune.tuning import Budget, Tuning
 
 Command = Callable[..., Any]
@@ -34,7 +43,9 @@ class InThisProcess:
         self.do = do
 
     def run(self, trial: Trial) -> Outcome:
-        job = dataclasses.replace(trial.job, seconds=min(trial.job.seconds, 0.4))
+        job = trial.job
+        if job.kind in (MEASURE, RACE):
+            job = dataclasses.replace(job, seconds=min(job.seconds, 0.4))
         return Outcome(status=DONE, value=self.do(job))
 
 
@@ -47,8 +58,12 @@ def findings(line_file: Path) -> Findings:
     trials: Any = InThisProcess(do)
     do(Job(kind=RANGE, updates=1))  # imports
     # Time enough, so that a busy machine leaves nothing out.
-    budget = Budget(3600.0)
-    found = Tuning(trials, facts, budget, memory=None, say=lambda text: None).run()
+    budget = Budget(3600.0, has_goal=True)
+    goal = Goal(monitor="val_loss", value=1e9, mode="min")  # any run reaches it
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(throughput, "_ROUND", 0.05)
+        tuning = Tuning(trials, facts, budget, memory=None, say=lambda text: None, goal=goal)
+        found = tuning.run()
     torch.use_deterministic_algorithms(False)
     return found
 
@@ -71,6 +86,12 @@ def test_a_rate_that_is_far_too_low_loses_the_race(findings: Findings) -> None:
     assert proposal.options["lr"] > 1e-4
 
 
+def test_the_first_run_that_reaches_the_goal_ends_the_search_for_one(findings: Findings) -> None:
+    ((updates, outcome),) = findings.goal_runs
+    assert updates == outcome.value.updates == 20  # the fewest
+    assert findings.proposal().options["updates"] == 25
+
+
 def test_the_config_that_is_written_trains(
     findings: Findings, line: str, command: Command, tmp_path: Path
 ) -> None:
@@ -84,6 +105,45 @@ def test_the_config_that_is_written_trains(
         assert printed[name] == value
 
 
+@pytest.mark.parametrize("task", ["spiral", "images"])
+def test_a_ready_made_task_takes_the_config(task: str, command: Command, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"epochs": 3, "seed": 7}
+    if task == "images":
+        given["data"] = str(tmp_path / "photos")
+        for label in range(2):
+            (tmp_path / f"photos/{label}").mkdir(parents=True)
+            for k in range(12):
+                grey = np.random.default_rng(k).integers(100, 140, (8, 8), np.uint8)
+                Image.fromarray(grey + 80 * label).save(tmp_path / f"photos/{label}/{k}.png")
+    proposed = {
+        "precision": "bf16", "threads": 1, "workers": 0, "compile": False, "recompute": None,
+        "batch_size": 8, "lr": 2e-3, "updates": 6,
+    }  # fmt: skip
+    facts = Facts(
+        task=task, options={"epochs": 3, "batch_size": 64}, device="cpu", cores=2, samples=None
+    )
+    race = [
+        Entrant(
+            name=name, options=options, results=results,
+            outcome=Outcome(
+                status=DONE, value=Raced(loss=loss, updates=1, samples=1, seconds=1.0)
+            ),
+        )
+        for name, options, results, loss in (
+            ("plain", {}, SAME, 1.0), ("other", proposed, OTHER, 0.5),
+        )
+    ]  # fmt: skip
+    base = Measured(rate=1.0, rounds=[1.0])
+    found = Findings(facts=facts, base=base, entrants=race)
+    (tmp_path / "tuned.yaml").write_text(as_config(task, given, found, 1.0))
+    done = command("train", "--config", "tuned.yaml", "--run", "run", "--quiet")
+    assert done.status == 0, done.err
+    settings = json.loads((tmp_path / "run/config.json").read_text())
+    for name, value in {**proposed, "seed": 7, "epochs": None}.items():
+        assert settings[name] == value
+    assert '"update":6,' in (tmp_path / "run/metrics.jsonl").read_text()
+
+
 def test_the_pictures_are_drawn(findings: Findings, tmp_path: Path) -> None:
     drawn = draw(findings, tmp_path / "lr.png", tmp_path / "batch.png")
     assert [path.name for path in drawn] == ["lr.png", "batch.png"]
@@ -92,7 +152,7 @@ def test_the_pictures_are_drawn(findings: Findings, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, line: str) -> None:
-    process = subprocess.Popen(
+    process = warm_python.Popen(
         [sys.executable, "-m", "trueloop", "tune", line, "--minutes", "1"],
         cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -125,6 +185,8 @@ def test_missing_data_is_the_users_mistake(tmp_path: Path) -> None:
         (["--out", "no/tuned.yaml"], "make it, or choose a different --out"),
         (["--run", "here"], "unknown option --run"),
         (["--lr", "-1"], "--lr must be above 0"),
+        (["--goal", "1", "--monitor", "train_loss"], "--goal is a score of the validation set"),
+        (["--goal", "nan"], "--goal must be a number"),
     ],
 )
 def test_wrong_options_are_one_line(
@@ -135,6 +197,21 @@ def test_wrong_options_are_one_line(
     assert said.status == 2
     assert complaint in said.complaint
     assert (tmp_path / "taken.yaml").read_text() == "precious"
+
+
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_several_ranks_are_refused_in_one_line(
+    command: Command, monkeypatch: pytest.MonkeyPatch, rank: str
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", rank)
+    said = command("tune", "spiral")
+    assert said.status == 2
+    assert said.out == ""
+    if rank == "0":
+        assert "start it without torchrun" in said.complaint
+    else:
+        assert said.err == ""
 
 
 def test_the_help_has_an_example(command: Command) -> None:

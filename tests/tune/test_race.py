@@ -31,7 +31,7 @@ def setup(rate: float) -> Setup:
 
 
 def test_the_rate_that_learns_wins() -> None:
-    slow, good = race(setup(1e-6), 0.1), race(setup(0.05), 0.1)
+    slow, good = race(setup(1e-6), 0.2), race(setup(0.2), 0.2)
     assert good.loss < 0.01 * slow.loss
     assert good.updates > 5
     assert good.samples == pytest.approx(32 * good.updates)

@@ -169,7 +169,7 @@ def test_a_failed_trial_stands_in_the_table_with_its_reason() -> None:
 def test_candidates_suit_the_machine_and_the_data() -> None:
     changes, left_out = candidates(FACTS, BASE)
     assert [c.name for c in changes] == [
-        "precision bf16", "threads 1", "compile model", "compile step",
+        "precision bf16", "threads 1", "compile step", "compile model",
     ]  # fmt: skip
     assert left_out == ["workers: the training data come as whole batches, which no worker loads"]
     files = Facts(
@@ -183,8 +183,8 @@ def test_candidates_suit_the_machine_and_the_data() -> None:
     )
     changes, left_out = candidates(files, BASE)
     assert [c.name for c in changes] == [
-        "precision bf16", "precision fp16", "workers 1", "workers 2", "compile model",
-        "compile step", "recompute 1",
+        "precision bf16", "precision fp16", "workers 1", "workers 2", "compile step",
+        "compile model", "recompute 1",
     ]  # fmt: skip
     assert {c.results for c in changes if "workers" in c.options} == {SAME}
     assert not left_out

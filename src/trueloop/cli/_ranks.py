@@ -10,6 +10,11 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 
 TOGETHER = frozenset({"train", "resume", "evaluate", "predict", "verify-resume"})
 """Verbs that all ranks run together. Any other is run by rank 0 alone."""
+_IN_ONE_PROCESS = {
+    "tune": "trueloop tune measures one process, and starts its trials itself: start it without "
+    "torchrun",
+}
+"""Verbs that several ranks cannot run, and why."""
 _OF_LAUNCHER = (
     "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
 )  # fmt: skip
@@ -19,6 +24,8 @@ def run_verb(verb: str, words: Sequence[str]) -> int:
     """Run one verb of the command line, on all ranks where that makes sense; the exit status."""
     with ExitStack() as stack:
         if os.environ.get("WORLD_SIZE", "1").strip() != "1":
+            if verb in _IN_ONE_PROCESS:
+                return _refuse(_IN_ONE_PROCESS[verb])
             if verb in TOGETHER:
                 stack.enter_context(together())
             elif os.environ.get("RANK", "0").strip() != "0":
@@ -28,6 +35,16 @@ def run_verb(verb: str, words: Sequence[str]) -> int:
         status = importlib.import_module(f"trueloop.cli.{verb.replace('-', '_')}").main(words)
     assert isinstance(status, int)
     return status
+
+
+def _refuse(reason: str) -> int:
+    """Refuse a verb on all ranks, in one line of rank 0; the exit status."""
+    from trueloop.cli import MISTAKE
+    from trueloop.errors import ConfigError
+
+    if os.environ.get("RANK", "0").strip() == "0":
+        raise ConfigError(reason)
+    return MISTAKE
 
 
 @contextmanager

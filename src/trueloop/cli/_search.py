@@ -29,6 +29,12 @@ from trueloop.tune.study_page import best_command, best_trial, write_page
 if TYPE_CHECKING:
     import optuna
 
+_OF_TRAIN = (
+    "jinja2", "jsonargparse", "matplotlib.figure", "plotly", "rich.progress", "torch._dynamo",
+    "torchmetrics", "trueloop.cli._doctor", "trueloop.cli._outcome", "trueloop.cli._session",
+    "trueloop.cli.train", "trueloop.doctor.runtime.session", "trueloop.loop", "trueloop.tasks",
+)  # fmt: skip
+"""What a run imports: seconds of each trial, where the process that starts them has not."""
 STUDIES = Path("studies")
 """Where studies go that are given no folder."""
 
@@ -172,12 +178,14 @@ def _tell(folder: StudyFolder, study: optuna.Study, options: TuneOptions) -> Non
 def prepare(count: int) -> tuple[Callable[[Sequence[str]], int], None]:
     """What carries out a trial's command, in a copy of the process that runs this; what takes
     seconds to import is there."""
+    import importlib
+
     import torch
 
-    from trueloop.cli import _outcome, _session, keep_libraries_quiet, main
+    from trueloop.cli import keep_libraries_quiet, main
 
-    assert _outcome
-    assert _session
+    for name in _OF_TRAIN:
+        importlib.import_module(name)
     keep_libraries_quiet()
     torch.set_num_threads(1)
 

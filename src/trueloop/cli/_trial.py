@@ -12,15 +12,19 @@ from torch.utils.data import DataLoader
 
 from trueloop import device as devices
 from trueloop.cli import keep_libraries_quiet
-from trueloop.cli._session import make_feed, open_session, read_data
+from trueloop.cli._session import Session, make_feed, open_session, read_data
 from trueloop.cli.options import RunOptions, Settings, settings_from
 from trueloop.feed import BatchDataset
 from trueloop.feed.tensors import holds_arrays
+from trueloop.lengths import LENGTHS
+from trueloop.records import monitored
+from trueloop.step import compile_trial, compiled_step
 from trueloop.step.recompute import repeated_blocks
 from trueloop.tasks import Splits, Task
 from trueloop.tasks.own_class import check_class
 from trueloop.tune import memory, race, range_test, throughput
-from trueloop.tune.facts import MEASURE, RACE, RANGE, Facts, Job
+from trueloop.tune.facts import GOAL, MEASURE, RACE, RANGE, Facts, Job
+from trueloop.tune.goal import GoalRun, run_to_end
 from trueloop.tune.setup import Setup
 
 _NO_SCHEDULE = {"schedule": "none", "warmup": None, "decay": None, "decay_shape": None}
@@ -36,10 +40,18 @@ def prepare(task: str, options: dict[str, Any], count: int) -> tuple[Callable[[J
     settings = settings_of(task, options)
     check_class(settings.task_class)
     data = read_data(settings)
+    _import_for_trials(data[0])
     more = memory.threads_of_process() - threads
     bench = _Bench(task, options, data, count, starts_threads=more > 0)
     torch.set_num_threads(1)
     return bench.do, bench.facts(settings, time.monotonic() - began)
+
+
+def _import_for_trials(task: Task) -> None:
+    """Import here what building a training imports: each trial would, for seconds of its time."""
+    import torch._dynamo  # noqa: F401 (the first optimizer does)
+
+    task.metrics()
 
 
 def settings_of(task: str, options: dict[str, Any]) -> Settings:
@@ -89,6 +101,8 @@ class _Bench:
     def do(self, job: Job) -> Any:
         """Carry out one job; what it found."""
         torch.set_num_threads(self._count)
+        if job.kind == GOAL:
+            return self._run_to_goal(job)
         setup = self._setup(job.changes)
         if job.kind == RANGE:
             return range_test.sweep(setup, updates=job.updates, seconds=job.seconds)
@@ -99,19 +113,43 @@ class _Bench:
         return throughput.measure(setup, job.seconds, base)
 
     def _setup(self, changes: dict[str, Any]) -> Setup:
-        options = {**self._options, **_NO_SCHEDULE, **changes}
+        return _setup_of(self._session({**_NO_SCHEDULE, **changes}))
+
+    def _run_to_goal(self, job: Job) -> GoalRun:
+        """A run of so many updates, with the schedule that it has in `trueloop train`."""
+        session = self._session({**dict.fromkeys(LENGTHS), **job.changes, "updates": job.updates})
+        name = session.settings.recipe.monitor
+
+        def score() -> float:
+            return monitored(session.score(session.val).scores, name.removeprefix("val_"))
+
+        return run_to_end(_setup_of(session), job.updates, job.seconds, score)
+
+    def _session(self, changes: dict[str, Any]) -> Session:
         torch.set_num_threads(self._count)
-        session = open_session(settings_of(self._task, options), self._shared)
-        return Setup(
-            step=session.step,
-            train=session.train,
-            val=session.val,
-            device=session.device,
-            threads=torch.get_num_threads(),
-        )
+        return open_session(settings_of(self._task, {**self._options, **changes}), self._shared)
 
 
-def _compile_choices(run: RunOptions) -> tuple[str, ...]:
+def _setup_of(session: Session) -> Setup:
+    return Setup(
+        step=session.step,
+        train=session.train,
+        val=session.val,
+        device=session.device,
+        threads=torch.get_num_threads(),
+        warm_updates=_warm_updates(session.settings.run.compile),
+    )
+
+
+def _warm_updates(compiled: bool | str) -> int:
+    """Updates after which one with this `--compile` runs as it will run on."""
+    if not compiled:
+        return 1
+    pairs = compile_trial.PAIRS + 1 if compiled == "auto" else 1
+    return compiled_step.FIRST + 2 * pairs
+
+
+def _compile_choices(run: RunOptions) -> tuple[Any, ...]:
     """What `--compile` can be beside what it is."""
     now = "model" if run.compile is True else run.compile
-    return tuple(value for value in ("model", "step") if value != now)
+    return tuple(value for value in (False, "step", "model") if value != (now or False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,6 +30,8 @@ class TuneOptions(RunOptions):
     minutes: float | None = None
     """Time that the measuring may take (null: 3); with --search, after which no trial is begun
     (null: no limit)."""
+    goal: float | None = None
+    """A value of the monitored score that is enough: find the shortest run that reaches it."""
     out: Path = Path("tuned.yaml")
     """The file that is written, for trueloop train --config; its pictures go beside it."""
     force: bool = False
@@ -65,6 +68,8 @@ def check(options: TuneOptions) -> None:
         "--memory-limit-gb", options.memory_limit_gb, 0, limits.MOST_GIGABYTES, unit="GB",
         open_below=True, example=8,
     )  # fmt: skip
+    if options.goal is not None and not math.isfinite(options.goal):
+        raise ConfigError(f"--goal must be a number, not {options.goal}: write --goal 0.99")
     check_range("--trials", options.trials, 1, _MOST_TRIALS, unit="trials", example=20)
     for option, value, known in (
         ("--format", options.format, ("text", "json")),
@@ -76,6 +81,8 @@ def check(options: TuneOptions) -> None:
         for name in ("study", "trials", "pruner"):
             if getattr(options, name) != getattr(TuneOptions, name):
                 raise ConfigError(f"--{name} is for a search: write --search FILE with it")
+    elif options.goal is not None:
+        raise ConfigError("--goal is for measuring, and --search looks for the best: write one")
 
 
 def stated_of_train(settings: Settings) -> dict[str, Any]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trueloop.cli._tune_options import TuneOptions
     from trueloop.cli.options import Settings
     from trueloop.tune.findings import Findings
+    from trueloop.tune.goal import Goal
     from trueloop.tune.tuning import Budget, Tuning
 
 _SHARE_OF_FREE = 0.8
@@ -63,10 +64,12 @@ def _measure(settings: Settings, options: TuneOptions) -> int:
     from trueloop.tune.tuning import Budget
 
     files, stated = _Files(options), stated_of_train(settings)
-    budget = Budget(60 * (MINUTES if options.minutes is None else options.minutes))
+    goal = _goal(settings, options)
+    minutes = MINUTES if options.minutes is None else options.minutes
+    budget = Budget(60 * minutes, has_goal=goal is not None)
     begun: list[Tuning] = []
     try:
-        _run_trials(settings, {**stated, "quiet": True}, options, budget, begun)
+        _run_trials(settings, {**stated, "quiet": True}, options, budget, goal, begun)
     except KeyboardInterrupt as stop:
         # Concluded while the interruption is being handled: it would be repeated otherwise.
         if not begun or begun[0].findings is None:
@@ -85,6 +88,7 @@ def _run_trials(
     given: dict[str, Any],
     options: TuneOptions,
     budget: Budget,
+    goal: Goal | None,
     begun: list[Tuning],
 ) -> None:
     """Do all trials; what they find is in the `Tuning` that is put into `begun`."""
@@ -103,7 +107,7 @@ def _run_trials(
                 f"--minutes {budget.seconds / 60:g} is too little to measure anything: the data "
                 "were not read by then; write a larger --minutes"
             )
-        tuning = Tuning(trials, facts, budget, memory=_memory(options), say=say)
+        tuning = Tuning(trials, facts, budget, memory=_memory(options), say=say, goal=goal)
         begun.append(tuning)
         try:
             tuning.run()
@@ -111,6 +115,22 @@ def _run_trials(
             if tuning.findings is None:
                 raise
             tuning.findings.notes.append(f"ended early: {error}")
+
+
+def _goal(settings: Settings, options: TuneOptions) -> Goal | None:
+    """What `--goal` asks for, of the score that the run monitors. Raises `ConfigError`."""
+    from trueloop.records import direction
+    from trueloop.tune.goal import Goal
+
+    monitor = settings.recipe.monitor
+    if options.goal is None:
+        return None
+    if not monitor.startswith("val_"):
+        raise ConfigError(
+            f"--goal is a score of the validation set, and --monitor is {monitor}: write --monitor "
+            "val_loss"
+        )
+    return Goal(monitor=monitor, value=options.goal, mode=direction(monitor) or "min")
 
 
 def _memory(options: TuneOptions) -> int | None:

@@ -69,7 +69,7 @@ def _workers(facts: Facts) -> tuple[list[Change], list[str]]:
 def _compiled(facts: Facts) -> list[Change]:
     return [
         Change(
-            name=f"compile {value}",
+            name=f"compile {value}" if value else "not compiled",
             options={"compile": value},
             results=ROUNDING,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from trueloop.lengths import LENGTHS
 from trueloop.tune.changes import OTHER, ROUNDING
 from trueloop.tune.findings import Findings
 
@@ -31,14 +32,23 @@ def as_config(task: str, stated: dict[str, Any], findings: Findings, seconds: fl
         "",
         _line("task", task),
     ]
-    kept = {name: value for name, value in stated.items() if name not in proposal.options}
+    replaced = {*proposal.options, *(LENGTHS if "updates" in proposal.options else ())}
+    kept = {name: value for name, value in stated.items() if name not in replaced}
     if kept:
         lines += ["", "# as they were given", *(_line(*item) for item in kept.items())]
     if proposal.options:
         lines += ["", "# proposed"]
         for name, value in proposal.options.items():
-            lines.append(f"{_line(name, value)}  # was {value_as_yaml(facts.options.get(name))}")
+            lines.append(f"{_line(name, value)}  # was {_before(name, facts.options)}")
     return "\n".join(lines) + "\n"
+
+
+def _before(name: str, options: dict[str, Any]) -> str:
+    """The option's value; where the run's length was given in a different unit, that."""
+    if name in LENGTHS:
+        name = next((unit for unit in LENGTHS if options.get(unit) is not None), name)
+        return f"{name} {value_as_yaml(options.get(name))}"
+    return value_as_yaml(options.get(name))
 
 
 def _line(name: str, value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from trueloop.tune.changes import OTHER, ROUNDING, SAME, Change
 from trueloop.tune.facts import Facts
+from trueloop.tune.goal import MARGIN, Goal, GoalRun
 from trueloop.tune.processes import Outcome
 from trueloop.tune.race import Raced
 from trueloop.tune.range_test import RangeTest
@@ -107,6 +108,9 @@ class Findings:
     points: list[Point] = field(default_factory=list)
     range_test_of_batch: tuple[int, RangeTest] | None = None
     entrants: list[Entrant] = field(default_factory=list)
+    goal: Goal | None = None
+    goal_runs: list[tuple[int, Outcome]] = field(default_factory=list)
+    """Runs to the goal: the updates that each was given, and what became of it."""
     notes: list[str] = field(default_factory=list)
     """What was not measured, and why."""
 
@@ -142,9 +146,36 @@ class Findings:
         best = min(size for size, rate in rates.items() if rate >= 0.97 * most)
         return best if rates[best] > 1.05 * rates[own] else None
 
+    def reached(self) -> GoalRun | None:
+        """The shortest run that reached the goal."""
+        runs = [outcome.value for _, outcome in self.goal_runs]
+        found = [
+            run
+            for run in runs
+            if isinstance(run, GoalRun) and self.goal and self.goal.is_reached(run.score)
+        ]
+        return min(found, key=lambda run: run.updates, default=None)
+
     def proposal(self) -> Proposal:
-        """What follows: the same training but faster; or, where a race has shown that it learns
-        more in the same time, a different one."""
+        """What follows: the training of `how`; where a goal was given and reached, as long as that
+        takes."""
+        proposal, run = self.how(), self.reached()
+        if run is None or self.goal is None:
+            return proposal
+        updates = math.ceil(MARGIN * run.updates)
+        whole = self.facts.updates_of_run(int(proposal.options.get("batch_size", 0)))
+        if whole is not None and updates >= whole:
+            return proposal
+        return Proposal(
+            options={**proposal.options, "updates": updates},
+            results=OTHER,
+            why=f"{proposal.why}; {run.updates:,} updates reached {self.goal} "
+            f"({run.score:.4g}), and {updates:,} leave a margin",
+        )
+
+    def how(self) -> Proposal:
+        """The same training but faster; or, where a race has shown that it learns more in the same
+        time, a different one."""
         same = self.same_training()
         results = max((row.change.results for row in self.kept), key=_MIND.index, default=SAME)
         ran = [e for e in self.entrants if e.raced is not None and math.isfinite(e.raced.loss)]

@@ -41,14 +41,16 @@ class Raced:
 def race(setup: Setup, seconds: float) -> Raced:
     """Train `setup`, which must have no schedule, for so many seconds; what it has come to.
 
-    The clock starts after the first update, in which a compiled model is compiled: that is paid
-    once in a run, and counted elsewhere. Reads the time after each update: on an accelerator every
+    The clock starts after the first updates, in which a compiled one is compiled: that is paid once
+    in a run, and counted elsewhere. Reads the time after each update: on an accelerator every
     one of them waits.
     """
     setup.take_threads()
     groups = groups_of(setup.step)
     _set_share(groups, 0.01)
-    updates, samples, began, spent = 1, int(setup.update().samples), time.monotonic(), 0.0
+    updates = setup.warm_updates
+    samples = sum(int(setup.update().samples) for _ in range(updates))
+    began, spent = time.monotonic(), 0.0
     try:
         while spent < seconds:
             share = spent / seconds

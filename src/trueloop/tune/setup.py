@@ -23,8 +23,8 @@ class Setup:
     device: torch.device
     threads: int
     """CPU threads to compute on."""
-    batch_size: int = 1
-    """Samples of a micro-batch."""
+    warm_updates: int = 1
+    """Updates after which it is compiled, if it is to be."""
     _batches: Iterator[tuple[Any, bool]] | None = field(default=None, repr=False)
 
     def update(self) -> StepRecord:

@@ -33,7 +33,7 @@ class Measured:
     peak: int = 0
     """Bytes; see `memory.peak_memory`."""
     warm_seconds: float = 0.0
-    """The first update took so long beyond a later one: compiling, most of all."""
+    """The first updates took so long beyond later ones: compiling, most of all."""
     update_seconds: float = 0.0
     samples: float = 0.0
     """Of an update."""
@@ -46,7 +46,7 @@ def measure(setup: Setup, seconds: float, base: Callable[[], Setup] | None = Non
     that what else the machine does meets both. `base` is made after the memory is read."""
     setup.take_threads()
     reset_peak(setup.device)
-    first, each = warm_up(setup)
+    lost, each = warm_up(setup)
     peak = peak_memory(setup.device)
     arms, counts = [setup], [_updates_of_round(each)]
     if base is not None:
@@ -65,7 +65,7 @@ def measure(setup: Setup, seconds: float, base: Callable[[], Setup] | None = Non
         rounds=rounds[0],
         ratios=[] if base is None else [a / b for a, b in zip(*rounds, strict=True)],
         peak=peak,
-        warm_seconds=max(0.0, first - each),
+        warm_seconds=lost,
         update_seconds=each,
         samples=samples,
         threads=setup.threads,
@@ -77,17 +77,18 @@ def _updates_of_round(seconds: float) -> int:
 
 
 def warm_up(setup: Setup) -> tuple[float, float]:
-    """Seconds of the first update and of one that is settled; the first ones allocate, compile and
-    choose kernels."""
+    """Seconds that the first updates took beyond what settled ones take, and seconds of a settled
+    one; the first ones allocate, compile and choose kernels."""
     setup.take_threads()
-    first = last = _seconds_of_update(setup)
+    first = [_seconds_of_update(setup) for _ in range(setup.warm_updates)]
+    last = first[-1]
     for _ in range(_MOST_WARM):
         took = _seconds_of_update(setup)
         settled = took <= _SETTLED * last and last <= _SETTLED * took
         last = took
         if settled:
             break
-    return first, last
+    return sum(max(0.0, each - last) for each in first), last
 
 
 def _seconds_of_update(setup: Setup) -> float:

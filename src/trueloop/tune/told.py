@@ -11,11 +11,13 @@ from typing import Any
 from trueloop.run.wording import number
 from trueloop.tune.changes import OTHER
 from trueloop.tune.findings import Findings, Point, Row
+from trueloop.tune.goal import GoalRun
 from trueloop.tune.range_test import RangeTest
 from trueloop.tune.throughput import Gain
 
 _LEFT = (0, 5, 6)
 """Columns of words."""
+_TRAINED = {"batch_size": "batch size", "lr": "learning rate", "updates": "length of the run"}
 _HEADS = ("change", "speed", "noise", "samples/s", "memory", "results", "")
 
 
@@ -131,12 +133,30 @@ def conclusion(findings: Findings, seconds: float) -> list[str]:
         else f"race: {entrant.name}: {entrant.outcome.status if entrant.outcome else 'not run'}"
         for entrant in findings.entrants
     ]
+    lines += _goal_runs(findings)
     proposal = findings.proposal()
     options = " ".join(_as_option(name, value) for name, value in proposal.options.items())
     lines.append(f"proposed: {options or 'leave it as it is'}: {proposal.why}")
     if proposal.results == OTHER:
-        lines.append("this CHANGES what is trained: a different batch size or learning rate")
+        changed = sorted(_TRAINED.keys() & proposal.options.keys(), key=list(_TRAINED).index)
+        names = " and ".join(_TRAINED[name] for name in changed)
+        lines.append(f"this CHANGES what is trained: a different {names}")
     lines.append(f"measured in {seconds:.0f} s")
+    return lines
+
+
+def _goal_runs(findings: Findings) -> list[str]:
+    """What each run to the goal came to."""
+    lines = []
+    for updates, outcome in findings.goal_runs:
+        run, head = outcome.value, f"goal {findings.goal}: {updates:,} updates from scratch"
+        if not isinstance(run, GoalRun):
+            lines.append(f"{head}: {outcome.status}{f': {outcome.reason}' * bool(outcome.reason)}")
+        elif math.isnan(run.score):
+            what = "out of time" if run.updates < updates else "diverged"
+            lines.append(f"{head}: {what} after {run.updates:,}")
+        else:
+            lines.append(f"{head} reach {run.score:.4g} in {run.seconds:.0f} s")
     return lines
 
 
@@ -197,6 +217,15 @@ def as_json(findings: Findings, out: Path, pictures: list[Path]) -> dict[str, An
                 **({} if entrant.raced is None else dataclasses.asdict(entrant.raced)),
             }
             for entrant in findings.entrants
+        ],
+        "goal": None if findings.goal is None else dataclasses.asdict(findings.goal),
+        "goal_runs": [
+            {
+                "updates": updates,
+                "status": outcome.status,
+                **(dataclasses.asdict(outcome.value) if outcome.is_done else {}),
+            }
+            for updates, outcome in findings.goal_runs
         ],
         "not_measured": findings.notes,
         "proposal": dataclasses.asdict(proposal),

@@ -9,8 +9,9 @@ from typing import Any
 from trueloop.errors import ConfigError, RunError
 from trueloop.tune import range_test
 from trueloop.tune.changes import OTHER, ROUNDING, SAME, Change, candidates, scaled_rate
-from trueloop.tune.facts import MEASURE, RACE, RANGE, Facts, Job
+from trueloop.tune.facts import GOAL, MEASURE, RACE, RANGE, Facts, Job
 from trueloop.tune.findings import Entrant, Findings, Point, Row, best_of_each_option
+from trueloop.tune.goal import Goal, GoalRun
 from trueloop.tune.processes import NO_TIME, Outcome, Trial, TrialProcesses
 from trueloop.tune.throughput import Measured
 
@@ -19,6 +20,10 @@ _UNTIL = {
     "race": 0.98,
 }  # fmt: skip
 """Share of the time at which each part is to be over; what one leaves goes to the next ones."""
+_UNTIL_WITH_GOAL = {
+    "base": 0.08, "rate": 0.16, "batches": 0.26, "alone": 0.46, "together": 0.50, "again": 0.56,
+    "race": 0.68, "goal": 0.98,
+}  # fmt: skip
 _FEWEST_UPDATES = 20
 """Updates of an epoch; a batch size that leaves fewer is not tried."""
 _FLAT = 1.03
@@ -34,8 +39,15 @@ _OTHER_RATE = 1.5
 class Budget:
     """The seconds that a tuning has."""
 
-    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        has_goal: bool = False,
+    ) -> None:
         self.seconds = seconds
+        self._shares = _UNTIL_WITH_GOAL if has_goal else _UNTIL
         self._clock = clock
         self._began = clock()
 
@@ -44,7 +56,13 @@ class Budget:
 
     def until(self, part: str) -> float:
         """Seconds left for this part of the plan."""
-        return _UNTIL[part] * self.seconds - self.spent()
+        return self._shares[part] * self.seconds - self.spent()
+
+    def of(self, part: str) -> float:
+        """Seconds of this part alone, where those before it take all of theirs."""
+        names = list(self._shares)
+        k = names.index(part)
+        return (self._shares[part] - (self._shares[names[k - 1]] if k else 0)) * self.seconds
 
 
 class Tuning:
@@ -58,8 +76,9 @@ class Tuning:
         *,
         memory: int | None,
         say: Callable[[str], None],
+        goal: Goal | None = None,
     ) -> None:
-        self.facts = facts
+        self.facts, self.goal = facts, goal
         self.budget = budget
         self.findings: Findings | None = None
         """None until the training itself was measured."""
@@ -75,6 +94,7 @@ class Tuning:
         self._together()
         self._rate_of_batch()
         self._race()
+        self._run_to_goal()
         assert self.findings is not None
         return self.findings
 
@@ -98,7 +118,7 @@ class Tuning:
                 f"{': ' if found.reason else ''}{found.reason}): see whether trueloop train "
                 f"{self.facts.task} runs"
             )
-        self.findings = Findings(facts=self.facts, base=measured)
+        self.findings = Findings(facts=self.facts, base=measured, goal=self.goal)
 
     # ---- learning rate
 
@@ -193,8 +213,10 @@ class Tuning:
                 self.findings.notes.append(f"{change.name}: no time left (--minutes)")
                 continue
             self._say(f"{change.name}, in turns with the training as it is")
-            seconds = max(_LEAST_TRIAL, 0.5 * left / (len(changes) - k))
-            self.findings.rows.append(self._row(change, seconds, left))
+            share = left / (len(changes) - k)
+            # One that does not end must not take the time of all that follow.
+            limit = left if "compile" in change.options else min(left, 3 * share + 5 * _START)
+            self.findings.rows.append(self._row(change, max(_LEAST_TRIAL, 0.5 * share), limit))
 
     def _row(self, change: Change, seconds: float, limit: float) -> Row:
         assert self.findings is not None
@@ -202,9 +224,18 @@ class Tuning:
         return Row(
             change=change,
             outcome=self._do(job, limit),
-            samples_of_run=self.facts.samples_of_run(),
+            samples_of_run=self._samples_of_run(),
             base_rate=self.findings.base.rate,
         )
+
+    def _samples_of_run(self) -> float | None:
+        """Of the run that is proposed: with a goal, one that there is time for here."""
+        assert self.findings is not None
+        whole = self.facts.samples_of_run()
+        if self.goal is None:
+            return whole
+        here = self.budget.of("goal") * self.findings.base.rate
+        return here if whole is None else min(whole, here)
 
     def _together(self) -> None:
         """All that help at once; as long as that is slower than the best of them alone, without
@@ -309,10 +340,60 @@ class Tuning:
                 )  # fmt: skip
         return found
 
+    # ---- the length of a run to the goal
+
+    def _run_to_goal(self) -> None:
+        """Runs of growing length, until one reaches the goal or the time is over."""
+        if self.goal is None:
+            return
+        assert self.findings is not None
+        findings, options = self.findings, self.findings.how().options
+        whole = self.facts.updates_of_run(int(options.get("batch_size", 0)))
+        each, updates = self._seconds_of_proposed(), 0
+        while findings.reached() is None:
+            left = self.budget.until("goal")
+            most = int(0.8 * (left - _START) / each)
+            updates = next_length(updates, most, whole)
+            if not updates:
+                findings.notes.append(f"a longer run to {self.goal}: no time left (--minutes)")
+                return
+            if updates == whole:
+                findings.notes.append(f"a shorter run than the whole does not reach {self.goal}")
+                return
+            self._say(f"{updates:,} updates, to reach {self.goal}")
+            job = Job(kind=GOAL, changes=options, seconds=left - _START, updates=updates)
+            outcome = self._do(job, left)
+            findings.goal_runs.append((updates, outcome))
+            if not isinstance(outcome.value, GoalRun):
+                return
+            each = outcome.value.seconds / max(1, outcome.value.updates)
+
+    def _seconds_of_proposed(self) -> float:
+        """About how long an update of what is proposed takes."""
+        assert self.findings is not None
+        findings, options = self.findings, self.findings.how().options
+        for entrant in findings.entrants:
+            if entrant.options == options and entrant.raced is not None:
+                return entrant.raced.seconds / entrant.raced.updates
+        return self._seconds_of(int(options.get("batch_size", self._own))) / findings.product()
+
     def _do(self, job: Job, seconds: float) -> Outcome:
         """One trial, which must be over in so many seconds."""
         trial = Trial(job=job, seconds=max(seconds, _LEAST_TRIAL), memory=self._memory)
         return self._trials.run(trial)
+
+
+def next_length(before: int, most: int, whole: int | None) -> int:
+    """Updates of the next run to a goal: twice those of the one `before`, at most those that there
+    is time for and those of the `whole` run; 0 where that is not worth a run.
+
+    The first one takes less than a third of the time, so that there is some for a second one.
+    """
+    wanted = 2 * before if before else min(most // 3, most if whole is None else whole // 8)
+    found = min(max(wanted, _FEWEST_UPDATES), most)
+    if found < max(_FEWEST_UPDATES, 1.25 * before):
+        return 0
+    return found if whole is None else min(found, whole)
 
 
 def is_other_rate(rate: float, own: float) -> bool:
