@@ -66,7 +66,7 @@ def test_a_run_that_reaches_the_goal_is_proposed_with_a_margin() -> None:
     proposal = found.proposal()
     assert proposal.options == {"updates": 250}  # 1.25 times 200
     assert proposal.results == OTHER
-    assert "200 updates reached val_accuracy 0.99 (0.991)" in proposal.why
+    assert "200 updates reached val_accuracy 0.99 (it was 0.991)" in proposal.why
     lines = conclusion(found, 1.0)
     assert "goal val_accuracy 0.99: 100 updates from scratch reach 0.97 in 1 s" in lines
     assert "this CHANGES what is trained: a different length of the run" in lines

@@ -9,7 +9,7 @@ from trueloop.tune.facts import Facts
 from trueloop.tune.throughput import Measured
 
 SAME = "the same"
-ROUNDING = "rounding only"
+ROUNDING = "rounding"
 OTHER = "changed"
 
 
@@ -20,7 +20,7 @@ class Change:
     name: str
     options: dict[str, Any]
     results: str
-    """What it does to what is trained: `the same` bit for bit, `rounding only` (sums in a different
+    """What it does to what is trained: `the same` bit for bit, `rounding` (sums in a different
     order, or shorter numbers), `changed` (a different training, which a race has to judge)."""
 
 

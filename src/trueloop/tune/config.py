@@ -10,7 +10,7 @@ from trueloop.tune.changes import OTHER, ROUNDING
 from trueloop.tune.findings import Findings
 
 _WHAT_IT_TRAINS = {
-    OTHER: "This trains DIFFERENTLY from the options as they were given: see the race.",
+    OTHER: "This trains DIFFERENTLY from the options as they were given:",
     ROUNDING: "This trains the same, up to rounding (the last digits of sums differ).",
 }
 

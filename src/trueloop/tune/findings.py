@@ -169,8 +169,8 @@ class Findings:
         return Proposal(
             options={**proposal.options, "updates": updates},
             results=OTHER,
-            why=f"{proposal.why}; {run.updates:,} updates reached {self.goal} "
-            f"({run.score:.4g}), and {updates:,} leave a margin",
+            why=f"{proposal.why}; from scratch, {run.updates:,} updates reached {self.goal} "
+            f"(it was {run.score:.4g}), and {updates:,} leave a margin",
         )
 
     def how(self) -> Proposal:

@@ -57,7 +57,9 @@ def _draw_range_test(axis: Any, test: RangeTest, own: float | None) -> None:
         span = max(start - low, 1e-3 * abs(start), 1e-9)
         axis.set_ylim(low - 0.15 * span, start + 0.6 * span)
     if own is not None:
-        axis.axvline(own, color=_YELLOW, linestyle="--", label=f"yours: {number(own)}")
+        axis.axvline(
+            own, color=_YELLOW, linestyle="--", zorder=3, label=f"yours: {number(own)}"
+        )  # above the suggested one, which may be the same
     if test.suggestion is not None:
         rate = test.suggestion.rate
         axis.axvline(rate, color=_RED, linewidth=1.5, label=f"suggested: {number(rate)}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import shutil
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +20,26 @@ from trueloop.tune.throughput import Gain
 _LEFT = (0, 5, 6)
 """Columns of words."""
 _TRAINED = {"batch_size": "batch size", "lr": "learning rate", "updates": "length of the run"}
-_HEADS = ("change", "speed", "noise", "samples/s", "memory", "results", "")
+_HEADS = ("change", "speed", "noise", "samples/s", "GiB", "results", "")
 
 
 def print_text(findings: Findings, seconds: float) -> None:
     """The whole of it, in a table where stdout is a terminal."""
-    for line in told(findings):
-        print(line)
+    _print_lines(told(findings))
     print()
     _print_table(findings)
     print()
-    for line in conclusion(findings, seconds):
-        print(line)
+    _print_lines(conclusion(findings, seconds))
+
+
+def _print_lines(lines: list[str]) -> None:
+    """Broken between words where stdout is a terminal."""
+    if not sys.stdout.isatty():
+        print("\n".join(lines))
+        return
+    width = shutil.get_terminal_size().columns
+    for line in lines:
+        print(textwrap.fill(line, width, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def _print_table(findings: Findings) -> None:
@@ -43,9 +53,11 @@ def _print_table(findings: Findings) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    last = len(_HEADS) - 1
     for k, head in enumerate(_HEADS):
-        table.add_column(head, justify="left" if k in _LEFT else "right", overflow="fold")
+        side: Any = "left" if k in _LEFT else "right"
+        table.add_column(head, justify=side, overflow="fold", no_wrap=k < last)
     for row in rows:
         style = "bold" if "proposed" in row[-1] or row is rows[-1] else None
         table.add_row(*map(Text, row), style=style)
@@ -102,7 +114,7 @@ def table_rows(findings: Findings) -> list[tuple[str, ...]]:
         rows.append(_cells(row, row.change.name, why))
     if findings.together is not None:
         why = f"the factors' product is {findings.product():.2f}"
-        rows.append(_cells(findings.together, "all proposed together", why))
+        rows.append(_cells(findings.together, "all together", why))
     return rows
 
 
@@ -121,7 +133,7 @@ def _noise(found: Gain) -> str:
 
 
 def _gib(size: int) -> str:
-    return f"{size / 2**30:.2f} GiB"
+    return f"{size / 2**30:.2f}"
 
 
 def conclusion(findings: Findings, seconds: float) -> list[str]:
@@ -136,10 +148,11 @@ def conclusion(findings: Findings, seconds: float) -> list[str]:
     lines += _goal_runs(findings)
     proposal = findings.proposal()
     options = " ".join(_as_option(name, value) for name, value in proposal.options.items())
-    lines.append(f"proposed: {options or 'leave it as it is'}: {proposal.why}")
+    lines.append(f"proposed: {options or 'leave it as it is'}")
+    lines.append(f"reason: {proposal.why}")
     if proposal.results == OTHER:
         changed = sorted(_TRAINED.keys() & proposal.options.keys(), key=list(_TRAINED).index)
-        names = " and ".join(_TRAINED[name] for name in changed)
+        names = ", ".join(_TRAINED[name] for name in changed)
         lines.append(f"this CHANGES what is trained: a different {names}")
     lines.append(f"measured in {seconds:.0f} s")
     return lines
