@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import time
@@ -104,7 +105,11 @@ def test_a_trial_can_be_stopped_from_outside(processes: TrialProcesses) -> None:
     assert not outcome.is_done
 
 
-def test_what_prepare_raises_is_raised_and_a_lost_process_is_told() -> None:
+def test_what_prepare_raises_is_raised_and_a_lost_process_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forked = multiprocessing.get_context("fork")  # it computes nothing: imports can be spared
+    monkeypatch.setattr(multiprocessing, "get_context", lambda _: forked)
     with TrialProcesses(fails) as processes:
         with pytest.raises(ConfigError, match="there are no data"):
             processes.ready()
