@@ -114,6 +114,10 @@ def one_pass(kind: str, data: Path, *, train: bool) -> dict[str, Any]:
             optimizer.step()
             optimizer.zero_grad()
 
+    import PIL.Image  # noqa: F401
+
+    import trueloop.tasks.images  # noqa: F401
+
     seconds, count = [], 0
     started = time.perf_counter()
     epoch = by_hand(data) if kind == "by hand" else ours(data, cache=kind != "without cache")

@@ -5,6 +5,7 @@ whose `__getitem__` opens the file with Pillow, in a shuffled `DataLoader` with 
 stay. Ours: the images task's data and `Feed`. A first epoch begins with the list of files; ours
 with an empty cache directory, and, as `second run`, with the one that a run before it has left.
 2,000 more images are for validation: ours reads them too in its first epoch, the other does not.
+The floor is forward, backward and a fused Adam step on one batch, again and again: no data at all.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from side_by_side.workload import (
+    COMPILED,
     MEMORY,
     OURS,
     Figure,
@@ -133,8 +135,33 @@ def by_hand(settings: Settings) -> Turn:
     return turn
 
 
-def ours(settings: Settings, *, again: bool = False) -> Turn:
-    """`again`: what a run before has left in the cache directory is there."""
+def floor(settings: Settings) -> Turn:
+    images = 500 if settings.quick else 20_000
+
+    def turn() -> dict[str, float]:
+        model, criterion = make_model(), nn.CrossEntropyLoss()
+        parameters = list(model.parameters())
+        optimizer = torch.optim.Adam(parameters, lr=LR, fused=True)
+        generator = torch.Generator().manual_seed(0)
+        inputs = torch.rand(BATCH, 1, 28, 28, generator=generator)
+        targets = torch.randint(10, (BATCH,), generator=generator)
+
+        def epoch() -> float:
+            started = time.perf_counter()
+            for _ in range(-(-images // BATCH)):
+                criterion(model(inputs), targets).backward()
+                optimizer.step()
+                for parameter in parameters:
+                    parameter.grad = None
+            return time.perf_counter() - started
+
+        return {FIRST: epoch(), LATER: epoch()}
+
+    return turn
+
+
+def ours(settings: Settings, *, again: bool = False, **options: Any) -> Turn:
+    """`again`: what a run before has left in the cache directory is there. `options` of the step."""
     import trueloop
     from trueloop.tasks.images import Images
 
@@ -145,14 +172,14 @@ def ours(settings: Settings, *, again: bool = False) -> Turn:
 
     def loss_fn(model: nn.Module, batch: Any) -> Tensor:
         inputs, targets = batch
-        loss: Tensor = criterion(model(inputs.float() / 255), targets)
+        loss: Tensor = criterion(model(inputs.float().div_(255)), targets)
         return loss
 
     def turn() -> dict[str, float]:
         number = 0 if again else next(numbers)
         os.environ["XDG_CACHE_HOME"] = str(Path(places.name, str(number)))
         model = make_model()
-        step = trueloop.Step(model, trueloop.optimizers.adam(model, LR), loss_fn)
+        step = trueloop.Step(model, trueloop.optimizers.adam(model, LR), loss_fn, **options)
         started = time.perf_counter()
         task = Images(Images.Options(augment=False), data=root)
         task.quiet = True
@@ -178,7 +205,9 @@ WORKLOAD = Workload(
     contenders={
         OURS: ours,
         AGAIN: lambda settings: ours(settings, again=True),
+        COMPILED: lambda settings: ours(settings, again=True, compile="step"),
         "by hand": by_hand,
+        "floor": floor,
     },
     goals=(
         Goal("times as fast as by hand, later epochs", LATER, "by hand", OURS, at_least=8),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +18,7 @@ from trueloop import Feed
 from trueloop.errors import DataError
 from trueloop.run import Album
 from trueloop.tasks.images import Images
+from trueloop.tasks.images.folder import images_below, natural_order
 from trueloop.tasks.images.resnet import ResNet
 
 
@@ -41,6 +46,75 @@ def test_classes_are_in_natural_order(image_folder):
     one = task(root)
     one.splits()
     assert one.classes == ["9", "10", "a", "B"]
+
+
+def reference_key(name):
+    """Text and numbers by turns, split by hand; then the name itself."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", name.lower())
+    if parts[0].isdecimal():
+        parts = ["", *parts]
+    return [int(part) if k % 2 else part for k, part in enumerate(parts)], name
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"{k}.png" for k in (10, 9, 100, 1, 0)],
+        ["10.png", "010.png", "9.png"],
+        ["7.png"],
+        ["img2_10.png", "img2_9.png", "img2_100.png"],
+        ["img2_10.png", "img10_9.png", "img2_9.png"],
+        ["1.png", "2.PNG", "10.jpg"],
+        ["a.png", "B.png", "a1.png", "b.png", "A.png"],
+        ["1.1.png", "1.10.png", "1.9.png", "1..png"],
+        ["1.png", "1²3.png", "2.png"],
+        [],
+    ],
+)
+def test_names_are_sorted_by_their_numbers(names):
+    for seed in range(3):
+        mixed = list(np.random.default_rng(seed).permutation(names)) if names else []
+        order = natural_order([str(name) for name in mixed])
+        assert [mixed[k] for k in order] == sorted(names, key=reference_key)
+
+
+def test_the_files_below_a_folder(tmp_path):
+    for place in ("2.png", "10.png", "b/1.JPG", "a10/1.png", "a9/1.png", "a9/.x.png", ".h/1.png"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).write_bytes(bytes(len(place)))
+    (tmp_path / "note.txt").touch()
+    (tmp_path / "gone.png").symlink_to("nowhere")
+    (tmp_path / "again").symlink_to(tmp_path / "b")
+    found = images_below(tmp_path)
+    expected = ["2.png", "10.png", "gone.png", "a9/1.png", "a10/1.png", "b/1.JPG"]
+    assert found.paths == [str(tmp_path / place) for place in expected]
+    assert found.others == 1
+    for path, facts in zip(found.paths, found.status.tolist(), strict=True):
+        if path.endswith("gone.png"):
+            assert facts == [-1, 0, 0]
+        else:
+            status = os.stat(path)
+            assert facts == [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+
+
+@pytest.mark.parametrize("is_relative", [False, True])
+def test_the_digest_is_of_names_sizes_and_parts(image_folder, monkeypatch, is_relative):
+    root = image_folder(count=12, classes=("9", "10", "x"))
+    monkeypatch.chdir(root)
+    one = task(Path() if is_relative else root)
+    splits = one.splits()
+    paths = [path for k in ("9", "10", "x") for path in sorted((root / k).iterdir(), key=number)]
+    expected = hashlib.sha256()
+    for name in ("train", "test", "val"):
+        for row in getattr(splits, name).indices:
+            path = paths[row]
+            facts = f"{name} {path.parent.name}/{path.name} {path.stat().st_size}\0"
+            expected.update(facts.encode())
+    assert one.digest == expected.hexdigest()
+
+
+def number(path):
+    return int(path.stem)
 
 
 def test_train_and_test_folders(image_folder, tmp_path):

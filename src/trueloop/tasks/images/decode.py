@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import math
 import mmap
+import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     Pixels = npt.NDArray[np.uint8]
+
+StrPath = str | os.PathLike[str]
 
 KEPT = 64
 """Images that are all of one size up to this many pixels a side are kept as they are."""
@@ -56,7 +58,7 @@ class BrokenImageError(Exception):
     """The file is not an image that can be decoded; the message says why in a few words."""
 
 
-def decode(path: Path, form: Form) -> Pixels:
+def decode(path: StrPath, form: Form) -> Pixels:
     """The image at `path` as uint8 (channels, height, width). Raises `BrokenImageError`.
 
     Turned as its EXIF orientation says, laid on white where it is transparent, scaled to cover
@@ -84,7 +86,7 @@ def shaped(image: Image, form: Form) -> Pixels:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Image]:
+def _opened(path: StrPath) -> Iterator[Image]:
     """Pillow's image, with whatever goes wrong while it is used as a `BrokenImageError`."""
     from PIL import Image, UnidentifiedImageError
 
@@ -144,7 +146,7 @@ def _flat(image: Image, channels: int) -> Image:
     return image if image.mode == mode else image.convert(mode)
 
 
-def choose_form(paths: list[Path], size: int | None) -> Form:
+def choose_form(paths: Sequence[StrPath], size: int | None) -> Form:
     """A form that suits the images, by a look at up to 256 of them; `size` makes it square.
 
     Grey if they all are, also where they are stored with three equal channels. Raises `DataError`
@@ -171,7 +173,7 @@ def choose_form(paths: list[Path], size: int | None) -> Form:
     return Form(channels, side, side)
 
 
-def _look(path: Path) -> tuple[int, int, bool]:
+def _look(path: StrPath) -> tuple[int, int, bool]:
     """Height and width of the upright image, and whether it is grey."""
     from PIL import ImageOps
 
@@ -187,7 +189,7 @@ def _look(path: Path) -> tuple[int, int, bool]:
     return height, width, grey
 
 
-def decode_some(paths: list[Path], rows: range, form: Form) -> tuple[Pixels, dict[int, str]]:
+def decode_some(paths: Sequence[StrPath], rows: range, form: Form) -> tuple[Pixels, dict[int, str]]:
     """The images of these rows, uint8 (len(rows), channels, height, width), and the reasons of
     broken ones by row, which are left black."""
     images = np.zeros((len(rows), form.channels, form.height, form.width), dtype=np.uint8)
@@ -201,7 +203,7 @@ def decode_some(paths: list[Path], rows: range, form: Form) -> tuple[Pixels, dic
 
 
 def decode_all(
-    paths: list[Path], form: Form, *, what: str, quiet: bool = False
+    paths: Sequence[StrPath], form: Form, *, what: str, quiet: bool = False
 ) -> tuple[Tensor, dict[int, str]]:
     """All images as uint8 (N, channels, height, width), and the reasons of those that are broken,
     which are left black."""
@@ -216,7 +218,9 @@ def decode_all(
     return torch.from_numpy(images), broken
 
 
-def find_broken(paths: list[Path], form: Form, *, what: str, quiet: bool = False) -> dict[int, str]:
+def find_broken(
+    paths: Sequence[StrPath], form: Form, *, what: str, quiet: bool = False
+) -> dict[int, str]:
     """The reasons of the images that are broken, by position; each is decoded and let go."""
 
     def work(rows: range) -> dict[int, str]:
@@ -241,7 +245,7 @@ class ImageFiles(Dataset[Any]):
     Raises `DataError` for a broken file.
     """
 
-    def __init__(self, paths: list[Path], labels: list[int] | None, form: Form) -> None:
+    def __init__(self, paths: Sequence[StrPath], labels: list[int] | None, form: Form) -> None:
         self.paths = paths
         self.labels = labels
         self.form = form
@@ -263,7 +267,7 @@ class ImageFiles(Dataset[Any]):
         return torch.from_numpy(pixels.copy())
 
 
-def broken_image(path: Path, reason: str, more: int = 0) -> DataError:
+def broken_image(path: StrPath, reason: str, more: int = 0) -> DataError:
     """The error for a broken file, and for so many more of them."""
     others = f" (and {more} more)" if more else ""
     return DataError(

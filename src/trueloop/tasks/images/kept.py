@@ -28,6 +28,7 @@ from trueloop.tasks.images.decode import (
     quiet_about_bombs,
     shared_zeros,
 )
+from trueloop.tasks.images.folder import Listing
 from trueloop.tasks.images.pool import on_all
 from trueloop.tasks.limits import machine_memory
 
@@ -36,9 +37,11 @@ Ints = npt.NDArray[np.int64]
 Prints = npt.NDArray[np.uint64]
 
 _KIND = "images"
-_VERSION = 1
+_VERSION = 2
 """Of what `decode` makes of a file, and of how it is kept."""
 _PIXELS, _PRINTS, _FACTS = "pixels", "fingerprints", "facts.json"
+_FORM = 8
+"""Letters of an entry's name that are of the images' form."""
 _MOST_BYTES = 1_000_000_000
 _WORTH_BYTES = 10_000_000
 _OVERHEAD = 10_000
@@ -67,7 +70,7 @@ class KeptImages:
     """
 
     def __init__(
-        self, folder: Path, paths: list[Path], form: Form, pixels: Pixels, prints: Prints
+        self, folder: Path, paths: list[str], form: Form, pixels: Pixels, prints: Prints
     ) -> None:
         self.folder = folder
         self.paths = paths
@@ -122,33 +125,73 @@ class MappedImages(BatchDataset):
         return images if self.labels is None else (images, torch.from_numpy(self.labels[indices]))
 
 
+def former_form(listing: Listing, size: int | None, place: Place) -> Form | None:
+    """The form that `choose_form` has chosen for these files and this `size` in a former run; None
+    where their decoded images are not kept."""
+    try:
+        beside = cache.directory(_KIND, place.folder)
+        # Locks and folders that are being written have longer names.
+        for entry in beside.glob(f"{_key(listing)}{_FORM * '?'}"):
+            facts = json.loads(files.read_text(entry / _FACTS, _MOST_BYTES))
+            if facts["chosen for"] == [size]:
+                form = Form(**facts["form"])
+                return form if entry.name == _name(listing, form) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # `keep` says what is wrong
+    return None
+
+
 def keep(
-    paths: list[Path], form: Form, place: Place, *, what: str, quiet: bool
+    listing: Listing,
+    form: Form,
+    place: Place,
+    *,
+    chosen_for: list[int | None],
+    what: str,
+    quiet: bool,
 ) -> tuple[KeptImages, dict[int, str]] | None:
-    """The decoded images of `paths`, those of a former run if the files are the same, and the
+    """The decoded images of these files, those of a former run if the files are the same, and the
     reasons of the broken ones, whose rows hold nothing.
+
+    `chosen_for` is the size that `form` was chosen for by these very images, else empty.
 
     None where they are so few that decoding them takes no time. Raises `NotKeptError` where they
     cannot be kept.
     """
-    status = _status(paths)
-    if sum(_OVERHEAD + size for size, _, _ in status) < _WORTH_BYTES:
+    if int((listing.status[:, 0] + _OVERHEAD).sum()) < _WORTH_BYTES:
         return None
     try:
-        entry = cache.directory(_KIND, place.folder) / _key(paths, status, form)
-        return _open_or_fill(entry, paths, form, place, what=what, quiet=quiet)
+        entry = cache.directory(_KIND, place.folder) / _name(listing, form)
+        filling = _Filling(listing.paths, form, chosen_for, what, quiet)
+        return _open_or_fill(entry, filling, place)
     except OSError as error:
         where = "" if error.filename is None else f"{error.filename}: "
         raise NotKeptError(f"{where}{error.strerror or error}") from None
 
 
+@dataclass(frozen=True)
+class _Filling:
+    """What is decoded into a new entry."""
+
+    paths: list[str]
+    form: Form
+    chosen_for: list[int | None]
+    what: str
+    quiet: bool
+
+    @property
+    def folder(self) -> str:
+        return os.path.dirname(os.path.dirname(self.paths[0])) or "."
+
+
 def _open_or_fill(
-    entry: Path, paths: list[Path], form: Form, place: Place, *, what: str, quiet: bool
+    entry: Path, filling: _Filling, place: Place
 ) -> tuple[KeptImages, dict[int, str]] | None:
+    paths, form = filling.paths, filling.form
     found = _open(entry, paths, form, tell=True)
     if found is None:
         entry.parent.mkdir(parents=True, exist_ok=True)
-        waiting = f"waiting for the process that decodes the images of {paths[0].parent.parent}"
+        waiting = f"waiting for the process that decodes the images of {filling.folder}"
         with cache.locked(entry, lambda: say(waiting)) as alone:
             found = _open(entry, paths, form)
             if found is None:
@@ -156,14 +199,15 @@ def _open_or_fill(
                 if reason is not None:
                     raise NotKeptError(reason)
                 with cache.publishing(entry, alone=alone) as new:
-                    _fill(new, paths, form, what=what, quiet=quiet)
+                    _fill(new, filling)
                 found = _open(entry, paths, form)
     cache.touch(entry)
     return found
 
 
-def _fill(folder: Path, paths: list[Path], form: Form, *, what: str, quiet: bool) -> None:
+def _fill(folder: Path, filling: _Filling) -> None:
     """Decode all images into new files in `folder`."""
+    paths, form = filling.paths, filling.form
     prints = shared_zeros((len(paths),), np.uint64)
     with cache.flushed(folder / _PIXELS) as file:
         handle = file.fileno()
@@ -177,15 +221,16 @@ def _fill(folder: Path, paths: list[Path], form: Form, *, what: str, quiet: bool
             return broken
 
         with quiet_about_bombs():
-            broken = on_all(work, len(paths), what=what, quiet=quiet)
+            broken = on_all(work, len(paths), what=filling.what, quiet=filling.quiet)
     content = prints.tobytes()
     with cache.flushed(folder / _PRINTS) as file:
         file.write(content)
     facts = {
         "version": _VERSION,
-        "folder": os.fspath(paths[0].parent.parent),
+        "folder": filling.folder,
         "images": len(paths),
         "form": asdict(form),
+        "chosen for": filling.chosen_for,
         "fingerprints": hashlib.sha256(content).hexdigest(),
         "broken": list(broken),
     }
@@ -201,7 +246,7 @@ def _write(handle: int, images: Pixels, offset: int) -> None:
 
 
 def _open(
-    entry: Path, paths: list[Path], form: Form, *, tell: bool = False
+    entry: Path, paths: list[str], form: Form, *, tell: bool = False
 ) -> tuple[KeptImages, dict[int, str]] | None:
     """What `_fill` has written; None where it is not there, or not whole."""
     try:
@@ -233,7 +278,7 @@ def _mapped(path: Path, shape: tuple[int, ...]) -> Pixels:
     return np.frombuffer(mapped, dtype=np.uint8).reshape(shape)
 
 
-def _still_broken(paths: list[Path], form: Form, rows: list[int]) -> dict[int, str] | None:
+def _still_broken(paths: list[str], form: Form, rows: list[int]) -> dict[int, str] | None:
     """The reasons as they are now; None where one of the images can be decoded.
 
     What was wrong may have been the disk, or a right to read it.
@@ -245,28 +290,19 @@ def _still_broken(paths: list[Path], form: Form, rows: list[int]) -> dict[int, s
     return broken if len(broken) == len(rows) else None
 
 
-def _status(paths: list[Path]) -> list[tuple[int, int, int]]:
-    """Size, time of change, and time of change of size, time or rights (which nobody can set)."""
-    found = []
-    for path in paths:
-        try:
-            status = os.stat(path)
-            found.append((status.st_size, status.st_mtime_ns, status.st_ctime_ns))
-        except OSError:  # a link that leads nowhere: a broken image
-            found.append((-1, 0, 0))
-    return found
+def _name(listing: Listing, form: Form) -> str:
+    """Of the entry: a digest of all that the pixels depend on."""
+    return _key(listing) + hashlib.sha256(repr(asdict(form)).encode()).hexdigest()[:_FORM]
 
 
-def _key(paths: list[Path], status: list[tuple[int, int, int]], form: Form) -> str:
-    """A digest of all that the pixels depend on: names, sizes and times, form, and decoder."""
+def _key(listing: Listing) -> str:
+    """Of the files' names, sizes and times, and of what decodes them."""
     from PIL import __version__, features
 
     codecs = [features.version(name) for name in ("jpg", "libjpeg_turbo", "webp")]
-    found = hashlib.sha256(repr((_VERSION, __version__, codecs, asdict(form))).encode())
-    base = b"" if paths[0].is_absolute() else os.fsencode(os.getcwd()) + b"/"
-    for path, facts in zip(paths, status, strict=True):
-        found.update(b"%b%b\0%d %d %d\0" % (base, os.fsencode(path), *facts))
-    return found.hexdigest()[:32]
+    found = hashlib.sha256(repr((_VERSION, __version__, codecs)).encode())
+    found.update(listing.digest)
+    return found.hexdigest()[:24]
 
 
 def say(what: str) -> None:

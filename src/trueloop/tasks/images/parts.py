@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ class Part:
     data: TensorDataset | ImageFiles | KeptImages
     """All of the data set's images: in memory with their labels, decoded when asked for, or mapped
     from the file that they are kept in."""
-    paths: list[Path]
+    listing: Listing
     """Where all of the data set's images are."""
     rows: Ints
     """Which of them."""
@@ -55,7 +55,8 @@ class Part:
     def divide(self, shares: list[float], seed: int) -> list[Part]:
         """What is left over, then a part for each share."""
         chosen = stratified_split(self.labels, shares, seed)
-        return [Part(self.data, self.paths, self.rows[rows], self.labels[rows]) for rows in chosen]
+        data, listing = self.data, self.listing
+        return [Part(data, listing, self.rows[rows], self.labels[rows]) for rows in chosen]
 
     def statistics(self) -> tuple[list[float], list[float]]:
         """Mean and standard deviation of each channel, of pixels from 0 to 1.
@@ -63,11 +64,17 @@ class Part:
         Of up to 2,000 images, evenly spread.
         """
         step = max(1, len(self) // _MEASURED)
-        pixels = self._images(self.rows[::step]).double() / 255
-        std = pixels.std(dim=(0, 2, 3), correction=0)
-        # A channel that never changes is left as it is.
-        std = torch.where(std > 0, std, torch.ones_like(std))
-        return pixels.mean(dim=(0, 2, 3)).tolist(), std.tolist()
+        images = self._images(self.rows[::step])
+        values = torch.arange(256, dtype=torch.float64) / 255
+        means, deviations = [], []
+        for channel in images.unbind(dim=1):
+            counts = torch.bincount(channel.flatten(), minlength=256)
+            shares = counts.double() / channel.numel()
+            mean = float(shares @ values)
+            std = math.sqrt(float(shares @ (values - mean) ** 2))
+            means.append(mean)
+            deviations.append(std or 1.0)  # a channel that never changes is left as it is
+        return means, deviations
 
     def _images(self, rows: Ints) -> Tensor:
         if isinstance(self.data, TensorDataset):
@@ -102,6 +109,7 @@ class Loader:
         *,
         memory: float,
         place: Place | None = None,
+        chosen_for: list[int | None] | None = None,
         skip: bool,
         quiet: bool = False,
     ) -> None:
@@ -111,6 +119,8 @@ class Loader:
         """Bytes of decoded images that a listing may take in memory."""
         self.place = place
         """Where they are kept for later runs; None to keep none."""
+        self._chosen_for = chosen_for or []
+        """The size that `form` was chosen for by the images of the first listing."""
         self.skip = skip
         """Whether to leave out broken images; otherwise one raises `DataError`."""
         self.skipped: dict[str, str] = {}
@@ -122,7 +132,7 @@ class Loader:
     def load(self, listing: Listing, name: str) -> Part:
         """The images of a listing that can be decoded. Raises `DataError`."""
         count = len(listing.paths)
-        labels = np.array(listing.labels, dtype=np.int64)
+        labels = listing.labels
         data, broken = self._decoded(listing, labels, f"reading {name}")
         if broken and not self.skip:
             first = next(iter(broken))
@@ -133,30 +143,38 @@ class Loader:
                 "check --data"
             )
         self.broken = broken
-        self.skipped |= {
-            printable(str(listing.paths[row])): reason for row, reason in broken.items()
-        }
-        rows = np.setdiff1d(np.arange(count), np.fromiter(broken, np.int64, len(broken)))
-        return Part(data, listing.paths, rows, labels[rows])
+        self.skipped |= {printable(listing.paths[row]): reason for row, reason in broken.items()}
+        is_whole = np.ones(count, dtype=bool)
+        is_whole[list(broken)] = False
+        rows = np.flatnonzero(is_whole)
+        return Part(data, listing, rows, labels[rows])
 
     def _decoded(
         self, listing: Listing, labels: Ints, what: str
     ) -> tuple[TensorDataset | ImageFiles | KeptImages, dict[int, str]]:
         paths, form, quiet = listing.paths, self.form, self.quiet
-        kept = self._kept(paths, what)
+        kept = self._kept(listing, what)
         if kept is not None:
             return kept
         if len(paths) * form.bytes <= self.memory:
             images, broken = decode_all(paths, form, what=what, quiet=quiet)
             return TensorDataset(images, torch.from_numpy(labels)), broken
         broken = find_broken(paths, form, what=what, quiet=quiet) if self.skip else {}
-        return ImageFiles(paths, listing.labels, form), broken
+        return ImageFiles(paths, labels.tolist(), form), broken
 
-    def _kept(self, paths: list[Path], what: str) -> tuple[KeptImages, dict[int, str]] | None:
+    def _kept(self, listing: Listing, what: str) -> tuple[KeptImages, dict[int, str]] | None:
         if self.place is None:
             return None
+        chosen_for, self._chosen_for = self._chosen_for, []
         try:
-            return keep(paths, self.form, self.place, what=what, quiet=self.quiet)
+            return keep(
+                listing,
+                self.form,
+                self.place,
+                chosen_for=chosen_for,
+                what=what,
+                quiet=self.quiet,
+            )
         except NotKeptError as error:
             if not self._has_said_why:
                 say(

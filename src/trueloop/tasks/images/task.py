@@ -30,7 +30,7 @@ from trueloop.tasks.images.folder import (
     images_below,
     list_images,
 )
-from trueloop.tasks.images.kept import KeptImages, Place
+from trueloop.tasks.images.kept import KeptImages, Place, former_form
 from trueloop.tasks.images.memory import images_of
 from trueloop.tasks.images.parts import Loader, Part, fingerprints_of
 from trueloop.tasks.images.resnet import ResNet
@@ -38,6 +38,7 @@ from trueloop.tasks.limits import MOST_CHANNELS, MOST_GIGABYTES, MOST_SIDE, chec
 from trueloop.tasks.mistakes import show_mistakes
 
 BROKEN = ("stop", "skip")
+_AT_ONCE = 65_536
 
 
 class Images(Task):
@@ -103,9 +104,9 @@ class Images(Task):
             name: list_images(folder, self.classes, every_class=folder == main)
             for name, folder in folders.items()
         }
-        self.form = choose_form(next(iter(listings.values())).paths, self.options.size)
+        self.form = self._chosen_form(next(iter(listings.values())))
         skip = self.options.broken == "skip"
-        loader = self._loader(skip=skip, keep=True)
+        loader = self._loader(skip=skip, keep=True, chosen_for=[self.options.size])
         parts = self._divide({name: loader.load(one, name) for name, one in listings.items()})
         self.skipped = loader.skipped
         self.digest = _digest(self.data, parts)
@@ -185,11 +186,11 @@ class Images(Task):
         """One image, or all images below a folder, named by their place in it (as `printable`
         writes it)."""
         if path.is_file():
-            paths, names = [path], [path.name]
+            paths, names = [str(path)], [path.name]
         else:
             check_folder(path)
-            paths, _ = images_below(path)
-            names = [one.relative_to(path).as_posix() for one in paths]
+            paths = images_below(path).paths
+            names = [Path(one).relative_to(path).as_posix() for one in paths]
         if not paths:
             raise DataError(f"{path} holds no image: give an image or a folder with images")
         return self._unseen(paths, names)
@@ -202,13 +203,14 @@ class Images(Task):
             and data
             and all(isinstance(each, (str, Path)) for each in data)
         ):
-            return self._unseen([Path(each) for each in data], [str(each) for each in data])
+            return self._unseen([str(each) for each in data], [str(each) for each in data])
         images = images_of(data, self.form)
         return Unseen(inputs=images, names={"row": list(range(1, len(images) + 1))})
 
-    def _unseen(self, paths: list[Path], names: list[str]) -> Unseen:
+    def _unseen(self, paths: list[str], names: list[str]) -> Unseen:
         loader = self._loader(skip=True, keep=False)
-        part = loader.load(Listing(paths, [0] * len(paths)), "images")
+        nothing = np.zeros((len(paths), 3), dtype=np.int64)
+        part = loader.load(Listing(paths, nothing[:, 0], nothing), "images")
         return Unseen(
             inputs=part.without_labels(),
             names={"file": [printable(name) for name in names]},
@@ -224,13 +226,24 @@ class Images(Task):
 
         show_mistakes(outputs, targets, image_of, self.classes or [], album)
 
-    def _loader(self, *, skip: bool, keep: bool) -> Loader:
+    def _place(self) -> Place | None:
         options = self.options
         place = Place(folder=options.cache_dir, budget=options.cache_gb * 1e9)
+        return place if options.cache else None
+
+    def _chosen_form(self, listing: Listing) -> Form:
+        place, size = self._place(), self.options.size
+        former = None if place is None else former_form(listing, size, place)
+        return former or choose_form(listing.paths, size)
+
+    def _loader(
+        self, *, skip: bool, keep: bool, chosen_for: list[int | None] | None = None
+    ) -> Loader:
         return Loader(
             self.form,
-            memory=options.memory_gb * 1e9,
-            place=place if keep and options.cache else None,
+            memory=self.options.memory_gb * 1e9,
+            place=self._place() if keep else None,
+            chosen_for=chosen_for,
             skip=skip,
             quiet=self.quiet,
         )
@@ -312,14 +325,14 @@ class Images(Task):
 def _digest(root: Path, parts: dict[str, Part]) -> str:
     """Of the names and sizes of the images, and of the parts that they are in."""
     digest = hashlib.sha256()
-    above = os.path.join(root, "")
+    above = "" if root == Path() else os.path.join(root, "")
     for name, part in parts.items():
-        for row in part.rows:
-            path = os.fspath(part.paths[row])
-            is_below = path.startswith(above)
-            place = path[len(above) :] if is_below else os.path.relpath(path, root)
-            facts = name.encode(), os.fsencode(place), os.stat(path).st_size
-            digest.update(b"%s %s %d\0" % facts)
+        paths, sizes = part.listing.paths, part.listing.status[:, 0].tolist()
+        for start in range(0, len(part), _AT_ONCE):
+            rows = part.rows[start : start + _AT_ONCE].tolist()
+            assert all(paths[row].startswith(above) for row in rows)
+            facts = [f"{name} {paths[row][len(above) :]} {sizes[row]}\0" for row in rows]
+            digest.update(os.fsencode("".join(facts)))
     return digest.hexdigest()
 
 
