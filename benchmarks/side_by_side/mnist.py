@@ -161,7 +161,7 @@ def floor(settings: Settings) -> Turn:
 
 
 def ours(settings: Settings, *, again: bool = False, **options: Any) -> Turn:
-    """`again`: what a run before has left in the cache directory is there. `options` of the step."""
+    """With `options` of the step; `again`: what a run before has left in the cache is there."""
     import trueloop
     from trueloop.tasks.images import Images
 

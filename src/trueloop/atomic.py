@@ -26,6 +26,14 @@ def write_atomic(path: Path, content: bytes | memoryview | Callable[[BinaryIO], 
     there. Raises `WriteError` when it cannot be written or the
     disk is full; `path` is then as it was before.
     """
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
+def write_whole(path: Path, content: bytes | memoryview | Callable[[BinaryIO], object]) -> None:
+    """`write_atomic`, which raises `OSError` instead."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,8 +47,6 @@ def write_atomic(path: Path, content: bytes | memoryview | Callable[[BinaryIO], 
             os.fsync(file.fileno())
         temporary.replace(path)
         flush_folder(path.parent)
-    except OSError as error:
-        raise cannot_write(path, error) from None
     finally:
         # It is gone after the rename; where it cannot be removed, it could not be made either.
         with suppress(OSError):

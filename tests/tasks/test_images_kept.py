@@ -19,6 +19,7 @@ import torch
 from PIL import Image
 
 from documents import is_shown, shown
+from on_ranks import on_ranks
 from trueloop import Feed, cache
 from trueloop.errors import DataError
 from trueloop.tasks.images import Images, kept, pool
@@ -276,6 +277,38 @@ def test_killed_at_any_point_it_is_whole_or_absent(
                 assert same(batches(task(root), 1), iter(expected))
     assert same(batches(task(root), 1), iter(expected))
     assert len(entries(place)) == 1
+
+
+def parts_of_a_rank(root: str, cache_dir: str) -> tuple[int, list[np.ndarray]]:
+    """How often this rank has decoded all, and its part of each batch of two epochs."""
+    kept._WORTH_BYTES = 0
+    pool._WORTH_PROCESSES = 2
+    fill, filled = kept._fill, []
+
+    def counted(*given: Any) -> None:
+        filled.append(given)
+        fill(*given)
+
+    kept._fill = counted
+    one = task(Path(root), cache_dir=cache_dir)
+    parts = [part.numpy() for part in batches(one)]
+    return len(filled), parts
+
+
+def test_ranks_that_begin_together_have_the_images_of_one_process(
+    image_folder: Callable[..., Path], place: Path
+) -> None:
+    root = image_folder(count=60)
+    expected = list(batches(task(root, cache=False)))
+    found = on_ranks(2, parts_of_a_rank, str(root), str(place.parent))
+    assert sum(times for times, _ in found) == 1
+    for batch, *parts in zip(expected, *(parts for _, parts in found), strict=True):
+        assert np.array_equal(np.concatenate(parts), batch.numpy())
+    (entry,) = entries(place)
+    assert (entry / "pixels").stat().st_size == 120 * 16 * 16
+    once = task(root)
+    assert same(batches(once), iter(expected))
+    assert once.splits().facts["kept in"] == str(entry)
 
 
 def _wait_for_the_end_of_group(group: int) -> None:

@@ -83,14 +83,14 @@ def test_a_folder_that_cannot_be_written_leaves_the_index_to_the_cache(
 ) -> None:
     write_parquet(tmp_path / "data", [5])
     monkeypatch.setenv("TRUELOOP_CACHE", str(tmp_path / "cache"))
-    written = indices._write_whole
+    written = indices.write_whole
 
     def refuse(path: Path, content: bytes) -> None:
         if path.parent.name in refused:
             raise PermissionError(13, "Permission denied")
         written(path, content)
 
-    monkeypatch.setattr(indices, "_write_whole", refuse)
+    monkeypatch.setattr(indices, "write_whole", refuse)
     refused = {"data"}
     Shards(tmp_path / "data")
     assert len(list((tmp_path / "cache" / "shards").glob("*.npz"))) == 1

@@ -15,7 +15,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from trueloop import _options, files
+from trueloop import _options, cache, files
+from trueloop.atomic import write_whole
 from trueloop.errors import ConfigError, DataError
 from trueloop.feed.shards import columnar, tar
 from trueloop.feed.shards.blocks import Blocks
@@ -41,7 +42,6 @@ EXAMINE: dict[str, Callable[[Storage, File], Blocks]] = {
     "parquet": columnar.examine_parquet,
     "arrow": columnar.examine_arrow,
 }
-FOLDER = "TRUELOOP_CACHE"
 _VERSION = 1
 _THREADS = 8
 _ARRAYS = ("counts", "samples", "starts", "stops", "sizes")
@@ -139,15 +139,16 @@ def _places(data: Any, listed: list[File]) -> list[Path]:
     key = hashlib.sha256(json.dumps([names, beside if len(names) > 1 else None]).encode())
     name = f"{key.hexdigest()[:16]}.npz"
     full = hashlib.sha256(json.dumps([beside, names]).encode()).hexdigest()[:32]
-    cached = _cache_folder() / f"{full}.npz"
-    return [cached] if beside is None else [Path(beside, f".trueloop-index-{name}"), cached]
-
-
-def _cache_folder() -> Path:
-    if named := os.environ.get(FOLDER):
-        return Path(named).expanduser() / "shards"
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "trueloop" / "shards"
+    found = [] if beside is None else [Path(beside, f".trueloop-index-{name}")]
+    try:
+        found.append(cache.directory("shards") / f"{full}.npz")
+    except OSError as error:
+        if not found:
+            raise ConfigError(
+                f"there is no place for the index of the shards ({error.strerror}): write "
+                f"index=FILE, or name a folder in ${cache.VARIABLE}"
+            ) from None
+    return found
 
 
 def _made(storage: Storage, form: str, listed: list[File], old: Index | None) -> Index:
@@ -276,7 +277,7 @@ def _save(index: Index, places: Sequence[Path], *, is_asked_for: bool) -> None:
     content = _to_bytes(index)
     for place in places:
         try:
-            _write_whole(place, content)
+            write_whole(place, content)
         except OSError as error:
             reason = error
             continue
@@ -294,35 +295,12 @@ def _save(index: Index, places: Sequence[Path], *, is_asked_for: bool) -> None:
     )
 
 
-def _write_whole(path: Path, content: bytes) -> None:
-    """Under a temporary name, flushed to disk and renamed: a reader finds it whole, or not."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-
-
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """After everybody else who makes this index on this machine; where no lock can be had, at
     once."""
-    handle = None
-    with suppress(ImportError, OSError):
-        import fcntl
-
-        path.parent.mkdir(parents=True, exist_ok=True)
-        name = path.with_name(f".{path.name.lstrip('.')}.lock")
-        handle = os.open(name, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
-        fcntl.lockf(handle, fcntl.LOCK_EX)
-    try:
+    with ExitStack() as held:
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            held.enter_context(cache.locked(path.with_name(f".{path.name.lstrip('.')}")))
         yield
-    finally:
-        if handle is not None:
-            os.close(handle)
