@@ -26,12 +26,16 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-# worksteal: each worker begins with one half of the files, so that what tests of one file share (a
-# trained run, a warm process) is made once.
-# Where Python is told to write no byte code, each process that a test starts would compile src again.
+# worksteal: each worker begins with a part of the files (tests/order.py), so that what tests of one
+# file share (a trained run, a warm process) is made once.
+# Where Python is told to write no byte code, each process that a test starts would compile src and
+# the file of the test again, and each worker rewrite all asserts.
+WORKERS ?= 3
+
 unit: $(READY)
-	$(BIN)/python -m compileall -q src tests/on_ranks.py
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m compileall -q src tests -x '/(corpus|documents)/'
+	$(BIN)/python tests/warm/rewritten.py tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # The trainers that are measured beside ours come into the environment once. No torchvision.
 PEERS_READY := $(VENV)/.peers-ready

@@ -16,20 +16,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from warm_python import COMMAND
-
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(
-    [
-        "torch",
-        *COMMAND,
-        "torchmetrics.classification",
-        "torch._dynamo",
-        "torch.distributed.fsdp",
-        "trueloop.checkpoint.dcp",
-        "trueloop.ranks",
-    ]
-)
 
 
 def on_ranks(

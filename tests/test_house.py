@@ -10,9 +10,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+import order
 import trueloop
 
 SOURCE = Path(trueloop.__file__).parent
@@ -259,3 +261,17 @@ def test_test_files_have_names_of_their_own() -> None:
     files = {*tests.rglob("test_*.py"), *tests.rglob("*_integration.py")}
     names = [path.name for path in files]
     assert sorted(names) == sorted(set(names))
+
+
+def test_what_begins_first_in_the_tests_is_there_and_nothing_is_lost() -> None:
+    tests = Path(__file__).parent
+    stems = {path.stem for path in (*tests.rglob("test_*.py"), *tests.rglob("*_integration.py"))}
+    long = [name for names in order.LONG for name in names]
+    assert len(long) == len(set(long))
+    assert stems >= set(long)
+    items = [SimpleNamespace(path=f"{stem}.py", number=k) for stem in sorted(stems) for k in (1, 2)]
+    for processes in (2, 3, 4):
+        parts = order.dealt(items, processes)
+        assert sorted(map(id, parts)) == sorted(map(id, items))
+        begins = [number * len(items) // processes for number in range(processes)]
+        assert [parts[k].path for k in begins] == [f"{n[0]}.py" for n in order.LONG[:processes]]

@@ -10,18 +10,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
+from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
+from warm.imports import COMMAND, RANKS
+
 _WARM = Path(__file__).with_name("warm")
-COMMAND = (
-    "docstring_parser", "jinja2", "jsonargparse", "matplotlib.figure", "plotly", "polars",
-    "rich.progress", "tomllib", "torchmetrics", "trueloop.checkpoint", "trueloop.cli._doctor",
-    "trueloop.cli.train", "trueloop.doctor.runtime.session", "trueloop.loop", "trueloop.optimizers",
-    "trueloop.run", "trueloop.tasks",
-)  # fmt: skip
-"""What nearly every command imports."""
 _servers: dict[tuple[str, ...], _Server] = {}
 """By the program, and what they have imported."""
 
@@ -135,16 +131,43 @@ class _Server:
         # leads to the folder of each run.
         self.link = Path(self._place.name, "run")
         words = program if program[0] == "-m" else (str(self.link / program[0]),)
-        path = os.pathsep.join([str(_WARM), *filter(None, [os.environ.get("PYTHONPATH")])])
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        orders = ",".join([str(theirs.fileno()), *imported])
         # Python makes its streams when it starts: those of most children are pipes.
         self._process = subprocess.Popen(
             [sys.executable, *words], pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path, "TRUELOOP_WARM_PYTHON": orders},
+            env={**os.environ, **_variables(str(theirs.fileno()), imported)},
         )  # fmt: skip
         theirs.close()
 
     def send(self, order: dict[str, Any], streams: list[int]) -> None:
         socket.send_fds(self._orders, [json.dumps(order).encode()], streams)
+
+
+def _variables(orders: str, imported: tuple[str, ...]) -> dict[str, str]:
+    """What `warm/sitecustomize.py` reads, of the Python that is to be warm."""
+    path = [str(_WARM), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {
+        "PYTHONPATH": os.pathsep.join(path),
+        "TRUELOOP_WARM_PYTHON": ",".join([orders, *imported]),
+    }
+
+
+def warm_forkserver() -> None:
+    """Let the server that multiprocessing forks processes from import first what ranks do. There is
+    one in a process, whoever starts it: our ranks, `trueloop verify-resume`, the lab."""
+    server = forkserver._forkserver  # type: ignore[attr-defined]
+    start = server.ensure_running
+
+    def ensure_running() -> None:
+        resource_tracker.ensure_running()  # another Python, which `start` would start too
+        before = dict(os.environ)
+        os.environ.update(_variables("", (*COMMAND, *RANKS)))
+        try:
+            start()
+        finally:
+            for name in ("PYTHONPATH", "TRUELOOP_WARM_PYTHON"):
+                os.environ.pop(name)
+            os.environ.update(before)
+
+    server.ensure_running = ensure_running

@@ -1,5 +1,6 @@
 """Before its program begins, this interpreter imports torch and forks once for each order; with
-this folder on PYTHONPATH and the variable below set, as `tests/warm_python.py` does it.
+this folder on PYTHONPATH and the variable below set, as `tests/warm_python.py` does it. Without
+a socket it imports and goes on, as the server that multiprocessing forks its processes from.
 
 Each child goes on as a Python that has just started, but for what is imported: no frame of ours
 lies under its program, nor any argument, path or variable.
@@ -10,24 +11,36 @@ from __future__ import annotations
 import os
 
 VARIABLE = "TRUELOOP_WARM_PYTHON"
-"""The number of the socket that orders come by, and what to import, with commas between."""
+"""The number of the socket that orders come by, or nothing, and what to import, with commas
+between."""
 
 
-def _serve() -> None:
+def _warm() -> None:
+    import sys
+
+    from imports import warm
+
+    number, *modules = os.environ[VARIABLE].split(",")
+    warm(modules)
+    del sys.modules["imports"]
+    if number:
+        _serve(number)
+    else:
+        here = os.path.dirname(__file__)
+        del os.environ[VARIABLE]
+        others = [each for each in os.environ["PYTHONPATH"].split(os.pathsep) if each != here]
+        os.environ["PYTHONPATH"] = os.pathsep.join(others)
+        if not others:
+            del os.environ["PYTHONPATH"]
+        sys.path.remove(here)
+
+
+def _serve(number: str) -> None:
     """Fork for each order, and report its process and its exit status; returns in the children."""
-    import gc
-    import importlib
     import json
     import select
     import socket
 
-    number, *modules = os.environ[VARIABLE].split(",")
-    for module in ("torch", "torch._dynamo", *modules):  # the first optimizer imports dynamo
-        importlib.import_module(module)
-    import torch
-
-    torch.set_num_threads(1)
-    gc.freeze()  # else the first collection in each child copies what it looks at
     orders = socket.socket(fileno=int(number))
     events = select.poll()
     events.register(orders, select.POLLIN)
@@ -76,4 +89,4 @@ def _begin(order: dict[str, object], given: list[int]) -> None:
 
 
 if VARIABLE in os.environ:
-    _serve()
+    _warm()

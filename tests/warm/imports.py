@@ -1,0 +1,55 @@
+"""What processes of the tests import before they fork, and work that each fork would do again."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from pathlib import Path
+
+COMMAND = (
+    "attr", "docstring_parser", "jinja2", "jsonargparse", "matplotlib.figure", "plotly.offline",
+    "polars", "PIL.ImageDraw", "PIL.ImageOps", "rich._emoji_codes", "rich.progress", "tomllib",
+    "torch.profiler", "torch.utils.flop_counter", "torch.utils.serialization.config",
+    "torchmetrics", "trueloop.checkpoint", "trueloop.cli._doctor", "trueloop.cli._outcome",
+    "trueloop.cli.train", "trueloop.doctor.runtime.session", "trueloop.loop",
+    "trueloop.optimizers", "trueloop.run", "trueloop.run.rank_log", "trueloop.tasks",
+    "trueloop.tasks.spiral",
+)  # fmt: skip
+"""What nearly every command imports."""
+RANKS = (
+    "torch.distributed.fsdp", "torchmetrics.classification", "trueloop.checkpoint.dcp",
+    "trueloop.cli._legs", "trueloop.cli._ranks", "trueloop.ranks",
+)  # fmt: skip
+"""And what ranks and the processes of `trueloop verify-resume` do."""
+_WATCHED = ("checkpoint", "cli", "evaluation", "feed", "loop", "run", "step", "tasks")
+"""The rooms whose loops the doctor finds on the stack: it parses their files once in a process."""
+
+
+def warm(modules: Iterable[str]) -> None:
+    for module in ("torch", "torch._dynamo", *modules):  # the first optimizer imports dynamo
+        importlib.import_module(module)
+    if "trueloop.doctor.runtime.session" in modules:
+        _warm_doctor()
+    import torch
+
+    torch.set_num_threads(1)
+    gc.freeze()  # else the first collection in each child copies what it looks at
+
+
+def _warm_doctor() -> None:
+    from PIL import Image
+
+    import trueloop
+    from trueloop.doctor import rules
+    from trueloop.doctor.runtime import probes, program, seams
+
+    Image.init()
+    for package in (rules, probes, seams):
+        for each in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(each.name)
+    home = Path(trueloop.__file__).parent
+    for room in _WATCHED:
+        for path in (home / room).glob("*.py"):
+            program.source_of(str(path))
