@@ -38,7 +38,6 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=None, help="of both (default: the task's)")
     parser.add_argument("--threads", type=int, default=None, help="of both (default: torch's)")
     given = parser.parse_args()
     base = BASE if given.threads is None else {**BASE, "threads": given.threads}
@@ -46,12 +45,11 @@ def main() -> None:
         folder = Path(name)
         tuned = tune(given.data.absolute(), given.minutes, base, folder)
         data = scored_on_test(given.data.absolute(), folder / "data")
-        length = {} if given.epochs is None else {"epochs": given.epochs}
         runs: dict[str, list[dict[str, Any]]] = {"as it was": [], "tuned": []}
         for seed in range(given.seeds):
             for kind, options in (("as it was", base), ("tuned", tuned["options"])):
                 run = folder / f"{kind.replace(' ', '-')}-{seed}"
-                runs[kind].append(train(data, {**options, **length, "seed": seed}, run))
+                runs[kind].append(train(data, {**options, "seed": seed}, run))
                 print(kind, "seed", seed, runs[kind][-1], file=sys.stderr, flush=True)
     show(tuned, runs, {"minutes": given.minutes, "base": base})
 

@@ -257,7 +257,7 @@ def _of_status(exit_code: int | None) -> str:
         name = signal.Signals(-exit_code).name
     except ValueError:
         name = f"signal {-exit_code}"
-    return "the system killed it, out of memory" if name == "SIGKILL" else f"ended by {name}"
+    return "the system killed it (SIGKILL)" if name == "SIGKILL" else f"ended by {name}"
 
 
 def _last_line(log: Path) -> str:
