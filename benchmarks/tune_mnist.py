@@ -8,7 +8,8 @@ part of train/, never on test/. Then both train from scratch on all of train/, w
 turns, and are scored on test/ every 6,400 samples until 99% is reached. The seconds are those since
 the first update began, with compiling, without the scores. The load average that is kept says
 whether the machine had something else to do: the ratio of a busy machine is only a rough one. With
---threads both compute on so many CPU threads, for such a machine; without, on as many as they take.
+--threads both compute on so many CPU threads, and with --at-once they run side by side and so meet
+the same load: for such a machine. Without, they take turns, on as many threads as torch takes.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -39,19 +41,29 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=None, help="of both (default: torch's)")
+    parser.add_argument("--tuned", type=Path, help="what an earlier tuning wrote: train with that")
+    parser.add_argument("--at-once", action="store_true", help="train both at the same time")
     given = parser.parse_args()
     base = BASE if given.threads is None else {**BASE, "threads": given.threads}
     with tempfile.TemporaryDirectory(prefix="tune-mnist-") as name:
         folder = Path(name)
-        tuned = tune(given.data.absolute(), given.minutes, base, folder)
+        if given.tuned is None:
+            tuned = tune(given.data.absolute(), given.minutes, base, folder)
+        else:
+            tuned = written(given.tuned)
         data = scored_on_test(given.data.absolute(), folder / "data")
         runs: dict[str, list[dict[str, Any]]] = {"as it was": [], "tuned": []}
         for seed in range(given.seeds):
-            for kind, options in (("as it was", base), ("tuned", tuned["options"])):
-                run = folder / f"{kind.replace(' ', '-')}-{seed}"
-                runs[kind].append(train(data, {**options, "seed": seed}, run))
+            with ThreadPoolExecutor(2 if given.at_once else 1) as pool:
+                pairs = {}
+                for kind, options in (("as it was", base), ("tuned", tuned["options"])):
+                    run = folder / f"{kind.replace(' ', '-')}-{seed}"
+                    pairs[kind] = pool.submit(train, data, {**options, "seed": seed}, run)
+            for kind, future in pairs.items():
+                runs[kind].append(future.result())
                 print(kind, "seed", seed, runs[kind][-1], file=sys.stderr, flush=True)
-    show(tuned, runs, {"minutes": given.minutes, "base": base})
+    about = {"minutes": given.minutes, "base": base, "at_once": given.at_once}
+    show(tuned, runs, about)
 
 
 def tune(data: Path, minutes: float, base: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -63,12 +75,21 @@ def tune(data: Path, minutes: float, base: dict[str, Any], folder: Path) -> dict
         "--minutes", str(minutes), "--out", str(folder / "tuned.yaml"), "--format", "json",
     ]  # fmt: skip
     said = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    options = yaml.safe_load((folder / "tuned.yaml").read_text())
-    said["options"] = {k: v for k, v in options.items() if k not in ("task", "data")}
+    said |= written(folder / "tuned.yaml")
     for name in ("base", "range_test", "range_test_of_batch"):
         for long in ("rounds", "rates", "losses", "smoothed"):
             (said.get(name) or {}).pop(long, None)
     return said  # type: ignore[no-any-return]
+
+
+def written(file: Path) -> dict[str, Any]:
+    """The options in a file that the tuning wrote, and what it says about them at its head."""
+    text = file.read_text()
+    options = yaml.safe_load(text)
+    return {
+        "options": {k: v for k, v in options.items() if k not in ("task", "data")},
+        "file": [line for line in text.splitlines() if line.startswith("#")],
+    }
 
 
 def scored_on_test(data: Path, folder: Path) -> Path:
@@ -125,7 +146,7 @@ def show(
             }
         )
     print(table(rows))
-    print("proposed:", tuned["proposal"]["options"] or "nothing", "–", tuned["proposal"]["why"])
+    print("\n".join(tuned["file"]))
     before, after = (row["seconds (median)"] for row in rows)
     ratio = before / after if isinstance(before, float) and isinstance(after, float) else None
     if ratio is not None:

@@ -8,7 +8,6 @@ import pytest
 
 from trueloop.errors import ConfigError
 from trueloop.tune.space import Choices, Range, parse_space, plain_space
-from trueloop.tune.study import _pruner, import_optuna
 
 KNOWN = {"lr", "batch_size", "optimizer", "epochs"}
 
@@ -56,24 +55,3 @@ def test_a_mistake_names_its_key(content: dict[str, Any], words: str) -> None:
         parse_space(content, "space.yaml", KNOWN, ["epochs"])
     assert words in str(caught.value)
     assert str(caught.value).startswith("space.yaml")
-
-
-@pytest.mark.parametrize("pruner", ["hyperband", "median", "none"])
-def test_a_pruner_ends_what_promises_little(pruner: str) -> None:
-    """Eight good trials of nine evaluations, then a bad one, which only a pruner ends."""
-    optuna = import_optuna()
-    study = optuna.create_study(study_name="s", pruner=_pruner(optuna, pruner, 9))
-    ended_at = []
-    for k in range(12):
-        trial, ended = study.ask(), 9
-        for step in range(1, 10):
-            trial.report((100.0 if k >= 8 else 1.0 + k / 100) / step, step)
-            if trial.should_prune():
-                ended = step
-                break
-        study.tell(trial, 0.0 if ended == 9 else None,
-                   state=None if ended == 9 else optuna.trial.TrialState.PRUNED)  # fmt: skip
-        ended_at.append(ended)
-    bad = ended_at[8:]
-    assert (max(bad) == 9) == (pruner == "none") or min(bad) < 9
-    assert (min(bad) < 9) == (pruner != "none")

@@ -77,6 +77,7 @@ def plan_of(settings: Settings, options: TuneOptions) -> Plan:
         monitor=monitor,
         mode=direction(monitor) or "min",
         seed=settings.run.seed,
+        epochs=settings.recipe.epochs,
     )
 
 

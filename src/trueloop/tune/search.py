@@ -142,13 +142,21 @@ class Search:
                 if not math.isfinite(value):
                     continue
                 trial.report(value, reported)
-                if trial.should_prune():
+                # At its last evaluation a trial has cost all that it will: its score is kept.
+                if reported != self._evaluations(trial.params) and trial.should_prune():
                     return self._stop(), True
         log.read()
         for step, value in enumerate(log.values[reported:], reported + 1):
             if math.isfinite(value):
                 trial.report(value, step)
         return outcome, False
+
+    def _evaluations(self, params: dict[str, Any]) -> int | None:
+        """Evaluations of a whole trial, where there is one at the end of each epoch."""
+        options = {"epochs": self.plan.epochs, **self.plan.options, **params}
+        if options.get("eval_every") is not None or options["epochs"] is None:
+            return None
+        return int(options["epochs"])
 
     def _stop(self) -> Outcome:
         """End the running trial, saved where there is time for it."""
@@ -166,7 +174,9 @@ class Search:
 
         if pruned:
             self.study.tell(trial, state=optuna.trial.TrialState.PRUNED)
-            self._say(f"trial {trial.number}: pruned after {len(log.values)} evaluations")
+            count = len(log.values)
+            words = f"{count} evaluation{'s' if count != 1 else ''}"
+            self._say(f"trial {trial.number}: pruned after {words}")
             return
         value, reason = self._result(trial.number, outcome)
         self._end(trial, value, reason)

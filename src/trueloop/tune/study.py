@@ -45,6 +45,8 @@ class Plan:
     mode: str
     """`min` or `max`."""
     seed: int = 0
+    epochs: int | None = None
+    """Of a trial whose options do not say how many."""
 
     def plain(self) -> dict[str, Any]:
         return {
