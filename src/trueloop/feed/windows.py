@@ -106,7 +106,7 @@ class WindowOrder(Order):
         """Where the samples at `positions` stand before the windows are permuted inside."""
         numbers = np.searchsorted(self._windows, positions, side="right") - 1
         found = np.empty_like(positions)
-        for number in np.unique(numbers).tolist():
+        for number in sorted(set(numbers.tolist())):  # np.unique would first import numpy.ma
             here = numbers == number
             first = self._windows[number]
             found[here] = first + self._order_inside(number).at(positions[here] - first)

@@ -133,8 +133,8 @@ def _places(data: Any, listed: list[File]) -> list[Path]:
     names = [os.fspath(each) for each in given]
     beside = None
     if not is_url(names[0]):
-        parents = {os.path.dirname(os.path.abspath(file.path)) for file in listed}
-        beside = os.path.commonpath(parents)
+        parents = {os.path.dirname(file.path) for file in listed}
+        beside = os.path.commonpath([os.path.abspath(parent) for parent in parents])
         names = [os.path.relpath(os.path.abspath(name), beside) for name in names]
     key = hashlib.sha256(json.dumps([names, beside if len(names) > 1 else None]).encode())
     name = f"{key.hexdigest()[:16]}.npz"
