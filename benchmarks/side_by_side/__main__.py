@@ -71,7 +71,10 @@ class Measurement:
             self._start()
             for turn in range(self.count + self.workload.warms_up):
                 counts = turn >= self.workload.warms_up
-                for name in list(self._here):
+                # Who comes after whom changes from round to round.
+                names = list(self._here)
+                first = turn % max(len(names), 1)
+                for name in names[first:] + names[:first]:
                     if name in self.workload.few and turn >= FEW:
                         continue
                     found = self._ask(name, "turn")

@@ -4,27 +4,31 @@ Multilayer perceptrons of growing width and depth; the largest has 148 parameter
 GPT-2 124M. Batches of 16, Adam (fused), gradients clipped to a norm of 1, one thread.
 
 Timed, update by update, is `next(batches)` and `step(batch)`; taken off is the time within the
-computation: the forward and the loss, the backward, the norms, the clip's multiplication, the
-optimizer's step. The same is done with a bare loop, update by update in turns: it calls the same
-operations on one batch, and besides has only to gather the gradients, to free the graph and to set
-the gradients to None. The difference of the two is our own cost.
+computation: the forward and the loss, autograd's engine, the norms, the clip's multiplication, the
+optimizer's kernel. The same is done with a bare loop, update by update in turns: it calls
+`loss.backward()` and `optimizer.step()` on one batch, and besides has only to gather the gradients,
+to free the graph and to set the gradients to None. The difference of the two is our own cost; it is
+below 0 where those two calls cost more beside their kernels than all that `Step` and `Feed` do.
+
+With compile="step" the computation is the compiled graph, and there is no bare loop: our own cost
+is all that an update takes beside its graph.
 """
 
 from __future__ import annotations
 
-import functools
 import statistics
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from side_by_side.loops import Job
 from side_by_side.workload import MEMORY, Figure, Goal, Settings, Turn, Workload
 
 OWN, BARE, WHOLE = "own cost, µs", "bare loop's, µs", "whole update, µs"
+COMPILED = ", compile=step"
 # Of parameters: hidden width, linear layers.
 SIZES = {
     "10³": (20, 4),
@@ -42,23 +46,36 @@ class Computation:
 
     def __init__(self) -> None:
         self.seconds = 0.0
+
+    def of_operations(self) -> None:
+        """Count what an eager update calls beside the forward."""
         for owner, name in (
-            (Tensor, "backward"),
+            # `loss.backward()` calls it by the first of these names, `Step` by the second.
+            (torch.autograd, "_engine_run_backward"),
+            (torch.autograd.graph, "_engine_run_backward"),
             (torch, "_foreach_norm"),
             (torch, "stack"),
             (torch.linalg, "vector_norm"),
             (torch, "clamp"),
             (torch, "_foreach_mul_"),
+            (torch, "_foreach_add_"),
+            (torch, "_fused_adam_"),
         ):
             setattr(owner, name, self._timed(getattr(owner, name)))
 
-    def of(self, model: nn.Module, criterion: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-        """Count their `forward` and `step` too."""
-        for owner, name in ((model, "forward"), (criterion, "forward"), (optimizer, "step")):
-            setattr(owner, name, self._timed(getattr(owner, name)))
+    def of(self, *modules: nn.Module) -> None:
+        """Count their `forward`."""
+        for module in modules:
+            module.forward = self._timed(module.forward)
+
+    def of_graphs(self) -> None:
+        """Count the graphs of compiled updates."""
+        from trueloop.step import lowering
+
+        lower: Callable[..., Any] = lowering.LOWER
+        lowering.LOWER = lambda *given: self._timed(lower(*given))
 
     def _timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
         def timed(*args: Any, **options: Any) -> Any:
             started = time.perf_counter()
             result = function(*args, **options)
@@ -72,7 +89,7 @@ def bare(job: Job, clock: Computation) -> Callable[[], None]:
     model, criterion = job.model(), nn.CrossEntropyLoss()
     parameters = list(model.parameters())
     optimizer = torch.optim.Adam(parameters, lr=job.lr, fused=True)
-    clock.of(model, criterion, optimizer)
+    clock.of(model, criterion)
     inputs, targets = (part[:BATCH].clone() for part in job.data())
 
     def update() -> None:
@@ -89,14 +106,18 @@ def bare(job: Job, clock: Computation) -> Callable[[], None]:
     return update
 
 
-def ours(job: Job, clock: Computation, **options: Any) -> Callable[[], object]:
+def ours(job: Job, clock: Computation, *, compiled: bool = False) -> Callable[[], object]:
     import trueloop
 
     model, criterion = job.model(), nn.CrossEntropyLoss()
     optimizer = trueloop.optimizers.adam(model, job.lr)
-    clock.of(model, criterion, optimizer)
+    if compiled:
+        clock.of_graphs()
+    else:
+        clock.of(model, criterion)
+    compile = "step" if compiled else None
     loss_fn = trueloop.supervised(criterion)
-    step = trueloop.Step(model, optimizer, loss_fn, clip_norm=CLIP, **options)
+    step = trueloop.Step(model, optimizer, loss_fn, clip_norm=CLIP, compile=compile)
     feed = trueloop.Feed(job.data(), BATCH, shuffle=True)
 
     def endless() -> Iterator[Any]:
@@ -118,19 +139,26 @@ def timed(update: Callable[[], object], clock: Computation) -> tuple[float, floa
     return (whole - clock.seconds) * 1e6, whole * 1e6
 
 
-def contender(width: int, layers: int) -> Callable[[Settings], Turn]:
+def contender(width: int, layers: int, *, compiled: bool = False) -> Callable[[Settings], Turn]:
     def make(settings: Settings) -> Turn:
         job = Job(sizes=(8, *[width] * (layers - 1), 3), samples=64 * BATCH, batch=BATCH)
         size = sum(parameter.numel() for parameter in job.model().parameters())
-        updates = 3 if settings.quick else max(5, min(400, 30_000_000 // size))
+        updates = 5 if settings.quick else max(5, min(400, 30_000_000 // size))
         clock = Computation()
-        loops = ours(job, clock), bare(job, clock)
+        mine = ours(job, clock, compiled=compiled)
+        other: Callable[[], object] | None = None
+        if not compiled:
+            clock.of_operations()
+            other = bare(job, clock)
 
         def turn() -> dict[str, float]:
-            found = [[timed(one, clock) for one in loops] for _ in range(updates)]
+            found = [
+                (timed(mine, clock), timed(other, clock) if other else (0.0, 0.0))
+                for _ in range(updates)
+            ]
             return {
-                OWN: statistics.median(our[0] - other[0] for our, other in found),
-                BARE: statistics.median(other[0] for _, other in found),
+                OWN: statistics.median(our[0] - bare[0] for our, bare in found),
+                BARE: statistics.median(bare[0] for _, bare in found),
                 WHOLE: statistics.median(our[1] for our, _ in found),
             }
 
@@ -139,16 +167,19 @@ def contender(width: int, layers: int) -> Callable[[Settings], Turn]:
     return make
 
 
+CONTENDERS = {name: contender(*size) for name, size in SIZES.items()} | {
+    name + COMPILED: contender(*size, compiled=True) for name, size in SIZES.items()
+}
 WORKLOAD = Workload(
     title="our own cost of an update, by the model's parameters, one thread",
     threads=1,
     figures=(
         Figure(OWN), Figure(BARE), Figure(WHOLE, digits=0), Figure(MEMORY, digits=0),
     ),
-    contenders={name: contender(*size) for name, size in SIZES.items()},
+    contenders=CONTENDERS,
     compared=False,
     goals=tuple(
         Goal(f"µs of our own per update at {name} parameters", OWN, name, at_most=40)
-        for name in SIZES
+        for name in CONTENDERS
     ),
 )  # fmt: skip

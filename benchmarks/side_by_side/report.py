@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,9 @@ def _bars(axis: Any, found: dict[str, Any]) -> None:
     axis.set_yticks(range(len(rows)), [row["contender"] for row in rows], fontsize=8)
     axis.invert_yaxis()
     better = "less is better" if lower else "more is better"
-    axis.set_title(f"{found['title']}: {name} ({better})", fontsize=9, loc="left")
+    # From the left edge of the figure, over the names: some are as long as the figure is wide.
+    title = textwrap.fill(f"{found['title']}: {name} ({better})", 112)
+    axis.set_title(title, fontsize=9, loc="left", x=-0.3)
     axis.set_xlim(0, 1.12 * max(row[name] for row in rows))
     axis.xaxis.set_visible(False)
     axis.tick_params(left=False)
