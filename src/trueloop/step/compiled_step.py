@@ -58,6 +58,8 @@ class CompiledStep:
         """The plain model and the compiled one, where the model is what is compiled."""
         self._extent: Extent | None = None
         self._graphs: dict[Hashable, BatchGraph] = {}
+        self._last: tuple[Hashable, BatchGraph | None] = (None, None)
+        """The graph that ran last, and what beside the batch it is for."""
         self._shapes: list[str] = []
         """Of the batches that have a graph."""
         self._ends: dict[Hashable, EndGraph] = {}
@@ -136,34 +138,43 @@ class CompiledStep:
 
     def _graph_for(self, batch: Any, samples: int) -> BatchGraph | None:
         """The graph of batches like this one; None for one shape too many."""
-        step, shape = self._step, shape_of(batch)
-        outputs = step.on_outputs is not None
-        plan = None
+        step, plan = self._step, None
         if self.level == UPDATE and step.accumulate == 1:
-            plan = Plan(
-                self._shared.rules(), (), step.clip_norm is not None, step.clip_value is not None
-            )
-        key = (shape, outputs, plan)
-        graph = self._graphs.get(key)
-        if graph is not None:
+            plan = self._shared.plan()
+        kind = (step.on_outputs is not None, plan)
+        seen, graph = self._last
+        # The guards know the shapes, and to look is faster than to find it by its shapes.
+        if graph is not None and kind == seen and graph.finds(batch):
             return graph
-        if (name := str(shape)) not in self._shapes and len(self._shapes) >= SHAPES:
-            step._warn_once(
+        shape = shape_of(batch)
+        graph = self._graphs.get((shape, *kind))
+        if graph is None:
+            if not self._admits(str(shape)):
+                return None
+            graph = self._graphs[shape, *kind] = self._made(*kind, samples)
+        self._last = (kind, graph)
+        return graph
+
+    def _admits(self, shape: str) -> bool:
+        """Whether batches of this shape have a graph of their own; the first ones get it."""
+        if shape in self._shapes:
+            return True
+        if len(self._shapes) >= SHAPES:
+            self._step._warn_once(
                 "shapes",
                 f"compile={self._mode!r}: batches have more than {SHAPES} distinct shapes, and "
                 "each would be compiled by itself: those after the first ones run as they are. Pad "
                 "them to a few lengths, or write compile=True",
-                stacklevel=5,
+                stacklevel=6,
             )
-            return None
-        if name not in self._shapes:
-            self._shapes.append(name)
+            return False
+        self._shapes.append(shape)
+        return True
+
+    def _made(self, outputs: bool, plan: Plan | None, samples: int) -> BatchGraph:
         if plan is None:
-            graph = SumGraph(self._shared, outputs=outputs, samples=samples)
-        else:
-            graph = UpdateGraph(self._shared, plan, outputs=outputs, samples=samples)
-        self._graphs[key] = graph
-        return graph
+            return SumGraph(self._shared, outputs=outputs, samples=samples)
+        return UpdateGraph(self._shared, plan, outputs=outputs, samples=samples)
 
     def _run(self, graph: BatchGraph, batch: Any) -> bool:
         """Run the graph; False, with nothing done, where it cannot be."""
@@ -178,6 +189,7 @@ class CompiledStep:
             if graph.called:
                 raise
             self._graphs.clear()
+            self._last = (None, None)
             level = EAGER if isinstance(_cause(error), NotCompiledError) else MODEL
             self._decide(Extent(level, _reason(error)))
             return False
@@ -216,9 +228,7 @@ class CompiledStep:
             if stashed is not None
         ]
         if self.level == UPDATE:
-            plan = Plan(
-                self._shared.rules(), (), step.clip_norm is not None, step.clip_value is not None
-            )
+            plan = self._shared.plan()
             key = (plan, tuple(map(id, summed)))
             graph = self._ends.get(key)
             try:

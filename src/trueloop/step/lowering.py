@@ -11,8 +11,8 @@ from __future__ import annotations
 import itertools
 import types
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor
@@ -65,9 +65,15 @@ def compiled(function: Function, inputs: Sequence[Tensor], static: Sequence[int]
     if len(found) != 1:
         return lambda given: whole(*given)
     # Of what stands around it, which takes some 10 microseconds, nothing is needed: no input is
-    # returned, and what is written into is written by the code itself.
+    # returned, and what is written into is written by the code itself. Nor, on the CPU, of what
+    # stands around that code for autotuning and CUDA graphs.
     lowered: Lowered = found[0]
-    return lowered
+    call = None if plain[0].is_cuda else getattr(lowered, "current_callable", None)
+    if call is None:
+        return lowered
+    bare: Any = partial(call)
+    bare.graph = lowered  # which takes its code with it when it is deleted
+    return cast(Lowered, bare)
 
 
 def interpreted(function: Function, inputs: Sequence[Tensor], static: Sequence[int]) -> Lowered:
@@ -97,22 +103,50 @@ _numbers = itertools.count()
 """Of the functions that have been traced in this process."""
 
 
-def _lean() -> AbstractContextManager[Any]:
-    """The context in which dynamo writes code without marks for the profiler, which take as long
-    as a small layer."""
-    import torch._dynamo
+def _quiet(utils: types.ModuleType) -> types.SimpleNamespace:
+    """Dynamo's module without the marks for the profiler in the code that it writes: they take as
+    long as a small layer."""
+    marks = {
+        "record_pregraph_bytecode_enter": lambda: None,
+        "record_pregraph_bytecode_exit": lambda mark: None,
+    }
+    return types.SimpleNamespace(**{**vars(utils), **marks})
 
-    name = "record_pre_graph_bytecode_in_traces"
-    config = torch._dynamo.config
-    return config.patch({name: False}) if hasattr(config, name) else nullcontext()
+
+class Direct:
+    """One trace of dynamo's, called without the way through torch.compile, which takes longer than
+    a small layer: its guards, and then the code that it has written."""
+
+    def __init__(self, entry: Any, function: types.FunctionType) -> None:
+        self._guards = entry.guard_manager
+        code: types.CodeType = entry.code
+        names = {name: each for name, each in function.__globals__.items() if name in code.co_names}
+        for name, each in names.items():
+            if name.startswith("__compiled_fn"):
+                # It is wrapped, so that dynamo traces nothing within it; here it would not.
+                names[name] = getattr(each, "_torchdynamo_orig_callable", each)
+            elif name.startswith("__import_torch_dot__dynamo_dot_utils"):
+                names[name] = _quiet(each)
+        names["__builtins__"] = function.__globals__["__builtins__"]
+        self.call = types.FunctionType(
+            code, names, code.co_name, function.__defaults__, function.__closure__
+        )
+
+    def holds(self, variables: dict[str, Any]) -> bool:
+        """Whether the trace is right for a call with these local variables."""
+        # An entry is dropped when something that a guard knows by its address is gone.
+        return self._guards.cache_entry is not None and self._guards.check(variables)
 
 
 class Traced:
-    """A function of the user's, called as it is, run as what `lower` makes of its graph.
+    """A function of the user's of one argument, called as it is, run as what `lower` makes of its
+    graph.
 
     `lower(graph, inputs)` gets what dynamo has traced, with the tensors of its first call, before
     anything is run. Raises `NotCapturedError`, or an error of the compiler's, with nothing done.
     """
+
+    _NOTHING: ClassVar = (None, object())
 
     def __init__(
         self, function: Callable[[Any], Any], lower: Callable[[Any, Sequence[Tensor]], Lowered]
@@ -127,14 +161,47 @@ class Traced:
         own = types.FunctionType(
             code, function.__globals__, code.co_name, function.__defaults__, function.__closure__
         )
+        self._own = own
         self._function = torch.compile(own, backend=self._backend, fullgraph=True)
+        self._argument = code.co_varnames[0]
+        self._enclosed = {
+            name: cell.cell_contents
+            for name, cell in zip(code.co_freevars, own.__closure__ or (), strict=True)
+        }
+        self._direct: list[Direct] = []
+        self._found: tuple[Any, Any] = self._NOTHING
+        """The trace that holds for the argument of the next call, and that argument."""
 
-    def __call__(self, *args: Any) -> Any:
+    def finds(self, given: Any) -> bool:
+        """Whether a trace that there is holds for such an argument; the next call then takes it."""
+        if self._direct:
+            variables = {**self._enclosed, self._argument: given}
+            for each in self._direct:
+                if each.holds(variables):
+                    self._found = each, given
+                    return True
+        return False
+
+    def __call__(self, given: Any) -> Any:
         self.called = False
-        if self.versions:
-            return self._function(*args)
-        with _lean():
-            return self._function(*args)
+        if self._found[1] is given or self.finds(given):
+            direct, self._found = self._found[0], self._NOTHING
+            return direct.call(given)
+        found = self._function(given)
+        if not self.called:
+            raise NotCapturedError("torch's compiler is turned off (torch.compiler.set_stance)")
+        self._direct = self._entries()
+        return found
+
+    def _entries(self) -> list[Direct]:
+        """The traces that dynamo has; none where this version of torch keeps them otherwise."""
+        try:
+            from torch._C._dynamo.eval_frame import _debug_get_cache_entry_list
+
+            entries = _debug_get_cache_entry_list(self._own.__code__)
+            return [Direct(each, self._own) for each in entries]
+        except (ImportError, AttributeError, KeyError):
+            return []
 
     def _backend(self, graph: Any, examples: Sequence[Any]) -> Callable[..., Any]:
         self.versions += 1
@@ -150,7 +217,11 @@ class Traced:
             if lowered is None:
                 lowered = self._lower(graph, inputs)
             self.called = True
-            with torch.no_grad():
+            grad = torch.is_grad_enabled()
+            torch._C._set_grad_enabled(False)
+            try:
                 return lowered(list(inputs))
+            finally:
+                torch._C._set_grad_enabled(grad)
 
         return run

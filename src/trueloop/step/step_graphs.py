@@ -30,26 +30,29 @@ class Shared:
         self.step = step
         self.sums: dict[nn.Parameter, Tensor] = {}
         """For each parameter the sum of a window's gradients, in memory that stays."""
-        self._rows: list[tuple[float, ...]] = []
-        self._hyper = torch.empty(())
+        self._facts: list[Any] = []
+        self._plan = Plan((), (), clips_norm=False, clips_value=False)
+        self.hyper = torch.empty(())
+        """The numbers of this update, as `update_graph.apply` has them."""
         self._numbers: dict[str, tuple[float, Tensor]] = {}
 
-    def rules(self) -> tuple[Rule, ...]:
-        """The arithmetic of each parameter group."""
-        optimizer = self.step.optimizers[0]
-        return tuple([update_graph.rule_of(optimizer, each) for each in optimizer.param_groups])
-
-    def hyper(self, rules: Sequence[Rule]) -> Tensor:
-        """The numbers of this update, as `update_graph.apply` has them."""
+    def plan(self) -> Plan:
+        """The arithmetic of this update; its numbers are then in `hyper`."""
         step = self.step
-        groups = step.optimizers[0].param_groups
-        rows = [update_graph.numbers_of(rule, group) for rule, group in zip(rules, groups)]  # noqa: B905
+        optimizer, limits = step.optimizers[0], (step.clip_norm, step.clip_value)
+        facts: list[Any] = [limits, *update_graph.facts_of(optimizer)]
+        if facts == self._facts:
+            return self._plan
+        groups = facts[1:]
+        rules = tuple([update_graph.rule_of(optimizer, each) for each in groups])
+        rows = [update_graph.numbers_of(rule, each) for rule, each in zip(rules, groups)]  # noqa: B905
         rows.append((step.clip_norm or 0.0, step.clip_value or 0.0, 0.0, 0.0, 0.0))
-        if rows != self._rows:
-            is_new = len(rows) != len(self._rows)
-            self._rows = rows
-            self._hyper = self._on_device(rows, None if is_new else self._hyper)
-        return self._hyper
+        plan = Plan(rules, (), limits[0] is not None, limits[1] is not None)
+        if plan != self._plan:
+            self._plan = plan
+        is_new = len(facts) != len(self._facts)
+        self._facts, self.hyper = facts, self._on_device(rows, None if is_new else self.hyper)
+        return self._plan
 
     def number(self, name: str, value: float | Tensor) -> Tensor:
         """A number of the window as a scalar on the device, float64."""
@@ -63,10 +66,13 @@ class Shared:
         return kept[1]
 
     def _on_device(self, numbers: Any, into: Tensor | None) -> Tensor:
-        """As float64; on CUDA in memory that stays, and without a wait."""
+        """As float64, in memory that stays; on CUDA without a wait."""
         device = self.step.device
         if device.type != "cuda":
-            return torch.tensor(numbers, dtype=torch.float64, device=device)
+            if into is None:
+                return torch.tensor(numbers, dtype=torch.float64, device=device)
+            into.numpy()[...] = numbers
+            return into
         pinned = torch.tensor(numbers, dtype=torch.float64, pin_memory=True)
         if into is None:
             return pinned.to(device, non_blocking=True)
@@ -225,6 +231,10 @@ class BatchGraph:
     def __call__(self, batch: Any) -> None:
         self.loss, self.count, self.parts, self.outputs, self.targets = self._traced(batch)
 
+    def finds(self, batch: Any) -> bool:
+        """Whether what was compiled is right for such a batch, as far as that is known here."""
+        return self._traced.finds(batch)
+
     def extras(self, version: Version) -> list[Tensor]:
         """What the graph takes beside the inputs of the forward."""
         raise NotImplementedError
@@ -300,7 +310,7 @@ class UpdateGraph(BatchGraph):
             version.bound = bound
         if not bound.refresh():
             raise StateMissingError
-        return [self.shared.hyper(rules), *self.shared.scale(), *bound.tensors]
+        return [self.shared.hyper, *self.shared.scale(), *bound.tensors]
 
     def results(
         self,
@@ -418,7 +428,7 @@ class EndGraph:
         shared = self.shared
         sums = [shared.sum_of(p) for p in self.parameters]
         numbers = [
-            shared.hyper(self._plan.rules),
+            shared.hyper,
             shared.number("correction", shared.step._window.correction()),
             *shared.scale(),
         ]

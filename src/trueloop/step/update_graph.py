@@ -8,6 +8,7 @@ betas, weight decay, clip limits) is an entry of a tensor, so that no schedule c
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -42,26 +43,45 @@ class Rule(NamedTuple):
         return (*names, "max_exp_avg_sq") if self.amsgrad else names
 
 
-def rule_of(optimizer: Optimizer, group: dict[str, Any]) -> Rule:
-    """The arithmetic of a group of one of `KINDS`."""
+Facts = tuple[Any, ...]
+"""What of a parameter group an update goes by, its rule and its numbers."""
+_ADAM = operator.itemgetter("lr", "betas", "weight_decay", "eps", "amsgrad", "maximize")
+_SGD = operator.itemgetter("lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize")
+
+
+def facts_of(optimizer: Optimizer) -> list[Facts]:
+    """Of each group of one of `KINDS`; cheap, as it is asked for each update."""
     if isinstance(optimizer, SGD):
-        return Rule(
-            "sgd",
-            momentum=group["momentum"] != 0,
-            nesterov=group["nesterov"],
-            maximize=group["maximize"],
-        )
-    decoupled = isinstance(optimizer, AdamW) or group.get("decoupled_weight_decay", False)
-    return Rule("adam", decoupled, amsgrad=group["amsgrad"], maximize=group["maximize"])
+        found = [_SGD(group) for group in optimizer.param_groups]
+    else:
+        decoupled = isinstance(optimizer, AdamW)
+        found = [
+            (*_ADAM(group), decoupled or group.get("decoupled_weight_decay", False))
+            for group in optimizer.param_groups
+        ]
+    return [each if type(each[0]) is float else _settled(*each) for each in found]
 
 
-def numbers_of(rule: Rule, group: dict[str, Any]) -> tuple[float, ...]:
+def _settled(lr: Any, *rest: Any) -> Facts:
+    """Without what may change and stay the same object."""
+    return (float(lr), *rest)
+
+
+def rule_of(optimizer: Optimizer, facts: Facts) -> Rule:
+    """The arithmetic of a group."""
+    if isinstance(optimizer, SGD):
+        _, momentum, _, _, nesterov, maximize = facts
+        return Rule("sgd", momentum=momentum != 0, nesterov=nesterov, maximize=maximize)
+    *_, amsgrad, maximize, decoupled = facts
+    return Rule("adam", decoupled, amsgrad=amsgrad, maximize=maximize)
+
+
+def numbers_of(rule: Rule, facts: Facts) -> tuple[float, ...]:
     """A group's row of the tensor of hyperparameters."""
-    lr = group["lr"]
-    lr = lr if type(lr) is float else float(lr)
     if rule.kind == "sgd":
-        return (lr, group["momentum"], group["dampening"], group["weight_decay"], 0.0)
-    return (lr, *group["betas"], group["weight_decay"], group["eps"])
+        return (*facts[:4], 0.0)
+    lr, betas, decay, eps, *_ = facts
+    return (lr, *betas, decay, eps)
 
 
 class Plan(NamedTuple):
