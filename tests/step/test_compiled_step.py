@@ -362,7 +362,12 @@ def test_auto_keeps_the_faster(monkeypatch: pytest.MonkeyPatch) -> None:
             return now[0]
 
         monkeypatch.setattr(trial, "_now", tick)
-        train(step, batches)
+        a, b = ("2 s", "1 s") if slow == "update" else ("1 s", "2 s")
+        kept = "plain" if slow == "update" else "compiled"
+        found = f"a compiled update takes {a}, a plain one {b}: {kept} updates are kept"
+        with pytest.warns(UserWarning, match="compile='auto'") as caught:
+            train(step, batches)
+        assert [str(each.message) for each in caught] == [f"compile='auto': {found}"]
         assert trial.choice == choice
         assert len(trial.seconds["eager"]) == len(trial.seconds["update"])
         state = step.state_dict()

@@ -38,25 +38,38 @@ class Trial:
             self._started = self._now()
         return self._turn == EAGER
 
-    def end(self) -> None:
-        """An update has ended: it was the turn's."""
+    def end(self) -> str:
+        """An update has ended: it was the turn's. What was found out, once it is."""
         if self._started is None:
-            return
+            return ""
         self.seconds[self._turn].append(self._now() - self._started)
         self._started = None
         self._turn = UPDATE if self._turn == EAGER else EAGER
-        if self._turn == EAGER:
-            self._decide()
+        return self._decide() if self._turn == EAGER else ""
 
-    def _decide(self) -> None:
+    def _decide(self) -> str:
         # The first pair compiles and warms up.
         plain, compiled = self.seconds[EAGER][1:], self.seconds[UPDATE][1:]
         spent = sum(plain) + sum(compiled)
-        if len(plain) >= PAIRS or (len(plain) >= 2 and spent > SECONDS):
-            is_faster = statistics.median(compiled) < statistics.median(plain)
-            self.choice = UPDATE if is_faster else EAGER
+        if len(plain) < PAIRS and (len(plain) < 2 or spent <= SECONDS):
+            return ""
+        ours, theirs = statistics.median(compiled), statistics.median(plain)
+        self.choice = UPDATE if ours < theirs else EAGER
+        kept = "compiled" if self.choice == UPDATE else "plain"
+        return (
+            f"a compiled update takes {shown(ours)}, a plain one {shown(theirs)}: {kept} updates "
+            "are kept"
+        )
 
     def _now(self) -> float:
         if self._device.type == "cuda":
             torch.cuda.synchronize(self._device)
         return time.perf_counter()
+
+
+def shown(seconds: float) -> str:
+    """A time in the unit in which it is a number from 1 on."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"

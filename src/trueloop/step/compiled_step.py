@@ -26,6 +26,7 @@ from trueloop.step.open_windows import open_windows
 from trueloop.step.step_graphs import (
     BatchGraph,
     EndGraph,
+    ReplacedError,
     Shared,
     StateMissingError,
     SumGraph,
@@ -84,8 +85,8 @@ class CompiledStep:
 
     def end_update(self) -> None:
         """An update has ended, in whatever way it was made."""
-        if self._trial is not None:
-            self._trial.end()
+        if self._trial is not None and (found := self._trial.end()):
+            self._step._warn_once("auto", f"compile='auto': {found}", stacklevel=7)
 
     def take(self, batch: Any, closes: bool, position: int) -> StepRecord | None:
         """Take one micro-batch, which `closes` its window or not, at its `position` in the epoch;
@@ -183,16 +184,22 @@ class CompiledStep:
         try:
             graph(batch)
             return True
+        except ReplacedError:
+            self._forget()  # the next update is compiled for the parameters that there are now
+            return False
         except StateMissingError:
             return False
         except Exception as error:
             if graph.called:
                 raise
-            self._graphs.clear()
-            self._last = (None, None)
+            self._forget()
             level = EAGER if isinstance(_cause(error), NotCompiledError) else MODEL
             self._decide(Extent(level, _reason(error)))
             return False
+
+    def _forget(self) -> None:
+        self._graphs.clear()
+        self._last = (None, None)
 
     def _begin(self, graph: SumGraph) -> None:
         """Let the sums hold what the window has so far."""

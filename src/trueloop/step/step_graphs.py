@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from trueloop.records import LossOutput
 from trueloop.step import lowering, update_graph
 from trueloop.step.lowering import Lowered, NotCapturedError, NotCompiledError, Traced
-from trueloop.step.update_graph import Bound, Plan, Rule
+from trueloop.step.update_graph import Bound, Plan
 
 if TYPE_CHECKING:
     from trueloop.step.step import Step
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 class StateMissingError(Exception):
     """The optimizer has no state yet for a parameter that has a gradient."""
+
+
+class ReplacedError(StateMissingError):
+    """The model has other parameters than those that the graph was made for."""
 
 
 class Shared:
@@ -284,6 +289,8 @@ class BatchGraph:
         changed = [each for each in inputs if id(each) in fixed]
 
         def run(given: list[Tensor]) -> Sequence[Tensor]:
+            if not all(map(operator.is_, [given[k] for k in places], version.parameters)):
+                raise ReplacedError
             found = lowered([*given, *self.extras(version)])
             torch.autograd.graph.increment_version(changed)
             self.version = version
