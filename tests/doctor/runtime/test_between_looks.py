@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from trueloop.doctor.runtime import watcher as watching
+from trueloop.doctor.runtime.between import Between
 from trueloop.doctor.runtime.watcher import FIRST, Watcher
 
 UPDATES = FIRST + 190
@@ -35,10 +35,11 @@ def train(watcher: Watcher, *, accumulate: int = 1, spoil: Any = None) -> tuple[
             spoil(update, x, model)
         optimizer.step()
         optimizer.zero_grad()
-        noted += watcher.between is not None
+        noted += watcher.between.on
         if update % 40 == 39:
             with torch.no_grad():
                 F.cross_entropy(model(x), y)
+    watcher.between.leave()
     stream: Any = watcher.progress.stream
     health = watcher.health
     stream.settle()
@@ -65,7 +66,7 @@ def test_the_same_is_noted(accumulate: int, monkeypatch: pytest.MonkeyPatch) -> 
         return told
 
     quick, noted = watched()
-    monkeypatch.setattr(watching, "between", lambda watcher: None)
+    monkeypatch.setattr(Between, "begin", lambda between: None)
     whole, none = watched()
     assert repr(quick) == repr(whole)
     assert (noted > 0, none) == (True, 0), noted

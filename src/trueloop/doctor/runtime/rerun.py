@@ -53,7 +53,7 @@ def untouched(watcher: Watcher) -> Iterator[None]:
     other = None if numpy is None else numpy.random.get_state()
     looking, active, held = watcher.looking, watcher.active, watcher.health.calls.inside
     watcher.looking = watcher.active = False
-    watcher.between = None
+    watcher.between.leave()
     watcher.health.calls.inside = True
     anomaly = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
     cudnn = torch.backends.cudnn.benchmark

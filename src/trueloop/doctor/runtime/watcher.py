@@ -21,7 +21,7 @@ from trueloop.doctor.findings import Finding, Place
 from trueloop.doctor.rules.base import Bench, Rule
 from trueloop.doctor.rules.loading import rules_for
 from trueloop.doctor.runtime import extents, frames
-from trueloop.doctor.runtime.between import Between, between
+from trueloop.doctor.runtime.between import Between
 from trueloop.doctor.runtime.births import Births
 from trueloop.doctor.runtime.hands import Hands
 from trueloop.doctor.runtime.patches import Patch, Patches
@@ -115,8 +115,6 @@ class Watcher:
         self.updates = 0
         self.unseen = 0
         """Those of them that were one compiled graph each."""
-        self.between: Between | None = None
-        """Updates that nobody looks at are noted there, as long as they are as the ones before."""
         self.left = FIRST
         """Turns that are still looked at."""
         self.mark = 2 * FIRST
@@ -133,6 +131,8 @@ class Watcher:
         self.probes = Probes(self)
         self.health = Health(self)
         self.clock = Clock(self)
+        self.between = Between(self)
+        """Updates that nobody looks at are noted there, as long as they are as the ones before."""
         self.bundles = os.getcwd()
         """Folder that bundles are written to; empty: none is."""
         self.tracks: dict[int, Track] = {}
@@ -172,8 +172,8 @@ class Watcher:
 
     def stop(self) -> None:
         """Take all hooks off, and let the rules say what they have to say at the end."""
+        self.between.leave()
         self.active = self.looking = False
-        self.between = None
         self.health.on = self.progress.on = False
         self.clock.close()
         self._patches.undo()
@@ -238,7 +238,8 @@ class Watcher:
             if count > 8 and count & (count - 1):
                 return
         self.left = max(self.left, turns)
-        self.looking, self.between = True, None
+        self.between.leave()
+        self.looking = True
         self.attend()
 
     def attend(self) -> None:
@@ -266,7 +267,7 @@ class Watcher:
             return
         with self.reading:
             self.crowded = True
-            self.between = None
+            self.between.leave()
 
     def updated(self) -> None:
         """An optimizer has stepped; called for every update, and guarded by who calls it."""
@@ -289,11 +290,12 @@ class Watcher:
             self.look(turns=AGAIN)
         elif self.looking and self.updates > self._turned_at + AFTER:
             self._count_turn()  # of a loop that cannot be seen: its code has no file
-        self.between = between(self)
+        self.between.begin()
 
     def end_after_next_update(self) -> None:
         """Take all hooks off at the next update."""
-        self.first, self.between = self.updates + 1, None
+        self.between.leave()
+        self.first = self.updates + 1
 
     def passed_unseen(self, updated: bool) -> None:
         """A micro-batch was one compiled graph, and an update with it if it `updated`: from here on

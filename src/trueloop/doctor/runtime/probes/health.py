@@ -89,7 +89,7 @@ class Health:
 
     def scaled(self, outputs: Any, result: Any) -> None:
         """A scaler has multiplied a loss: it is the loss itself that counts."""
-        self.watcher.between = None
+        self.watcher.between.leave()
         if kinds.is_tensor(outputs) and kinds.is_tensor(result):
             self._scaled = (ref(result), outputs.detach())
 
@@ -170,7 +170,7 @@ class Health:
         """What is known of the calls is no longer so."""
         if not self.calls.holds:
             self.calls.holds = True
-            self.watcher.between = None
+            self.watcher.between.leave()
             self.watcher.attend()
 
     def _put_together(self, frame: Any) -> None:

@@ -26,6 +26,7 @@ from trueloop.doctor.runtime.probes.streams import (
     Aside,
     Cycle,
     Stream,
+    until_next_stand,
 )
 from trueloop.doctor.runtime.things import Weak
 from trueloop.doctor.runtime.tracing import is_abstract
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from trueloop.doctor.runtime.watcher import Watcher
 
 CODES = ("TH102", "TH103", "TH104", "TH105")
-EVERY = 16
-"""Updates between two looks, while nobody looks, at where the backward is run from."""
 _SEARCHES = ("LBFGS", "Rprop")
 """Optimizers that ask for more than one gradient, or for none but its sign."""
 _ASIDES = 32
@@ -74,7 +73,7 @@ class Progress(Probe):
 
     def scaled(self, outputs: Any, result: Any) -> None:
         """A scaler has multiplied a loss."""
-        self.watcher.between = None
+        self.watcher.between.leave()
         if type(outputs) is torch.Tensor and kinds.is_tensor(result):
             self._scaled = (weakref.ref(result), outputs.detach())
 
@@ -93,7 +92,7 @@ class Progress(Probe):
         if number is not None:
             self._total += number
             self._count += 1
-        if self.watcher.looking or stream is None or not stream.updates % EVERY:
+        if self.watcher.looking or stream is None or not until_next_stand(stream.updates):
             self._stands(frames.of_program(frame))
 
     def add(self, loss: float) -> None:
@@ -101,15 +100,6 @@ class Progress(Probe):
         self._began = True
         self._total += loss
         self._count += 1
-
-    def take(self) -> float | None:
-        """The mean loss since the last step, from which on the next one counts; None where more
-        has happened than backwards that were added."""
-        if not self._count or self._site is not None or self._several or self._unread:
-            return None
-        loss = self._total / self._count
-        self._total, self._count, self._began = 0.0, 0, False
-        return loss
 
     def _stands(self, frame: Any) -> None:
         """A backward is run from here."""
@@ -257,13 +247,13 @@ class Progress(Probe):
 
     def begins(self) -> None:
         """A loader is gone through from its beginning."""
-        self.watcher.between = None
+        self.watcher.between.leave()
         self._passes += 1
         self._near = None
 
     def evaluated(self, kind: str, args: Any, kwargs: Any, output: Any, frame: Any) -> None:
         """A loss was computed without a graph."""
-        self.watcher.between = None
+        self.watcher.between.leave()
         stream = self.stream
         if stream is None or kind not in SUPERVISED or stream.mixed or stream.odd:
             return

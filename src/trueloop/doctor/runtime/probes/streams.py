@@ -23,8 +23,14 @@ LOOKED = 10
 """Updates that are looked at before a loss is taken for a measure of progress."""
 
 
-TOGETHER = 32
+TOGETHER = 64
 """Numbers that are noted before they are gone through, all at once."""
+_OFTEN, _SELDOM, _EARLY = 16, 64, 512
+
+
+def until_next_stand(updates: int) -> int:
+    """Updates until it is looked again, while nobody looks, at where the backward is run from."""
+    return -updates % (_OFTEN if updates < _EARLY else _SELDOM)
 
 
 @dataclass(eq=False)

@@ -7,15 +7,22 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import dot
 from torch.compiler import is_compiling
 
 from trueloop.doctor.events import Backward, GradTaken
 from trueloop.doctor.runtime import graph
 from trueloop.doctor.runtime.frames import passed_over
-from trueloop.doctor.runtime.tracing import dispatch_modes, no_torch_function
+from trueloop.doctor.runtime.tracing import (
+    dispatch_modes,
+    function_modes,
+    is_transformed,
+    no_torch_function,
+)
 from trueloop.doctor.runtime.watcher import quietly
 
 if TYPE_CHECKING:
+    from trueloop.doctor.runtime.between import Between
     from trueloop.doctor.runtime.patches import Patches
     from trueloop.doctor.runtime.watcher import Watcher
 
@@ -28,31 +35,27 @@ def install(watcher: Watcher, patches: Patches) -> None:
 
 def _backward(watcher: Watcher, original: Any) -> Any:
     clock, health, progress = watcher.clock, watcher.health, watcher.progress
+    between, takes = watcher.between, _takes(watcher)
 
     def backward(*args: Any, **kwargs: Any) -> Any:
         if is_compiling():
             return original(*args, **kwargs)
+        if between.on:
+            number = takes(args)
+            if number is not None:
+                result = original(*args, **kwargs)
+                try:
+                    if not between.on or not _notes(between, number):
+                        between.leave()
+                        _before(watcher, args[0], sys._getframe(1))
+                        _after(watcher, args[0], (args, kwargs), sys._getframe(1))
+                except Exception as error:  # whatever it is, the program goes on
+                    watcher.failed(error)
+                return result
         if watcher.trainer != get_ident():
             quietly(watcher, watcher.trains)
         if clock.on and clock.enter("backward"):
             return clock.run("backward", backward, *args, **kwargs)
-        between = watcher.between
-        if between is not None:
-            try:
-                is_taken = between.takes(args)
-            except Exception as error:  # whatever it is, the program goes on
-                watcher.failed(error)
-                is_taken = False
-            if is_taken:
-                result = original(*args, **kwargs)
-                try:
-                    if not between.notes():
-                        watcher.between = None
-                        _before(watcher, args[0], sys._getframe(1))
-                        _after(watcher, args[0], (args, kwargs), sys._getframe(1))
-                except Exception as error:
-                    watcher.failed(error)
-                return result
         tensors = args[0] if args else kwargs.get("tensors")
         asked = watcher.looking or health.on or progress.on
         if not asked or not watcher.can_read(tensors):
@@ -69,6 +72,50 @@ def _backward(watcher: Watcher, original: Any) -> Any:
         return result
 
     return backward
+
+
+def _takes(watcher: Watcher) -> Any:
+    """A function that gives the loss of a backward that can be noted in a few steps, if it is
+    finite; None of any other, before which it leaves what is between two looks."""
+    between = watcher.between
+
+    def takes(args: Any) -> float | None:
+        try:
+            loss = args[0] if args else None
+            if (
+                type(loss) is torch.Tensor
+                and loss.is_cpu
+                and get_ident() == between.thread
+                and not dispatch_modes()
+                and not function_modes()
+                and not is_transformed()
+                and loss.numel() == 1
+            ):
+                number: float = loss.item()
+                if number - number == 0:
+                    return number
+            between.leave()
+        except Exception as error:  # whatever it is, the program goes on
+            watcher.failed(error)
+        return None
+
+    return takes
+
+
+def _notes(between: Between, number: float) -> bool:
+    """Note a backward that was taken, unless its gradient stands out or cannot be read."""
+    parameter = between.parameter()
+    if parameter is not None:
+        gradient = parameter.grad
+        if type(gradient) is not torch.Tensor or gradient.requires_grad:
+            return False
+        size = dot(gradient, gradient).item()
+        if not size < between.limit:
+            return False
+        between.sizes.append(size)
+    between.numbers.append(number)
+    between.open = True
+    return True
 
 
 def _flag(name: str, args: Any, kwargs: Any) -> bool:

@@ -123,7 +123,10 @@ def _next_index(watcher: Watcher, original: Any) -> Any:
     def _next_index(self: Any) -> Any:
         indices = original(self)
         if (watcher.looking or watcher.health.on) and type(indices) is list:
-            quietly(watcher, _asked, watcher, self, indices)
+            try:
+                _asked(watcher, self, indices)
+            except Exception as error:  # whatever it is, the program goes on
+                watcher.failed(error, missed=True)
         return indices
 
     return _next_index
@@ -155,7 +158,10 @@ def _next(watcher: Watcher, original: Any) -> Any:
             quietly(watcher, lambda: _exhausted(watcher, self))
             raise
         if watcher.health.on:
-            quietly(watcher, lambda: watcher.health.fetched(self))
+            try:
+                watcher.health.fetched(self)
+            except Exception as error:  # whatever it is, the program goes on
+                watcher.failed(error, missed=True)
         if watcher.looking:
             frame = sys._getframe(1)
             quietly(watcher, lambda: _fetched(watcher, self, batch, frame))

@@ -52,10 +52,12 @@ def _applied(watcher: Watcher, output: Any, frame: Any) -> None:
 
 def _loss(watcher: Watcher, kind: str, original: Any) -> Any:
     names = list(inspect.signature(original).parameters)
-    clock, calls = watcher.clock, watcher.health.calls
+    clock, calls, between = watcher.clock, watcher.health.calls, watcher.between
 
     def loss(*args: Any, **kwargs: Any) -> Any:
         if is_compiling():
+            return original(*args, **kwargs)
+        if between.on and torch.is_grad_enabled():  # nothing is asked of it there
             return original(*args, **kwargs)
         if clock.on and clock.enter("loss"):
             return clock.run("loss", loss, *args, **kwargs)

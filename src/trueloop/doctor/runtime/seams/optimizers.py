@@ -104,14 +104,21 @@ def _before_step(watcher: Watcher) -> Any:
 
 
 def _after_step(watcher: Watcher) -> Any:
+    between = watcher.between
+
     def hook(optimizer: Any, args: Any, kwargs: Any) -> None:
         if is_compiling():
             return
-        try:
-            if watcher.between is not None and watcher.between.stepped(optimizer):
+        if between.on:
+            if between.open and between.optimizer() is optimizer:
+                between.open = False
+                between.ends.append(len(between.numbers))
+                watcher.updates += 1
+                between.left -= 1
+                if not between.left:
+                    quietly(watcher, between.leave)
                 return
-        except Exception as error:  # whatever it is, the program goes on
-            watcher.failed(error)
+            quietly(watcher, between.leave)
         if watcher.clock.on:
             watcher.clock.has_stepped(optimizer)
         frame = sys._getframe(1)

@@ -288,7 +288,7 @@ class Clock:
 
     def switched(self, module: Any, training: bool) -> None:
         """A module was switched to the other mode."""
-        self.watcher.between = None
+        self.watcher.between.leave()
         if self.unit is not None:
             self.unit.crossed = True
         if not self.watcher.updates:
