@@ -23,6 +23,7 @@ from trueloop.doctor.rules.loading import rules_for
 from trueloop.doctor.runtime import extents, frames
 from trueloop.doctor.runtime.between import Between
 from trueloop.doctor.runtime.births import Births
+from trueloop.doctor.runtime.budget import Budget
 from trueloop.doctor.runtime.hands import Hands
 from trueloop.doctor.runtime.patches import Patch, Patches
 from trueloop.doctor.runtime.probes import Probes
@@ -119,6 +120,7 @@ class Watcher:
         """Turns that are still looked at."""
         self.mark = 2 * FIRST
         """Update at which it looks again, whatever happens."""
+        self.budget = Budget()
         self.things = Things()
         self.states = States(self.things)
         self.births = Births()
@@ -274,6 +276,8 @@ class Watcher:
         if not self.active:
             return
         self.updates += 1
+        if self.looking:
+            self.budget.looked(self.updates)
         if self.health.pending is not None:
             quietly(self, self.health.stepped)
         if self.updates >= self.clock.next:
@@ -286,7 +290,7 @@ class Watcher:
             self.clock.close()
             self._patches.undo(in_step=True)
         elif self.updates >= self.mark:
-            self.mark = int(self.mark * 1.5)
+            self.mark = self.budget.next(self.mark)
             self.look(turns=AGAIN)
         elif self.looking and self.updates > self._turned_at + AFTER:
             self._count_turn()  # of a loop that cannot be seen: its code has no file

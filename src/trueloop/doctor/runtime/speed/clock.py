@@ -129,7 +129,7 @@ class Clock:
         self.on = False
         self._lose()
         self.reads.end()
-        self.next = int(self.watcher.updates * (2 if self.is_short else 1.5)) + 1
+        self.next = int(self.watcher.updates * (4 if self.is_short else 1.5)) + 1
         self.watcher.attend()
 
     def close(self) -> None:
