@@ -57,9 +57,8 @@ class Doctor:
     fault. What the run computes is bitwise what it
     computes without.
 
-    Watching takes some 40 microseconds an update. Where an update takes 10 ms or more, of which
-    that is less than a hundredth, the whole run is watched; else its first 500 updates, and then
-    every hook is taken off.
+    Where an update takes 10 ms or more, of which watching takes less than a hundredth, the whole
+    run is watched; else its first 500 updates, and then every hook is taken off.
     """
 
     def __init__(
