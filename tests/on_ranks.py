@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,8 @@ def _child(
 ) -> None:
     os.environ.update(environment)
     torch.set_num_threads(1)
+    # What a rank starts comes from the server that it came from itself, not from one of its own.
+    forkserver._forkserver.ensure_running = lambda: None  # type: ignore[attr-defined]
     from trueloop import ranks
 
     try:

@@ -23,9 +23,10 @@ FIXABLE = (
 # after the last backward may never return (a destructor of torch waits, with the interpreter's
 # lock, for a thread that wants it): such a run is made again.
 RUN = """
-import os, signal, sys, tempfile, traceback
+import gc, os, signal, sys, tempfile, traceback
 os.environ["OMP_NUM_THREADS"] = "1"
 import torch, torch._dynamo
+gc.freeze()  # else the first collection in each child copies what it looks at
 def run(path):
     child = os.fork()
     if not child:

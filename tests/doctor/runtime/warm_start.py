@@ -10,7 +10,6 @@ status. Such a start costs a fraction of importing torch again.
 from __future__ import annotations
 
 import atexit
-import gc
 import json
 import os
 import subprocess
@@ -46,10 +45,12 @@ def trueloop(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]
 def _serve() -> bool:
     """Fork for each order; True in the children, False once there are no more orders."""
     import torch
-    import torch._dynamo  # the first optimizer would, in every child
+    from watcher_imports import import_and_freeze
+
+    import trueloop.cli.watch  # noqa: F401
 
     torch.set_num_threads(1)
-    gc.freeze()  # else the first collection in each child copies what it looks at
+    import_and_freeze()
     for line in sys.stdin:
         order = json.loads(line)
         child = os.fork()

@@ -1,4 +1,4 @@
-"""A process that has imported torch and nothing else, and forks once for each program to watch.
+"""A process that has imported torch and the rules, and forks once for each program to watch.
 
     python zygote.py
 
@@ -18,8 +18,8 @@ import traceback
 from typing import Any
 
 import torch
-import torch._dynamo  # the first optimizer would, in every child
 import torch.distributed as dist
+from watcher_imports import import_and_freeze
 
 from trueloop.doctor.runtime.watcher import Track, Watcher
 
@@ -104,6 +104,7 @@ def main() -> None:
 def serve() -> tuple[dict[str, str], int]:
     """Fork for each order; returns in the children, with their order and where they answer, and
     with none once there are no more."""
+    import_and_freeze()
     for line in sys.stdin:
         order = json.loads(line)
         reader, writer = os.pipe()
