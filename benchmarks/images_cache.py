@@ -7,7 +7,8 @@ Every pass is a process of its own, in turns: the loop by hand (two workers), th
 (nothing is kept yet), a second run, and one with --no-cache. An epoch is 54,000 images to train on
 and 6,000 to validate, as float32; `--train` trains a small network on them, else nothing is done
 with them. The first epoch counts from the listing of the files on. Then two processes fill at once,
-and some are killed while they fill.
+and some are killed while they fill. "load before" is the system's load average at the start: above
+0.5 the seconds are those of a machine that has more to do.
 """
 
 from __future__ import annotations
@@ -223,7 +224,10 @@ def main() -> None:
     if options.kind:
         print(json.dumps(one_pass(options.kind, options.data, train=options.train)))
         return
+    load = os.getloadavg()[0]
     results = {
+        "rounds": options.rounds,
+        "load before": round(load, 1),
         "epoch": rounds(options),
         "two_at_once": two_at_once(options),
         "kills": kills(options),
@@ -232,6 +236,7 @@ def main() -> None:
              for kind, row in results["epoch"].items()]  # fmt: skip
     print(table(shown))
     print(results["two_at_once"], results["kills"], sep="\n")
+    results = json.loads(json.dumps(results), parse_float=lambda text: round(float(text), 3))
     print(save_results("images_cache_train" if options.train else "images_cache", results))
 
 
