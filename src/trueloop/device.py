@@ -74,6 +74,17 @@ def _check_cuda(device: torch.device) -> None:
         )
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether it says that there is no memory left. On the CPU torch raises a bare RuntimeError,
+    which only its text tells from others."""
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    text = str(error)
+    return isinstance(error, RuntimeError) and (
+        "can't allocate memory" in text or "CUDA error: out of memory" in text
+    )
+
+
 def is_immediate(device: torch.device) -> bool:
     """Whether reading a number from the device costs no wait (true of the CPU alone)."""
     return device.type == "cpu"

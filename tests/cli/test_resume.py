@@ -107,3 +107,49 @@ def test_a_task_whose_model_has_changed(command: Command, line: str) -> None:
     said = command("resume", "r", "--quiet")
     assert said.status == 2
     assert "does not fit this model and optimizer" in said.complaint
+
+
+LIMITED = """
+import torch
+from line_task import Line
+
+
+class Limited(Line):
+    "A straight line on a device with room for 6 samples."
+
+    def loss_fn(self):
+        honest = super().loss_fn()
+
+        def loss_fn(model, batch):
+            if model.training and len(batch[0]) > 6:
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+            return honest(model, batch)
+
+        return loss_fn
+"""
+
+
+def test_a_run_whose_batches_are_split_goes_on_and_says_so_once(
+    command: Command, line: str, line_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(line_file.parent)
+    Path("limited.py").write_text(LIMITED, "utf-8")
+    words = ["limited.py:Limited", "--quiet"]
+    failed = command("train", *words, "--run", "failed")
+    assert (failed.status, failed.complaint.count("\n")) == (2, 0)
+    assert "out of memory" in failed.complaint
+    assert command("train", line, "--quiet", "--run", "whole").status == 0
+    parted = command("train", *words, "--run", "parts", "--on-oom", "accumulate")
+    assert parted.status == 0
+    assert parted.err.count("out of memory with a batch of 16 samples: such batches are now") == 1
+    stopped = ("--on-oom", "accumulate", "--max-minutes", "1e-9")
+    assert command("train", *words, "--run", "two", *stopped).status == 0
+    resumed = command("resume", "two", "--max-minutes", "60")
+    assert (resumed.status, "out of memory" in resumed.err) == (0, False)
+    weights = [
+        load_checkpoint(Run(run).checkpoints, which="last")["model"]
+        for run in ("whole", "parts", "two")
+    ]
+    for name, tensor in weights[0].items():
+        torch.testing.assert_close(weights[1][name], tensor)
+        assert torch.equal(weights[2][name], weights[1][name])

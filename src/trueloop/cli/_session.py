@@ -26,7 +26,7 @@ from trueloop.cli.options import (
     make_schedule,
     settings_from,
 )
-from trueloop.errors import ConfigError, RunError, nearest
+from trueloop.errors import ConfigError, DeviceError, RunError, nearest
 from trueloop.evaluation import evaluate, evaluating
 from trueloop.feed import Feed
 from trueloop.loop.clock import plan, run_length
@@ -110,8 +110,8 @@ def open_session(settings: Settings, data: tuple[Task, Splits] | None = None) ->
     if train.has_length:
         _check_accumulate(recipe.accumulate, len(train))
     if device.type == "cpu":
-        _check_memory(task, recipe.batch_size)
-    model = returned(task, "model", task.model(), nn.Module).to(device)
+        _check_memory(task, recipe.batch_size, run.on_oom)
+    model = _placed(returned(task, "model", task.model(), nn.Module), device)
     settings = _settle_threads(settings, task, splits, model)
     parallel = "ddp" if run.parallel == "auto" else run.parallel
     step = _make_step(recipe, run, model, task, parallel)
@@ -152,6 +152,7 @@ def _make_step(
         clip_value=recipe.clip_value,
         nonfinite=recipe.nonfinite,
         outliers=_outliers(recipe),
+        on_oom=run.on_oom,
         compile=True if run.compile == "model" else run.compile or None,
         recompute=run.recompute,
         parallel=_sharing(run) if parallel == "fsdp" else parallel,
@@ -247,10 +248,25 @@ def make_feed(
     )
 
 
-def _check_memory(task: Task, batch_size: int) -> None:
+def _placed(model: nn.Module, device: torch.device) -> nn.Module:
+    try:
+        return model.to(device)
+    except Exception as error:
+        if not devices.is_out_of_memory(error):
+            raise
+    size = sum(p.numel() * p.element_size() for p in model.parameters())
+    raise DeviceError(
+        f"the model's parameters take {size / 1e9:.3g} GB, which the device {device} does not have "
+        "free: make the model smaller, or share it among ranks with --parallel fsdp"
+    )
+
+
+def _check_memory(task: Task, batch_size: int, on_oom: str) -> None:
     """Refuse a model and batch that the machine's memory cannot hold, before they are made."""
     if task.example_inputs(1) is not None:
-        samples, beside = _share(batch_size), ranks.local_world_size()
+        # A batch that is split needs room for a sample.
+        samples = 1 if on_oom == "accumulate" else _share(batch_size)
+        beside = ranks.local_world_size()
         with rng_preserved():
             needed = limits.training_memory(task.model, lambda: task.example_inputs(samples) or ())
         here = f" on {beside} ranks of this machine" if beside > 1 else ""

@@ -121,6 +121,9 @@ class RunOptions:
     recompute: str | None = None
     """Blocks whose activations are computed again in the backward pass instead of kept in memory:
     1 for each block of the model, 2 for every second one, or the name of their class."""
+    on_oom: str = "stop"
+    """What to do when a batch is too large for the memory: stop, or accumulate, which makes it in
+    parts with the gradient of the whole batch."""
     deterministic: bool = True
     """Ask torch for deterministic algorithms: a little slower on a GPU."""
     doctor: bool = True
@@ -423,6 +426,7 @@ def check(settings: Settings) -> None:
     one_of("--parallel", run.parallel, PARALLEL)
     if isinstance(run.compile, str):
         one_of("--compile", run.compile, COMPILE)
+    one_of("--on-oom", run.on_oom, ("stop", "accumulate"))
     _check_fsdp(run)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, NoReturn
 import torch
 from torch import Tensor
 
-from trueloop import ranks
+from trueloop import _options, ranks
 from trueloop.errors import NonFiniteError
 from trueloop.step import precision as precisions
 from trueloop.step.late import Late
@@ -55,7 +55,7 @@ class NonFinite:
     """
 
     def __init__(self, policy: str, precision: precisions.Precision) -> None:
-        self.policy = policy
+        self.policy = _options.choice("nonfinite", policy, ("stop", "skip"))
         self._precision = precision
         self._late: Late[Evidence] = Late()
 

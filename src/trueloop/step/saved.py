@@ -15,6 +15,7 @@ from trueloop.step.accumulate import Window
 from trueloop.step.compiled_step import CompiledStep
 from trueloop.step.global_window import GlobalWindow
 from trueloop.step.outliers import NormHistory
+from trueloop.step.splitting import Splitting
 
 if TYPE_CHECKING:
     from trueloop.step.step import Step
@@ -33,6 +34,7 @@ SHAPE: Shape = {
     "train_weights": Maybe(loading.GRADIENTS),
     "outliers": Maybe(NormHistory.STATE),
     "compiled": Maybe(CompiledStep.STATE),
+    "split": Maybe(Each(Row(COUNT, COUNT))),
 }
 """Of a state, beside the `model`."""
 
@@ -69,6 +71,8 @@ def taken(step: Step) -> dict[str, Any]:
         state["outliers"] = step._norms.state_dict()
     if step._compiled is not None:
         state["compiled"] = step._compiled.state_dict()
+    if isinstance(step._parallel, Splitting) and step._parallel.parts:
+        state["split"] = [list(pair) for pair in step._parallel.parts.items()]
     return state
 
 
@@ -100,6 +104,8 @@ def take_up(step: Step, state: dict[str, Any]) -> None:
         step._norms.load_state_dict(state["outliers"])
     if "compiled" in state and step._compiled is not None:
         step._compiled.load_state_dict(state["compiled"])
+    if isinstance(step._parallel, Splitting):
+        step._parallel.parts = dict(state.get("split", []))
     step.epoch, step.batch, step.updates, step.skipped = state["counters"]
     step.resumed = True
 

@@ -15,7 +15,7 @@ from trueloop import _options, ranks
 from trueloop.errors import ConfigError, LossError
 from trueloop.records import StepRecord
 from trueloop.shapes import Shape
-from trueloop.step import arguments, clip, precision as precisions, saved, strategy
+from trueloop.step import arguments, clip, precision as precisions, saved, splitting, strategy
 from trueloop.step.accumulate import Window
 from trueloop.step.bound_schedule import check_scores, learning_rates, prefixed
 from trueloop.step.bound_schedules import BoundSchedules
@@ -67,13 +67,15 @@ class Step:
       CUDA, `stop` learns of it without a wait, one or a few updates late; `skip` waits for it.
     - `outliers`: `Outliers(…)`: at a gradient norm far above the running median, the gradient is
       clipped to that, or the update left out and counted in `skipped`.
+    - `on_oom`: `accumulate` splits a batch that is too large for the memory into parts with the
+      gradient of the whole (docs/memory.md); `stop` raises torch's error.
     - `compile`: `step` makes the whole update one compiled graph, `auto` does if that is faster
       (docs/compile.md); True, a mode or a dict of options of `torch.compile` compiles the model.
     - `recompute`: blocks whose activations are not kept, but computed again in the backward pass.
     - `parallel`: how many ranks share the model: `ddp` or `DDPOptions` (each has it whole), `fsdp`
       or `FSDPOptions` (each has a shard; a model on the device meta gets its values here, and the
-      optimizer the new parameters). In one process it changes nothing. A model that is wrapped in
-      `DistributedDataParallel` or was sharded with `fully_shard` is taken as it is.
+      optimizer the new parameters). In one process it changes nothing. A model in
+      `DistributedDataParallel`, or sharded with `fully_shard`, is taken as it is.
 
     On many ranks each calls the step with its own part of the same global batches, equally often.
     An update has the gradient of all parts together, each sample or token counted once however
@@ -115,6 +117,7 @@ class Step:
         clip_value: float | None = None,
         nonfinite: str = "stop",
         outliers: Outliers | None = None,
+        on_oom: str = "stop",
         compile: bool | str | dict[str, Any] | None = None,
         recompute: Recompute | None = None,
         parallel: str | DDPOptions | FSDPOptions | None = None,
@@ -128,11 +131,11 @@ class Step:
         schedules = arguments.checked_schedules(schedule, self.optimizers)
         self._ranks = ranks.world_size()
         self._parallel = strategy.by_option(parallel, model, self.optimizers)
+        self._parallel = splitting.by_option(on_oom, self, compile)
         self.model = self._parallel.model
         recompute_blocks(self.model, recompute, compile)
         self.loss_fn = loss_fn
-        self.clip_norm = clip_norm
-        self.clip_value = clip_value
+        self.clip_norm, self.clip_value = clip_norm, clip_value
         self.epoch = 0
         """Epochs ended."""
         self.batch = 0
@@ -151,8 +154,7 @@ class Step:
         self._ownership = Ownership(self.model, self._gradients, len(self.optimizers))
         self.device = self._parallel.device or self._gradients.parameters[0].device
         self.precision = precisions.by_name(precision, self.device)
-        policy = _options.choice("nonfinite", nonfinite, ("stop", "skip"))
-        self._nonfinite = NonFinite(policy, self.precision)
+        self._nonfinite = NonFinite(nonfinite, self.precision)
         self.outliers = checked_outliers(outliers)
         """The policy; None for none."""
         self._norms = NormHistory(self.outliers, self.precision)
