@@ -44,3 +44,21 @@ def test_more_processes_than_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("auto", "cuda"):
         with pytest.raises(DeviceError, match="process 3 of this machine has no GPU"):
             device.pick(name)
+
+
+def test_tf32_is_set_on_cuda_alone_and_put_back() -> None:
+    before = torch.get_float32_matmul_precision()
+    seen = []
+
+    def fail() -> None:
+        with device.matmul_in("tf32", torch.device("cuda")):
+            seen.append(torch.get_float32_matmul_precision())
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert seen == ["high"]
+    assert torch.get_float32_matmul_precision() == before
+    for kind, name in (("fp32", "cuda"), ("tf32", "cpu")):
+        with device.matmul_in(kind, torch.device(name)):
+            assert torch.get_float32_matmul_precision() == before

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -83,6 +85,22 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and (
         "can't allocate memory" in text or "CUDA error: out of memory" in text
     )
+
+
+@contextmanager
+def matmul_in(kind: str, device: torch.device) -> Iterator[None]:
+    """Within it, float32 products of matrices on a CUDA device are computed as `kind` says: `fp32`
+    leaves that as it is, `tf32` rounds their factors to 10 bits of mantissa for the tensor cores.
+    Other devices compute as before."""
+    if kind == "fp32" or device.type != "cuda":
+        yield
+        return
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def is_immediate(device: torch.device) -> bool:

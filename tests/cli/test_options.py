@@ -109,6 +109,7 @@ BAD_OPTIONS = [
     ("--schedule cosin", "unknown schedule 'cosin': did you mean 'cosine'"),
     ("--schedule warmup_cosine --warmup soon", "'soon'"),
     ("--precision fp64", "unknown precision 'fp64': did you mean"),
+    ("--matmul tf16", "--matmul: unknown matmul 'tf16'"),
     ("--on-oom split", "--on-oom: unknown on-oom 'split'"),
     ("--nonfinite stopp", "unknown nonfinite 'stopp': did you mean 'stop'?"),
     ("--monitor val_acuracy", "no score is called 'val_acuracy': did you mean 'val_accuracy'"),

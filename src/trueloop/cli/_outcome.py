@@ -28,6 +28,7 @@ from trueloop.cli import OK
 from trueloop.cli._session import Session, load_weights, returned
 from trueloop.cli._signals import interrupted_by
 from trueloop.cli.options import Settings
+from trueloop.device import matmul_in
 from trueloop.doctor.runtime.script import on_stage
 from trueloop.errors import Interrupted, TrueloopError, UserError
 from trueloop.evaluation import evaluating
@@ -195,7 +196,7 @@ def train(
     """`fit` with what is shown and drawn beside it, and with the sinks `others`."""
     recipe, options = session.settings.recipe, session.settings.run
     patience = recipe.patience
-    with ExitStack() as stack:
+    with ExitStack() as stack, matmul_in(options.matmul, session.device):
         sinks: list[Callable[[Any], object]] = []
         if not options.quiet and ranks.is_main():
             batches = len(session.train) if session.train.has_length else None

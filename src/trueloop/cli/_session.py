@@ -70,14 +70,15 @@ class Session:
 
     def score(self, feed: Feed, *, collect: bool = False) -> EvalRecord:
         """Loss and metrics of the model as it is now, in the run's precision."""
-        return evaluate(
-            self.model,
-            feed,
-            self.step.loss_fn,
-            self.metrics,
-            precision=self.settings.recipe.precision,
-            collect=collect,
-        )
+        with devices.matmul_in(self.settings.run.matmul, self.device):
+            return evaluate(
+                self.model,
+                feed,
+                self.step.loss_fn,
+                self.metrics,
+                precision=self.settings.recipe.precision,
+                collect=collect,
+            )
 
 
 def read_data(settings: Settings) -> tuple[Task, Splits]:

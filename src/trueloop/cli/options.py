@@ -124,6 +124,9 @@ class RunOptions:
     on_oom: str = "stop"
     """What to do when a batch is too large for the memory: stop, or accumulate, which makes it in
     parts with the gradient of the whole batch."""
+    matmul: str = "fp32"
+    """How a CUDA device multiplies float32 matrices: fp32, or tf32, which rounds their entries to
+    10 bits and is faster."""
     deterministic: bool = True
     """Ask torch for deterministic algorithms: a little slower on a GPU."""
     doctor: bool = True
@@ -426,6 +429,7 @@ def check(settings: Settings) -> None:
     one_of("--parallel", run.parallel, PARALLEL)
     if isinstance(run.compile, str):
         one_of("--compile", run.compile, COMPILE)
+    one_of("--matmul", run.matmul, ("fp32", "tf32"))
     one_of("--on-oom", run.on_oom, ("stop", "accumulate"))
     _check_fsdp(run)
 
