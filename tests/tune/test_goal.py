@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -93,8 +96,6 @@ def test_a_loss_is_reached_from_above_and_a_crash_reaches_nothing() -> None:
     assert found.proposal().options == {}
     assert any("100 updates from scratch: crashed: ended by SIGSEGV" in line
                for line in conclusion(found, 1.0))  # fmt: skip
-    from pathlib import Path
-
     assert as_json(found, Path("t.yaml"), [])["goal_runs"] == [{"updates": 100, "status": CRASHED}]
 
 
@@ -126,3 +127,16 @@ def test_a_run_out_of_time_or_that_diverges_has_no_score() -> None:
     assert math.isnan(late.score)
     wild = run_to_end(line_setup(1e30), 40, 60.0, lambda: 1.0)
     assert math.isnan(wild.score)
+
+
+def test_the_page_has_the_figures_of_the_benchmark() -> None:
+    root = Path(__file__).parents[2]
+    kept = json.loads((root / "benchmarks/results/tune_mnist.json").read_text("utf-8"))
+    before, after = (
+        median(run["reached"]["seconds"] for run in kept["runs"][kind])
+        for kind in ("as it was", "tuned")
+    )
+    assert kept["times_as_soon"] == pytest.approx(before / after, abs=0.01)
+    words = f"{after:.0f} s with bf16 and {kept['tuned']['options']['updates']:,} updates, against"
+    words += f" {before:.0f} s, {kept['times_as_soon']:.2f} times as soon"
+    assert words in " ".join((root / "docs/tune.md").read_text("utf-8").split())
