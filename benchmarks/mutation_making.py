@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mutation_kinds import KEYS, kind_of, kinds_of
 
-from trueloop.doctor.source.edits import Cut, Edit, Source, indent_of
+from trueloop.doctor.source.edits import Cut, Edit, SourceText, indent_of
 
 BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -36,7 +36,7 @@ class Program:
     """A source text, and which of its statements belong to the training loop."""
 
     def __init__(self, name: str, text: str) -> None:
-        self.name, self.source = name, Source(text)
+        self.name, self.source = name, SourceText(text)
         self.parents: dict[ast.AST, ast.AST] = {
             child: node for node in self.source.tree.nodes for child in ast.iter_child_nodes(node)
         }

@@ -24,7 +24,7 @@ from trueloop import schedules
 from trueloop.checkpoint import Checkpoints, load_checkpoint
 from trueloop.errors import ConfigError, RunError, ScheduleError
 from trueloop.lengths import Interval
-from trueloop.loop.clock import EVALUATION, LINE, SAVE, Clock, updates_of_tokens
+from trueloop.loop.clock import EVALUATION, LINE, SAVE, RunClock, updates_of_tokens
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run import Run
 from trueloop.step import global_window
@@ -385,8 +385,8 @@ def test_minutes_are_multiples_of_the_training_time_which_a_resume_continues() -
     times = [0.0]
     minute = {EVALUATION: Interval(1, "minutes"), SAVE: Interval(2.5, "minutes"), LINE: None}
 
-    def clock() -> Clock:
-        return Clock(minute, lambda: times[-1], Interval(100, "updates"))
+    def clock() -> RunClock:
+        return RunClock(minute, lambda: times[-1], Interval(100, "updates"))
 
     ticking, found = clock(), {}
     ticking.start(make_step())

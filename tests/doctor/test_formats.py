@@ -16,8 +16,8 @@ from trueloop.doctor.formats.github import as_github
 from trueloop.doctor.formats.json_object import as_json
 from trueloop.doctor.formats.sarif import as_sarif
 from trueloop.doctor.formats.text import COLOURS, Paint, as_text
-from trueloop.doctor.source.checking import Outcome
-from trueloop.doctor.source.files import Problem, Unread
+from trueloop.doctor.source.checking import CheckResult
+from trueloop.doctor.source.files import FileProblem, Unread
 
 TRAIN = """\
 for batch in loader:
@@ -50,10 +50,12 @@ def finding(path: str = "train.py", *related: tuple[Place, str], **other: Any) -
 
 
 def outcome(
-    *findings: Finding, problems: list[Problem] | None = None, unread: list[Unread] | None = None
-) -> Outcome:
+    *findings: Finding,
+    problems: list[FileProblem] | None = None,
+    unread: list[Unread] | None = None,
+) -> CheckResult:
     Path("train.py").write_text(TRAIN, "utf-8")
-    return Outcome(list(findings), problems or [], 3, unread=unread or [])
+    return CheckResult(list(findings), problems or [], 3, unread=unread or [])
 
 
 def half_read(path: str = "train.py") -> Unread:
@@ -161,7 +163,7 @@ def test_the_summary_counts() -> None:
         finding(severity="warning"),
         finding(severity="advice"),
     ]
-    problems = [Problem("/a.py", 1, "why"), Problem("/a.py", 2, "why")]
+    problems = [FileProblem("/a.py", 1, "why"), FileProblem("/a.py", 2, "why")]
     assert as_text(outcome(*found, problems=problems)).split("\n")[-1] == (
         "3 files checked: 1 error, 2 warnings, 1 advice; 1 could not be checked in full"
     )
@@ -172,7 +174,7 @@ def test_the_summary_counts() -> None:
 
 
 def test_json_is_the_documented_object() -> None:
-    problem = Problem(os.path.abspath("b.py"), 0, "is odd")
+    problem = FileProblem(os.path.abspath("b.py"), 0, "is odd")
     told = json.loads(as_json(outcome(finding(), finding(fix=None), problems=[problem])))
     assert set(told) == {"findings", "files", "problems", "unread"}
     assert told["unread"] == []
@@ -251,7 +253,7 @@ def test_of_a_notebook_the_cell_is_told() -> None:
 
 def test_annotations_of_github() -> None:
     odd = finding("a,b:c.py", severity="advice")
-    problem = Problem(os.path.abspath("b.py"), 3, "is odd")
+    problem = FileProblem(os.path.abspath("b.py"), 3, "is odd")
     lines = as_github(outcome(finding(), odd, problems=[problem])).split("\n")
     assert lines[0] == (
         "::error file=train.py,title=TL101 zero-grad-after-backward,line=5,endLine=5,col=5,"
@@ -266,7 +268,7 @@ def test_annotations_of_github() -> None:
 def test_sarif_has_what_the_standard_requires() -> None:
     step = (Place("sub dir/é.py", 8, 5, 8, 21), "the step")
     outside = finding(place=Place("/elsewhere/x.py", 3))
-    problem = Problem(os.path.abspath("b.py"), 3, "is odd")
+    problem = FileProblem(os.path.abspath("b.py"), 3, "is odd")
     log = json.loads(as_sarif(outcome(finding("train.py", step), outside, problems=[problem])))
     assert (log["version"], log["$schema"][-16:]) == ("2.1.0", "sarif-2.1.0.json")
     (run,) = log["runs"]
@@ -306,7 +308,7 @@ def test_sarif_has_what_the_standard_requires() -> None:
 def test_a_fingerprint_outlives_the_lines_above_it() -> None:
     def prints(*lines: int) -> list[str]:
         places = [Place(os.path.abspath("train.py"), line, 5, line, 26) for line in lines]
-        made = Outcome([finding(place=place) for place in places], [], 1)
+        made = CheckResult([finding(place=place) for place in places], [], 1)
         results = json.loads(as_sarif(made))["runs"][0]["results"]
         return [each["partialFingerprints"]["primaryLocationLineHash"] for each in results]
 

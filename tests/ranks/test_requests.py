@@ -11,7 +11,7 @@ import torch
 from torch.distributed import HashStore
 
 from trueloop.ranks import group, heartbeat
-from trueloop.ranks.watcher import Watcher
+from trueloop.ranks.watcher import RankWatcher
 
 
 class Counted:
@@ -38,7 +38,7 @@ def test_a_rank_of_many_asks_for_the_ranks_of_its_host_alone(
     store = Counted()
     for other in on_host:
         heartbeat.put(store, heartbeat.own(other, 1, {}))
-    watcher = Watcher(store, rank, 10_000, on_host)
+    watcher = RankWatcher(store, rank, 10_000, on_host)
     store.requests = 0
     watcher._meet_neighbours()
     assert store.requests == 2 * (here - 1)

@@ -16,9 +16,9 @@ from trueloop.tasks.table.columns import (
     MISSING,
     UNKNOWN,
     CategoryColumn,
-    Encoder,
+    CellFormat,
     NumberColumn,
-    Reading,
+    TableEncoder,
     categories,
     date_parts,
     kind_of,
@@ -26,7 +26,7 @@ from trueloop.tasks.table.columns import (
     read_columns,
 )
 
-READING = Reading(missing=["na"])
+READING = CellFormat(missing=["na"])
 
 
 def text(values, name="c") -> pl.Series:
@@ -57,7 +57,7 @@ def test_kinds_of_typed_columns(one_line):
     assert kind_of(pl.Series("c", [day]), READING) == "date"
     assert kind_of(pl.Series("c", [day - day]), READING) == "number"
     assert kind_of(pl.Series("c", ["a"], dtype=pl.Categorical), READING) == "category"
-    assert kind_of(pl.Series("c", [1, 2]), Reading(categorical=["c"])) == "category"
+    assert kind_of(pl.Series("c", [1, 2]), CellFormat(categorical=["c"])) == "category"
     with pytest.raises(DataError, match="--drop c") as error:
         kind_of(pl.Series("c", [[1], [2]]), READING)
     one_line(error)
@@ -65,7 +65,7 @@ def test_kinds_of_typed_columns(one_line):
 
 def test_an_empty_column_is_found_whatever_its_type():
     assert kind_of(text([None, None]), READING) == "empty"
-    assert kind_of(text([None, "NA"]), Reading(missing=["na"])) == "empty"
+    assert kind_of(text([None, "NA"]), CellFormat(missing=["na"])) == "empty"
     for dtype in (pl.Float64, pl.Int8, pl.Date, pl.Null, pl.Boolean, pl.Categorical):
         assert kind_of(pl.Series("c", [None], dtype=dtype), READING) == "empty"
 
@@ -94,7 +94,7 @@ def test_cells_that_are_no_numbers_are_named(column, match, one_line):
 
 
 def test_nan_may_count_as_missing():
-    reading = Reading(nan_is_missing=True)
+    reading = CellFormat(nan_is_missing=True)
     assert np.isnan(numbers(text(["1", "NaN", "inf"]), reading)).tolist() == [False, True, True]
 
 
@@ -181,21 +181,21 @@ KINDS = {"n": "number", "k": "category", "d": "date"}
 
 def test_only_the_given_rows_are_fitted():
     rows = np.arange(6)
-    state = Encoder.fit(read_columns(FRAME, KINDS, READING), rows).state()
+    state = TableEncoder.fit(read_columns(FRAME, KINDS, READING), rows).state()
     changed = FRAME.with_columns(
         pl.when(pl.int_range(8) >= 6).then(pl.lit("99")).otherwise("n").alias("n"),
         pl.when(pl.int_range(8) >= 6).then(pl.lit("z")).otherwise("k").alias("k"),
         pl.when(pl.int_range(8) >= 6).then(pl.lit("1999-09-09")).otherwise("d").alias("d"),
     )
     assert not changed.equals(FRAME)
-    assert Encoder.fit(read_columns(changed, KINDS, READING), rows).state() == state
-    assert Encoder.fit(read_columns(changed, KINDS, READING), np.arange(8)).state() != state
+    assert TableEncoder.fit(read_columns(changed, KINDS, READING), rows).state() == state
+    assert TableEncoder.fit(read_columns(changed, KINDS, READING), np.arange(8)).state() != state
 
 
 def test_the_state_is_json_and_comes_back():
     raw = read_columns(FRAME, KINDS, READING)
-    encoder = Encoder.fit(raw, np.arange(8))
-    again = Encoder.from_state(json.loads(json.dumps(encoder.state())))
+    encoder = TableEncoder.fit(raw, np.arange(8))
+    again = TableEncoder.from_state(json.loads(json.dumps(encoder.state())))
     first, second = encoder.encode(raw), again.encode(raw)
     assert (first[0] == second[0]).all()
     assert (first[1] == second[1]).all()

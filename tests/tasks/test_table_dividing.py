@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 from trueloop.errors import ConfigError
 from trueloop.tasks.table import Table
-from trueloop.tasks.table.dividing import Split
+from trueloop.tasks.table.dividing import SplitOption
 
 SHARES = st.lists(st.floats(0.05, 0.4), min_size=1, max_size=2)
 RANKS = st.lists(st.integers(0, 12), min_size=4, max_size=120).map(
@@ -28,7 +28,7 @@ def table(path, **options) -> Table:
 @pytest.mark.parametrize("by", ["time", "group"])
 def test_no_time_or_group_is_in_two_parts(by, ranks, shares, seed):
     assume(ranks.max() >= len(shares))
-    split = Split(by, "c")
+    split = SplitOption(by, "c")
     parts = split.divide(ranks, shares, seed)
     assert sorted(np.concatenate(parts).tolist()) == list(range(len(ranks)))
     values = [set(ranks[part].tolist()) for part in parts]
@@ -49,7 +49,7 @@ def test_the_order_of_the_rows_does_not_matter(by, ranks, shares, random):
     assume(ranks.max() >= len(shares))
     order = list(range(len(ranks)))
     random.shuffle(order)
-    split = Split(by, "c")
+    split = SplitOption(by, "c")
     one = [set(ranks[part].tolist()) for part in split.divide(ranks, shares, 3)]
     shuffled = ranks[order]
     other = [set(shuffled[part].tolist()) for part in split.divide(shuffled, shares, 3)]
@@ -59,20 +59,20 @@ def test_the_order_of_the_rows_does_not_matter(by, ranks, shares, random):
 def test_parts_are_as_large_as_asked_where_groups_and_times_are_small():
     ranks = np.repeat(np.arange(400), 3)
     for by in ("time", "group"):
-        sizes = [len(part) for part in Split(by, "c").divide(ranks, [0.15, 0.2], 0)]
+        sizes = [len(part) for part in SplitOption(by, "c").divide(ranks, [0.15, 0.2], 0)]
         assert sizes == [780, 180, 240]
 
 
 def test_another_seed_draws_other_groups_and_the_same_times():
     ranks = np.repeat(np.arange(60), 5)
-    group, time = Split("group", "c"), Split("time", "c")
+    group, time = SplitOption("group", "c"), SplitOption("time", "c")
     assert set(group.divide(ranks, [0.2], 0)[1]) != set(group.divide(ranks, [0.2], 1)[1])
     assert (time.divide(ranks, [0.2], 0)[1] == time.divide(ranks, [0.2], 1)[1]).all()
 
 
 def test_a_giant_group_stays_in_training():
     ranks = np.array([0] * 900 + [1] * 50 + [2] * 50)
-    train, test, val = Split("group", "c").divide(ranks, [0.15, 0.15], 0)
+    train, test, val = SplitOption("group", "c").divide(ranks, [0.15, 0.15], 0)
     assert (len(train), len(test), len(val)) == (900, 50, 50)
 
 
@@ -88,7 +88,7 @@ def test_a_giant_group_stays_in_training():
 )
 def test_a_split_that_is_not_understood(text, match):
     with pytest.raises(ConfigError, match=match):
-        Split.parse(text)
+        SplitOption.parse(text)
 
 
 def visits(count: int = 120) -> list[str]:

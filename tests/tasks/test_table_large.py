@@ -17,7 +17,7 @@ from trueloop.cli import main
 from trueloop.errors import DataError
 from trueloop.evaluation import evaluate, predict
 from trueloop.tasks.table import Table, blocks, on_disk
-from trueloop.tasks.table.columns import Reading
+from trueloop.tasks.table.columns import CellFormat
 from trueloop.tasks.table.division import Division
 from trueloop.tasks.table.stream import TableStream
 
@@ -180,7 +180,7 @@ def test_a_feed_goes_on_anywhere(parquet: Any) -> None:
 
 
 def test_the_part_of_a_row_is_a_function_of_its_number() -> None:
-    reading, rows = Reading(), pl.DataFrame({"x": range(20_000)})
+    reading, rows = CellFormat(), pl.DataFrame({"x": range(20_000)})
     shares = {"val": 0.2, "test": 0.1}
     division = Division(seed=3, shares=shares)
     whole = division.parts(rows, 0, reading)

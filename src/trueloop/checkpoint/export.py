@@ -64,7 +64,7 @@ def save_weights(model: nn.Module | Mapping[str, Any] | str | Path, path: str | 
 
 
 @dataclass
-class Contents:
+class WeightsHeader:
     """What a file of weights has, before any value is there."""
 
     kinds: dict[str, tuple[torch.dtype, tuple[int, ...]]] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Contents:
     """For each name left out, the one it is tied to."""
 
     @classmethod
-    def of(cls, named: Mapping[str, Any], groups: Iterable[list[str]]) -> Contents:
+    def of(cls, named: Mapping[str, Any], groups: Iterable[list[str]]) -> WeightsHeader:
         """Those of a state dict, of which the names in one group are the very same tensor."""
         found = cls()
         for first, *others in groups:
@@ -173,7 +173,7 @@ class _Source:
         self._named: Mapping[str, Any] = named
         self.is_shared = ranks.is_distributed() and any(map(is_sharded, named.values()))
         """Whether all ranks are needed for the values."""
-        self.contents = Contents.of(named, self._groups())
+        self.contents = WeightsHeader.of(named, self._groups())
         if self.is_shared:
             # Which are tied is seen in the shards, of which a rank may have none.
             self.contents = ranks.from_main(self.contents, _GATHERED)
@@ -247,7 +247,9 @@ def _check_storable(name: str, value: Any) -> None:
         raise RunError(f"{name!r} is sparse or quantized: convert it to a dense tensor first")
 
 
-def write_tensors(path: Path, contents: Contents, tensors: Iterable[tuple[str, Tensor]]) -> None:
+def write_tensors(
+    path: Path, contents: WeightsHeader, tensors: Iterable[tuple[str, Tensor]]
+) -> None:
     """Write the file, whole or not at all; the digest is filled in when all values are there.
 
     `tensors` come in the order of their names, contiguous and on the CPU."""

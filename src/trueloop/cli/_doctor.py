@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from trueloop import ranks
-from trueloop.cli._session import Session, open_session
+from trueloop.cli._session import TrainingSession, open_session
 from trueloop.cli.options import Settings
 from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.runtime.script import on_stage, open_stage
@@ -26,7 +26,7 @@ user's."""
 
 
 @contextmanager
-def watched_session(settings: Settings) -> Iterator[Session]:
+def watched_session(settings: Settings) -> Iterator[TrainingSession]:
     """The session of `settings`, watched from the making of its data and model on, unless
     --no-doctor was asked for. Afterwards torch has as many threads as before."""
     threads = torch.get_num_threads()
@@ -38,7 +38,7 @@ def watched_session(settings: Settings) -> Iterator[Session]:
 
 
 @contextmanager
-def _watched(settings: Settings) -> Iterator[Session]:
+def _watched(settings: Settings) -> Iterator[TrainingSession]:
     if not settings.run.doctor:
         yield open_session(settings)
         return
@@ -46,12 +46,12 @@ def _watched(settings: Settings) -> Iterator[Session]:
     options = settings.run
     with Doctor(ignore=ignore, on_error=options.on_save_error) as doctor:
         open_stage()
-        session: Session = on_stage(lambda: open_session(settings))
+        session: TrainingSession = on_stage(lambda: open_session(settings))
         session.doctor = doctor
         yield session
 
 
-def keep_findings(session: Session, run: Run) -> None:
+def keep_findings(session: TrainingSession, run: Run) -> None:
     """Say what there is to say of the data, and keep it, and what comes after it, in the run."""
     told = [_as_object(each, session) for each in session.splits.findings]
     if told or session.doctor is not None:
@@ -68,7 +68,7 @@ def keep_findings(session: Session, run: Run) -> None:
             print(one_line(each), file=sys.stderr)
 
 
-def _as_object(finding: DataFinding, session: Session) -> dict[str, Any]:
+def _as_object(finding: DataFinding, session: TrainingSession) -> dict[str, Any]:
     path = session.settings.run.data
     return {
         "code": finding.code,

@@ -30,7 +30,7 @@ from trueloop.cli import keep_libraries_quiet
 from trueloop.cli._doctor import watched_session
 from trueloop.cli._outcome import train
 from trueloop.cli._ranks import launched, together
-from trueloop.cli._session import Session
+from trueloop.cli._session import TrainingSession
 from trueloop.cli.options import VerifyOptions, settings_from
 from trueloop.errors import ConfigError, RunError, TrueloopError
 from trueloop.feed import BatchDataset
@@ -188,7 +188,7 @@ def train_leg(leg: Leg) -> Trace:
     return trace
 
 
-def _updates_to_train(session: Session, asked: int | None) -> int:
+def _updates_to_train(session: TrainingSession, asked: int | None) -> int:
     if not session.train.has_length:
         return asked or MOST_UPDATES
     recipe = session.settings.recipe
@@ -219,7 +219,9 @@ def _kind_of(data: Any) -> str:
 class _Watch:
     """A sink that keeps the trace, and stops the run where it should end, as Ctrl-C would."""
 
-    def __init__(self, session: Session, trace: Trace, stop: tuple[int, int] | None) -> None:
+    def __init__(
+        self, session: TrainingSession, trace: Trace, stop: tuple[int, int] | None
+    ) -> None:
         self._trace = trace
         self._stop = stop
         self._last = len(session.train) - 1 if session.train.has_length else None

@@ -25,7 +25,7 @@ from trueloop.checkpoint import (
     place_of,
 )
 from trueloop.cli import OK
-from trueloop.cli._session import Session, load_weights, returned
+from trueloop.cli._session import TrainingSession, load_weights, returned
 from trueloop.cli._signals import interrupted_by
 from trueloop.cli.options import Settings
 from trueloop.device import matmul_in
@@ -48,7 +48,7 @@ MOST_RESIDUALS = 5000
 _HEADLINES = ("accuracy", "r2")
 
 
-def carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None = None) -> int:
+def carry_out(session: TrainingSession, run: Run, resume_from: dict[str, Any] | None = None) -> int:
     """Train to the end, however it comes, and leave results and report; the exit status.
 
     Raises what stopped the training (`NonFiniteError`, or a `UserError` of the data) after what
@@ -64,7 +64,7 @@ def carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None = N
         raise Interrupted(number, how_to_go_on(run)) from None
 
 
-def _carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None) -> int:
+def _carry_out(session: TrainingSession, run: Run, resume_from: dict[str, Any] | None) -> int:
     album = Album(run.path)
     failure: TrueloopError | None = None
     interruption: int | None = None
@@ -99,7 +99,7 @@ def _carry_out(session: Session, run: Run, resume_from: dict[str, Any] | None) -
     return OK if interruption is None else interrupted_by(interruption)
 
 
-def _has_moved(session: Session, run: Run, resume_from: dict[str, Any] | None) -> bool:
+def _has_moved(session: TrainingSession, run: Run, resume_from: dict[str, Any] | None) -> bool:
     """Whether there is anything to conclude: what is refused at once leaves the run as it was."""
     if resume_from is None:
         return bool(run.metrics())
@@ -115,7 +115,7 @@ def _with_remedy(failure: TrueloopError, run: Run) -> TrueloopError:
 
 
 def conclude(
-    session: Session, run: Run, album: Album, status: str, failure: TrueloopError | None
+    session: TrainingSession, run: Run, album: Album, status: str, failure: TrueloopError | None
 ) -> None:
     """Leave results and report, and the last words on the terminal.
 
@@ -155,7 +155,7 @@ def _of_mark(best: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _write(
-    session: Session,
+    session: TrainingSession,
     run: Run,
     status: str,
     failure: TrueloopError | None,
@@ -171,7 +171,7 @@ def _write(
     _say(last_words(run, results, report, session.settings))
 
 
-def checkpoints_of(session: Session, run: Run) -> Checkpoints:
+def checkpoints_of(session: TrainingSession, run: Run) -> Checkpoints:
     """The run's checkpoints, kept as its options say."""
     options, monitor = session.settings.run, session.settings.recipe.monitor
     return Checkpoints(
@@ -185,7 +185,7 @@ def checkpoints_of(session: Session, run: Run) -> Checkpoints:
 
 
 def train(
-    session: Session,
+    session: TrainingSession,
     run: Run,
     album: Album,
     *,
@@ -245,12 +245,16 @@ def train(
         return history
 
 
-def _profile(session: Session, run: Run, updates: int, resumed: dict[str, Any] | None) -> Profile:
+def _profile(
+    session: TrainingSession, run: Run, updates: int, resumed: dict[str, Any] | None
+) -> Profile:
     done = 0 if resumed is None else sum(resumed["step"]["counters"][2:])
     return Profile(run.path, session.step, updates, done=done)
 
 
-def _after_evaluation(session: Session, album: Album) -> Callable[[StepRecord | EvalRecord], None]:
+def _after_evaluation(
+    session: TrainingSession, album: Album
+) -> Callable[[StepRecord | EvalRecord], None]:
     """A sink that lets the task look at its model, without a trace in modes or randomness."""
     unwritten: list[WriteError] = []
     task, settings = session.task, session.settings
@@ -274,7 +278,7 @@ def _after_evaluation(session: Session, album: Album) -> Callable[[StepRecord | 
     return sink
 
 
-def _totals(session: Session, run: Run, status: str) -> dict[str, Any]:
+def _totals(session: TrainingSession, run: Run, status: str) -> dict[str, Any]:
     """results.json as far as the log tells it; what only the best weights tell is still empty."""
     lines, settings, step = run.metrics(), session.settings, session.step
     evals = [line for line in lines if line["kind"] == "eval"]
@@ -301,7 +305,7 @@ def _totals(session: Session, run: Run, status: str) -> dict[str, Any]:
     }
 
 
-def _of_best_weights(session: Session, album: Album) -> dict[str, Any]:
+def _of_best_weights(session: TrainingSession, album: Album) -> dict[str, Any]:
     """What the model, with the best weights in it, shows on each split."""
     val = session.score(session.val, collect=True)
     outputs, targets = val.details["outputs"], val.details["targets"]

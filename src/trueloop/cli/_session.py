@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 @dataclass(kw_only=True)
-class Session:
+class TrainingSession:
     """All that `fit` needs, and all that is asked of it afterwards."""
 
     settings: Settings
@@ -91,7 +91,7 @@ def read_data(settings: Settings) -> tuple[Task, Splits]:
     return task, splits
 
 
-def open_session(settings: Settings, data: tuple[Task, Splits] | None = None) -> Session:
+def open_session(settings: Settings, data: tuple[Task, Splits] | None = None) -> TrainingSession:
     """Read the data, unless `read_data` has, and build all that trains, or say why that cannot be;
     writes nothing.
 
@@ -120,7 +120,7 @@ def open_session(settings: Settings, data: tuple[Task, Splits] | None = None) ->
     # A schedule that cannot end where the run ends is refused here, before a directory is made.
     plan(step, train, run_length(recipe.epochs, recipe.updates, recipe.tokens))
     _check_profile(run.profile, planned_updates(step))
-    session = Session(
+    session = TrainingSession(
         settings=settings,
         device=device,
         task=task,
@@ -308,7 +308,7 @@ def _check_profile(updates: int | None, planned: int | None) -> None:
         )
 
 
-def _check_monitor(session: Session, monitor: str) -> None:
+def _check_monitor(session: TrainingSession, monitor: str) -> None:
     """Refuse a monitor that no evaluation will give, by looking at one batch's scores."""
     if monitor in ("train_loss", "val_loss"):
         return

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from trueloop import device as devices
 from trueloop.cli import keep_libraries_quiet
-from trueloop.cli._session import Session, make_feed, open_session, read_data
+from trueloop.cli._session import TrainingSession, make_feed, open_session, read_data
 from trueloop.cli.options import RunOptions, Settings, settings_from
 from trueloop.feed import BatchDataset
 from trueloop.feed.tensors import holds_arrays
@@ -125,12 +125,12 @@ class _Bench:
 
         return run_to_end(_setup_of(session), job.updates, job.seconds, score)
 
-    def _session(self, changes: dict[str, Any]) -> Session:
+    def _session(self, changes: dict[str, Any]) -> TrainingSession:
         torch.set_num_threads(self._count)
         return open_session(settings_of(self._task, {**self._options, **changes}), self._shared)
 
 
-def _setup_of(session: Session) -> Setup:
+def _setup_of(session: TrainingSession) -> Setup:
     return Setup(
         step=session.step,
         train=session.train,

@@ -14,7 +14,7 @@ from trueloop.errors import ConfigError, nearest
 if TYPE_CHECKING:
     from trueloop.doctor.config import Configs
     from trueloop.doctor.source.cache import Cache
-    from trueloop.doctor.source.checking import Outcome
+    from trueloop.doctor.source.checking import CheckResult
     from trueloop.doctor.source.mending import Mended
 
 FORMATS = ("text", "json", "sarif", "github")
@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
     _take_any_character()
     configs, cache = _configs(given), _cache(given)
 
-    def checked() -> Outcome:
+    def checked() -> CheckResult:
         return check(
             given.paths,
             configs,
@@ -133,7 +133,7 @@ def _cache(given: Any) -> Cache | None:
     return None if given.no_cache else Cache(cache_folder())
 
 
-def _tell(outcome: Outcome, given: Any, mended: Mended | None) -> None:
+def _tell(outcome: CheckResult, given: Any, mended: Mended | None) -> None:
     """Findings on stdout; what could not be checked, or not to its end, line by line on stderr."""
     from trueloop.doctor.formats.places import problem_line
     from trueloop.doctor.formats.text import Paint, as_text, paint_for, printable, summary

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from trueloop.cli import FAILED, OK
 
 if TYPE_CHECKING:
-    from trueloop.doctor.lab.verdicts import Measured
+    from trueloop.doctor.lab.verdicts import MeasuredClaim
 
 _EPILOG = """\
 exit status: 0 every claim has a verdict; 1 a claim is undecided, or one of its programs failed;
@@ -58,5 +58,5 @@ def main(argv: Sequence[str]) -> int:
     return FAILED if any(one.verdict == UNDECIDED for one in measured) else OK
 
 
-def _tell(one: Measured) -> None:
+def _tell(one: MeasuredClaim) -> None:
     print(f"{one.claim.number:>3}  {one.verdict:<14}  {one.claim.title}", flush=True)

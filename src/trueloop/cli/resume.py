@@ -14,7 +14,7 @@ from trueloop.errors import ConfigError, RunError, ScheduleError
 from trueloop.lengths import LENGTHS
 
 if TYPE_CHECKING:
-    from trueloop.cli._session import Session
+    from trueloop.cli._session import TrainingSession
     from trueloop.cli.options import Settings
     from trueloop.cli.parser import Parser
     from trueloop.run import Run
@@ -156,7 +156,7 @@ def go_on(run: Run, settings: Settings, *, prolong: str | None = None) -> int:
         return carry_out(session, run, resume_from=state)
 
 
-def mend(run: Run, session: Session, state: dict[str, Any], facts: dict[str, Any]) -> None:
+def mend(run: Run, session: TrainingSession, state: dict[str, Any], facts: dict[str, Any]) -> None:
     """Remove what a killed process has left half-written, and write anew what is missing; `facts`
     are those of the machine."""
     run.remove_litter()
@@ -237,7 +237,7 @@ def say_what_was_lost(run: Run, state: dict[str, Any], missing: Sequence[str]) -
         )
 
 
-def refuse_another_curve(session: Session, state: dict[str, Any], unit: str) -> None:
+def refuse_another_curve(session: TrainingSession, state: dict[str, Any], unit: str) -> None:
     """Raise `ScheduleError` where a longer run, in this unit, would have had another learning rate
     up to here."""
     from trueloop.step.loading import same_curve

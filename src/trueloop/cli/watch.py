@@ -45,18 +45,18 @@ def main(argv: Sequence[str]) -> int:
     return run if isinstance(run, int) else run()
 
 
-def prepared(argv: Sequence[str]) -> Run | int:
+def prepared(argv: Sequence[str]) -> WatchedProgram | int:
     """What runs the program, and tells; or the exit status after a mistake or --help."""
     try:
         given, script = _parse(argv)
-        return Run(given, script)
+        return WatchedProgram(given, script)
     except UserError as error:
         return _fail(str(error))
     except SystemExit:  # argparse leaves this way after --help
         return OK
 
 
-class Run:
+class WatchedProgram:
     """One program under the watcher, with the processes that it starts."""
 
     def __init__(self, given: Any, script: Script) -> None:

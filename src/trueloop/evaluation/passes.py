@@ -45,7 +45,7 @@ def evaluating(
                 module.training = training
 
 
-class Turn(NamedTuple):
+class EvaluationBatch(NamedTuple):
     """A batch that this rank runs."""
 
     number: int
@@ -55,7 +55,7 @@ class Turn(NamedTuple):
     """Not so for a stand-in, which is run so that the ranks make equally many forwards."""
 
 
-def turns(feed: Feed) -> Generator[Turn, None, None]:
+def turns(feed: Feed) -> Generator[EvaluationBatch, None, None]:
     """The whole batches of `feed` that are this rank's, in the feed's order; each is noted as
     progress."""
     first, count = ranks.data_parallel()
@@ -64,7 +64,7 @@ def turns(feed: Feed) -> Generator[Turn, None, None]:
     try:
         for step, batch in enumerate(batches):
             ranks.here.move("evaluating", batch=step)
-            yield Turn(step * count + first, batch, not batches.stand_in)
+            yield EvaluationBatch(step * count + first, batch, not batches.stand_in)
     finally:
         batches.close()
         ranks.here.move(before)

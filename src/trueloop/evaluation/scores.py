@@ -18,7 +18,7 @@ from trueloop import _options, metrics as metric_sets, ranks, seed as seeds
 from trueloop.errors import ConfigError, DataError, LossError
 from trueloop.evaluation.outputs import Collected
 from trueloop.evaluation.passes import (
-    Turn,
+    EvaluationBatch,
     as_feed,
     check_model,
     device_of,
@@ -146,7 +146,7 @@ class _Tally:
         self._meter = meter
         self._collected = Collected() if collect else None
 
-    def add(self, output: LossOutput, turn: Turn) -> None:
+    def add(self, output: LossOutput, turn: EvaluationBatch) -> None:
         found = batch_samples(turn.batch)
         samples = 1 if found is None else found
         weight = resolve_count(output.count, samples)

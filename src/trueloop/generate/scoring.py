@@ -137,7 +137,7 @@ def _before(rows: list[list[int]], after: Tokens | None) -> list[list[int]]:
     return found * len(rows) if len(found) == 1 else found
 
 
-class Window(NamedTuple):
+class ScoredWindow(NamedTuple):
     """The model reads tokens start … stop − 1 of a row; targets first … stop are scored."""
 
     row: int
@@ -146,19 +146,19 @@ class Window(NamedTuple):
     stop: int
 
 
-def _windows(texts: list[list[int]], most: int | None) -> Iterator[Window]:
+def _windows(texts: list[list[int]], most: int | None) -> Iterator[ScoredWindow]:
     for row, text in enumerate(texts):
         last, start, first = len(text) - 1, 0, 1
         while first <= last:
             stop = last if most is None else min(last, start + most)
-            yield Window(row, start, first, stop)
+            yield ScoredWindow(row, start, first, stop)
             first = stop + 1
             start = first - max(1, (most or 0) // 2)
 
 
-def _batches(windows: Iterator[Window]) -> Iterator[list[Window]]:
+def _batches(windows: Iterator[ScoredWindow]) -> Iterator[list[ScoredWindow]]:
     """Windows of so many tokens together that their logits fit into memory."""
-    batch: list[Window] = []
+    batch: list[ScoredWindow] = []
     for window in windows:
         longest = max(each.stop - each.start for each in [*batch, window])
         if batch and longest * (len(batch) + 1) > _TOKENS_AT_ONCE:
@@ -170,7 +170,7 @@ def _batches(windows: Iterator[Window]) -> Iterator[list[Window]]:
 
 
 def _read(
-    model: Model, texts: list[list[int]], batch: list[Window], device: torch.device
+    model: Model, texts: list[list[int]], batch: list[ScoredWindow], device: torch.device
 ) -> Tensor:
     """Log-probabilities of the targets start + 1 … of each window: (windows, longest)."""
     longest = max(each.stop - each.start for each in batch)

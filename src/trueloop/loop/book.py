@@ -13,8 +13,8 @@ from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.evaluation import EpochScores, EvaluationStopped
 from trueloop.feed import Feed
 from trueloop.lengths import Interval
-from trueloop.loop.clock import EVALUATION, LINE, SAVE, Clock, Stopwatch
-from trueloop.loop.line import Line
+from trueloop.loop.clock import EVALUATION, LINE, SAVE, RunClock, Stopwatch
+from trueloop.loop.line import LogLine
 from trueloop.records import EvalRecord, StepRecord, is_better, loss_beside, monitored
 from trueloop.step import Step
 from trueloop.step.schedule import resolve_mode
@@ -62,8 +62,8 @@ class History:
 class Book:
     """What `fit` keeps about the run: who is told, the mean loss, the best weights, what is saved.
 
-    `intervals` says how often something is due (`Clock`); None for an evaluation is at the end of
-    each epoch, for a line of the log each update, for a save as `Checkpoints` has it.
+    `intervals` says how often something is due (`RunClock`); None for an evaluation is at the end
+    of each epoch, for a line of the log each update, for a save as `Checkpoints` has it.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Book:
         self.checkpoints = checkpoints
         intervals = {**intervals, EVALUATION: intervals.get(EVALUATION) or Interval(1, "epochs")}
         self._seconds = Stopwatch()
-        self.clock = Clock(intervals, self._seconds, length)
+        self.clock = RunClock(intervals, self._seconds, length)
         self.sinks: Sequence[Sink] = ()
         self.history = History(monitor="train_loss" if scoring.val is None else "val_loss")
         if checkpoints is not None:
@@ -103,7 +103,7 @@ class Book:
         self._save_due = False
         self._best: dict[str, Any] | None = None
         """What `best.json` should say of the evaluation just made, if it is the best."""
-        self._line = None if intervals.get(LINE) is None else Line()
+        self._line = None if intervals.get(LINE) is None else LogLine()
         self._barren, self._updates_before = 0, 0
 
     def open(self, resume_from: dict[str, Any] | None) -> None:

@@ -51,7 +51,7 @@ class Alarm:
         return count >= self._next
 
 
-class Clock:
+class RunClock:
     """Counts updates, samples, tokens and minutes of a run, and says what is due after an update.
 
     What is asked for every so many epochs is due at their ends; every so many updates, after each

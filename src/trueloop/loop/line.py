@@ -11,7 +11,7 @@ from trueloop.evaluation import Means
 from trueloop.records import StepRecord
 
 
-class Line:
+class LogLine:
     """What the updates since the last line of the log come to.
 
     The line has the means of their losses and parts, weighted by samples; the sums of their samples

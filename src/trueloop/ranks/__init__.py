@@ -39,13 +39,13 @@ from trueloop.ranks.group import (
     watcher_of_group,
     world_size,
 )
-from trueloop.ranks.progress import Progress, here, waiting
+from trueloop.ranks.progress import RankProgress, here, waiting
 from trueloop.ranks.together import on_all, on_main
 
 __all__ = [
     "Agreement",
     "PendingSum",
-    "Progress",
+    "RankProgress",
     "all_raise",
     "ask_to_stop",
     "barrier",

@@ -27,7 +27,7 @@ _AFTER_EXIT_SECONDS = 10
 
 
 @dataclass(frozen=True)
-class Failure:
+class RankFailure:
     """Why a run on many ranks ends."""
 
     rank: int
@@ -37,7 +37,7 @@ class Failure:
     """The exit status of all ranks."""
 
 
-known: Failure | None = None
+known: RankFailure | None = None
 """The one that ends this run, once any rank has claimed it."""
 is_mine = False
 """Whether this rank is the one that says it."""
@@ -45,7 +45,7 @@ is_everyones = False
 """Whether all ranks have said the same, so that it is nobody's in particular."""
 
 
-def learn(failure: Failure, *, mine: bool = False) -> None:
+def learn(failure: RankFailure, *, mine: bool = False) -> None:
     global known, is_mine
     if known is None:
         known, is_mine = failure, mine
@@ -72,7 +72,7 @@ def prefix() -> str:
     return f"rank {own}: "
 
 
-def claim(store: Store, failure: Failure) -> bool:
+def claim(store: Store, failure: RankFailure) -> bool:
     """Whether this failure is the first; if it is not, the first is then `known`."""
     # Two ranks may see one death.
     text = json.dumps({"by": uuid.uuid4().hex, **asdict(failure)})
@@ -86,16 +86,16 @@ def claim(store: Store, failure: Failure) -> bool:
     return is_mine
 
 
-def look(store: Store) -> Failure | None:
+def look(store: Store) -> RankFailure | None:
     """The failure that a rank has claimed; None if there is none."""
     if known is None and store.check(["failure"]):
         learn(_read(store.get("failure")))
     return known
 
 
-def _read(text: str | bytes) -> Failure:
+def _read(text: str | bytes) -> RankFailure:
     fields = json.loads(text)
-    return Failure(fields["rank"], fields["message"], fields["status"])
+    return RankFailure(fields["rank"], fields["message"], fields["status"])
 
 
 def words_of(error: BaseException) -> str:

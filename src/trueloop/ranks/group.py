@@ -17,7 +17,7 @@ from trueloop.errors import ConfigError
 from trueloop.ranks import failure
 from trueloop.ranks.meeting import met
 from trueloop.ranks.progress import waiting
-from trueloop.ranks.watcher import Watcher
+from trueloop.ranks.watcher import RankWatcher
 
 _NAMES = ("RANK", "MASTER_ADDR", "MASTER_PORT")
 _EARLY = timedelta(seconds=10)
@@ -25,7 +25,7 @@ _CLOSING_SECONDS = 2.0
 _MANY = 64
 _AVAILABLE = dist.is_available()
 _store: Store | None = None
-_watcher: Watcher | None = None
+_watcher: RankWatcher | None = None
 
 
 def is_distributed() -> bool:
@@ -116,7 +116,7 @@ def joined(device: torch.device, *, minutes: float = 30.0) -> Iterator[None]:
     found, number, size = _launchers_store(timeout)
     failure.forget()
     _store = met(found, number, size, timeout)
-    _watcher = Watcher(_store, number, size, _on_host(number, size))
+    _watcher = RankWatcher(_store, number, size, _on_host(number, size))
     _watcher.start()
     try:
         with waiting("the other ranks, to make one group with them"):
@@ -201,7 +201,7 @@ def has_stopped() -> None:
         _watcher.has_stopped()
 
 
-def watcher_of_group() -> Watcher | None:
+def watcher_of_group() -> RankWatcher | None:
     """The thread that looks after the other ranks; None outside of `joined`."""
     return _watcher
 
@@ -215,7 +215,7 @@ def fail_before_joining(error: BaseException) -> None:
     if failure.known is not None or launched_ranks() == 1:
         return
     message, status = failure.words_of(error), failure.status_of(error)
-    own = failure.Failure(_number("RANK", 0), message, status)
+    own = failure.RankFailure(_number("RANK", 0), message, status)
     try:
         found, number, size = _launchers_store(_EARLY)
         store = met(found, number, size, _EARLY, complete=False)

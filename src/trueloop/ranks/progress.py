@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Progress:
+class RankProgress:
     """Where a rank stands. Written by one thread without a lock: each field is true by itself."""
 
     phase: str = "starting"
@@ -39,7 +39,7 @@ class Progress:
         self.moved = time.monotonic()
 
 
-here = Progress()
+here = RankProgress()
 """Of this process."""
 
 

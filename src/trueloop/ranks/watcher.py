@@ -18,7 +18,7 @@ from torch.distributed import Store  # type: ignore[attr-defined]
 
 from trueloop.errors import RankError, TrueloopError
 from trueloop.ranks import failure, heartbeat
-from trueloop.ranks.failure import Failure
+from trueloop.ranks.failure import RankFailure
 from trueloop.ranks.heartbeat import Beat
 from trueloop.ranks.progress import here
 
@@ -36,7 +36,7 @@ _MOST_SECONDS = 5.0
 """For an answer of the store, whose host may be gone."""
 
 
-class Watcher:
+class RankWatcher:
     """Looks after the other ranks from `start` to `end` or `leave`."""
 
     def __init__(self, store: Store, rank: int, world_size: int, on_host: range) -> None:
@@ -94,7 +94,7 @@ class Watcher:
         try:
             return self._instead(error)
         except RuntimeError:  # the store has gone with its host: each rank is by itself
-            failure.learn(Failure(self.rank, failure.words_of(error), 1), mine=True)
+            failure.learn(RankFailure(self.rank, failure.words_of(error), 1), mine=True)
             return error
 
     def _instead(self, error: BaseException) -> BaseException:
@@ -107,7 +107,7 @@ class Watcher:
             dead = self._missing(store, wait=failure.is_of_a_peer(error))
             if dead is not None and failure.claim(store, dead):
                 return RankError(dead.message)
-        if failure.known is None and failure.claim(store, Failure(self.rank, message, status)):
+        if failure.known is None and failure.claim(store, RankFailure(self.rank, message, status)):
             failure.is_everyones = isinstance(error, TrueloopError) and failure.all_raise(
                 store, self.rank, self.world_size, message
             )
@@ -156,7 +156,7 @@ class Watcher:
                 if key == self._stop_key():
                     self.stop_signal = number
 
-    def fail(self, found: Failure) -> None:
+    def fail(self, found: RankFailure) -> None:
         """End the run for a failure that a thread has found, unless there is one already."""
         if failure.claim(self.shared, found):
             say(found.message)
@@ -226,7 +226,7 @@ class Watcher:
         self._unmet -= set(beats)
         self._neighbours |= {rank: beat for rank, beat in beats.items() if beat.host == host}
 
-    def _dead_neighbour(self) -> Failure | None:
+    def _dead_neighbour(self) -> RankFailure | None:
         for rank, beat in list(self._neighbours.items()):
             if heartbeat.state_of(beat) != "gone":
                 continue
@@ -236,7 +236,7 @@ class Watcher:
             del self._neighbours[rank]
         return None
 
-    def _missing(self, store: Store, *, wait: bool) -> Failure | None:
+    def _missing(self, store: Store, *, wait: bool) -> RankFailure | None:
         """Another rank that has died, or left while this one still waits for it; None if all are
         there. With `wait`, a rank of a different machine is given time for a sign of life."""
         if wait:  # of thousands of ranks one is to ask the store about all, and not each
@@ -262,7 +262,9 @@ class Watcher:
             return None
         for rank, beat in beats.items():
             if beat.left:
-                return Failure(rank, f"{beat.who} has ended its work while others waited for it", 1)
+                return RankFailure(
+                    rank, f"{beat.who} has ended its work while others waited for it", 1
+                )
             if heartbeat.state_of(beat) == "elsewhere" and beat.count == first[rank].count:
                 return _death(beat)
         return None
@@ -272,8 +274,8 @@ class Watcher:
         return beat is not None and heartbeat.state_of(beat) == "gone"
 
 
-def _death(beat: Beat) -> Failure:
-    return Failure(
+def _death(beat: Beat) -> RankFailure:
+    return RankFailure(
         beat.rank,
         f"{beat.who} died without a message (last seen {beat.place}): it was killed, or memory ran "
         "out; look at its exit status and at dmesg",

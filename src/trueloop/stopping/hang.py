@@ -24,7 +24,7 @@ from trueloop import _options, ranks
 from trueloop.errors import ConfigError
 from trueloop.ranks import failure, heartbeat
 from trueloop.ranks.heartbeat import Beat
-from trueloop.ranks.watcher import Watcher, calls
+from trueloop.ranks.watcher import RankWatcher, calls
 from trueloop.stopping.verdict import Silence, verdict
 
 FIRST_MINUTES = 20.0
@@ -92,7 +92,7 @@ class HangWatch:
         """Hangs so far."""
         self._stamp: str | None = None
         """When the one began that is still to be reported."""
-        self._watcher: Watcher | None = None
+        self._watcher: RankWatcher | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._attend, name="trueloop-hangs", daemon=True)
 
@@ -200,7 +200,7 @@ class HangWatch:
             _say(f"trueloop: error: {message}")
             os._exit(failure.FAILED)
         else:
-            self._watcher.fail(failure.Failure(rank, message, failure.FAILED))
+            self._watcher.fail(failure.RankFailure(rank, message, failure.FAILED))
 
 
 def stacks() -> str:

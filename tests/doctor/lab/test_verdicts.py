@@ -14,14 +14,14 @@ from trueloop.doctor.lab.claims import (
     UNITS,
     VERDICTS,
     Claim,
-    Outcome,
+    ClaimOutcome,
     Shown,
     Statement,
     all_claims,
     claims_named,
     docstring_of,
 )
-from trueloop.doctor.lab.verdicts import UNDECIDED, Found, Measured, holds, spread
+from trueloop.doctor.lab.verdicts import UNDECIDED, LabFindings, MeasuredClaim, holds, spread
 from trueloop.errors import ConfigError
 
 
@@ -43,8 +43,8 @@ def claim(folder: Path, **fields: Any) -> Claim:
             Statement("zero", "it is nothing", "wrong.score == 0"),
         ),
         "verdicts": (
-            Outcome("true", ("worse", "zero"), "It does."),
-            Outcome("true only if", ("worse",), "something is left."),
+            ClaimOutcome("true", ("worse", "zero"), "It does."),
+            ClaimOutcome("true only if", ("worse",), "something is left."),
         ),
         "finds": (),
         "harmless": False,
@@ -53,8 +53,8 @@ def claim(folder: Path, **fields: Any) -> Claim:
     return Claim(**{**given, **fields})
 
 
-def measured(folder: Path, wrong: list[float], right: float = 0.9, **fields: Any) -> Measured:
-    return Measured(
+def measured(folder: Path, wrong: list[float], right: float = 0.9, **fields: Any) -> MeasuredClaim:
+    return MeasuredClaim(
         claim(folder, **fields),
         list(range(len(wrong))),
         [{"score": right, "loss": [2.0, 1.0]} for _ in wrong],
@@ -121,10 +121,10 @@ def test_diff_leaves_docstrings_out() -> None:
     wrong = '"""Wrong."""\nfor x in y:\n    step(x)\n    end()\n'
     right = '"""Right."""\nfor x in y:\n    step(y)\n    end()\n'
     assert pages.diff(wrong, right) == [
-        pages.Line(" ", "for x in y:"),
-        pages.Line("-", "    step(x)"),
-        pages.Line("+", "    step(y)"),
-        pages.Line(" ", "    end()"),
+        pages.DiffLine(" ", "for x in y:"),
+        pages.DiffLine("-", "    step(x)"),
+        pages.DiffLine("+", "    step(y)"),
+        pages.DiffLine(" ", "    end()"),
     ]
     assert docstring_of(wrong) == ("Wrong.", "for x in y:\n    step(x)\n    end()")
 
@@ -139,7 +139,7 @@ def test_pages_of_a_claim_made_up(tmp_path: Path) -> None:
     one = measured(folder, [0.0, 0.0], curve_log=True)
     one.convinced = "True\n"
     finding = Finding("TL101", "x", "error", Place("wrong.py", 2), "Look at `it`.", "Mend it.")
-    one.found = [Found(finding, ("check", "watch"))]
+    one.found = [LabFindings(finding, ("check", "watch"))]
     other = measured(second, [0.9, 0.9], number="1b")
     index = pages.write(tmp_path / "out", [one, other])
     assert index == tmp_path / "out" / "index.html"

@@ -212,7 +212,7 @@ def test_the_first_error_of_a_process_ends_it(tmp_path: Path) -> None:
 
 def _rank(folder: str, text: str) -> Any:
     """What a rank reports of a program that it watches."""
-    from trueloop.cli.watch import Run, prepared
+    from trueloop.cli.watch import WatchedProgram, prepared
 
     path = os.path.join(folder, "program.py")
     if os.environ["RANK"] == "0":
@@ -224,7 +224,7 @@ def _rank(folder: str, text: str) -> Any:
     os.chdir(folder)
     output = f"found{os.environ['RANK']}.json"
     run = prepared(["--format", "json", "--output", output, path])
-    assert isinstance(run, Run)
+    assert isinstance(run, WatchedProgram)
     with contextlib.suppress(RuntimeError):
         run()
     run.tell()

@@ -15,7 +15,7 @@ from trueloop.doctor.findings import Delete, Finding, Insert, Move, Place, Relat
 from trueloop.doctor.source import cache as cache_module
 from trueloop.doctor.source.cache import Cache, Examined, cache_folder, digest
 from trueloop.doctor.source.examine import examine_all
-from trueloop.doctor.source.files import Problem, Unread
+from trueloop.doctor.source.files import FileProblem, Unread
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def test_all_of_it_comes_back() -> None:
         "/a/b.py",
         digest(b"x"),
         (finding,),
-        (Problem("/a/b.py", 0, "why"),),
+        (FileProblem("/a/b.py", 0, "why"),),
         (("/nowhere", ""),),
         ignores=True,
         unread=Unread("/a/b.py", 7, "train", "not read to its end: …"),

@@ -13,7 +13,7 @@ from trueloop.doctor.config import Configs
 from trueloop.doctor.formats.text import as_text
 from trueloop.doctor.source import examine as examine_module
 from trueloop.doctor.source.cache import Cache
-from trueloop.doctor.source.checking import Outcome, check
+from trueloop.doctor.source.checking import CheckResult, check
 from trueloop.doctor.source.mending import mend
 from trueloop.errors import ConfigError
 
@@ -39,7 +39,7 @@ def write(name: str, text: str) -> None:
     Path(name).write_text(text)
 
 
-def told(outcome: Outcome) -> list[str]:
+def told(outcome: CheckResult) -> list[str]:
     return [
         f"{outcome.name(each.place.path)}:{each.place.line} {each.code}"
         for each in outcome.findings

@@ -15,7 +15,7 @@ import pytest
 
 from trueloop.doctor.source import Report, check_text
 from trueloop.doctor.source.counting import NESTING, STEPS_A_FILE
-from trueloop.doctor.source.values import KEY, SIZE, Items, Table, Unknown, inside, short_key
+from trueloop.doctor.source.values import KEY, SIZE, DictValue, Items, Unknown, inside, short_key
 
 HEAD = "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\n"
 MODEL = "model = nn.Linear(2, 2)\nopt = torch.optim.SGD(model.parameters(), 0.1)\nx = foo()\n"
@@ -250,11 +250,11 @@ def test_the_same_text_gives_the_same_whatever_was_read_before(tmp_path: Path) -
 def test_containers_hold_so_much_and_say_that_there_may_be_more() -> None:
     items = Items("list", list(range(SIZE + 1)))
     assert (len(items.values), items.open) == (SIZE, True)
-    table = Table({})
+    table = DictValue({})
     for i in range(SIZE + 1):
         table.put(i, i)
     assert (len(table.entries), table.rest, table.open) == (SIZE, [SIZE], True)
-    table.merge(Table({0: "new", "more": 1}))
+    table.merge(DictValue({0: "new", "more": 1}))
     assert table.entries[0] == "new"
     assert table.rest == [SIZE, 1]
 

@@ -11,22 +11,22 @@ from hypothesis import given, settings, strategies as st
 
 from trueloop.errors import DataError
 from trueloop.tasks.text import encoding
-from trueloop.tasks.text.encoding import Encoder
-from trueloop.tasks.text.pieces import Piece
+from trueloop.tasks.text.encoding import DocumentEncoder
+from trueloop.tasks.text.pieces import TextPiece
 from trueloop.tasks.text.tokenizer import CharTokenizer, Tokenizer, tokenizer_for
 
 HERE = Path("x.txt")
 WORDS = "the cat sat on a mat, naïve cafés ☕ — 1234 times!\n\n\t  def f(x):  return".split(" ")
 
 
-def cut_up(text: str, sizes: list[int]) -> list[Piece]:
+def cut_up(text: str, sizes: list[int]) -> list[TextPiece]:
     found = []
     for size in sizes:
         if len(text) <= size:
             break
-        found.append(Piece(text[:size], HERE, ends=False))
+        found.append(TextPiece(text[:size], HERE, ends=False))
         text = text[size:]
-    return [*found, Piece(text, HERE, ends=True)]
+    return [*found, TextPiece(text, HERE, ends=True)]
 
 
 def some_text(seed: int, length: int) -> str:
@@ -68,7 +68,7 @@ def test_pieces_give_the_ids_of_the_whole(
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(encoding, "_AT_ONCE", at_once)
                 patch.setattr(encoding, "_OVERLAP", 64)
-                encoder = Encoder(tokenizer, ends=ends)
+                encoder = DocumentEncoder(tokenizer, ends=ends)
                 found = [int(token) for ids in encoder.encode(pieces) for token in ids]
             assert found == expected
             assert encoder.documents == len(texts)
@@ -82,14 +82,14 @@ def test_nothing_is_lost_where_texts_have_no_place_to_join(
     tokenizer = kinds["bpe"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encoding, "_OVERLAP", 3)
-        ids = list(Encoder(tokenizer, ends=False).encode(cut_up(text, sizes)))
+        ids = list(DocumentEncoder(tokenizer, ends=False).encode(cut_up(text, sizes)))
     assert tokenizer.decode(np.concatenate(ids).tolist()) == text
 
 
 def test_unknown_characters_are_counted_or_refused() -> None:
-    pieces = [Piece("abxé", HERE, ends=False), Piece("xa", HERE, ends=True)]
-    encoder = Encoder(CharTokenizer("ab", end_of_text=True, unknown=True), ends=True)
+    pieces = [TextPiece("abxé", HERE, ends=False), TextPiece("xa", HERE, ends=True)]
+    encoder = DocumentEncoder(CharTokenizer("ab", end_of_text=True, unknown=True), ends=True)
     assert np.concatenate(list(encoder.encode(pieces))).tolist() == [0, 1, 3, 3, 3, 0, 2]
     assert encoder.unknown == {"x": 2, "é": 1}
     with pytest.raises(DataError, match=r"x\.txt holds 'x', which is not among the 2 characters"):
-        list(Encoder(CharTokenizer("ab"), ends=False).encode(pieces))
+        list(DocumentEncoder(CharTokenizer("ab"), ends=False).encode(pieces))

@@ -10,13 +10,13 @@ import os
 from trueloop.doctor.findings import Finding
 from trueloop.doctor.formats.places import is_below_working_directory, spot_of
 from trueloop.doctor.formats.text import printable
-from trueloop.doctor.source.checking import Outcome
-from trueloop.doctor.source.files import Problem, Unread
+from trueloop.doctor.source.checking import CheckResult
+from trueloop.doctor.source.files import FileProblem, Unread
 
 _LEVELS = {"error": "error", "warning": "warning", "advice": "notice"}
 
 
-def as_github(outcome: Outcome) -> str:
+def as_github(outcome: CheckResult) -> str:
     """One line per finding, and one per file that could not be checked, or not to its end; empty if
     there is none."""
     lines = [_annotation(outcome, finding) for finding in outcome.findings]
@@ -25,14 +25,14 @@ def as_github(outcome: Outcome) -> str:
     return "\n".join(lines)
 
 
-def _of_file(level: str, about: Problem | Unread) -> str:
+def _of_file(level: str, about: FileProblem | Unread) -> str:
     where = {"file": _file(about.path), "title": "trueloop check"}
     if about.line and not about.path.endswith(".ipynb"):
         where["line"] = str(about.line)
     return _command(level, where, about.message)
 
 
-def _annotation(outcome: Outcome, finding: Finding) -> str:
+def _annotation(outcome: CheckResult, finding: Finding) -> str:
     place, spot = finding.place, spot_of(outcome, finding.place)
     where = {"file": _file(place.path), "title": f"{finding.code} {finding.name}"}
     message = finding.message

@@ -8,10 +8,10 @@ from typing import Any
 
 from trueloop.doctor.findings import Finding
 from trueloop.doctor.formats.places import spot_of
-from trueloop.doctor.source.checking import Outcome
+from trueloop.doctor.source.checking import CheckResult
 
 
-def as_json(outcome: Outcome, fixed: Iterable[Finding] | None = None) -> str:
+def as_json(outcome: CheckResult, fixed: Iterable[Finding] | None = None) -> str:
     """`{"findings": […], "files": …, "problems": […], "unread": […]}`; with `fixed`, what `--fix`
     mended."""
     told: dict[str, Any] = {
@@ -40,7 +40,7 @@ def as_json(outcome: Outcome, fixed: Iterable[Finding] | None = None) -> str:
     return json.dumps(told, indent=2)
 
 
-def finding_object(outcome: Outcome, finding: Finding) -> dict[str, Any]:
+def finding_object(outcome: CheckResult, finding: Finding) -> dict[str, Any]:
     """One finding. Of a notebook, the line is counted in its cell, whose number is then told; of
     several processes, those that have it are, if the others do not."""
     spot = spot_of(outcome, finding.place)

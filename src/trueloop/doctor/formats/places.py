@@ -7,8 +7,8 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from trueloop.doctor.findings import Place
-from trueloop.doctor.source.checking import Outcome
-from trueloop.doctor.source.files import Problem, Unread
+from trueloop.doctor.source.checking import CheckResult
+from trueloop.doctor.source.files import FileProblem, Unread
 
 
 class Spot(NamedTuple):
@@ -30,7 +30,7 @@ class Spot(NamedTuple):
         return f"{self.name}:{self.line}:{self.column}"
 
 
-def spot_of(outcome: Outcome, place: Place) -> Spot:
+def spot_of(outcome: CheckResult, place: Place) -> Spot:
     """Where a place is, as it is told."""
     cell, line = 0, place.line
     if place.path.endswith(".ipynb"):
@@ -40,7 +40,7 @@ def spot_of(outcome: Outcome, place: Place) -> Spot:
     return Spot(outcome.name(place.path), cell, line, place.column, end_line, end_column)
 
 
-def problem_line(outcome: Outcome, problem: Problem | Unread) -> str:
+def problem_line(outcome: CheckResult, problem: FileProblem | Unread) -> str:
     """One line about a file that could not be checked, or not to its end."""
     name = outcome.name(problem.path)
     if not problem.line:

@@ -12,14 +12,14 @@ from trueloop.doctor.findings import Finding, Place
 from trueloop.doctor.formats.places import spot_of, uri
 from trueloop.doctor.rules.catalogue import ENTRIES, Entry
 from trueloop.doctor.rules.pages import Page, group_of, page_of
-from trueloop.doctor.source.checking import Outcome
-from trueloop.doctor.source.files import Problem, Unread
+from trueloop.doctor.source.checking import CheckResult
+from trueloop.doctor.source.files import FileProblem, Unread
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
 
 
-def as_sarif(outcome: Outcome) -> str:
+def as_sarif(outcome: CheckResult) -> str:
     """One run of one tool, with all its rules."""
     entries = [entry for entry in ENTRIES if "S" in entry.seen]
     seen: Counter[str] = Counter()
@@ -59,7 +59,7 @@ def _rule(entry: Entry, page: Page) -> dict[str, Any]:
 
 
 def _result(
-    outcome: Outcome, finding: Finding, entries: list[Entry], seen: Counter[str]
+    outcome: CheckResult, finding: Finding, entries: list[Entry], seen: Counter[str]
 ) -> dict[str, Any]:
     text = finding.message + (f"\n{finding.fix}" if finding.fix else "")
     spot = spot_of(outcome, finding.place)
@@ -91,7 +91,7 @@ def _location(place: Place) -> dict[str, Any]:
     return location
 
 
-def _notification(problem: Problem | Unread, level: str) -> dict[str, Any]:
+def _notification(problem: FileProblem | Unread, level: str) -> dict[str, Any]:
     location: dict[str, Any] = {"artifactLocation": {"uri": uri(problem.path)}}
     if problem.line and not problem.path.endswith(".ipynb"):
         location["region"] = {"startLine": problem.line}
@@ -102,7 +102,7 @@ def _notification(problem: Problem | Unread, level: str) -> dict[str, Any]:
     }
 
 
-def _fingerprint(outcome: Outcome, finding: Finding, seen: Counter[str]) -> str:
+def _fingerprint(outcome: CheckResult, finding: Finding, seen: Counter[str]) -> str:
     """The same for the same fault after the lines around it have moved: of its rule, its file and
     its own line, counted where several are alike."""
     place = finding.place

@@ -13,7 +13,7 @@ from typing import NamedTuple, TextIO
 
 from trueloop.doctor.findings import Finding, Place
 from trueloop.doctor.formats.places import Spot, spot_of
-from trueloop.doctor.source.checking import Outcome
+from trueloop.doctor.source.checking import CheckResult
 
 WIDTH = 100
 """Columns that messages are wrapped at, and around which longer lines of code are cut."""
@@ -38,14 +38,14 @@ class Mark(NamedTuple):
     is_main: bool
 
 
-def as_text(outcome: Outcome, paint: Paint | None = None) -> str:
+def as_text(outcome: CheckResult, paint: Paint | None = None) -> str:
     """All findings and a last line that counts them."""
     paint = paint or Paint()
     told = [finding_text(outcome, finding, paint) for finding in outcome.findings]
     return "\n".join([*told, summary(outcome, paint)])
 
 
-def summary(outcome: Outcome, paint: Paint | None = None) -> str:
+def summary(outcome: CheckResult, paint: Paint | None = None) -> str:
     """How many findings of each severity there are, and in how many files."""
     paint = paint or Paint()
     checked = counted(outcome.files, "file") + " checked"
@@ -55,7 +55,7 @@ def summary(outcome: Outcome, paint: Paint | None = None) -> str:
     return f"{checked}: {severities(outcome, paint)}{tail}"
 
 
-def severities(outcome: Outcome, paint: Paint) -> str:
+def severities(outcome: CheckResult, paint: Paint) -> str:
     """How many findings of each severity there are."""
     counts = {
         severity: sum(found.severity == severity for found in outcome.findings)
@@ -93,7 +93,7 @@ def paint_for(stream: TextIO) -> Paint:
     return Paint(COLOURS if coloured else PLAIN, terminal)
 
 
-def finding_text(outcome: Outcome, finding: Finding, paint: Paint) -> str:
+def finding_text(outcome: CheckResult, finding: Finding, paint: Paint) -> str:
     """One finding and its lines of code, with an empty line behind it."""
     spot = spot_of(outcome, finding.place)
     head = (
@@ -128,7 +128,9 @@ def _wrapped(text: str, paint: Paint) -> list[str]:
     )
 
 
-def _snippet(outcome: Outcome, marks: list[Mark], finding: Finding, paint: Paint) -> Iterator[str]:
+def _snippet(
+    outcome: CheckResult, marks: list[Mark], finding: Finding, paint: Paint
+) -> Iterator[str]:
     """The lines that the marks are on, in their order, those of other files below their names."""
     width = max(len(str(mark.spot.line)) for mark in marks)
     here = finding.place.path
@@ -151,7 +153,7 @@ def _snippet(outcome: Outcome, marks: list[Mark], finding: Finding, paint: Paint
 
 
 def _marked_line(
-    outcome: Outcome, marks: list[Mark], width: int, finding: Finding, paint: Paint
+    outcome: CheckResult, marks: list[Mark], width: int, finding: Finding, paint: Paint
 ) -> Iterator[str]:
     """A line of code with what is to be seen in it underlined."""
     place = marks[0].place

@@ -40,7 +40,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ClaimOutcome:
     """A verdict, and the statements that must hold in every seed for it."""
 
     verdict: str
@@ -69,7 +69,7 @@ class Claim:
     """Its figures are times: nothing else may run beside it."""
     figures: tuple[Shown, ...]
     tests: tuple[Statement, ...]
-    verdicts: tuple[Outcome, ...]
+    verdicts: tuple[ClaimOutcome, ...]
     finds: tuple[str, ...]
     """Codes of the errors and warnings that the doctor finds in the wrong program."""
     harmless: bool
@@ -153,8 +153,8 @@ def _read(path: Path) -> Claim:
     )
 
 
-def _outcome(entry: dict[str, Any]) -> Outcome:
-    return Outcome(entry["verdict"], tuple(entry["needs"]), entry["says"])
+def _outcome(entry: dict[str, Any]) -> ClaimOutcome:
+    return ClaimOutcome(entry["verdict"], tuple(entry["needs"]), entry["says"])
 
 
 def docstring_of(source: str) -> tuple[str, str]:

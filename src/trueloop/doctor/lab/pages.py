@@ -16,7 +16,7 @@ import torch
 
 from trueloop.checkpoint import write_atomic
 from trueloop.doctor.lab.claims import Shown, docstring_of
-from trueloop.doctor.lab.verdicts import UNDECIDED, Figures, Found, Measured, spread
+from trueloop.doctor.lab.verdicts import UNDECIDED, Figures, LabFindings, MeasuredClaim, spread
 from trueloop.doctor.rules.shared.timings import duration
 from trueloop.errors import ConfigError
 from trueloop.run import charts
@@ -30,7 +30,7 @@ _CONTEXT = 3
 """Lines around a change that a diff shows."""
 
 
-class Line(NamedTuple):
+class DiffLine(NamedTuple):
     """A line of a diff: of the wrong program ("-"), of the right one ("+"), of both (" ")."""
 
     mark: str
@@ -50,7 +50,7 @@ def prepare(out: Path) -> None:
         ) from None
 
 
-def write(out: Path, measured: Sequence[Measured]) -> Path:
+def write(out: Path, measured: Sequence[MeasuredClaim]) -> Path:
     """Write a page for each claim, the crib sheet and all figures into the folder `out`; returns
     the crib sheet's page."""
     facts = {
@@ -85,7 +85,7 @@ def write(out: Path, measured: Sequence[Measured]) -> Path:
 # ---------------------------------------------------------------------- the crib sheet
 
 
-def _row(one: Measured) -> dict[str, Any]:
+def _row(one: MeasuredClaim) -> dict[str, Any]:
     codes = sorted({each.finding.code for each in one.found if each.is_alarm})
     return {
         "number": one.claim.number,
@@ -127,7 +127,7 @@ def markdown(rows: Iterable[dict[str, Any]], facts: dict[str, str], seeds: int) 
 # ---------------------------------------------------------------------- a claim's page
 
 
-def _page(one: Measured) -> dict[str, Any]:
+def _page(one: MeasuredClaim) -> dict[str, Any]:
     claim = one.claim
     sources = {side: claim.program(side).read_text("utf-8") for side in ("right", "wrong")}
     figures = _charts(one)
@@ -152,7 +152,7 @@ def _page(one: Measured) -> dict[str, Any]:
     }
 
 
-def _told(found: Found) -> dict[str, str]:
+def _told(found: LabFindings) -> dict[str, str]:
     """As a report tells its findings."""
     it = found.finding
     return {
@@ -167,7 +167,7 @@ def _told(found: Found) -> dict[str, str]:
     }
 
 
-def _statements(one: Measured) -> list[dict[str, Any]]:
+def _statements(one: MeasuredClaim) -> list[dict[str, Any]]:
     rests = () if one.outcome is None else one.outcome.needs
     return [
         {
@@ -180,7 +180,7 @@ def _statements(one: Measured) -> list[dict[str, Any]]:
     ]
 
 
-def _figure_row(shown: Shown, one: Measured) -> dict[str, str]:
+def _figure_row(shown: Shown, one: MeasuredClaim) -> dict[str, str]:
     return {
         "says": shown.says,
         "right": spread_text(one.right, shown),
@@ -223,7 +223,7 @@ def _size(size: float) -> str:
     return f"{size:.0f} {unit}" if size == round(size) or size >= 100 else f"{size:.3g} {unit}"
 
 
-def _charts(one: Measured) -> list[Chart]:
+def _charts(one: MeasuredClaim) -> list[Chart]:
     """The curve under every seed, right beside wrong, on the same axes."""
     claim = one.claim
     sides = {
@@ -257,20 +257,20 @@ def _reach(values: charts.Floats, *, log: bool) -> list[float]:
     return [low - room, high + room]
 
 
-def diff(wrong: str, right: str) -> list[Line]:
+def diff(wrong: str, right: str) -> list[DiffLine]:
     """The lines in which the programs differ, with those around them; docstrings left out."""
     old, new = (docstring_of(source)[1].splitlines() for source in (wrong, right))
-    made: list[Line] = []
+    made: list[DiffLine] = []
     for line in list(difflib.unified_diff(old, new, n=_CONTEXT, lineterm=""))[2:]:
         if line.startswith("@@"):
             if made:
-                made.append(Line("…", ""))
+                made.append(DiffLine("…", ""))
         else:
-            made.append(Line(line[0], line[1:]))
+            made.append(DiffLine(line[0], line[1:]))
     return made
 
 
-def _raw(one: Measured) -> dict[str, Any]:
+def _raw(one: MeasuredClaim) -> dict[str, Any]:
     """All that was measured, as data."""
     claim = one.claim
     return {

@@ -19,7 +19,7 @@ from typing import Any
 from trueloop.doctor.config import Configs
 from trueloop.doctor.findings import Finding
 from trueloop.doctor.lab.claims import Claim
-from trueloop.doctor.lab.verdicts import Found, Measured
+from trueloop.doctor.lab.verdicts import LabFindings, MeasuredClaim
 from trueloop.errors import TrueloopError
 
 SEEDS = (0, 1, 2, 3, 4)
@@ -38,20 +38,20 @@ class Ran:
 
     stdout: str = ""
     stderr: str = ""
-    found: list[Found] = field(default_factory=list)
+    found: list[LabFindings] = field(default_factory=list)
     """By the doctor, where it watched."""
     failed: str = ""
     """What it raised; empty if it came to its end."""
 
 
-def measure(claims: list[Claim], tell: Callable[[Measured], None]) -> list[Measured]:
+def measure(claims: list[Claim], tell: Callable[[MeasuredClaim], None]) -> list[MeasuredClaim]:
     """Run every program of these claims under every seed, and the doctor over the wrong ones.
 
     `tell` is called with each claim as soon as it is done. Claims about time run alone, after all
     others. Raises `LabError` if a program fails.
     """
     prepared = context()
-    measured: dict[str, Measured] = {}
+    measured: dict[str, MeasuredClaim] = {}
     beside = [claim for claim in claims if not claim.timed]
     alone = [claim for claim in claims if claim.timed]
     for group, jobs in ((beside, _cores()), (alone, 1)):
@@ -86,7 +86,7 @@ class _Work:
         path = claim.convinces
         self.convincing = None if path is None else pool.submit(run, context, path, SEEDS[0])
 
-    def result(self) -> Measured:
+    def result(self) -> MeasuredClaim:
         sides: dict[str, list[Any]] = {side: [] for side in SIDES}
         for (side, seed), future in self.runs.items():
             sides[side].append(_figures(future.result(), self.claim.program(side), seed))
@@ -99,7 +99,9 @@ class _Work:
             if ran.failed:
                 raise LabError(_failure(ran, self.claim.convinces, "alone"))
             convinced = ran.stdout
-        return Measured(self.claim, SEEDS, sides["right"], sides["wrong"], watched.found, convinced)
+        return MeasuredClaim(
+            self.claim, SEEDS, sides["right"], sides["wrong"], watched.found, convinced
+        )
 
 
 def _figures(ran: Ran, path: Path, seed: int) -> dict[str, Any]:
@@ -182,12 +184,12 @@ def _child(pipe: Connection, path: str, seed: int, folder: str, watched: bool) -
     pipe.close()
 
 
-def _run_alone(path: str) -> list[Found]:
+def _run_alone(path: str) -> list[LabFindings]:
     runpy.run_path(path, run_name="__main__")
     return []
 
 
-def _run_watched(path: str) -> list[Found]:
+def _run_watched(path: str) -> list[LabFindings]:
     """Both of the doctor's commands over a program: what `check` reads, and what `watch` sees."""
     from trueloop.doctor.runtime.block import watch
     from trueloop.doctor.source.checking import check
@@ -201,14 +203,14 @@ def _run_watched(path: str) -> list[Found]:
     return _together(outcome.findings, watched.findings)
 
 
-def _together(read: Sequence[Finding], seen: Sequence[Finding]) -> list[Found]:
+def _together(read: Sequence[Finding], seen: Sequence[Finding]) -> list[LabFindings]:
     """One for each code and line; alarms first."""
-    merged: dict[tuple[str, int], Found] = {}
+    merged: dict[tuple[str, int], LabFindings] = {}
     for by, findings in (("check", read), ("watch", seen)):
         for each in findings:
             key = (each.code, each.place.line)
             before = merged[key].by if key in merged else ()
             # What was seen has the run's own figures.
-            merged[key] = Found(each, before if by in before else (*before, by))
+            merged[key] = LabFindings(each, before if by in before else (*before, by))
     order = {key: (not found.is_alarm, key[1], key[0]) for key, found in merged.items()}
     return [merged[key] for key in sorted(merged, key=order.__getitem__)]

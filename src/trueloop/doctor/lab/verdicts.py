@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from trueloop.doctor.findings import Finding
-from trueloop.doctor.lab.claims import Claim, Outcome
+from trueloop.doctor.lab.claims import Claim, ClaimOutcome
 
 Figures = Mapping[str, Any]
 """What one program printed under one seed: numbers, and lists of numbers."""
@@ -27,7 +27,7 @@ _NAMES: dict[str, Any] = {
 
 
 @dataclass
-class Found:
+class LabFindings:
     """What the doctor finds in a program of the lab."""
 
     finding: Finding
@@ -40,7 +40,7 @@ class Found:
 
 
 @dataclass
-class Measured:
+class MeasuredClaim:
     """A claim, measured."""
 
     claim: Claim
@@ -48,7 +48,7 @@ class Measured:
     right: list[Figures]
     """By seed."""
     wrong: list[Figures]
-    found: list[Found] = field(default_factory=list)
+    found: list[LabFindings] = field(default_factory=list)
     """In the wrong program."""
     convinced: str = ""
     """What the program printed with which readers convince themselves."""
@@ -64,7 +64,7 @@ class Measured:
         """For each statement, whether it held under each seed."""
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> ClaimOutcome | None:
         """The first verdict whose statements held under every seed; None if there is none."""
         for outcome in self.claim.verdicts:
             if all(all(self.held[name]) for name in outcome.needs):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trueloop.doctor.findings import Finding, Place, Related
 from trueloop.doctor.runtime.session import AsRun, Watched
 from trueloop.doctor.runtime.speed.tally import Speed
-from trueloop.doctor.source.files import Problem
+from trueloop.doctor.source.files import FileProblem
 
 if TYPE_CHECKING:
     from trueloop.doctor.runtime.exhausted import Exhausted
@@ -99,7 +99,7 @@ def read(text: str) -> Part:
     told = json.loads(text)
     watched = Watched([], [], 0, shown=told["shown"], documents=AsRun())
     watched.findings = [_finding(each) for each in told["findings"]]
-    watched.problems = [Problem(*each) for each in told["problems"]]
+    watched.problems = [FileProblem(*each) for each in told["problems"]]
     watched.errors = told["errors"]
     watched.updates, watched.optimizers = told["updates"], told["optimizers"]
     watched.unseen = told["unseen"]

@@ -19,9 +19,9 @@ from trueloop.doctor.rules.selection import codes_of
 from trueloop.doctor.runtime import program
 from trueloop.doctor.runtime.arrival import Arrival
 from trueloop.doctor.runtime.stacks import CleanStacks
-from trueloop.doctor.source.checking import Outcome
+from trueloop.doctor.source.checking import CheckResult
 from trueloop.doctor.source.documents import Document, Program
-from trueloop.doctor.source.files import Problem
+from trueloop.doctor.source.files import FileProblem
 from trueloop.doctor.source.ignores import Ignore, hold_back, ignores_in
 from trueloop.doctor.source.reading import Documents
 from trueloop.errors import ConfigError
@@ -38,7 +38,7 @@ _fork_is_minded: list[bool] = []
 
 
 @dataclass
-class Watched(Outcome):
+class Watched(CheckResult):
     """What there is to say about a program that was watched."""
 
     updates: int = 0
@@ -305,7 +305,7 @@ class Session:
         told.files = len({finding.place.path for finding in told.findings})
         told.stopped = self.stopped
         told.begun = watcher is not None
-        told.problems = [Problem(path, 0, message) for path, message in self._problems.items()]
+        told.problems = [FileProblem(path, 0, message) for path, message in self._problems.items()]
         told.errors = list(self._errors)
         if watcher is not None:
             told.updates, told.unseen = watcher.updates, watcher.unseen

@@ -73,8 +73,8 @@ def check_text(
     from trueloop.doctor.source import library
     from trueloop.doctor.source.columns import in_characters
     from trueloop.doctor.source.project import project_at
-    from trueloop.doctor.source.runs import Reading, read_module
-    from trueloop.doctor.source.survey import Survey
+    from trueloop.doctor.source.runs import FileAnalysis, read_module
+    from trueloop.doctor.source.survey import FileSummary
     from trueloop.doctor.source.values import Module
 
     library.register()
@@ -82,8 +82,8 @@ def check_text(
     owner.begin()
     name = _dotted(path)
     package = name if os.path.basename(path) == "__init__.py" else name.rpartition(".")[0]
-    module = Module(path, name, tree, Survey(tree), package)
-    reading = Reading(
+    module = Module(path, name, tree, FileSummary(tree), package)
+    reading = FileAnalysis(
         owner,
         module,
         rules_for("S") if rules is None else rules,

@@ -14,7 +14,7 @@ from trueloop.doctor.events import (
 )
 from trueloop.doctor.source import imports
 from trueloop.doctor.source.calling import enter, has_decorator
-from trueloop.doctor.source.calls import Call, find_method
+from trueloop.doctor.source.calls import LibraryCall, find_method
 from trueloop.doctor.source.canonical import canonical
 from trueloop.doctor.source.guess import guess, is_no_tensor
 from trueloop.doctor.source.library.optim import param_groups
@@ -32,7 +32,7 @@ from trueloop.doctor.source.values import (
     KEY,
     BoundLibrary,
     Class,
-    Foreign,
+    DictValue,
     Function,
     Instance,
     Items,
@@ -40,9 +40,9 @@ from trueloop.doctor.source.values import (
     Library,
     Method,
     Namespace,
+    OpaqueObject,
     Parameters,
     Super,
-    Table,
     Unknown,
 )
 from trueloop.doctor.things import (
@@ -70,7 +70,7 @@ def read(m: Machine, value: Any, name: str, node: ast.AST) -> Any:
     if isinstance(value, Class):
         found = value.lookup(name)
         return found if found is not None else Unknown(f"{value.name}.{name}")
-    if isinstance(value, Foreign):
+    if isinstance(value, OpaqueObject):
         return _of_foreign(m, value, name)
     if isinstance(value, Unknown):
         if name == "grad":
@@ -172,7 +172,7 @@ def _bound(m: Machine, owner: Any, found: Any, node: ast.AST) -> Any:
     return Method(owner, found)
 
 
-def _of_foreign(m: Machine, value: Foreign, name: str) -> Any:
+def _of_foreign(m: Machine, value: OpaqueObject, name: str) -> Any:
     if name in value.attributes:
         return value.attributes[name]
     return BoundLibrary(value, name)
@@ -191,7 +191,7 @@ def _of_unknown(m: Machine, value: Unknown, name: str) -> Any:
 
 def write(m: Machine, owner: Any, name: str, value: Any, node: ast.AST) -> None:
     """`owner.name = value`."""
-    if isinstance(value, (Unknown, Foreign)):
+    if isinstance(value, (Unknown, OpaqueObject)):
         value = guess(m, name, value, m.modules[-1])
     elif isinstance(value, Tensor) and is_no_tensor(name, value, m.modules[-1]):
         value = guess(m, name, m.unknown(node, (value,)), m.modules[-1])
@@ -201,7 +201,7 @@ def write(m: Machine, owner: Any, name: str, value: Any, node: ast.AST) -> None:
         set_attribute(m, owner, name, value, node)
     elif isinstance(owner, Model):
         _write_to_model(m, owner, name, value, node)
-    elif isinstance(owner, (Thing, Instance, Foreign, Unknown)):
+    elif isinstance(owner, (Thing, Instance, OpaqueObject, Unknown)):
         owner.attributes[name] = value
     elif isinstance(owner, Class):
         owner.namespace[name] = value
@@ -233,7 +233,7 @@ def _write_to_model(m: Machine, owner: Model, name: str, value: Any, node: ast.A
 
 def _tell(m: Machine, owner: Model, name: str, value: Any, node: ast.AST) -> None:
     what, spelled, used = NOWHERE, "", None
-    if isinstance(value, (Items, Table)):
+    if isinstance(value, (Items, DictValue)):
         what = m.place(m.assigned) if m.assigned is not None else NOWHERE
         spelled = _spelling_of_nn(m)
         used = reads(owner.cls, name) if isinstance(owner.cls, Class) else None
@@ -284,7 +284,11 @@ def item_of(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
     if isinstance(index, Known):
         if isinstance(value, Items):
             return _of_items(m, value, index.value, node)
-        if isinstance(value, Table) and is_hashable(index.value) and index.value in value.entries:
+        if (
+            isinstance(value, DictValue)
+            and is_hashable(index.value)
+            and index.value in value.entries
+        ):
             found = value.entries[index.value]
             if isinstance(found, Thing) and not found.name:
                 found.name = str(index.value)
@@ -300,7 +304,7 @@ def item_of(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
             return children[index.value]
         if isinstance(index.value, str) and index.value in value.children:
             return value.children[index.value]
-    if isinstance(value, (Unknown, Foreign)):
+    if isinstance(value, (Unknown, OpaqueObject)):
         name = f"[{m.key(index)}]"
         found = value.attributes.get(name)
         if found is None:
@@ -318,7 +322,7 @@ def item_of(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
         return m.unknown(node, (value, index), key=f"{value.name}[{m.key(index)}]")
     method = find_method(value, "__getitem__")
     if method is not None:
-        return method(Call(m, node, "__getitem__", [index], receiver=value))
+        return method(LibraryCall(m, node, "__getitem__", [index], receiver=value))
     return _of_user(m, value, index, node)
 
 
@@ -345,7 +349,7 @@ def _of_items(m: Machine, value: Items, index: Any, node: ast.AST) -> Any:
 
 def set_item(m: Machine, owner: Any, index: Any, value: Any, node: ast.Subscript) -> None:
     """`owner[index] = value`."""
-    if isinstance(owner, Table):
+    if isinstance(owner, DictValue):
         if isinstance(index, Known) and is_hashable(index.value) and not index.looped:
             owner.put(index.value, value)
         else:
@@ -358,7 +362,7 @@ def set_item(m: Machine, owner: Any, index: Any, value: Any, node: ast.Subscript
         else:
             owner.open = True
             _store(m, owner, index, value, node)
-    elif isinstance(owner, (Unknown, Foreign)):
+    elif isinstance(owner, (Unknown, OpaqueObject)):
         owner.attributes[f"[{m.key(index)}]"] = value
     elif isinstance(owner, Tensor):
         set_element(m, owner, value, node)
@@ -381,7 +385,9 @@ def _within_turn(m: Machine, loop: Any) -> bool:
     return loop in inner
 
 
-def _store(m: Machine, owner: Items | Table, index: Any, value: Any, node: ast.Subscript) -> None:
+def _store(
+    m: Machine, owner: Items | DictValue, index: Any, value: Any, node: ast.Subscript
+) -> None:
     if isinstance(value, Tensor) and value.graph and m.outlives(owner.turns):
         # Another place in each turn, or the same ones again: only the first makes it grow.
         grows = isinstance(index, Known) and index.looped and not _within_turn(m, index.looped)
@@ -411,7 +417,7 @@ def unpack(m: Machine, value: Any, count: int, starred: int | None, node: ast.AS
         known = [Known(each) for each in value.value]
         if len(known) == count:
             return known
-    if isinstance(value, (Unknown, Foreign)):
+    if isinstance(value, (Unknown, OpaqueObject)):
         return [
             Unknown(f"{m.key(value)}[{i}]", (value,), looped=bool(getattr(value, "looped", 0)))
             for i in range(count)

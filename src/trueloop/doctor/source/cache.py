@@ -32,7 +32,7 @@ from trueloop.doctor.findings import (
 )
 from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.source.documents import UnreadableError, digest, read_bytes
-from trueloop.doctor.source.files import Problem, Unread
+from trueloop.doctor.source.files import FileProblem, Unread
 
 FOLDER = ".trueloop_cache"
 LARGEST_ENTRY = 50_000_000
@@ -53,7 +53,7 @@ class Examined:
     content: str = ""
     """Digest of the file's bytes; empty if it could not be read."""
     findings: tuple[Finding, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
     followed: tuple[tuple[str, str], ...] = ()
     """Other files that it depends on, each with its digest; an empty one for a file that was looked
     for and was not there."""
@@ -171,7 +171,7 @@ def _decoded(path: str, entry: dict[str, Any]) -> Examined:
         path,
         entry["content"],
         tuple(_finding(*fields) for fields in entry["findings"]),
-        tuple(Problem(*_typed(fields, (str, int, str))) for fields in entry["problems"]),
+        tuple(FileProblem(*_typed(fields, (str, int, str))) for fields in entry["problems"]),
         tuple((other, known) for other, known in entry["followed"]),
         entry["ignores"] is True,
         _unread(entry["unread"]),

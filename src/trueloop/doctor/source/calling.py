@@ -7,18 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from trueloop.doctor.events import Made
-from trueloop.doctor.source.calls import Call, find_call, find_method
+from trueloop.doctor.source.calls import LibraryCall, find_call, find_method
 from trueloop.doctor.source.contexts import GeneratorContext, inside_foreign
 from trueloop.doctor.source.guess import parameter
 from trueloop.doctor.source.library.tensors import call_foreign_method, derive
-from trueloop.doctor.source.machine import Machine, Noted, Signal
+from trueloop.doctor.source.machine import CallRecord, Machine, Signal
 from trueloop.doctor.source.sizes import is_small, len_of
 from trueloop.doctor.source.values import (
     NONE,
     TEXT,
     BoundLibrary,
     Class,
-    Foreign,
+    DictValue,
     Function,
     Generator,
     Instance,
@@ -26,8 +26,8 @@ from trueloop.doctor.source.values import (
     Known,
     Library,
     Method,
+    OpaqueObject,
     Scope,
-    Table,
     Unknown,
 )
 from trueloop.doctor.things import (
@@ -61,7 +61,7 @@ def call(
     """Call a value. `rest`: what was spread into the call (`*args`) and is not known."""
     m.spend(1, node)
     if m.noted is not None:
-        m.noted.append(Noted(function, args, kwargs, m.place(node), tuple(m.functions)))
+        m.noted.append(CallRecord(function, args, kwargs, m.place(node), tuple(m.functions)))
     if isinstance(function, Function):
         return start(m, function, args, kwargs, node, rest)
     if isinstance(function, Method):
@@ -80,7 +80,7 @@ def call(
             if isinstance(found, Function):
                 return start(m, found, [function, *args], kwargs, node, rest)
         if known is not None:
-            return known(Call(m, node, "__call__", args, kwargs, function, rest is not None))
+            return known(LibraryCall(m, node, "__call__", args, kwargs, function, rest is not None))
     return _foreign(m, function, args, kwargs, node, rest)
 
 
@@ -94,14 +94,14 @@ def _library(
 ) -> Any:
     known = find_call(name)
     if known is not None:
-        return known(Call(m, node, name, args, kwargs, None, rest is not None))
+        return known(LibraryCall(m, node, name, args, kwargs, None, rest is not None))
     everything = [*args, *kwargs.values(), *(rest or [])]
     head, _, last = name.rpartition(".")
     if head.partition(".")[0] not in HARMLESS:
         m.expose(everything, name, node)
     if last[:1].isupper():
         named = {str(i): arg for i, arg in enumerate(args)} | kwargs
-        return Foreign(name, named, key=f"{last}()@{getattr(node, 'lineno', 0)}")
+        return OpaqueObject(name, named, key=f"{last}()@{getattr(node, 'lineno', 0)}")
     return m.unknown(node, everything)
 
 
@@ -116,7 +116,7 @@ def _method(
     receiver, name = bound.receiver, bound.name
     known = find_method(receiver, name)
     if known is not None:
-        return known(Call(m, node, name, args, kwargs, receiver, rest is not None))
+        return known(LibraryCall(m, node, name, args, kwargs, receiver, rest is not None))
     everything = [*args, *kwargs.values(), *(rest or [])]
     if isinstance(receiver, Tensor):
         parents = [each for each in (receiver, *args) if isinstance(each, Tensor)]
@@ -125,8 +125,10 @@ def _method(
         return _method_of_constant(m, receiver, name, args, kwargs, node)
     if isinstance(receiver, Library):
         return _library(m, f"{receiver.name}.{name}", args, kwargs, node, rest)
-    if not isinstance(receiver, (Items, Table)):
-        harmless = isinstance(receiver, Foreign) and receiver.kind.partition(".")[0] in HARMLESS
+    if not isinstance(receiver, (Items, DictValue)):
+        harmless = (
+            isinstance(receiver, OpaqueObject) and receiver.kind.partition(".")[0] in HARMLESS
+        )
         if not harmless:
             # `optimizer.step_and_update_lr()`: what an optimizer of somebody's own does to itself.
             own = isinstance(receiver, Optimizer) and name not in _OF_OPTIMIZERS
@@ -262,8 +264,10 @@ def _inside_decorators(m: Machine, function: Function, left: list[Any], scope: S
         m.spend(1, function.node)
         if isinstance(decorator, Library) and decorator.name.startswith("torch."):
             known = find_call(decorator.name)
-            decorator = known(Call(m, function.node, decorator.name, [])) if known else decorator
-        if isinstance(decorator, Foreign) and decorator.facts:
+            decorator = (
+                known(LibraryCall(m, function.node, decorator.name, [])) if known else decorator
+            )
+        if isinstance(decorator, OpaqueObject) and decorator.facts:
             results: list[Any] = []
 
             def inside(results: list[Any] = results) -> Signal | None:
@@ -322,7 +326,7 @@ def _bind(
             "tuple", [*extra, *(rest or [])], rest is not None, turns=m.turns_begun
         )
     if spec.kwarg is not None:
-        scope.variables[spec.kwarg.arg] = Table(
+        scope.variables[spec.kwarg.arg] = DictValue(
             left, rest is not None, list(rest or []), m.turns_begun
         )
 
@@ -404,7 +408,7 @@ def adopt(
         known = find_call(base)
         if known is None:
             continue
-        twin = known(Call(m, node, base, args, kwargs))
+        twin = known(LibraryCall(m, node, base, args, kwargs))
         if type(twin) is type(made):
             for name in ("models", "whole", "tensors", "optimizer", "size", "parent"):
                 if hasattr(twin, name):

@@ -22,7 +22,7 @@ MISSING: Any = object()
 
 
 @dataclass(slots=True)
-class Call:
+class LibraryCall:
     """One call of something that the library knows."""
 
     machine: Machine
@@ -81,7 +81,7 @@ class Call:
         self.machine.expose(values, self.name, self.node)
 
 
-Model_ = Callable[[Call], Any]
+Model_ = Callable[[LibraryCall], Any]
 F = TypeVar("F", bound=Model_)
 _CALLS: dict[str, Model_] = {}
 _PREFIXES: dict[str, Model_] = {}

@@ -11,18 +11,18 @@ from trueloop.doctor.findings import Finding
 from trueloop.doctor.rules.comments.tl001_unused_ignore import UnusedIgnore
 from trueloop.doctor.source.cache import Cache, Examined
 from trueloop.doctor.source.examine import examine_all
-from trueloop.doctor.source.files import Problem, Unread, find_files
+from trueloop.doctor.source.files import FileProblem, Unread, find_files
 from trueloop.doctor.source.ignores import complaints, hold_back, ignores_in
 from trueloop.doctor.source.reading import Documents
 
 
 @dataclass
-class Outcome:
+class CheckResult:
     """What there is to say about the files that were checked."""
 
     findings: list[Finding]
     """By place; paths are absolute."""
-    problems: list[Problem]
+    problems: list[FileProblem]
     """Files and parts of files that could not be checked."""
     files: int
     shown: dict[str, str] = field(default_factory=dict)
@@ -46,12 +46,12 @@ def check(
     force_exclude: bool = False,
     jobs: int | None = None,
     cache: Cache | None = None,
-) -> Outcome:
+) -> CheckResult:
     """Check the files at and below `paths`. Raises `ConfigError` for a path or a configuration that
     cannot be."""
     wanted = find_files(paths, is_excluded=configs.excludes, force_exclude=force_exclude)
     examined = examine_all(wanted.shown, jobs=jobs, cache=cache)
-    outcome = Outcome([], list(wanted.problems), len(wanted.shown), wanted.shown)
+    outcome = CheckResult([], list(wanted.problems), len(wanted.shown), wanted.shown)
     outcome.findings = told(examined, configs, outcome.documents)
     outcome.problems += [problem for each in examined for problem in each.problems]
     outcome.unread = [each.unread for each in examined if each.unread is not None]

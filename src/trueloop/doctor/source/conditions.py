@@ -10,15 +10,15 @@ from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.sizes import is_hashable
 from trueloop.doctor.source.values import (
     Class,
-    Foreign,
+    DictValue,
     Function,
     Instance,
     Items,
     Known,
     Library,
     Method,
+    OpaqueObject,
     Scope,
-    Table,
     Unknown,
 )
 from trueloop.doctor.things import Loop, Model, Scheduler, Thing
@@ -133,7 +133,7 @@ def _contained(m: Machine, kind: type[ast.cmpop], left: Any, right: Any, node: a
             known = [each.value for each in right.values if isinstance(each, Known)]
             if len(known) == len(right.values):
                 return Known((left.value in known) != negated)
-        if isinstance(right, Table) and not right.open and is_hashable(left.value):
+        if isinstance(right, DictValue) and not right.open and is_hashable(left.value):
             return Known((left.value in right.entries) != negated)
     key = f"{m.key(left)} in {m.key(right)}"
     return Unknown(f"not {key}" if negated else key, (left, right))
@@ -218,15 +218,15 @@ def instance_of(m: Machine, value: Any, kind: Any, node: ast.AST) -> Any:
     cls = value.cls if isinstance(value, (Instance, Thing)) else None
     if isinstance(kind, Class) and isinstance(cls, Class):
         return Known(kind in cls.lineage())
-    if isinstance(kind, Class) and isinstance(value, (Known, Items, Table, Function, Method)):
+    if isinstance(kind, Class) and isinstance(value, (Known, Items, DictValue, Function, Method)):
         return Known(False)
     if isinstance(kind, Library) and isinstance(value, Known) and value.value is not None:
         return Known(type(value.value).__name__ == kind.name.rpartition(".")[2])
     if isinstance(kind, Library) and isinstance(value, Items):
         return Known(kind.name == f"builtins.{value.kind}")
-    if isinstance(kind, Library) and isinstance(value, Table):
+    if isinstance(kind, Library) and isinstance(value, DictValue):
         return Known(kind.name.rpartition(".")[2] in ("dict", "Mapping", "MutableMapping"))
-    if isinstance(kind, Library) and isinstance(value, (Thing, Foreign)):
+    if isinstance(kind, Library) and isinstance(value, (Thing, OpaqueObject)):
         if isinstance(value, Model) and kind.name.rpartition(".")[2] in _PLAIN:
             return Known(False)
         mine = getattr(value, "kind", "")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trueloop.doctor.source.machine import Machine, Signal
-from trueloop.doctor.source.values import NONE, Foreign, Function, Instance, Scope, constant
+from trueloop.doctor.source.values import NONE, Function, Instance, OpaqueObject, Scope, constant
 from trueloop.doctor.things import Thing
 
 Body = Callable[[], "Signal | None"]
@@ -37,7 +37,7 @@ def within(
     m: Machine, context: Any, inside: Body, bind: Callable[[Any], None], node: ast.AST
 ) -> Signal | None:
     """Run something inside one context."""
-    if isinstance(context, Foreign):
+    if isinstance(context, OpaqueObject):
         bind(context.facts.get("as", context))
         return inside_foreign(m, context, inside)
     if isinstance(context, Instance) and context.cls.lookup("__enter__") is not None:
@@ -52,7 +52,7 @@ def within(
     return inside()
 
 
-def inside_foreign(m: Machine, context: Foreign, inside: Body) -> Signal | None:
+def inside_foreign(m: Machine, context: OpaqueObject, inside: Body) -> Signal | None:
     """A context of torch's (or of another library's) that changes what holds inside."""
     facts = context.facts
     if "grad" in facts:

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from trueloop import files
-from trueloop.doctor.source.files import Problem
+from trueloop.doctor.source.files import FileProblem
 from trueloop.errors import cut
 
 CODE_LIMIT = 2_000_000
@@ -44,7 +44,7 @@ class Document:
     text: str = ""
     """What is shown of it, with line breaks as `\\n`."""
     programs: list[Program] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[FileProblem] = field(default_factory=list)
     cells: tuple[tuple[int, int], ...] = ()
     """Of a notebook: (first line in `text`, number of the cell, from 1) of each code cell."""
 

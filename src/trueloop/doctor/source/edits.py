@@ -125,7 +125,7 @@ def _only_one(new: ast.Call) -> None:
         raise Refused(NOT_AS_MEANT)
 
 
-class Source:
+class SourceText:
     """A text, its lines and its tree."""
 
     def __init__(self, text: str) -> None:

@@ -15,7 +15,7 @@ from trueloop.doctor.source.cache import Cache, Examined, digest_of_file
 from trueloop.doctor.source.columns import relocated
 from trueloop.doctor.source.counting import STEPS_A_FILE
 from trueloop.doctor.source.documents import Program, UnreadableError, digest, is_python, read_bytes
-from trueloop.doctor.source.files import Problem
+from trueloop.doctor.source.files import FileProblem
 from trueloop.doctor.source.gaps import Gaps
 from trueloop.doctor.source.ignores import may_have_ignores
 from trueloop.doctor.source.project import project_at
@@ -31,7 +31,7 @@ def examine(path: str) -> Examined:
     try:
         data = read_bytes(path)
     except UnreadableError as error:
-        return Examined(path, problems=(Problem(path, error.line, error.message),))
+        return Examined(path, problems=(FileProblem(path, error.line, error.message),))
     document = open_document(path, data)
     findings: dict[tuple[object, ...], Finding] = {}
     problems = list(document.problems)
@@ -96,17 +96,17 @@ def _placing(path: str, indent: int) -> Callable[[Place], Place]:
     return place
 
 
-def _problem(path: str, error: Exception) -> Problem:
+def _problem(path: str, error: Exception) -> FileProblem:
     """What became of a program that could not be checked, in a few words."""
     if isinstance(error, SyntaxError):
         python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
         why = " ".join(str(error.msg).split())
-        return Problem(path, error.lineno or 0, f"does not parse as {python} ({why})")
+        return FileProblem(path, error.lineno or 0, f"does not parse as {python} ({why})")
     if isinstance(error, (RecursionError, MemoryError)):
-        return Problem(path, 0, "is nested too deeply, or is too long in one line, to be read")
+        return FileProblem(path, 0, "is nested too deeply, or is too long in one line, to be read")
     frame = traceback.extract_tb(error.__traceback__)[-1]
     what = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-    return Problem(
+    return FileProblem(
         path,
         0,
         f"was not checked, by a fault of trueloop's own: please report it with the file "
@@ -182,7 +182,7 @@ def _side_by_side(paths: list[str], jobs: int) -> Iterator[Examined]:
                     yield pool.submit(examine, path).result()
                 except BrokenProcessPool:
                     yield Examined(
-                        path, problems=(Problem(path, 0, "ends the process that reads it"),)
+                        path, problems=(FileProblem(path, 0, "ends the process that reads it"),)
                     )
 
 

@@ -21,6 +21,7 @@ from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.sizes import is_hashable, is_small, stays_small
 from trueloop.doctor.source.values import (
     SIZE,
+    DictValue,
     Function,
     Imported,
     Items,
@@ -28,7 +29,6 @@ from trueloop.doctor.source.values import (
     Library,
     Scope,
     Super,
-    Table,
     Unknown,
 )
 from trueloop.doctor.things import (
@@ -132,7 +132,7 @@ def _call(m: Machine, node: ast.Call, scope: Scope) -> Any:
         value = evaluate(m, keyword.value, scope)
         if keyword.arg is not None:
             kwargs[keyword.arg] = value
-        elif isinstance(value, Table) and not value.open:
+        elif isinstance(value, DictValue) and not value.open:
             kwargs.update({key: each for key, each in value.entries.items() if type(key) is str})
         else:
             is_open = True
@@ -289,11 +289,11 @@ def _sequence(m: Machine, node: ast.List | ast.Tuple | ast.Set, scope: Scope) ->
 
 
 def _dict(m: Machine, node: ast.Dict, scope: Scope) -> Any:
-    table = Table({}, len(node.keys) > SIZE, turns=m.turns_begun)
+    table = DictValue({}, len(node.keys) > SIZE, turns=m.turns_begun)
     for key_node, value_node in islice(zip(node.keys, node.values, strict=True), SIZE):
         value = evaluate(m, value_node, scope)
         if key_node is None:
-            if isinstance(value, Table):
+            if isinstance(value, DictValue):
                 m.spend(len(value.entries) >> 3, value_node)
                 table.merge(value)
             else:
@@ -304,7 +304,7 @@ def _dict(m: Machine, node: ast.Dict, scope: Scope) -> Any:
     return table
 
 
-def _put(table: Table, key: Any, value: Any) -> None:
+def _put(table: DictValue, key: Any, value: Any) -> None:
     if isinstance(key, Known) and key.value is not None and is_hashable(key.value):
         table.put(key.value, value)
     else:
@@ -376,8 +376,8 @@ def _comprehension(
     return Items(kind, found, not complete, m.place(node), m.turns_begun)
 
 
-def _table_of(m: Machine, pairs: list[tuple[Any, Any]], complete: bool) -> Table:
-    table = Table({}, not complete, turns=m.turns_begun)
+def _table_of(m: Machine, pairs: list[tuple[Any, Any]], complete: bool) -> DictValue:
+    table = DictValue({}, not complete, turns=m.turns_begun)
     for key, value in pairs:
         _put(table, key, value)
     return table

@@ -17,7 +17,7 @@ BUILD_FOLDERS = frozenset({"build", "dist"})
 """Left out, unless they are packages of the project's own, with an `__init__.py`."""
 
 
-class Problem(NamedTuple):
+class FileProblem(NamedTuple):
     """A file, or a part of one, that could not be checked."""
 
     path: str
@@ -42,7 +42,7 @@ class Wanted:
     """The files to check, by absolute path, each with the name it is shown by."""
 
     shown: dict[str, str] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[FileProblem] = field(default_factory=list)
 
 
 def find_files(
@@ -81,7 +81,7 @@ def find_files(
 
 
 def _below(
-    folder: str, is_excluded: Callable[[str], bool], problems: list[Problem]
+    folder: str, is_excluded: Callable[[str], bool], problems: list[FileProblem]
 ) -> Iterator[str]:
     """Files of use in a folder and the folders in it, depth first, by name."""
     waiting = [folder]
@@ -91,7 +91,7 @@ def _below(
             with os.scandir(here) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
-            problems.append(Problem(here, 0, f"cannot be listed ({error.strerror or error})"))
+            problems.append(FileProblem(here, 0, f"cannot be listed ({error.strerror or error})"))
             continue
         folders = []
         for entry in entries:

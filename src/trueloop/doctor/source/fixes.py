@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from trueloop.doctor.findings import Delete, Finding, Insert, Move, Remedy, Replace
-from trueloop.doctor.source.edits import NOT_AS_MEANT, Edit, Refused, Source, Tree, indent_of
+from trueloop.doctor.source.edits import NOT_AS_MEANT, Edit, Refused, SourceText, Tree, indent_of
 
 PASSES = 10
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -46,7 +46,7 @@ def fix_text(text: str, findings: Sequence[Finding]) -> Fixed:
     missing final newline are kept.
     """
     try:
-        source = Source(text)
+        source = SourceText(text)
     except (SyntaxError, ValueError, RecursionError):
         return Fixed(text, (), tuple(Left(each, "the file does not parse") for each in findings))
     plan, fixed, left = Edit(), [], []
@@ -117,7 +117,7 @@ def _one_by_one(
     return Fixed(text, (), tuple(left)), findings
 
 
-def _edit(source: Source, finding: Finding) -> Edit:
+def _edit(source: SourceText, finding: Finding) -> Edit:
     """All remedies of one finding."""
     if not finding.remedies:
         raise Refused("there is no single safe edit")
@@ -137,7 +137,7 @@ def _edit(source: Source, finding: Finding) -> Edit:
     return edit
 
 
-def _move(source: Source, remedy: Move) -> Edit:
+def _move(source: SourceText, remedy: Move) -> Edit:
     target = source.statement(remedy.target)
     node = _with_its_condition(source, source.whole_statement(remedy.what), target)
     if remedy.target.path != remedy.what.path or _function(source, node) is not _function(
@@ -163,7 +163,7 @@ def _move(source: Source, remedy: Move) -> Edit:
     )
 
 
-def _with_its_condition(source: Source, node: ast.stmt, target: ast.stmt) -> ast.stmt:
+def _with_its_condition(source: SourceText, node: ast.stmt, target: ast.stmt) -> ast.stmt:
     """What is alone in an `if` moves with it."""
     for outer in reversed(source.statements):  # inner blocks come behind those around them
         if (
@@ -176,7 +176,7 @@ def _with_its_condition(source: Source, node: ast.stmt, target: ast.stmt) -> ast
     return node
 
 
-def _insert(source: Source, remedy: Insert) -> Edit:
+def _insert(source: SourceText, remedy: Insert) -> Edit:
     target = source.statement(remedy.target)
     gap, indent = source.gap(target, remedy.where), source.indent(target)
     at = source.tree.number[id(target)]
@@ -193,7 +193,7 @@ def _insert(source: Source, remedy: Insert) -> Edit:
     )
 
 
-def _delete(source: Source, remedy: Delete) -> Edit:
+def _delete(source: SourceText, remedy: Delete) -> Edit:
     node = source.whole_statement(remedy.what)
     first, last = source.own_lines(node)
     number = source.tree.number[id(node)]
@@ -204,7 +204,7 @@ def _delete(source: Source, remedy: Delete) -> Edit:
     return Edit([source.drop(first, last)], set(range(first, last + 1)), [take])
 
 
-def _replace(source: Source, remedy: Replace) -> Edit:
+def _replace(source: SourceText, remedy: Replace) -> Edit:
     node = source.expression(remedy.what)
     start, end = source.span(node)
     number = source.tree.number[id(node)]
@@ -233,7 +233,7 @@ def _arguments(text: str) -> ast.Call | None:
     return call if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else None
 
 
-def _check_names(source: Source, node: ast.stmt, gap: int) -> None:
+def _check_names(source: SourceText, node: ast.stmt, gap: int) -> None:
     """A statement must not pass one that sets a name it uses, or uses a name it sets."""
     own = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
     first, last = node.lineno - 1, (node.end_lineno or 0) - 1
@@ -251,7 +251,7 @@ def _check_names(source: Source, node: ast.stmt, gap: int) -> None:
         raise Refused(f"it would pass a line that it depends on through {min(clash)!r}")
 
 
-def _function(source: Source, node: ast.stmt) -> ast.AST:
+def _function(source: SourceText, node: ast.stmt) -> ast.AST:
     """The function, class or module whose code a statement is."""
     found: ast.AST = source.tree.root
     for outer in source.statements:
@@ -263,6 +263,6 @@ def _function(source: Source, node: ast.stmt) -> ast.AST:
     return found
 
 
-def _anchor(source: Source, target: ast.stmt, where: str) -> set[int]:
+def _anchor(source: SourceText, target: ast.stmt, where: str) -> set[int]:
     first, last = source.own_lines(target)
     return {first} if where == "before" else {last}

@@ -14,9 +14,9 @@ from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.nodes import written
 from trueloop.doctor.source.values import (
     KEY,
-    Foreign,
     Function,
     Module,
+    OpaqueObject,
     Parameters,
     Unknown,
     things_in,
@@ -74,13 +74,13 @@ def guess(m: Machine, name: str, value: Any, module: Module) -> Any:
         return Scaler(enabled=None, **common)
     if _is_model(name, uses):
         return Model(
-            kind=value.kind if isinstance(value, Foreign) else "",
-            training=True if isinstance(value, Foreign) else None,
+            kind=value.kind if isinstance(value, OpaqueObject) else "",
+            training=True if isinstance(value, OpaqueObject) else None,
             complete=False,
             known=False,
             **common,
         )
-    if _CRITERION.search(name) and "()" in uses and not isinstance(value, Foreign):
+    if _CRITERION.search(name) and "()" in uses and not isinstance(value, OpaqueObject):
         return Criterion(reduction=None, **common)
     if isinstance(value, Unknown) and _LOADER.search(name) and "iter" in uses and not value.looped:
         return Loader(**common)
@@ -104,7 +104,7 @@ def _optimizer(value: Any, common: dict[str, Any]) -> Optimizer:
     for part in parts:
         if isinstance(part, Parameters):
             models += [each for each in part.models if each not in models]
-    kind = value.kind if isinstance(value, Foreign) else ""
+    kind = value.kind if isinstance(value, OpaqueObject) else ""
     return Optimizer(models=models, whole=False, kind=kind, **common)
 
 

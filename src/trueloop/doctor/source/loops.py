@@ -14,6 +14,8 @@ from trueloop.doctor.source.library.tensors import derive
 from trueloop.doctor.source.machine import LeaveGenerator, Machine, Signal
 from trueloop.doctor.source.nodes import names_bound, once, written
 from trueloop.doctor.source.values import (
+    CombinedIterable,
+    DictValue,
     Function,
     Generator,
     Instance,
@@ -22,8 +24,6 @@ from trueloop.doctor.source.values import (
     Method,
     Parameters,
     Scope,
-    Stream,
-    Table,
     Unknown,
 )
 from trueloop.doctor.things import (
@@ -43,7 +43,7 @@ _BY_HAND = re.compile(r"batch|step|iter", re.I)
 
 
 @dataclass(slots=True)
-class Plan:
+class LoopPlan:
     """How a loop over something is gone through."""
 
     count: int
@@ -60,49 +60,51 @@ class Plan:
     """Its elements stand in a container: they are no count."""
 
 
-def plan(m: Machine, value: Any, node: ast.AST) -> Plan:
+def plan(m: Machine, value: Any, node: ast.AST) -> LoopPlan:
     """How to go through a value."""
     m.spend(1, node)
     with m.nested(node) as may_go:
         return _plan(m, value, node) if may_go else _exactly([])
 
 
-def _plan(m: Machine, value: Any, node: ast.AST) -> Plan:
+def _plan(m: Machine, value: Any, node: ast.AST) -> LoopPlan:
     if isinstance(value, Loader):
-        return Plan(TURNS, lambda loop, index: _batch(m, value, node), False, value.length, value)
-    if isinstance(value, Stream):
+        return LoopPlan(
+            TURNS, lambda loop, index: _batch(m, value, node), False, value.length, value
+        )
+    if isinstance(value, CombinedIterable):
         return _STREAMS[value.kind](m, value, node)
-    if isinstance(value, (Items, Known, Table, Parameters)):
+    if isinstance(value, (Items, Known, DictValue, Parameters)):
         return _plan_of_container(m, value, node)
     if isinstance(value, Model):
         children = list(value.children.values())
         if children and value.complete:
             return _exactly(children)
     if isinstance(value, Tensor):
-        return Plan(2, lambda loop, index: derive(m, node, value))
+        return LoopPlan(2, lambda loop, index: derive(m, node, value))
     if isinstance(value, Dataset):
-        return Plan(TURNS, lambda loop, index: _sample(m, value, node), False, value.size)
+        return LoopPlan(TURNS, lambda loop, index: _sample(m, value, node), False, value.size)
     if isinstance(value, Instance):
         found = _plan_of_instance(m, value, node)
         if found is not None:
             return found
     key = m.key(value)
-    return Plan(
+    return LoopPlan(
         TURNS if m.batch_turn() is None else 2,
         lambda loop, index: Unknown(f"{key}[{m.turns_begun}]", (value,), looped=True),
         size=f"len({key})",
     )
 
 
-def _exactly(values: list[Any]) -> Plan:
-    return Plan(len(values), lambda loop, index: values[index], True, len(values), listed=True)
+def _exactly(values: list[Any]) -> LoopPlan:
+    return LoopPlan(len(values), lambda loop, index: values[index], True, len(values), listed=True)
 
 
-def _plan_of_container(m: Machine, value: Any, node: ast.AST) -> Plan:
+def _plan_of_container(m: Machine, value: Any, node: ast.AST) -> LoopPlan:
     if isinstance(value, Parameters):
         leaf = _leaf(m, value, node)
-        return Plan(1, lambda loop, index: leaf)
-    if isinstance(value, Table):
+        return LoopPlan(1, lambda loop, index: leaf)
+    if isinstance(value, DictValue):
         keys: list[Any] = [Known(key) for key in value.entries]
         if not keys or value.open:
             keys.append(Unknown(f"key<{m.number(value)}>", looped=True))
@@ -113,7 +115,9 @@ def _plan_of_container(m: Machine, value: Any, node: ast.AST) -> Plan:
             return _some([Known(each) for each in inner])
         return _some([Unknown(f"{m.key(value):.20}[*]", looped=True)])
     if not value.values and value.open:
-        return Plan(2, lambda loop, index: Unknown(f"<{m.number(value)}[{index}]>", looped=True))
+        return LoopPlan(
+            2, lambda loop, index: Unknown(f"<{m.number(value)}[{index}]>", looped=True)
+        )
     # `[*model.parameters()]`: what was spread is in it as a whole.
     found = _some(
         [
@@ -134,25 +138,25 @@ def _leaf(m: Machine, parameters: Parameters, node: ast.AST) -> Tensor:
     return leaf
 
 
-def _some(values: list[Any]) -> Plan:
+def _some(values: list[Any]) -> LoopPlan:
     if len(values) <= FEW:
         return _exactly(values)
-    return Plan(TURNS, lambda loop, index: values[index], False, len(values))
+    return LoopPlan(TURNS, lambda loop, index: values[index], False, len(values))
 
 
-def _plan_of_instance(m: Machine, value: Instance, node: ast.AST) -> Plan | None:
+def _plan_of_instance(m: Machine, value: Instance, node: ast.AST) -> LoopPlan | None:
     iterate = value.cls.lookup("__iter__")
     if isinstance(iterate, Function):
         found = start(m, iterate, [value], {}, node)
         if isinstance(found, Generator):
             values, whole = elements(m, found, node)
-            return Plan(len(values), lambda loop, index: values[index], whole)
+            return LoopPlan(len(values), lambda loop, index: values[index], whole)
         if found is not value:
             return plan(m, found, node)
     following = value.cls.lookup("__next__") or value.cls.lookup("__getitem__")
     if isinstance(following, Function):
         args = [] if following.name.endswith("__next__") else [Unknown("index", looped=True)]
-        return Plan(TURNS, lambda loop, index: enter(m, following, [value, *args], {}, node))
+        return LoopPlan(TURNS, lambda loop, index: enter(m, following, [value, *args], {}, node))
     return None
 
 
@@ -168,7 +172,7 @@ def _sample(m: Machine, dataset: Dataset, node: ast.AST) -> Tensor:
 # ------------------------------------------------------------------------------- streams
 
 
-def _range(m: Machine, value: Stream, node: ast.AST) -> Plan:
+def _range(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     begin, end, stride = value.sources
     known = [each.value for each in (begin, end, stride) if isinstance(each, Known)]
     if len(known) == 3 and all(isinstance(each, int) for each in known) and known[2]:
@@ -178,7 +182,7 @@ def _range(m: Machine, value: Stream, node: ast.AST) -> Plan:
             exact.listed = False
             return exact
         symbol = value.sources[1].symbol if isinstance(end, Known) else ""
-        return Plan(
+        return LoopPlan(
             TURNS,
             lambda loop, index: Known(numbers[index], looped=loop),
             size=symbol or len(numbers),
@@ -187,7 +191,7 @@ def _range(m: Machine, value: Stream, node: ast.AST) -> Plan:
     one = isinstance(stride, Known) and stride.value == 1
     zero = isinstance(begin, Known) and begin.value == 0
     first = begin.value if isinstance(begin, Known) and isinstance(begin.value, int) else 0
-    return Plan(
+    return LoopPlan(
         TURNS,
         lambda loop, index: Known(first + index, looped=loop),
         size=m.size(end) if zero and one else f"range({', '.join(map(m.key, value.sources))})",
@@ -195,7 +199,7 @@ def _range(m: Machine, value: Stream, node: ast.AST) -> Plan:
     )
 
 
-def _enumerate(m: Machine, value: Stream, node: ast.AST) -> Plan:
+def _enumerate(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     inner = plan(m, value.sources[0], node)
     start = value.start.value if isinstance(value.start, Known) else 0
     base = start if isinstance(start, int) else 0
@@ -204,12 +208,12 @@ def _enumerate(m: Machine, value: Stream, node: ast.AST) -> Plan:
         number = Known(base + index, looped=None if inner.whole else loop)
         return Items("tuple", [number, inner.make(loop, index)])
 
-    return Plan(
+    return LoopPlan(
         inner.count, make, inner.whole, inner.size, inner.loader, inner.endless, inner.by_hand
     )
 
 
-def _zip(m: Machine, value: Stream, node: ast.AST) -> Plan:
+def _zip(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     plans = [plan(m, source, node) for source in value.sources]
     if not plans:
         return _exactly([])
@@ -220,7 +224,7 @@ def _zip(m: Machine, value: Stream, node: ast.AST) -> Plan:
         m.spend(len(plans), node)
         return Items("tuple", [each.make(loop, index) for each in plans])
 
-    return Plan(
+    return LoopPlan(
         count,
         make,
         any(each.whole and each.count == count for each in finite),
@@ -230,11 +234,11 @@ def _zip(m: Machine, value: Stream, node: ast.AST) -> Plan:
     )
 
 
-def _count(m: Machine, value: Stream, node: ast.AST) -> Plan:
-    return Plan(TURNS, lambda loop, index: Known(index, looped=loop), endless=True)
+def _count(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
+    return LoopPlan(TURNS, lambda loop, index: Known(index, looped=loop), endless=True)
 
 
-def _plain(m: Machine, value: Stream, node: ast.AST) -> Plan:
+def _plain(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     return plan(m, value.sources[0], node)
 
 
@@ -334,14 +338,14 @@ def run_for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | 
 
 def _start(iterable: Any) -> Any:
     """The number that a loop over a range begins with; None for other loops."""
-    while isinstance(iterable, Stream) and iterable.kind == "plain":
+    while isinstance(iterable, CombinedIterable) and iterable.kind == "plain":
         iterable = iterable.sources[0]
-    if isinstance(iterable, Stream) and iterable.kind == "range":
+    if isinstance(iterable, CombinedIterable) and iterable.kind == "range":
         return iterable.sources[0]
     return None
 
 
-def _kind(m: Machine, node: ast.For | ast.AsyncFor, how: Plan, scope: Scope) -> str:
+def _kind(m: Machine, node: ast.For | ast.AsyncFor, how: LoopPlan, scope: Scope) -> str:
     if how.loader is not None:
         return "batches"
     found = scope.module.survey.loop_kind(node)
@@ -371,7 +375,7 @@ def _go(
     m: Machine,
     node: ast.For | ast.AsyncFor | ast.While,
     loop: Loop,
-    how: Plan,
+    how: LoopPlan,
     turn: Callable[[int], Signal | None],
     scope: Scope,
 ) -> Signal | None:
@@ -480,7 +484,7 @@ def run_while(m: Machine, node: ast.While, scope: Scope) -> Signal | None:
             m.emit(BatchFetched, node, loop=loop, loader=None)
         return m.run_block(node.body, scope)
 
-    how = Plan(TURNS, lambda loop, index: None)
+    how = LoopPlan(TURNS, lambda loop, index: None)
     signal = _go(m, node, loop, how, turn, scope)
     if signal is None:
         m.run_block(node.orelse, scope)

@@ -23,15 +23,15 @@ from trueloop.doctor.source.project import Project
 from trueloop.doctor.source.values import (
     KEY,
     SIZE,
-    Foreign,
+    DictValue,
     Function,
     Instance,
     Items,
     Known,
     Library,
     Module,
+    OpaqueObject,
     Scope,
-    Table,
     Unknown,
     inside,
     parts_of,
@@ -79,7 +79,7 @@ class Policy:
 
 
 @dataclass(slots=True)
-class Site:
+class OpenBranch:
     """An open condition as it was met."""
 
     key: str
@@ -89,7 +89,7 @@ class Site:
     """The file that it stands in."""
 
 
-class Noted(NamedTuple):
+class CallRecord(NamedTuple):
     """A call, written down for who asked."""
 
     function: Any
@@ -148,7 +148,7 @@ class Machine(Counting, ABC):
         self.equal: dict[str, Any] = {}
         self.windowed: set[str] = set()
         """Sizes of windows (`(i + 1) % n`), by their key, that this run takes for more than one."""
-        self.sites: dict[int, Site] = {}
+        self.sites: dict[int, OpenBranch] = {}
         self.reached: set[tuple[int, bool]] = set()
         self.entered: set[int] = set()
         """Functions of the user's that were entered, by the identity of their node."""
@@ -156,7 +156,7 @@ class Machine(Counting, ABC):
         """Calls that are statements of their own: nobody looks at the result."""
         self.preprocesses = False
         """A scaler, encoder or imputer was seen at work: slices of data may split it."""
-        self.noted: list[Noted] | None = None
+        self.noted: list[CallRecord] | None = None
         """The calls that were made, where somebody asked for them."""
         self.namespaces: dict[int, Scope] = {}
         """Module scopes of this run."""
@@ -306,7 +306,7 @@ class Machine(Counting, ABC):
             return bool(value.value), "", False
         if isinstance(value, Items):
             return (None if value.open and not value.values else bool(value.values)), "", False
-        if isinstance(value, Table):
+        if isinstance(value, DictValue):
             return (None if value.open else bool(value.entries)), "", False
         if isinstance(value, Unknown):
             key, negated = value.key, False
@@ -315,7 +315,7 @@ class Machine(Counting, ABC):
             return None, key, negated
         if isinstance(value, Tensor):
             return None, f"<tensor {self.number(value)}>", False
-        if isinstance(value, (Thing, Function, Instance, Foreign)):
+        if isinstance(value, (Thing, Function, Instance, OpaqueObject)):
             return True, "", False
         return None, self.key(value), False
 
@@ -415,7 +415,7 @@ class Machine(Counting, ABC):
         """Remember an open condition, so that another run can take its other branch."""
         fact = not guard.startswith("not ")
         key = guard.removeprefix("not ")
-        self.sites[id(node)] = Site(
+        self.sites[id(node)] = OpenBranch(
             key, fact != outcome, (node.body, node.orelse), self.modules[-1]
         )
 

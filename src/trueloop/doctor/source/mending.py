@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from trueloop.doctor.config import Config, Configs
 from trueloop.doctor.findings import Finding
-from trueloop.doctor.source.checking import Outcome
+from trueloop.doctor.source.checking import CheckResult
 from trueloop.doctor.source.documents import (
     Document,
     Program,
@@ -25,7 +25,7 @@ from trueloop.doctor.source.examine import (
     check_program,
     forget_projects,
 )
-from trueloop.doctor.source.files import Problem
+from trueloop.doctor.source.files import FileProblem
 from trueloop.doctor.source.fixes import fix_until_done
 from trueloop.doctor.source.ignores import hold_back, ignores_in
 
@@ -36,10 +36,10 @@ class Mended:
 
     fixed: list[Finding] = field(default_factory=list)
     diffs: list[str] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[FileProblem] = field(default_factory=list)
 
 
-def mend(outcome: Outcome, configs: Configs, *, write: bool) -> Mended:
+def mend(outcome: CheckResult, configs: Configs, *, write: bool) -> Mended:
     """Apply the remedies of what was found in the files that were asked for; `write` them too.
 
     Notebooks and Markdown stay as they are, and so does whatever a fix would not put right.
@@ -54,13 +54,13 @@ def mend(outcome: Outcome, configs: Configs, *, write: bool) -> Mended:
             try:
                 _mend_file(path, findings, configs.of(path), mended, outcome, write=write)
             except UnreadableError as error:
-                mended.problems.append(Problem(path, error.line, error.message))
+                mended.problems.append(FileProblem(path, error.line, error.message))
             except (SyntaxError, RecursionError):
                 why = "was not fixed: the file with the fix could not be checked"
-                mended.problems.append(Problem(path, 0, why))
+                mended.problems.append(FileProblem(path, 0, why))
             except OSError as error:
                 why = error.strerror or str(error)
-                mended.problems.append(Problem(path, 0, f"cannot be written ({why})"))
+                mended.problems.append(FileProblem(path, 0, f"cannot be written ({why})"))
     return mended
 
 
@@ -69,7 +69,7 @@ def _mend_file(
     findings: Sequence[Finding],
     config: Config,
     mended: Mended,
-    outcome: Outcome,
+    outcome: CheckResult,
     *,
     write: bool,
 ) -> None:
@@ -81,7 +81,7 @@ def _mend_file(
         data = result.text.encode(encoding)
     except UnicodeEncodeError:
         why = f"was not fixed: the fix cannot be written as {encoding}"
-        mended.problems.append(Problem(path, 0, why))
+        mended.problems.append(FileProblem(path, 0, why))
         return
     if write:
         replace_file(path, data)

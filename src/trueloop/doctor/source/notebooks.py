@@ -14,7 +14,7 @@ from trueloop.doctor.source.documents import (
     UnreadableError,
     decode,
 )
-from trueloop.doctor.source.files import Problem
+from trueloop.doctor.source.files import FileProblem
 from trueloop.doctor.source.nodes import parse
 
 PYTHON_CELL_MAGICS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun", "%%memray_flamegraph"})
@@ -38,7 +38,7 @@ def open_notebook(path: str, data: bytes) -> Document:
         code, complaint = _python_of(lines)
         if complaint is not None:
             line, message = complaint
-            document.problems.append(Problem(path, len(shown) + line, message))
+            document.problems.append(FileProblem(path, len(shown) + line, message))
         shown += lines
         program += code
     document.text = "\n".join(shown)

@@ -11,7 +11,7 @@ from typing import Any
 from trueloop.doctor.source.canonical import canonical
 from trueloop.doctor.source.documents import digest
 from trueloop.doctor.source.nodes import parse
-from trueloop.doctor.source.survey import Survey, leaves
+from trueloop.doctor.source.survey import FileSummary, leaves
 from trueloop.doctor.source.values import Imported, Library, Module
 from trueloop.files import read_bytes
 
@@ -126,7 +126,7 @@ class Project:
         is_package = os.path.basename(path) == "__init__.py"
         package = name if is_package else name.rpartition(".")[0]
         shown = os.path.relpath(path) if not path.startswith("..") else path
-        return Module(shown, name, tree, Survey(tree), package)
+        return Module(shown, name, tree, FileSummary(tree), package)
 
     def later(self, source: str, name: str, near: Module) -> Any:
         """What an import binds: a library's name, or what another file of the project will say."""

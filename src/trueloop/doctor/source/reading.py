@@ -9,7 +9,7 @@ from trueloop.doctor.source.documents import (
     decode,
     read_bytes,
 )
-from trueloop.doctor.source.files import Problem
+from trueloop.doctor.source.files import FileProblem
 from trueloop.doctor.source.markdown import open_markdown
 from trueloop.doctor.source.notebooks import open_notebook
 
@@ -28,7 +28,7 @@ def open_document(path: str, data: bytes | None = None) -> Document:
             return open_markdown(path, decode(data, python=False))
         text = decode(data)
     except UnreadableError as error:
-        return Document(path, problems=[Problem(path, error.line, error.message)])
+        return Document(path, problems=[FileProblem(path, error.line, error.message)])
     return Document(path, text, [Program(text)])
 
 

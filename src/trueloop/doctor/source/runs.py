@@ -76,7 +76,7 @@ DEFINITIONS = (
 
 
 @dataclass(slots=True)
-class Reading:
+class FileAnalysis:
     """What is known so far of one file."""
 
     project: Project
@@ -208,7 +208,7 @@ def _calls_of_interest(tree: ast.Module) -> list[tuple[int, int]]:
 # ------------------------------------------------------------------------------- beginnings
 
 
-def read_module(reading: Reading) -> None:
+def read_module(reading: FileAnalysis) -> None:
     """Make all runs that a file is worth."""
     module = reading.module
     reading.go(lambda m: _program(m, module), TRAINS, whole=True)
@@ -292,7 +292,7 @@ def _receiver(m: Machine, cls: Class, definition: ast.AST) -> Any:
     return made
 
 
-def _beginnings(reading: Reading) -> Iterator[tuple[Any, list[str]]]:
+def _beginnings(reading: FileAnalysis) -> Iterator[tuple[Any, list[str]]]:
     """Functions and methods of interest; first those that nothing in the file calls."""
     survey = reading.module.survey
     called = {name for contents in survey.contents.values() for name in contents.names}

@@ -23,14 +23,14 @@ from trueloop.doctor.source.survey import last_name
 from trueloop.doctor.source.values import (
     NONE,
     Class,
-    Foreign,
+    DictValue,
     Function,
     Instance,
     Items,
     Known,
     Library,
+    OpaqueObject,
     Scope,
-    Table,
     Unknown,
 )
 from trueloop.doctor.things import NOWHERE, Tensor, Thing
@@ -135,7 +135,7 @@ def born(m: Machine, target: ast.expr, scope: Scope) -> int | None:
         return None if m.inside_models else 0
     if isinstance(target, ast.Subscript):
         owner = evaluate(m, target.value, scope)
-        return owner.turns if isinstance(owner, (Table, Items)) else None
+        return owner.turns if isinstance(owner, (DictValue, Items)) else None
     return None
 
 
@@ -202,7 +202,7 @@ def assign(m: Machine, target: ast.expr, value: Any, scope: Scope, *, afresh: bo
 
 def bind(m: Machine, name: str, value: Any, scope: Scope, *, afresh: bool = True) -> None:
     """Give a variable a value; a thing takes its first name."""
-    if isinstance(value, (Unknown, Foreign)):
+    if isinstance(value, (Unknown, OpaqueObject)):
         value = guess(m, name, value, scope.module)
     elif isinstance(value, Tensor) and is_no_tensor(name, value, scope.module):
         value = guess(m, name, Unknown(name, (value,)), scope.module)

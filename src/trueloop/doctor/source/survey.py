@@ -39,7 +39,7 @@ INTERESTING = frozenset(
 
 
 @dataclass(slots=True)
-class Contents:
+class CodeContents:
     """What a stretch of code contains, without the functions defined in it."""
 
     names: set[str] = field(default_factory=set)
@@ -56,7 +56,7 @@ class Contents:
     yields: bool = False
 
 
-class Survey:
+class FileSummary:
     """The first look at one file."""
 
     def __init__(self, tree: ast.Module) -> None:
@@ -68,13 +68,13 @@ class Survey:
         self.logged: set[int] = set()
         """Reads of `.grad` in the arguments of calls that write a log."""
         self.functions: dict[str, list[FunctionNode]] = defaultdict(list)
-        self.contents: dict[int, Contents] = {}
+        self.contents: dict[int, CodeContents] = {}
         self._kinds: dict[int, str] = {}
-        self._look(tree.body, Contents())
+        self._look(tree.body, CodeContents())
         self._trains: dict[str, tuple[bool, bool]] | None = None
 
-    def _look(self, body: list[ast.stmt], into: Contents) -> None:
-        waiting: list[tuple[ast.AST, tuple[Contents, ...], int]] = [
+    def _look(self, body: list[ast.stmt], into: CodeContents) -> None:
+        waiting: list[tuple[ast.AST, tuple[CodeContents, ...], int]] = [
             (statement, (into,), 0) for statement in reversed(body)
         ]
         while waiting:
@@ -84,7 +84,7 @@ class Survey:
                 for contents in inside[-1:]:
                     # A closure that is defined in a loop is called there, by somebody.
                     contents.calls_outside.add(node.name)
-                contents = self.contents[id(node)] = Contents()
+                contents = self.contents[id(node)] = CodeContents()
                 waiting.extend((child, (contents,), 0) for child in node.body)
                 waiting.extend((child, inside, depth) for child in node.decorator_list)
                 defaults = [*node.args.defaults, *node.args.kw_defaults]
@@ -93,7 +93,7 @@ class Survey:
             if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
                 for each in inside:
                     each.has_loop = True
-                contents = self.contents[id(node)] = Contents()
+                contents = self.contents[id(node)] = CodeContents()
                 self._look_at_loop(node)
                 heads = [node.iter] if not isinstance(node, ast.While) else [node.test]
                 waiting.extend((child, inside, depth) for child in heads)
@@ -118,7 +118,7 @@ class Survey:
                 elif isinstance(value, ast.AST) and type(value) not in _LEAVES:
                     waiting.append((value, inside, depth))
 
-    def _look_at_call(self, node: ast.Call, inside: tuple[Contents, ...]) -> None:
+    def _look_at_call(self, node: ast.Call, inside: tuple[CodeContents, ...]) -> None:
         function = node.func
         name = last_name(function)
         if name == "add_argument":
@@ -202,7 +202,7 @@ class Survey:
         return found
 
     def _closure(
-        self, contents: Contents, found: dict[str, tuple[bool, bool]]
+        self, contents: CodeContents, found: dict[str, tuple[bool, bool]]
     ) -> tuple[bool, bool]:
         direct, nested = contents.direct, contents.nested
         for name in contents.calls_outside & found.keys():

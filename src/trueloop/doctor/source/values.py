@@ -2,7 +2,7 @@
 
 A value is one of
 - a thing of `events` (Model, Optimizer, Tensor, ...);
-- `Known`: a constant of Python; `Items`, `Table`: containers whose contents are (partly) known;
+- `Known`: a constant of Python; `Items`, `DictValue`: containers whose contents are (partly) known;
 - `Function`, `Method`, `Class`, `Instance`: the user's own code;
 - `Library`: a dotted name of code that is not the user's (`torch.nn.Linear`);
 - `Unknown`: anything. Two unknowns with the same key are the same value.
@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any
 
 from trueloop.doctor.findings import Place
-from trueloop.doctor.source.survey import Survey
+from trueloop.doctor.source.survey import FileSummary
 from trueloop.doctor.things import Thing
 
 SIZE = 200
@@ -42,7 +42,7 @@ class Module:
     name: str
     """Dotted name by which other files of the project import it; may be empty."""
     tree: ast.Module
-    survey: Survey
+    survey: FileSummary
     package: str = ""
     """Dotted name of the package it lies in, for relative imports."""
 
@@ -155,7 +155,7 @@ class Items:
 
 
 @dataclass(eq=False, slots=True)
-class Table:
+class DictValue:
     """A dict."""
 
     entries: dict[Any, Any]
@@ -184,7 +184,7 @@ class Table:
         if len(self.rest) < SIZE:
             self.rest.append(value)
 
-    def merge(self, other: Table) -> None:
+    def merge(self, other: DictValue) -> None:
         """`table.update(other)`."""
         for key, value in other.entries.items():
             self.put(key, value)
@@ -280,7 +280,7 @@ class BoundLibrary:
 
 
 @dataclass(eq=False, slots=True)
-class Foreign:
+class OpaqueObject:
     """An object that a library made and that nothing here understands in detail."""
 
     kind: str
@@ -292,7 +292,7 @@ class Foreign:
 
 
 @dataclass(eq=False, slots=True)
-class Stream:
+class CombinedIterable:
     """Something to loop over that is made of other things to loop over."""
 
     kind: str
@@ -363,8 +363,9 @@ class Namespace:
 
 
 Value = (
-    Known | Unknown | Items | Table | Function | Method | Class | Instance | Library | BoundLibrary
-    | Foreign | Stream | Parameters | Generator | Namespace | Super | Thing
+    Known | Unknown | Items | DictValue | Function | Method | Class | Instance | Library
+    | BoundLibrary | OpaqueObject | CombinedIterable | Parameters | Generator | Namespace
+    | Super | Thing
 )  # fmt: skip
 
 NONE = Known(None)
@@ -419,14 +420,14 @@ def parts_of(value: Any) -> Iterable[Any]:
         return () if value.number else value.of
     if isinstance(value, Items):
         return value.values
-    if isinstance(value, Table):
+    if isinstance(value, DictValue):
         return [*value.entries.values(), *value.rest]
-    if isinstance(value, Foreign):
+    if isinstance(value, OpaqueObject):
         return [*value.arguments.values(), *value.attributes.values()]
     if isinstance(value, Instance):
         return value.attributes.values()
     if isinstance(value, Parameters):
         return [*value.models, *value.tensors]
-    if isinstance(value, Stream):
+    if isinstance(value, CombinedIterable):
         return value.sources
     return [value.receiver] if isinstance(value, (Method, BoundLibrary)) else ()

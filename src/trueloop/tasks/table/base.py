@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from trueloop import losses
 from trueloop.errors import DataError
 from trueloop.tasks.base import LossFn, Recipe, Task
-from trueloop.tasks.table.columns import Encoder, Reading
+from trueloop.tasks.table.columns import CellFormat, TableEncoder
 from trueloop.tasks.table.network import ScaledSquaredError, TableNet
 from trueloop.tasks.table.options import TableOptions
 from trueloop.tasks.table.targets import ClassTarget, NumberTarget
@@ -102,8 +102,8 @@ class TableBase(Task):
         kind = NumberTarget if self.kind == "regression" else ClassTarget
         self.target: ClassTarget | NumberTarget = kind(**state["target"])
         self.kinds = dict(state["kinds"])
-        self.reading = Reading(**state["reading"])
-        self.encoder = Encoder.from_state(state["encoder"])
+        self.reading = CellFormat(**state["reading"])
+        self.encoder = TableEncoder.from_state(state["encoder"])
         self.dropout = state["dropout"]
         self.digest = state.get("digest")
         self.in_blocks = bool(state.get("blocks", False))
@@ -112,9 +112,9 @@ class TableBase(Task):
             options[name] = Path(options[name]) if options.get(name) else None
         self.options = self.Options(**options)
 
-    def settings_of_reading(self) -> Reading:
+    def settings_of_reading(self) -> CellFormat:
         """How cells are to be read, by the options."""
-        return Reading(
+        return CellFormat(
             missing=[text.lower() for text in self.options.missing],
             nan_is_missing=self.options.nan == "missing",
             categorical=list(self.options.categorical),

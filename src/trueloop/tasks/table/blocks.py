@@ -24,7 +24,7 @@ AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
-class Blocks:
+class RowGroups:
     """The row groups of one Parquet file, or of all those in a folder, in the order of their names.
 
     Rows are counted from 0 over all files.
@@ -82,7 +82,7 @@ class Blocks:
             raise self._broken(path, first, group, why)
         return frame
 
-    def check_has(self, other: Blocks) -> None:
+    def check_has(self, other: RowGroups) -> None:
         """Raise `DataError` unless there are all columns of `other`, of like types."""
         here = {name: self.schema[name] for name in other.schema if name in self.schema}
         _check_alike(other.paths[0], other.schema, self.paths[0], here)
@@ -104,7 +104,7 @@ class Blocks:
         )
 
 
-def open_blocks(path: Path) -> Blocks:
+def open_blocks(path: Path) -> RowGroups:
     """The row groups of the Parquet file, or of the folder of `.parquet` files, at `path`.
 
     Raises `DataError` for what is none, and for files that differ in their columns.
@@ -131,7 +131,7 @@ def open_blocks(path: Path) -> Blocks:
     ends = [0]
     for group in groups:
         ends.append(ends[-1] + group.rows)
-    return Blocks(
+    return RowGroups(
         path=path,
         paths=paths,
         schema=schema,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.tasks.limits import MOST_LAYERS, MOST_UNITS, check_range
-from trueloop.tasks.table.dividing import Split
+from trueloop.tasks.table.dividing import SplitOption
 from trueloop.tasks.table.on_disk import STREAMING
 
 if TYPE_CHECKING:
@@ -38,13 +38,13 @@ def check_options(options: TableOptions) -> None:
         raise ConfigError(f"--dropout must be 0 to below 1, not {options.dropout:g}: write 0.1")
     check_range("--width", options.width, 1, MOST_UNITS, example=256)
     check_range("--layers", options.layers, 1, MOST_LAYERS, example=3)
-    Split.parse(options.split)
+    SplitOption.parse(options.split)
 
 
 def check_columns(options: TableOptions, columns: Sequence[str], data: Path | None) -> None:
     """Raise `ConfigError` or `DataError` where the options name columns that `data` lacks, or leave
     none to learn from."""
-    split = Split.parse(options.split)
+    split = SplitOption.parse(options.split)
     if not options.target:
         listed = ", ".join(columns[:20]) + (", …" if len(columns) > 20 else "")
         raise ConfigError(f"which column is to be predicted? write --target NAME, of: {listed}")
@@ -79,7 +79,7 @@ def check_columns(options: TableOptions, columns: Sequence[str], data: Path | No
 
 def inputs_of(options: TableOptions, columns: Sequence[str]) -> list[str]:
     """The columns that may be inputs."""
-    split = Split.parse(options.split)
+    split = SplitOption.parse(options.split)
     out = {options.target, *options.drop} | ({split.column} if split.by == "group" else set())
     return [name for name in columns if name not in out]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trueloop.tasks.findings import DataFinding, is_much, rare_class, shared_samples
-from trueloop.tasks.table.columns import DATE_PARTS, Encoder, Raw
+from trueloop.tasks.table.columns import DATE_PARTS, Raw, TableEncoder
 from trueloop.tasks.table.deciding import Column, columns_that_decide
 from trueloop.tasks.table.same import groups_of_equals
 
@@ -49,7 +49,7 @@ class Checked:
     kinds: dict[str, str]
     """`number`, `date`, `category` or `empty` of each column of the file that is to be an input."""
     raw: Raw
-    encoder: Encoder
+    encoder: TableEncoder
     parts: dict[str, Ints]
     """The rows of `train` and `val`, and of `test` if there is one."""
     targets: npt.NDArray[np.generic]

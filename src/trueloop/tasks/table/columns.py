@@ -40,7 +40,7 @@ DATE_PARTS = ("days", "month", "weekday", "hour")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class CellFormat:
     """How cells are to be read: the same in training and ever after."""
 
     missing: list[str] = field(default_factory=list)
@@ -80,7 +80,7 @@ class RowErrors(dict[int, str]):
         )
 
 
-def kind_of(column: pl.Series, reading: Reading, *, role: str = "input") -> str:
+def kind_of(column: pl.Series, reading: CellFormat, *, role: str = "input") -> str:
     """`number`, `date`, `category`, or `empty` where no row has a value, by all of the column's
     cells. Raises `DataError` for what is none of these."""
     kind = kind_of_type(column.name, column.dtype, reading, role=role)
@@ -96,7 +96,7 @@ def kind_of(column: pl.Series, reading: Reading, *, role: str = "input") -> str:
 
 
 def kind_of_type(
-    name: str, dtype: pl.DataType, reading: Reading, *, role: str = "input"
+    name: str, dtype: pl.DataType, reading: CellFormat, *, role: str = "input"
 ) -> str | None:
     """What the type of a column says of its kind; None for text, whose cells decide.
 
@@ -130,7 +130,7 @@ class CellKinds:
     numbers: int = 0
     dates: int = 0
 
-    def add(self, column: pl.Series, reading: Reading) -> None:
+    def add(self, column: pl.Series, reading: CellFormat) -> None:
         """Some rows of the column."""
         import polars as pl
 
@@ -148,7 +148,7 @@ class CellKinds:
         return "date" if self.dates == self.cells else "category"
 
 
-def _number_or_empty(column: pl.Series, reading: Reading) -> str:
+def _number_or_empty(column: pl.Series, reading: CellFormat) -> str:
     """`empty` where NaN and infinity count as missing, and there is nothing else."""
     import polars as pl
 
@@ -158,12 +158,12 @@ def _number_or_empty(column: pl.Series, reading: Reading) -> str:
     return "number" if finite.any() else "empty"
 
 
-def _not_missing(column: pl.Series, reading: Reading) -> pl.Series:
+def _not_missing(column: pl.Series, reading: CellFormat) -> pl.Series:
     cells = column.drop_nulls()
     return cells.filter(~cells.str.to_lowercase().is_in(reading.missing))
 
 
-def numbers(column: pl.Series, reading: Reading, errors: RowErrors | None = None) -> Floats:
+def numbers(column: pl.Series, reading: CellFormat, errors: RowErrors | None = None) -> Floats:
     """The column as float64, NaN where a number is missing.
 
     Text among the numbers, and NaN and infinity unless they count as missing, go to `errors` (by
@@ -208,7 +208,7 @@ def numbers(column: pl.Series, reading: Reading, errors: RowErrors | None = None
     return array
 
 
-def moments(column: pl.Series, reading: Reading, errors: RowErrors | None = None) -> pl.Series:
+def moments(column: pl.Series, reading: CellFormat, errors: RowErrors | None = None) -> pl.Series:
     """A column of dates as `Datetime`, null where missing.
 
     A time zone is left aside: the moment is that of the clock that was written down. A cell that
@@ -244,7 +244,7 @@ def moments(column: pl.Series, reading: Reading, errors: RowErrors | None = None
 
 
 def date_parts(
-    column: pl.Series, reading: Reading, errors: RowErrors | None = None
+    column: pl.Series, reading: CellFormat, errors: RowErrors | None = None
 ) -> dict[str, Floats]:
     """Days since 1970 (with the time as a fraction), month 1–12, weekday 1–7 and hour 0–23."""
     import polars as pl
@@ -295,7 +295,7 @@ class Raw:
 def read_columns(
     frame: pl.DataFrame,
     kinds: dict[str, str],
-    reading: Reading,
+    reading: CellFormat,
     errors: RowErrors | None = None,
     whole: Mapping[str, bool] | None = None,
 ) -> Raw:
@@ -425,7 +425,7 @@ class CategoryColumn:
 
 
 @dataclass
-class Encoder:
+class TableEncoder:
     """All columns of a table together."""
 
     numbers: list[NumberColumn]
@@ -434,7 +434,7 @@ class Encoder:
     """Columns that training made no use of, and why."""
 
     @classmethod
-    def fit(cls, raw: Raw, rows: npt.NDArray[np.int64]) -> Encoder:
+    def fit(cls, raw: Raw, rows: npt.NDArray[np.int64]) -> TableEncoder:
         """Fitted on the given rows alone."""
         encoder = cls([], [], {})
         for name, values in raw.numbers.items():
@@ -482,7 +482,7 @@ class Encoder:
         return asdict(self)
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Encoder:
+    def from_state(cls, state: dict[str, Any]) -> TableEncoder:
         return cls(
             [NumberColumn(**column) for column in state["numbers"]],
             [CategoryColumn(**column) for column in state["categories"]],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from trueloop.errors import DataError
 from trueloop.tasks.findings import DataFinding
-from trueloop.tasks.table.columns import Reading, RowErrors, kind_of, moments, numbers
+from trueloop.tasks.table.columns import CellFormat, RowErrors, kind_of, moments, numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,7 +29,7 @@ _OF_A_PERSON = re.compile(r"birth|born|dob", re.I)
 
 
 def dependent_rows(
-    frame: pl.DataFrame, target: str, reading: Reading, kinds: Mapping[str, str]
+    frame: pl.DataFrame, target: str, reading: CellFormat, kinds: Mapping[str, str]
 ) -> list[DataFinding]:
     """A finding on the first column that orders the rows in time, and on the first that groups
     them.
@@ -46,7 +46,7 @@ def dependent_rows(
     return [finding for finding in found if finding is not None]
 
 
-def _ordered(columns: list[Kind], reading: Reading) -> Iterator[DataFinding]:
+def _ordered(columns: list[Kind], reading: CellFormat) -> Iterator[DataFinding]:
     for column, kind in columns:
         span = _span(column, kind, reading)
         if span is not None:
@@ -62,7 +62,7 @@ def _ordered(columns: list[Kind], reading: Reading) -> Iterator[DataFinding]:
             )
 
 
-def _span(column: pl.Series, kind: str | None, reading: Reading) -> str | None:
+def _span(column: pl.Series, kind: str | None, reading: CellFormat) -> str | None:
     """The first and the last time of a column of times, in words; None for any other column."""
     import polars as pl
 
@@ -109,9 +109,9 @@ def _grouped(columns: list[Kind]) -> Iterator[DataFinding]:
         )
 
 
-def _kind(column: pl.Series, reading: Reading) -> str | None:
+def _kind(column: pl.Series, reading: CellFormat) -> str | None:
     """The column's kind, also of one that is dropped because it cannot be read: None."""
     try:
-        return kind_of(column, Reading(missing=reading.missing))
+        return kind_of(column, CellFormat(missing=reading.missing))
     except DataError:
         return None

@@ -14,7 +14,7 @@ import numpy as np
 
 from trueloop.errors import ConfigError, DataError
 from trueloop.tasks.splitting import generator
-from trueloop.tasks.table.columns import Reading, RowErrors, kind_of, moments, numbers
+from trueloop.tasks.table.columns import CellFormat, RowErrors, kind_of, moments, numbers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Split:
+class SplitOption:
     """The option `--split`."""
 
     by: Literal["random", "time", "group"]
@@ -32,7 +32,7 @@ class Split:
     """Of a split by time or group."""
 
     @classmethod
-    def parse(cls, text: str) -> Split:
+    def parse(cls, text: str) -> SplitOption:
         """`random`, `time:COLUMN` or `group:COLUMN`. Raises `ConfigError`."""
         kind, _, column = text.partition(":")
         if text == "random":
@@ -44,7 +44,7 @@ class Split:
         why = "names no column" if kind in ("time", "group") else "is unknown"
         raise ConfigError(f"--split {text!r} {why}: write random, time:COLUMN or group:COLUMN")
 
-    def ranks(self, column: pl.Series, reading: Reading, errors: RowErrors) -> Ints:
+    def ranks(self, column: pl.Series, reading: CellFormat, errors: RowErrors) -> Ints:
         """The place of each row's value among all values of the column, int64 (rows,) from 0.
 
         Raises `DataError` for a row without a value and, of a split by time, for a column that has
@@ -52,7 +52,7 @@ class Split:
         """
         import polars as pl
 
-        kind = kind_of(column, Reading(missing=reading.missing))
+        kind = kind_of(column, CellFormat(missing=reading.missing))
         if self.by == "group":
             values = column.cast(pl.String)
         elif kind == "date":

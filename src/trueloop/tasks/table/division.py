@@ -15,7 +15,7 @@ from trueloop.seed import mix_array
 if TYPE_CHECKING:
     import polars as pl
 
-    from trueloop.tasks.table.columns import Reading
+    from trueloop.tasks.table.columns import CellFormat
 
 Parts = npt.NDArray[np.uint8]
 
@@ -41,7 +41,7 @@ class Division:
         """What `parts` looks at."""
         return [self.group] if self.group is not None and self.all_to is None else []
 
-    def parts(self, frame: pl.DataFrame, start: int, reading: Reading) -> Parts:
+    def parts(self, frame: pl.DataFrame, start: int, reading: CellFormat) -> Parts:
         """The index in `PARTS` of each row's part, of consecutive rows from number `start` on."""
         if self.all_to is not None:
             return np.full(frame.height, PARTS.index(self.all_to), dtype=np.uint8)
@@ -58,7 +58,7 @@ class Division:
         return found
 
 
-def _words(column: pl.Series, start: int, reading: Reading) -> npt.NDArray[np.uint64]:
+def _words(column: pl.Series, start: int, reading: CellFormat) -> npt.NDArray[np.uint64]:
     """A number for each group, which depends on its name alone. Raises `DataError` for a row
     without one."""
     import polars as pl

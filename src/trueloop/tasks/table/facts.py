@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from trueloop.tasks.table.checked_options import PART_NAMES
 
 if TYPE_CHECKING:
-    from trueloop.tasks.table.columns import Encoder
+    from trueloop.tasks.table.columns import TableEncoder
     from trueloop.tasks.table.options import TableOptions
 
 
 def table_facts(
     options: TableOptions,
     data: Path | None,
-    encoder: Encoder,
+    encoder: TableEncoder,
     *,
     rows: Mapping[str, int],
     gaps: Mapping[str, int],

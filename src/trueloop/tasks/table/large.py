@@ -17,16 +17,23 @@ from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.tasks.base import Splits, Unseen
 from trueloop.tasks.findings import DataFinding
 from trueloop.tasks.progress_bar import progress_bar
-from trueloop.tasks.table.blocks import Blocks
+from trueloop.tasks.table.blocks import RowGroups
 from trueloop.tasks.table.checked_options import check_columns, check_parts, check_rows, inputs_of
 from trueloop.tasks.table.checks import Checked
 from trueloop.tasks.table.columns import check_columns_there, read_columns
 from trueloop.tasks.table.dependent import dependent_rows
-from trueloop.tasks.table.dividing import Split
+from trueloop.tasks.table.dividing import SplitOption
 from trueloop.tasks.table.division import PARTS, Division
 from trueloop.tasks.table.facts import table_facts
 from trueloop.tasks.table.on_disk import RowReader, is_streamed, sources_of
-from trueloop.tasks.table.survey import Source, Survey, Surveyor, Target, bytes_of, pieces
+from trueloop.tasks.table.survey import (
+    Surveyor,
+    TableSource,
+    TableStatistics,
+    Target,
+    bytes_of,
+    pieces,
+)
 from trueloop.tasks.table.targets import ClassTarget, encode_target
 
 if TYPE_CHECKING:
@@ -41,7 +48,7 @@ _SAMPLED_ROWS = 2_048
 """Consecutive rows of each of these blocks."""
 
 
-def large_splits(task: TableBase, blocks: list[Blocks]) -> Splits:
+def large_splits(task: TableBase, blocks: list[RowGroups]) -> Splits:
     """Fit `task` to the rows in `blocks` (those of --data first), and give its parts: in memory,
     or read from disk as they are asked for."""
     options = task.options
@@ -81,7 +88,7 @@ def large_splits(task: TableBase, blocks: list[Blocks]) -> Splits:
 
 
 def _division(task: TableBase) -> Division:
-    options, split = task.options, Split.parse(task.options.split)
+    options, split = task.options, SplitOption.parse(task.options.split)
     if split.by == "time":
         raise ConfigError(
             f"--split {options.split} needs all rows in memory at once, and {task.data} is read "
@@ -106,13 +113,13 @@ def _is_asked(task: TableBase, part: str) -> bool:
     return part == "val" or bool(options.test_share) or options.test_data is not None
 
 
-def _digest(blocks: Sequence[Blocks], division: Division, own: Sequence[str]) -> str:
+def _digest(blocks: Sequence[RowGroups], division: Division, own: Sequence[str]) -> str:
     """Of the data and how they are divided."""
     facts = ([each.digest for each in blocks], asdict(division), list(own))
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
-def _surveyed(task: TableBase, sources: list[Source]) -> Survey:
+def _surveyed(task: TableBase, sources: list[TableSource]) -> TableStatistics:
     """What is in the tables: as it was found before, where files and options are the same."""
     options = task.options
     chosen = {
@@ -125,7 +132,7 @@ def _surveyed(task: TableBase, sources: list[Source]) -> Survey:
     key = hashlib.sha256(repr((_VERSION, chosen, named, divisions)).encode()).hexdigest()[:32]
     with suppress(OSError, ValueError, KeyError, TypeError):  # absent, or not whole
         path = cache.directory("tables") / f"{key}.json"
-        return Survey.from_state(json.loads(files.read_text(path, _MOST_CACHE)))
+        return TableStatistics.from_state(json.loads(files.read_text(path, _MOST_CACHE)))
     with progress_bar("statistics", _PASSES * bytes_of(sources), task.quiet) as advance:
         survey = Surveyor(
             sources=sources,
@@ -142,7 +149,7 @@ def _surveyed(task: TableBase, sources: list[Source]) -> Survey:
     return survey
 
 
-def _take(task: TableBase, survey: Survey) -> None:
+def _take(task: TableBase, survey: TableStatistics) -> None:
     """Fit the task to what was found."""
     task.kind, task.target, task.kinds = survey.kind, survey.target, survey.kinds
     task.classes = None
@@ -153,7 +160,7 @@ def _take(task: TableBase, survey: Survey) -> None:
     task.suit(survey.count("train"))
 
 
-def _check(task: TableBase, survey: Survey, rows: dict[str, int]) -> None:
+def _check(task: TableBase, survey: TableStatistics, rows: dict[str, int]) -> None:
     check_rows(sum(rows.values()), task.data)
     classes = None
     if survey.kind != "regression":
@@ -162,7 +169,7 @@ def _check(task: TableBase, survey: Survey, rows: dict[str, int]) -> None:
     task.check_encoder()
 
 
-def _reader(task: TableBase, sources: list[Source], target: Target | None) -> RowReader:
+def _reader(task: TableBase, sources: list[TableSource], target: Target | None) -> RowReader:
     return RowReader(
         sources=sources,
         kinds=task.kinds,
@@ -172,7 +179,7 @@ def _reader(task: TableBase, sources: list[Source], target: Target | None) -> Ro
     )
 
 
-def labelled_rows(task: TableBase, blocks: Blocks) -> Any:
+def labelled_rows(task: TableBase, blocks: RowGroups) -> Any:
     """All rows of other data that have a target, for `Splits` and `Feed`. Raises `DataError`."""
     reader = _other_data(task, blocks, task.target)
     source, sizes = reader.sources[0], []
@@ -186,7 +193,7 @@ def labelled_rows(task: TableBase, blocks: Blocks) -> Any:
     return _rows(reader, {"val": sizes}, streamed)["val"]
 
 
-def unseen_rows(task: TableBase, blocks: Blocks) -> Unseen:
+def unseen_rows(task: TableBase, blocks: RowGroups) -> Unseen:
     """All rows of other data, to predict. Raises `DataError` for a cell that cannot be read."""
     reader = _other_data(task, blocks, None)
     sizes = [group.rows for group in blocks.groups]
@@ -198,9 +205,9 @@ def unseen_rows(task: TableBase, blocks: Blocks) -> Unseen:
     return Unseen(inputs=inputs, names={"row": range(1, blocks.height + 1)})
 
 
-def _other_data(task: TableBase, blocks: Blocks, target: Target | None) -> RowReader:
+def _other_data(task: TableBase, blocks: RowGroups, target: Target | None) -> RowReader:
     """A reader of all rows of other data."""
-    reader = _reader(task, [Source(blocks, Division(all_to="val"))], target)
+    reader = _reader(task, [TableSource(blocks, Division(all_to="val"))], target)
     if target is not None and target.name not in blocks.schema:
         raise DataError(
             f"{blocks.path} has no column {target.name!r}, the target: "
@@ -223,7 +230,7 @@ def _rows(
     return {part: (rows[:2], rows[2]) for part, rows in reader.whole(sizes).items()}
 
 
-def _findings(task: TableBase, survey: Survey, source: Source) -> list[DataFinding]:
+def _findings(task: TableBase, survey: TableStatistics, source: TableSource) -> list[DataFinding]:
     """Those on a sample of the rows: some consecutive ones of blocks from all over the file."""
     import polars as pl
 

@@ -12,12 +12,12 @@ import torch
 from trueloop import files
 from trueloop.errors import DataError
 from trueloop.tasks import limits
-from trueloop.tasks.table.blocks import Blocks, open_blocks
-from trueloop.tasks.table.columns import Encoder, Reading, read_columns
+from trueloop.tasks.table.blocks import RowGroups, open_blocks
+from trueloop.tasks.table.columns import CellFormat, TableEncoder, read_columns
 from trueloop.tasks.table.division import PARTS, Division
 from trueloop.tasks.table.footer import read_footer
 from trueloop.tasks.table.stream import Rows, TableStream
-from trueloop.tasks.table.survey import Source, Target, pieces
+from trueloop.tasks.table.survey import TableSource, Target, pieces
 from trueloop.tasks.table.targets import NumberTarget, encode_target
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def is_parquet(path: Path) -> bool:
 
 def open_large(
     paths: Sequence[Path], streaming: str = "auto", *, at_once: bool = False
-) -> list[Blocks] | None:
+) -> list[RowGroups] | None:
     """The files as blocks, where they are not to be read as whole frames; None otherwise.
 
     `at_once` says that all rows are needed at once, and so larger frames are read. Raises
@@ -104,7 +104,9 @@ def conversion(path: Path) -> str:
     )
 
 
-def sources_of(blocks: Sequence[Blocks], parts: Sequence[str], division: Division) -> list[Source]:
+def sources_of(
+    blocks: Sequence[RowGroups], parts: Sequence[str], division: Division
+) -> list[TableSource]:
     """The first of `blocks` is divided, and the others are all for their own part.
 
     Raises `DataError` where their columns differ.
@@ -113,17 +115,17 @@ def sources_of(blocks: Sequence[Blocks], parts: Sequence[str], division: Divisio
     for other in blocks[1:]:
         other.check_has(first)
     whole = [Division(all_to=part) for part in parts]
-    return [Source(each, by) for each, by in zip(blocks, (division, *whole), strict=True)]
+    return [TableSource(each, by) for each, by in zip(blocks, (division, *whole), strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowReader:
     """Rows of some sources as the model takes them; the blocks are counted over all of them."""
 
-    sources: list[Source]
+    sources: list[TableSource]
     kinds: dict[str, str]
-    reading: Reading
-    encoder: Encoder
+    reading: CellFormat
+    encoder: TableEncoder
     target: Target | None
     """None for rows whose target is not asked for."""
 
@@ -198,7 +200,7 @@ class RowReader:
             targets = torch.from_numpy(encode_target(self.target, values, chosen.nonzero()[0]))
         return torch.from_numpy(floats), torch.from_numpy(indices), targets
 
-    def _place(self, block: int) -> tuple[Source, int]:
+    def _place(self, block: int) -> tuple[TableSource, int]:
         for source in self.sources:
             if block < len(source.blocks.groups):
                 return source, block

@@ -23,7 +23,7 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Sources:
+class TableFiles:
     """The rows of all files, one after the other."""
 
     frame: pl.DataFrame
@@ -63,7 +63,7 @@ class Sources:
         return bisect_right(self.starts, row) - 1
 
 
-def read_sources(data: Path, val: Path | None, test: Path | None) -> Sources:
+def read_sources(data: Path, val: Path | None, test: Path | None) -> TableFiles:
     """The tables of `--data`, `--val-data` and `--test-data`, with the columns of the first.
 
     Raises `DataError`, also for a column that one of the others lacks.
@@ -95,4 +95,4 @@ def read_sources(data: Path, val: Path | None, test: Path | None) -> Sources:
                 f"({reason}): save them alike"
             ) from None
     heights = [each.height for each in frames]
-    return Sources(frame, paths, parts, [sum(heights[:k]) for k in range(len(heights))])
+    return TableFiles(frame, paths, parts, [sum(heights[:k]) for k in range(len(heights))])

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueloop.errors import DataError
-from trueloop.tasks.table.blocks import AT_ONCE, Blocks
+from trueloop.tasks.table.blocks import AT_ONCE, RowGroups
 from trueloop.tasks.table.column_statistics import CategoryStatistics, Moments, NumberStatistics
 from trueloop.tasks.table.columns import (
+    CellFormat,
     CellKinds,
-    Encoder,
-    Reading,
     RowErrors,
+    TableEncoder,
     all_whole,
     kind_of_type,
     read_columns,
@@ -47,7 +47,7 @@ Target = ClassTarget | NumberTarget
 
 
 @dataclass(kw_only=True)
-class Survey:
+class TableStatistics:
     """What `Surveyor.survey` has found; plain data by `state`."""
 
     kind: str
@@ -57,7 +57,7 @@ class Survey:
     """`number`, `date` or `category` of each input column."""
     empty: list[str]
     """Columns without a value in any row."""
-    encoder: Encoder
+    encoder: TableEncoder
     rows: dict[str, list[list[int]]]
     """Rows with a target, by part, source and block."""
     gaps: dict[str, int]
@@ -73,9 +73,12 @@ class Survey:
         return asdict(self)
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Survey:
+    def from_state(cls, state: dict[str, Any]) -> TableStatistics:
         kind = NumberTarget if state["kind"] == "regression" else ClassTarget
-        made = {"target": kind(**state["target"]), "encoder": Encoder.from_state(state["encoder"])}
+        made = {
+            "target": kind(**state["target"]),
+            "encoder": TableEncoder.from_state(state["encoder"]),
+        }
         return cls(**(state | made))
 
     def count(self, part: str) -> int:
@@ -84,10 +87,10 @@ class Survey:
 
 
 @dataclass(frozen=True)
-class Source:
+class TableSource:
     """Blocks, and what their rows are for."""
 
-    blocks: Blocks
+    blocks: RowGroups
     division: Division
 
     def name(self, row: int) -> str:
@@ -96,7 +99,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Piece:
+class SurveyedRows:
     """Some rows of a block, those that have a target."""
 
     source: int
@@ -115,18 +118,18 @@ class Piece:
 class Surveyor:
     """Reads the tables of a training as often as it takes to know them."""
 
-    sources: list[Source]
+    sources: list[TableSource]
     target: str
     task_kind: str
     """auto, classification or regression."""
     log: bool
-    reading: Reading
+    reading: CellFormat
     inputs: list[str]
     """Columns that may be inputs."""
     advance: Callable[[int], object]
     """Is told how many bytes have been read, in each pass."""
 
-    def survey(self) -> Survey:
+    def survey(self) -> TableStatistics:
         """Raises `DataError` for what cannot be learnt from."""
         kinds, whole, empty = self._kinds()
         target, task_kind = self._target()
@@ -221,13 +224,13 @@ class Surveyor:
                 yield number, block, source.blocks.read(block, columns)
                 self.advance(group.size * len(columns) // len(source.blocks.schema))
 
-    def _pieces(self, target: Target, columns: list[str]) -> Iterator[Piece]:
+    def _pieces(self, target: Target, columns: list[str]) -> Iterator[SurveyedRows]:
         division = [column for source in self.sources for column in source.division.columns]
         names = list(dict.fromkeys([target.name, *columns, *division]))
         for number, block, frame in self._frames(names):
             found = pieces(self.sources[number], block, frame, target, self.reading)
             del frame
-            yield from (Piece(number, block, *piece) for piece in found)
+            yield from (SurveyedRows(number, block, *piece) for piece in found)
 
 
 class _FirstPass:
@@ -235,7 +238,7 @@ class _FirstPass:
 
     def __init__(
         self,
-        sources: list[Source],
+        sources: list[TableSource],
         target: Target,
         kinds: dict[str, str],
         whole: dict[str, bool],
@@ -252,13 +255,13 @@ class _FirstPass:
         classes = len(target.classes) if isinstance(target, ClassTarget) else 0
         self._class_rows = np.zeros((2, classes), dtype=np.int64)
 
-    def add_rows(self, piece: Piece) -> None:
+    def add_rows(self, piece: SurveyedRows) -> None:
         """Count the rows, and their targets."""
         self._without += piece.dropped
         self._counts[piece.source][:, piece.block] += np.bincount(piece.parts, minlength=len(PARTS))
         self._add_targets(piece.values, piece.parts == 0)
 
-    def add(self, piece: Piece, kinds: dict[str, str]) -> None:
+    def add(self, piece: SurveyedRows, kinds: dict[str, str]) -> None:
         """Add up the columns of `kinds`."""
         train = piece.parts == 0
         raw = read_columns(piece.frame, kinds, self._reading, piece.errors, self._whole)
@@ -292,7 +295,7 @@ class _FirstPass:
         dtype = self._schema[self.column_of(name)]
         return dtype in (pl.Float32, pl.Int8, pl.Int16, pl.UInt8, pl.UInt16)
 
-    def survey(self, task_kind: str, empty: list[str]) -> Survey:
+    def survey(self, task_kind: str, empty: list[str]) -> TableStatistics:
         target, moments = self._target, self._moments
         if isinstance(target, NumberTarget) and moments.count:
             target = NumberTarget.of_moments(
@@ -301,7 +304,7 @@ class _FirstPass:
         encoder, without_value = self._encoder()
         both: list[NumberStatistics | CategoryStatistics] = [*self.numbers.values()]
         both += self._categories.values()
-        return Survey(
+        return TableStatistics(
             kind=task_kind,
             target=target,
             kinds={n: kind for n, kind in self._kinds.items() if n not in without_value},
@@ -317,9 +320,9 @@ class _FirstPass:
             train_class_rows=self._class_rows[1].tolist(),
         )
 
-    def _encoder(self) -> tuple[Encoder, list[str]]:
+    def _encoder(self) -> tuple[TableEncoder, list[str]]:
         """The encoder, and the columns that turned out to be empty."""
-        encoder, empty = Encoder([], [], {}), []
+        encoder, empty = TableEncoder([], [], {}), []
         for name, numbers in self.numbers.items():
             if not numbers.known:
                 empty.append(self.column_of(name))
@@ -339,9 +342,9 @@ class _FirstPass:
 
 
 def pieces(
-    source: Source, block: int, frame: pl.DataFrame, target: Target | None, reading: Reading
+    source: TableSource, block: int, frame: pl.DataFrame, target: Target | None, reading: CellFormat
 ) -> Iterator[tuple[pl.DataFrame, Parts, Any, RowErrors, int]]:
-    """A block in pieces of `PIECE` rows: those with a target, as the rest of a `Piece` has it."""
+    """A block in pieces of `PIECE` rows: those with a target, as `SurveyedRows` has them."""
     import polars as pl
 
     start = source.blocks.starts[block]
@@ -361,7 +364,7 @@ def pieces(
         yield piece, parts, values, errors, len(known) - len(rows)
 
 
-def _strict(source: Source, rows: npt.NDArray[np.int64]) -> RowErrors:
+def _strict(source: TableSource, rows: npt.NDArray[np.int64]) -> RowErrors:
     """Raises the first mistake in these rows, by its number in the file."""
     return RowErrors(strict=True, name=lambda row: source.name(int(rows[row])))
 
@@ -373,6 +376,6 @@ def as_text(column: pl.Series) -> pl.Series:
     return column if column.dtype == pl.String else column.cast(pl.String)
 
 
-def bytes_of(sources: Iterable[Source]) -> int:
+def bytes_of(sources: Iterable[TableSource]) -> int:
     """Bytes of one pass over all columns."""
     return sum(source.blocks.size for source in sources)

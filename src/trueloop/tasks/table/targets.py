@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueloop.errors import DataError, nearest
-from trueloop.tasks.table.columns import Reading, RowErrors, categories, kind_of, numbers
+from trueloop.tasks.table.columns import CellFormat, RowErrors, categories, kind_of, numbers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,7 +31,7 @@ class ClassTarget:
 
     @classmethod
     def of(
-        cls, column: pl.Series, reading: Reading, errors: RowErrors | None = None
+        cls, column: pl.Series, reading: CellFormat, errors: RowErrors | None = None
     ) -> ClassTarget:
         """The classes of the whole column. Raises `DataError` unless there are two or more."""
         name, numeric = column.name, kind_of(column, reading) == "number"
@@ -55,7 +55,7 @@ class ClassTarget:
         return cls(name, sorted(found, key=_order), numeric)
 
     def texts(
-        self, column: pl.Series, reading: Reading, errors: RowErrors | None = None
+        self, column: pl.Series, reading: CellFormat, errors: RowErrors | None = None
     ) -> pl.Series:
         """The names of the classes in a column, null where missing. A cell that is not a number
         among classes that are, or a class that training did not have, goes to `errors` and becomes
@@ -122,7 +122,7 @@ class NumberTarget:
 def is_number(
     column: pl.Series,
     kind: str,
-    reading: Reading,
+    reading: CellFormat,
     errors: RowErrors | None = None,
     *,
     found: str | None = None,
@@ -154,7 +154,7 @@ def is_number(
 
 def class_texts(
     column: pl.Series,
-    reading: Reading,
+    reading: CellFormat,
     numeric: bool,
     errors: RowErrors | None = None,
     classes: list[str] | None = None,
@@ -181,7 +181,7 @@ def _order(name: str) -> tuple[int, float, str]:
 
 
 def target_values(
-    target: ClassTarget | NumberTarget, column: pl.Series, reading: Reading, errors: RowErrors
+    target: ClassTarget | NumberTarget, column: pl.Series, reading: CellFormat, errors: RowErrors
 ) -> tuple[Any, npt.NDArray[np.bool_]]:
     """The target column as numbers or class names, and which rows have one."""
     if not isinstance(target, NumberTarget):

@@ -23,20 +23,20 @@ from trueloop.tasks.table.checked_options import (
 )
 from trueloop.tasks.table.checks import Checked
 from trueloop.tasks.table.columns import (
-    Encoder,
     Raw,
     RowErrors,
+    TableEncoder,
     kind_of,
     read_columns,
 )
 from trueloop.tasks.table.dependent import dependent_rows
-from trueloop.tasks.table.dividing import Split
+from trueloop.tasks.table.dividing import SplitOption
 from trueloop.tasks.table.facts import table_facts
 from trueloop.tasks.table.large import labelled_rows, large_splits, unseen_rows
 from trueloop.tasks.table.memory import frame_of
 from trueloop.tasks.table.on_disk import open_large
 from trueloop.tasks.table.reading import read_frame
-from trueloop.tasks.table.sources import Sources, read_sources
+from trueloop.tasks.table.sources import TableFiles, read_sources
 from trueloop.tasks.table.targets import (
     ClassTarget,
     NumberTarget,
@@ -64,7 +64,7 @@ class Table(TableBase):
         # A run that began before rows were read block by block goes on as it began.
         blocks = None
         if not self._began_as_frame():
-            by_time = Split.parse(options.split).by == "time"
+            by_time = SplitOption.parse(options.split).by == "time"
             blocks = open_large(paths, options.streaming, at_once=by_time)
         return self._splits_of_frame(self.data) if blocks is None else large_splits(self, blocks)
 
@@ -84,7 +84,7 @@ class Table(TableBase):
         raw = read_columns(frame, self.kinds, self.reading, errors)
         parts, targets = self._divide(frame, sources, rows, errors)
         self.parts = parts
-        self.encoder = Encoder.fit(raw, parts["train"])
+        self.encoder = TableEncoder.fit(raw, parts["train"])
         self.encoder.dropped |= dict.fromkeys(empty, "empty in every row")
         self.check_encoder()
         inputs = self._encode(raw)
@@ -157,7 +157,7 @@ class Table(TableBase):
             errors=dict(errors),
         )
 
-    def _settle_target(self, sources: Sources) -> npt.NDArray[np.bool_]:
+    def _settle_target(self, sources: TableFiles) -> npt.NDArray[np.bool_]:
         """What kind of target it is, and which rows have one."""
         name = self.options.target
         column = sources.frame.get_column(name)
@@ -202,7 +202,7 @@ class Table(TableBase):
     def _divide(
         self,
         frame: pl.DataFrame,
-        sources: Sources,
+        sources: TableFiles,
         rows: npt.NDArray[np.int64],
         errors: RowErrors,
     ) -> tuple[dict[str, npt.NDArray[np.int64]], Tensor]:
@@ -221,7 +221,7 @@ class Table(TableBase):
             for name, share in (("test", options.test_share), ("val", options.val_share))
             if share and name not in sources.parts
         }
-        main, split = own["data"], Split.parse(options.split)
+        main, split = own["data"], SplitOption.parse(options.split)
         taken = list(shares.values())
         if split.by != "random":
             ranks = split.ranks(frame.get_column(split.column), self.reading, errors)[main]

@@ -19,7 +19,7 @@ FAMILIES = ("gpt2", "llama", "mistral", "qwen3")
 """Values of `model_type` that can be read."""
 
 
-class Place(NamedTuple):
+class WeightLocation(NamedTuple):
     """Where a weight stands in the published file."""
 
     name: str
@@ -69,22 +69,22 @@ PREFIX = {"gpt2": "transformer.", "llama": "model.", "mistral": "model.", "qwen3
 BUFFERS = re.compile(r"(.*\.attn\.(bias|masked_bias)|.*rotary_emb\.inv_freq)")
 
 
-def place(family: str, name: str) -> Place:
+def place(family: str, name: str) -> WeightLocation:
     """Where the weight of a `Transformer` called `name` stands in a file of `family`."""
     names = _PLACES["gpt2" if family == "gpt2" else "llama"]
     found = _BLOCK.fullmatch(name)
     if found is None:
         module, _, kind = name.rpartition(".")
-        return Place(f"{names[module]}.{kind}")
+        return WeightLocation(f"{names[module]}.{kind}")
     layer, module, kind = found.groups()
     if family != "gpt2":
-        return Place(f"layers.{layer}.{names[module]}.{kind}")
+        return WeightLocation(f"layers.{layer}.{names[module]}.{kind}")
     is_matrix = kind == "weight"
     if module in _FUSED:
         there = f"h.{layer}.attn.c_attn.{kind}"
-        return Place(there, _FUSED.index(module), len(_FUSED), is_matrix)
+        return WeightLocation(there, _FUSED.index(module), len(_FUSED), is_matrix)
     transposed = is_matrix and module in _TRANSPOSED
-    return Place(f"h.{layer}.{names[module]}.{kind}", transposed=transposed)
+    return WeightLocation(f"h.{layer}.{names[module]}.{kind}", transposed=transposed)
 
 
 def family_of(published: Mapping[str, Any]) -> str:

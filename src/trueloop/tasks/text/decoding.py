@@ -35,7 +35,7 @@ class Layer(NamedTuple):
     attention: Any
 
 
-class Decoder(Protocol):
+class DecodableModel(Protocol):
     """What is read of a `Transformer`."""
 
     config: TransformerConfig
@@ -81,7 +81,7 @@ class Decoding:
     It holds copies of the weights as they were when it was made. Made and called in inference mode.
     """
 
-    def __init__(self, model: Decoder) -> None:
+    def __init__(self, model: DecodableModel) -> None:
         self.config: TransformerConfig = model.config
         self.new_cache = model.new_cache
         self._model = model

@@ -9,7 +9,7 @@ import numpy as np
 
 from trueloop.errors import DataError
 from trueloop.names import printable
-from trueloop.tasks.text.pieces import Piece
+from trueloop.tasks.text.pieces import TextPiece
 from trueloop.tasks.text.subwords import SubwordTokenizer
 from trueloop.tasks.text.tokenizer import CharTokenizer, Tokenizer
 from trueloop.tasks.text.tokenizer_base import Ids
@@ -23,7 +23,7 @@ _AGREE = 8
 """Ids after the place of joining that must agree."""
 
 
-class Encoder:
+class DocumentEncoder:
     """Encodes documents, with the tokenizer's end of a text after each if `ends`."""
 
     def __init__(self, tokenizer: Tokenizer, *, ends: bool) -> None:
@@ -37,7 +37,7 @@ class Encoder:
             else None
         )
 
-    def encode(self, pieces: Iterable[Piece]) -> Iterator[Ids]:
+    def encode(self, pieces: Iterable[TextPiece]) -> Iterator[Ids]:
         """The ids of the pieces, one array after the other.
 
         Raises `DataError` for a character without an id, if the tokenizer has none for unknown
@@ -53,13 +53,13 @@ class Encoder:
             yield ids
             yield from self._ended(piece)
 
-    def _ended(self, piece: Piece) -> Iterator[Ids]:
+    def _ended(self, piece: TextPiece) -> Iterator[Ids]:
         if piece.ends:
             self.documents += 1
             if self._end is not None:
                 yield self._end
 
-    def _known(self, ids: Ids, piece: Piece, tokenizer: CharTokenizer) -> Ids:
+    def _known(self, ids: Ids, piece: TextPiece, tokenizer: CharTokenizer) -> Ids:
         places = np.flatnonzero(ids < 0)
         if not len(places):
             return ids
@@ -73,7 +73,7 @@ class Encoder:
         ids[places] = tokenizer.unknown
         return ids
 
-    def _subwords(self, pieces: Iterable[Piece], tokenizer: SubwordTokenizer) -> Iterator[Ids]:
+    def _subwords(self, pieces: Iterable[TextPiece], tokenizer: SubwordTokenizer) -> Iterator[Ids]:
         join = _Join(tokenizer)
         for group in _groups(pieces):
             texts, cut, before = [], [], join.tail
@@ -143,9 +143,9 @@ class _Join:
         return int(np.searchsorted(self._stops, left, side="right")), None
 
 
-def _groups(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+def _groups(pieces: Iterable[TextPiece]) -> Iterator[list[TextPiece]]:
     """Pieces that are encoded at once."""
-    group: list[Piece] = []
+    group: list[TextPiece] = []
     size = 0
     for piece in pieces:
         group.append(piece)

@@ -18,7 +18,7 @@ Advance = Callable[[int], object]
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextPiece:
     """Some text of a document."""
 
     text: str
@@ -29,7 +29,7 @@ class Piece:
 
 def documents(
     spans: Iterable[Span], separator: str | None, advance: Advance = lambda size: None
-) -> Iterator[Piece]:
+) -> Iterator[TextPiece]:
     """The documents of `spans` in pieces of about a million characters: each span is one, or what
     lies between the separators in it. Blank documents are left out.
 
@@ -42,15 +42,15 @@ def documents(
             *whole, held = (held + text).split(separator) if separator else [held + text]
             for each in whole:
                 if begun or not _is_blank(each):
-                    yield Piece(each, span.path, ends=True)
+                    yield TextPiece(each, span.path, ends=True)
                 begun = False
             # What may be the start of a separator waits for the rest of it.
             sure = len(held) - len(separator or "") + 1
             if sure >= _READ // 4 and not _is_blank(held[:sure]):
-                yield Piece(held[:sure], span.path, ends=False)
+                yield TextPiece(held[:sure], span.path, ends=False)
                 held, begun = held[sure:], True
         if begun or not _is_blank(held):
-            yield Piece(held, span.path, ends=True)
+            yield TextPiece(held, span.path, ends=True)
 
 
 def _is_blank(text: str) -> bool:

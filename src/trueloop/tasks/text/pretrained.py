@@ -29,7 +29,7 @@ from trueloop.tasks.text.architectures import (
     BUFFERS,
     PREFIX,
     Json,
-    Place,
+    WeightLocation,
     config_of,
     family_of,
     place,
@@ -276,13 +276,13 @@ def _compare(
         )
 
 
-def shape_there(shape: tuple[int, ...], where: Place) -> tuple[int, ...]:
+def shape_there(shape: tuple[int, ...], where: WeightLocation) -> tuple[int, ...]:
     """The shape of the tensor of the file in which a weight of `shape` stands."""
     outputs = shape[0] * where.parts
     return (*shape[1:], outputs) if where.transposed else (outputs, *shape[1:])
 
 
-def _part(piece: Any, where: Place) -> Tensor:
+def _part(piece: Any, where: WeightLocation) -> Tensor:
     """One weight of what may be a fused tensor; only its own share of a file is read."""
     shape = piece.get_shape()
     axis = len(shape) - 1 if where.transposed else 0

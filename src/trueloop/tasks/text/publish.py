@@ -22,9 +22,9 @@ from torch import Tensor
 from trueloop import _options
 from trueloop.atomic import flush_folder
 from trueloop.checkpoint import cannot_write, write_atomic
-from trueloop.checkpoint.export import Contents, write_tensors
+from trueloop.checkpoint.export import WeightsHeader, write_tensors
 from trueloop.errors import ConfigError, MissingDependencyError, RunError
-from trueloop.tasks.text.architectures import PREFIX, Json, Place, place, published_config
+from trueloop.tasks.text.architectures import PREFIX, Json, WeightLocation, place, published_config
 from trueloop.tasks.text.config import TransformerConfig
 from trueloop.tasks.text.pretrained import CONFIG, TOKENIZER, WEIGHTS, shape_there, shapes_of
 from trueloop.tasks.text.tokenizer import Tokenizer
@@ -95,7 +95,7 @@ def _text(content: Any) -> str:
 
 def _write_weights(path: Path, model: Transformer, family: str, dtype: torch.dtype) -> None:
     groups = _groups(model.config, family)
-    contents = Contents()
+    contents = WeightsHeader()
     for there, (_, shape) in groups.items():
         contents.kinds[there] = (dtype, shape)
     live = {name: parameter.detach() for name, parameter in model.named_parameters()}
@@ -107,7 +107,7 @@ def _write_weights(path: Path, model: Transformer, family: str, dtype: torch.dty
     write_tensors(path, contents, tensors())
 
 
-Part = tuple[str, Place, tuple[int, ...]]
+Part = tuple[str, WeightLocation, tuple[int, ...]]
 """Name, place and shape of one of our weights."""
 
 

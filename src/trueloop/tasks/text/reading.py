@@ -20,8 +20,8 @@ from trueloop.tasks.text import spans
 from trueloop.tasks.text.characters import CharTokenizer, IdTokenizer, characters_of
 from trueloop.tasks.text.contexts import Contexts, Windows
 from trueloop.tasks.text.pieces import Advance, documents
-from trueloop.tasks.text.spans import Found, Span
-from trueloop.tasks.text.token_cache import Encoded, Job, in_files, in_memory
+from trueloop.tasks.text.spans import Span, TextParts
+from trueloop.tasks.text.token_cache import Encoded, EncodingJob, in_files, in_memory
 from trueloop.tasks.text.token_file import Tokens, dtype_for, open_tokens
 from trueloop.tasks.text.tokenizer import Tokenizer, is_kind, tokenizer_for
 
@@ -185,7 +185,7 @@ def read_windows(
     found = spans.find(path)
     several = len(found.spans) > 1
     # A folder with parts of its own is read whole, in the order of the parts.
-    found = Found({"val": found.spans}, are_tokens=found.are_tokens)
+    found = TextParts({"val": found.spans}, are_tokens=found.are_tokens)
     if found.are_tokens:
         if several:
             raise DataError(f"{path} has several token files: give one of them")
@@ -200,14 +200,14 @@ def read_windows(
     return Windows(tokens, context, end_of_text=end, name="new")
 
 
-def _with_part(found: Found, part: str, other: Found, data: Path, path: Path) -> Found:
+def _with_part(found: TextParts, part: str, other: TextParts, data: Path, path: Path) -> TextParts:
     if other.are_tokens != found.are_tokens:
         kinds = ("text", "token ids")
         raise DataError(
             f"{path} holds {kinds[other.are_tokens]} and {data} {kinds[found.are_tokens]}: give "
             "both in one form"
         )
-    return Found(
+    return TextParts(
         {**found.parts, part: other.spans},
         are_tokens=found.are_tokens,
         ignored=found.ignored + other.ignored,
@@ -215,7 +215,7 @@ def _with_part(found: Found, part: str, other: Found, data: Path, path: Path) ->
     )
 
 
-def _divide_spans(found: Found, options: TextOptions) -> None:
+def _divide_spans(found: TextParts, options: TextOptions) -> None:
     """Cut what `found` has no files for off the end of its training text."""
     _check_not_empty(found, found.parts["train"][0].path)
     marks = options.separator.encode() if options.separator else None
@@ -229,7 +229,7 @@ def _divide_spans(found: Found, options: TextOptions) -> None:
         found.parts["train"], found.parts[part] = train, rest
 
 
-def _check_not_empty(found: Found, path: Path) -> None:
+def _check_not_empty(found: TextParts, path: Path) -> None:
     if not found.size:
         raise DataError(f"{printable(str(path))} is empty: give a file with text")
 
@@ -254,7 +254,7 @@ def _divide_tokens(read: Encoded, options: TextOptions) -> None:
 
 
 def _read_tokens(
-    found: Found, options: TextOptions, data: Path, tokenizer: Tokenizer | None
+    found: TextParts, options: TextOptions, data: Path, tokenizer: Tokenizer | None
 ) -> Encoded:
     spec = options.tokenizer or (str(found.tokenizer) if found.tokenizer else None)
     if tokenizer is None:
@@ -289,7 +289,7 @@ def _dtype_for(tokenizer: Tokenizer) -> str:
 
 
 def _read_texts(
-    found: Found,
+    found: TextParts,
     tokenizer: Tokenizer | None,
     options: TextOptions,
     has_documents: bool,
@@ -317,7 +317,7 @@ def _read_texts(
 
 
 def _encoded(
-    found: Found,
+    found: TextParts,
     fit: Callable[[Advance], Tokenizer],
     name: str,
     options: TextOptions,
@@ -328,7 +328,7 @@ def _encoded(
     is_quick = name in ("char", "byte")
     passes = 2 if name == "char" or name.startswith("bpe:") else 1
     with progress_bar("text", found.size * passes, quiet) as advance:
-        job = Job(
+        job = EncodingJob(
             parts=found.parts,
             separator=options.separator,
             ends=ends,
@@ -341,7 +341,7 @@ def _encoded(
 
 
 def _fit(
-    found: Found, spec: str, separator: str | None, has_documents: bool, advance: Advance
+    found: TextParts, spec: str, separator: str | None, has_documents: bool, advance: Advance
 ) -> Tokenizer:
     """The tokenizer, fitted on the training text; for `char` with an id for characters that only
     the held-out text has, where it has any."""
@@ -384,7 +384,7 @@ def _check_not_blank(read: Encoded, data: Path) -> None:
         )
 
 
-def _facts(found: Found, read: Encoded) -> dict[str, Any]:
+def _facts(found: TextParts, read: Encoded) -> dict[str, Any]:
     facts: dict[str, Any] = {
         f"{_PARTS[part]} tokens": len(tokens) for part, tokens in read.tokens.items()
     }
@@ -425,7 +425,7 @@ def _findings(read: Encoded) -> list[DataFinding]:
     return found
 
 
-def _digest(found: Found, data: Path, read: Encoded, has_documents: bool) -> str:
+def _digest(found: TextParts, data: Path, read: Encoded, has_documents: bool) -> str:
     digest = hashlib.sha256()
     for part, part_spans in sorted(found.parts.items()):
         digest.update(f"{part} {spans.digest(part_spans, data)}".encode())

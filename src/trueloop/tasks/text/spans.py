@@ -42,7 +42,7 @@ class Span:
 
 
 @dataclass
-class Found:
+class TextParts:
     """The files of a text, by part; all in `train` where nothing divides them yet."""
 
     parts: dict[str, list[Span]]
@@ -63,7 +63,7 @@ class Found:
         return sum(span.size for span in self.spans)
 
 
-def find(path: Path) -> Found:
+def find(path: Path) -> TextParts:
     """The text or the token files at `path`.
 
     A file is the whole text. A folder with `train` and `val` (or `test`) in it, as folders or
@@ -78,11 +78,11 @@ def find(path: Path) -> Found:
     if not path.exists():
         raise DataError(f"no file or folder {path}: check the path")
     if not path.is_dir():
-        return Found({"train": [_whole(path)]}, are_tokens=path.suffix in TOKEN_FILES)
+        return TextParts({"train": [_whole(path)]}, are_tokens=path.suffix in TOKEN_FILES)
     by_part = _parts_of(path)
     if not by_part:
         spans, ignored = _texts_below(path)
-        return Found({"train": spans}, ignored=ignored)
+        return TextParts({"train": spans}, ignored=ignored)
     tokens = [entry.suffix in TOKEN_FILES for entry in by_part.values()]
     if any(tokens) and not all(tokens):
         raise DataError(
@@ -91,7 +91,7 @@ def find(path: Path) -> Found:
         )
     if any(tokens):
         beside = path / "tokenizer.json"
-        return Found(
+        return TextParts(
             {part: [_whole(entry)] for part, entry in by_part.items()},
             are_tokens=True,
             tokenizer=beside if beside.is_file() else None,
@@ -103,7 +103,7 @@ def find(path: Path) -> Found:
             ignored += more
         else:
             parts[part] = [_whole(entry)]
-    return Found(parts, ignored=ignored)
+    return TextParts(parts, ignored=ignored)
 
 
 def cut(spans: Sequence[Span], position: int, separator: bytes | None) -> list[list[Span]]:

@@ -15,7 +15,7 @@ import numpy as np
 from trueloop import cache, files
 from trueloop.atomic import cannot_write
 from trueloop.errors import DataError
-from trueloop.tasks.text.encoding import Encoder
+from trueloop.tasks.text.encoding import DocumentEncoder
 from trueloop.tasks.text.pieces import Advance, documents
 from trueloop.tasks.text.spans import Span
 from trueloop.tasks.text.token_file import Tokens, dtype_for, open_tokens, write_tokens
@@ -42,7 +42,7 @@ class Encoded:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class EncodingJob:
     """What is to be encoded, and how."""
 
     parts: Mapping[str, list[Span]]
@@ -56,11 +56,11 @@ class Job:
     advance: Advance
 
 
-def in_memory(job: Job) -> Encoded:
+def in_memory(job: EncodingJob) -> Encoded:
     """The ids of all parts, in arrays of the smallest dtype that holds them."""
     tokenizer = job.fit(job.advance)
     dtype = dtype_for(tokenizer.vocab_size)
-    encoders = {part: Encoder(tokenizer, ends=job.ends) for part in job.parts}
+    encoders = {part: DocumentEncoder(tokenizer, ends=job.ends) for part in job.parts}
     tokens = {}
     for part, encoder in encoders.items():
         pieces = documents(job.parts[part], job.separator, job.advance)
@@ -69,7 +69,7 @@ def in_memory(job: Job) -> Encoded:
     return Encoded(tokenizer=tokenizer, tokens=tokens, **_counts(encoders))
 
 
-def in_files(job: Job) -> Encoded:
+def in_files(job: EncodingJob) -> Encoded:
     """The ids of all parts in files: those of a former run, if the text and the
     tokenizer are the same, or new ones.
 
@@ -94,7 +94,7 @@ def in_files(job: Job) -> Encoded:
     return found
 
 
-def _key(job: Job) -> str:
+def _key(job: EncodingJob) -> str:
     """A digest of all that the ids depend on. Files count by path, size and time of change."""
     found = hashlib.sha256(repr((_VERSION, job.spec, job.separator, job.ends)).encode())
     for part, spans in job.parts.items():
@@ -109,10 +109,10 @@ def _key(job: Job) -> str:
     return found.hexdigest()[:32]
 
 
-def _write(job: Job, folder: Path) -> None:
+def _write(job: EncodingJob, folder: Path) -> None:
     tokenizer = job.fit(job.advance)
     dtype = dtype_for(tokenizer.vocab_size)
-    encoders = {part: Encoder(tokenizer, ends=job.ends) for part in job.parts}
+    encoders = {part: DocumentEncoder(tokenizer, ends=job.ends) for part in job.parts}
     counts = {}
     for part, encoder in encoders.items():
         pieces = documents(job.parts[part], job.separator, job.advance)
@@ -151,7 +151,7 @@ def _opened(folder: Path) -> Encoded | None:
         return None
 
 
-def _counts(encoders: Mapping[str, Encoder]) -> dict[str, Any]:
+def _counts(encoders: Mapping[str, DocumentEncoder]) -> dict[str, Any]:
     return {
         "documents": {part: encoder.documents for part, encoder in encoders.items()},
         "unknown": {part: dict(encoder.unknown) for part, encoder in encoders.items()},

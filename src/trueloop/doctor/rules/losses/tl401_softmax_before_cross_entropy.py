@@ -56,8 +56,8 @@ from trueloop.doctor.events import Loss, Measured
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.activations import (
     PROBABILITIES,
-    Between,
-    Sources,
+    InputOrigins,
+    UnseenInputs,
     activation_of,
     is_computed,
 )
@@ -70,8 +70,8 @@ class SoftmaxBeforeCrossEntropy(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sources = Sources()
-        self.values = Between()
+        self.sources = InputOrigins()
+        self.values = UnseenInputs()
 
     def on_loss(self, event: Loss) -> None:
         criterion = event.criterion

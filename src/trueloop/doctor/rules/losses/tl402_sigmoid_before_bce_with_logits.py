@@ -49,8 +49,8 @@ from trueloop.doctor.events import Loss, Measured
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.activations import (
     PROBABILITIES,
-    Between,
-    Sources,
+    InputOrigins,
+    UnseenInputs,
     activation_of,
     is_computed,
 )
@@ -61,8 +61,8 @@ class SigmoidBeforeBceWithLogits(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sources = Sources()
-        self.values = Between()
+        self.sources = InputOrigins()
+        self.values = UnseenInputs()
 
     def on_loss(self, event: Loss) -> None:
         criterion = event.criterion

@@ -50,7 +50,7 @@ from __future__ import annotations
 
 from trueloop.doctor.events import Loss
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.activations import NO_LOGARITHMS, Sources, activation_of
+from trueloop.doctor.rules.shared.activations import NO_LOGARITHMS, InputOrigins, activation_of
 from trueloop.doctor.things import Tensor
 
 _LOGARITHMS = ("log_softmax", "log", "logsigmoid")
@@ -61,7 +61,7 @@ class NllOnWrongInput(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sources = Sources()
+        self.sources = InputOrigins()
 
     def on_loss(self, event: Loss) -> None:
         criterion, source = event.criterion, event.input

@@ -78,7 +78,7 @@ _FIX = "Keep the number (`.item()`) or cut the tensor off (`.detach()`)."
 
 
 @dataclass(eq=False)
-class Holder:
+class TensorHolder:
     """What holds tensors of several turns, at one line."""
 
     kept: list[Kept] = field(default_factory=list)
@@ -126,10 +126,10 @@ class LossTensorKept(Rule):
             )
 
     def on_ended(self, event: Ended) -> None:
-        holders: dict[tuple[object, ...], Holder] = {}
+        holders: dict[tuple[object, ...], TensorHolder] = {}
         for kept in self.kept:
             key = (kept.holder, *kept.place[:3], *(place[:3] for place in kept.stack[-1:]))
-            holder = holders.setdefault(key, Holder())
+            holder = holders.setdefault(key, TensorHolder())
             holder.kept.append(kept)
             own = self._own_backward(kept)
             if own is not None:
@@ -158,7 +158,7 @@ class LossTensorKept(Rule):
                 return True
         return False
 
-    def _is_used(self, holder: Holder) -> bool:
+    def _is_used(self, holder: TensorHolder) -> bool:
         """A backward of another turn goes through what was kept."""
         for kept in holder.kept:
             for event in self.backwards:

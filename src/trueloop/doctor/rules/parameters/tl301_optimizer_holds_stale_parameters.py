@@ -71,7 +71,7 @@ from trueloop.doctor.things import Model, Optimizer
 
 
 @dataclass(eq=False)
-class Held:
+class OptimizerParameters:
     """What an optimizer was made from."""
 
     optimizer: Optimizer
@@ -82,10 +82,10 @@ class Held:
 
 
 @dataclass(eq=False)
-class Change:
+class ReplacedParameters:
     """New parameters in the place of those that an optimizer holds."""
 
-    held: Held
+    held: OptimizerParameters
     event: Event
     new: Model | None
     what: str
@@ -96,8 +96,8 @@ class OptimizerHoldsStaleParameters(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.held: list[Held] = []
-        self.changes: list[Change] = []
+        self.held: list[OptimizerParameters] = []
+        self.changes: list[ReplacedParameters] = []
         self.trained: set[Model] = set()
         """Called in what was sent back since the last step."""
         self.frozen: set[Model] = set()
@@ -108,7 +108,7 @@ class OptimizerHoldsStaleParameters(Rule):
         if isinstance(event.thing, Optimizer):
             models = list(event.thing.models)
             members = {member for model in models for member in model.family()}
-            self.held.append(Held(event.thing, event, models, members))
+            self.held.append(OptimizerParameters(event.thing, event, models, members))
         elif isinstance(event.thing, Model):
             self.models.append((event, event.thing))
 
@@ -145,7 +145,9 @@ class OptimizerHoldsStaleParameters(Rule):
             if new is not None and (new in held.members or owner not in held.members):
                 continue
             if owner in held.members or any(owner.covers(model) for model in held.models):
-                self.changes.append(Change(held, event, new, what.format(owner.name or "model")))
+                self.changes.append(
+                    ReplacedParameters(held, event, new, what.format(owner.name or "model"))
+                )
 
     def on_forward(self, event: Forward) -> None:
         self.used[event.model] = event.serial
@@ -166,7 +168,7 @@ class OptimizerHoldsStaleParameters(Rule):
             # Another optimizer's turn: what was sent back waits for its own.
             self.trained |= trained
 
-    def _is_fault(self, change: Change, trained: set[Model]) -> bool:
+    def _is_fault(self, change: ReplacedParameters, trained: set[Model]) -> bool:
         held, new = change.held, change.new
         if len(held.optimizer.models) != len(held.models):
             return False  # A group was added.
@@ -184,7 +186,7 @@ class OptimizerHoldsStaleParameters(Rule):
             for each in self.held
         )
 
-    def _tell(self, change: Change) -> None:
+    def _tell(self, change: ReplacedParameters) -> None:
         optimizer = change.held.optimizer.name or "the optimizer"
         self._say(change.event.place, change.what, optimizer, change.held.made.place)
 

@@ -49,13 +49,13 @@ from __future__ import annotations
 
 from trueloop.doctor.events import Step, Tick
 from trueloop.doctor.findings import Move, Place, Remedy
-from trueloop.doctor.rules.shared.schedule_clock import Clock, ScheduleRule, called
+from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleRule, called
 
 
 class SchedulerBeforeOptimizer(ScheduleRule):
     code = "TL601"
 
-    def judge(self, clock: Clock) -> None:
+    def judge(self, clock: ScheduleClock) -> None:
         ticks = clock.plain()
         scheduler = clock.scheduler
         if not scheduler.known or not ticks or not clock.steps or ticks[0] is not clock.ticks[0]:

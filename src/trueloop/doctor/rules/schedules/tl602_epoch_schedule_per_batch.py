@@ -60,7 +60,7 @@ from typing import Any
 from trueloop.doctor.events import Tick
 from trueloop.doctor.rules.shared import symbolic
 from trueloop.doctor.rules.shared.schedule_clock import (
-    Clock,
+    ScheduleClock,
     ScheduleRule,
     batches_of,
     called,
@@ -85,7 +85,7 @@ SMALL = 400
 class EpochSchedulePerBatch(ScheduleRule):
     code = "TL602"
 
-    def judge(self, clock: Clock) -> None:
+    def judge(self, clock: ScheduleClock) -> None:
         ticks = clock.per_batch()
         if len(ticks) < 2 or clock.twice() is not None or not clock.scheduler.known:
             return
@@ -105,7 +105,7 @@ class EpochSchedulePerBatch(ScheduleRule):
         )
 
 
-def counted_in_epochs(clock: Clock, tick: Tick) -> str:
+def counted_in_epochs(clock: ScheduleClock, tick: Tick) -> str:
     """Why the schedule must be meant to tick once an epoch; empty if that is not certain."""
     loop = clock.batch_loop(tick)
     turns = clock.epoch_turns(tick)
@@ -149,7 +149,7 @@ def _value(facts: dict[str, Any], name: str) -> Any:
 
 
 def _by_length(
-    clock: Clock,
+    clock: ScheduleClock,
     length: symbolic.Sum,
     written: str,
     batches: symbolic.Sum | None,
@@ -167,7 +167,7 @@ def _by_length(
     return ""
 
 
-def _is_warmup(clock: Clock) -> bool:
+def _is_warmup(clock: ScheduleClock) -> bool:
     """A warm-up of a few updates may happen to be as long as there are epochs."""
     facts = clock.scheduler.facts
     if clock.scheduler.kind == "LinearLR":

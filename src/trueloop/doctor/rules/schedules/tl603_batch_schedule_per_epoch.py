@@ -57,7 +57,7 @@ from __future__ import annotations
 from trueloop.doctor.events import Tick
 from trueloop.doctor.rules.shared import symbolic
 from trueloop.doctor.rules.shared.schedule_clock import (
-    Clock,
+    ScheduleClock,
     ScheduleRule,
     batches_of,
     called,
@@ -72,7 +72,7 @@ _SIZES = ("T_0", "step_size", "step_size_up", "T_max", "total_iters", "num_train
 class BatchSchedulePerEpoch(ScheduleRule):
     code = "TL603"
 
-    def judge(self, clock: Clock) -> None:
+    def judge(self, clock: ScheduleClock) -> None:
         ticks = clock.per_epoch()
         if len(ticks) < 2 or clock.per_batch() or not clock.scheduler.known:
             return
@@ -95,7 +95,7 @@ class BatchSchedulePerEpoch(ScheduleRule):
                 fix="Tick it after every optimizer step, or give its length in epochs.",
             )
 
-    def _batches(self, clock: Clock, tick: Tick) -> Loop | None:
+    def _batches(self, clock: ScheduleClock, tick: Tick) -> Loop | None:
         """The loop over batches in which the optimizer steps, turn after turn, between ticks."""
         turn = clock.epoch_turns(tick)[-1]
         inside = [step for step in clock.steps if turn in step.turns]
@@ -103,7 +103,7 @@ class BatchSchedulePerEpoch(ScheduleRule):
         return loops[0] if len(loops) > 1 else None
 
 
-def counted_in_batches(clock: Clock, tick: Tick, batches: symbolic.Sum | None) -> str:
+def counted_in_batches(clock: ScheduleClock, tick: Tick, batches: symbolic.Sum | None) -> str:
     """Why the schedule must be meant to tick at every update; empty if that is not certain."""
     kind, facts = clock.scheduler.kind, clock.scheduler.facts
     epochs = epochs_of(clock.epoch_turns(tick))
@@ -117,7 +117,7 @@ def counted_in_batches(clock: Clock, tick: Tick, batches: symbolic.Sum | None) -
         return f"its {length.written} make it a schedule of one tick per batch"
     if kind == "SequentialLR":
         for inner in facts.get("schedules", ()):
-            why = counted_in_batches(Clock(inner, clock.made), tick, batches)
+            why = counted_in_batches(ScheduleClock(inner, clock.made), tick, batches)
             if why:
                 return why
     if length is not None and _is_product(length.ticks, batches, epochs):

@@ -49,7 +49,7 @@ import ast
 import re
 
 from trueloop.doctor.events import Tick
-from trueloop.doctor.rules.shared.schedule_clock import Clock, ScheduleRule, called
+from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleRule, called
 
 _RISING = re.compile(
     r"accs?\d*|accurac(y|ies)|correct|top[1-9]|ap\d*|f1|fscore|fbeta|auc|auroc|auprc|roc|map\d*|mapk?|m?iou"
@@ -71,7 +71,7 @@ _THROUGH = frozenset(
 class PlateauWatchesWrongWay(ScheduleRule):
     code = "TL604"
 
-    def judge(self, clock: Clock) -> None:
+    def judge(self, clock: ScheduleClock) -> None:
         scheduler = clock.scheduler
         mode = scheduler.facts.get("mode")
         if scheduler.kind != "ReduceLROnPlateau" or mode not in ("min", "max"):
@@ -88,7 +88,7 @@ class PlateauWatchesWrongWay(ScheduleRule):
             if wanted and (wanted > 0) != (mode == "max"):
                 self._say(tick, clock, wanted > 0)
 
-    def _say(self, tick: Tick, clock: Clock, rises: bool) -> None:
+    def _say(self, tick: Tick, clock: ScheduleClock, rises: bool) -> None:
         mode, other = ("min", "max") if rises else ("max", "min")
         self.report(
             tick.place,

@@ -57,8 +57,8 @@ from collections.abc import Sequence
 from trueloop.doctor.events import Event, Tick
 from trueloop.doctor.rules.shared import symbolic
 from trueloop.doctor.rules.shared.schedule_clock import (
-    Clock,
     Length,
+    ScheduleClock,
     ScheduleRule,
     batches_of,
     called,
@@ -74,7 +74,7 @@ FEW = 5
 class ScheduleLengthMismatch(ScheduleRule):
     code = "TL605"
 
-    def judge(self, clock: Clock) -> None:
+    def judge(self, clock: ScheduleClock) -> None:
         length = length_of(clock.scheduler)
         places = {tick.place for tick in clock.plain()}
         if length is None or not clock.scheduler.known or clock.twice() is not None:
@@ -98,7 +98,7 @@ class ScheduleLengthMismatch(ScheduleRule):
                 fix="Give it as many ticks as the run makes.",
             )
 
-    def _accumulates(self, clock: Clock, tick: Tick) -> bool:
+    def _accumulates(self, clock: ScheduleClock, tick: Tick) -> bool:
         """It ticks, as the optimizer steps, in fewer turns than gradients are computed in."""
         loop = clock.batch_loop(tick)
 
@@ -110,7 +110,7 @@ class ScheduleLengthMismatch(ScheduleRule):
         return bool(ticked) and ticked == turns(clock.steps) and ticked < turns(self.backwards)
 
 
-def decays(clock: Clock) -> bool:
+def decays(clock: ScheduleClock) -> bool:
     """It goes down over its whole length, so that its end should be the end of the run."""
     facts, kind = clock.scheduler.facts, clock.scheduler.kind
     if kind == "LinearLR":
@@ -121,7 +121,7 @@ def decays(clock: Clock) -> bool:
     return kind not in ("ConstantLR",)
 
 
-def _in_micro_batches(clock: Clock, tick: Tick, length: Length) -> str:
+def _in_micro_batches(clock: ScheduleClock, tick: Tick, length: Length) -> str:
     loop = clock.batch_loop(tick)
     batches = batches_of(loop) if loop is not None else None
     if batches is None:
@@ -138,7 +138,7 @@ def _in_micro_batches(clock: Clock, tick: Tick, length: Length) -> str:
     return ""
 
 
-def _per_batch(clock: Clock, tick: Tick, length: Length) -> str:
+def _per_batch(clock: ScheduleClock, tick: Tick, length: Length) -> str:
     """Ticks at every batch: the epochs may have been forgotten, or counted twice."""
     loop = clock.batch_loop(tick)
     batches = batches_of(loop) if loop is not None else None
@@ -157,7 +157,7 @@ def _per_batch(clock: Clock, tick: Tick, length: Length) -> str:
     return _compared(clock, length, symbolic.times(batches, epochs[0]))
 
 
-def _per_epoch(clock: Clock, tick: Tick, length: Length) -> str:
+def _per_epoch(clock: ScheduleClock, tick: Tick, length: Length) -> str:
     turns = clock.epoch_turns(tick)
     if not turns or symbolic.counts_batches(length.ticks) or _ends_early(clock, tick):
         return ""
@@ -169,11 +169,11 @@ def _per_epoch(clock: Clock, tick: Tick, length: Length) -> str:
     return _compared(clock, length, epochs[0]) if epochs else ""
 
 
-def _ends_early(clock: Clock, tick: Tick) -> bool:
+def _ends_early(clock: ScheduleClock, tick: Tick) -> bool:
     return any(turn.loop.leaves for turn in clock.own(tick))
 
 
-def _compared(clock: Clock, length: Length, ticks: symbolic.Sum | None) -> str:
+def _compared(clock: ScheduleClock, length: Length, ticks: symbolic.Sum | None) -> str:
     """What is wrong with a length, for a run of so many ticks."""
     found = symbolic.ratio(length.ticks, ticks)
     count = symbolic.number(ticks)

@@ -44,7 +44,7 @@ of the schedule's name. A schedule that ticks only when the loop over epochs is 
 from __future__ import annotations
 
 from trueloop.doctor.events import Tick
-from trueloop.doctor.rules.shared.schedule_clock import ENOUGH, Clock, ScheduleRule, called
+from trueloop.doctor.rules.shared.schedule_clock import ENOUGH, ScheduleClock, ScheduleRule, called
 
 
 class SchedulerNeverSteps(ScheduleRule):
@@ -56,7 +56,7 @@ class SchedulerNeverSteps(ScheduleRule):
         for inner in event.scheduler.facts.get("schedules", ()):
             self.refute(inner.made)
 
-    def judge(self, clock: Clock) -> None:
+    def judge(self, clock: ScheduleClock) -> None:
         scheduler = clock.scheduler
         if clock.ticks:
             self._judge_ticks(clock)
@@ -83,7 +83,7 @@ class SchedulerNeverSteps(ScheduleRule):
             " epoch, as its length is counted.",
         )
 
-    def _judge_ticks(self, clock: Clock) -> None:
+    def _judge_ticks(self, clock: ScheduleClock) -> None:
         """It ticks, but only before the loop over epochs begins or when it is over."""
         ticks, steps = clock.ticks, clock.steps
         if any(clock.own(tick) for tick in ticks):

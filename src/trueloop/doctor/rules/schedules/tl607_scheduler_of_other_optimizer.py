@@ -44,14 +44,14 @@ pairs over different models (GANs) are silent.
 from __future__ import annotations
 
 from trueloop.doctor.events import Step
-from trueloop.doctor.rules.shared.schedule_clock import Clock, ScheduleRule, called
+from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleRule, called
 from trueloop.doctor.things import Loop, Optimizer
 
 
 class SchedulerOfOtherOptimizer(ScheduleRule):
     code = "TL607"
 
-    def judge(self, clock: Clock) -> None:
+    def judge(self, clock: ScheduleClock) -> None:
         scheduler, own = clock.scheduler, clock.scheduler.optimizer
         ticks = [tick for tick in clock.ticks if clock.own(tick)]
         if own is None or not ticks or not scheduler.known or scheduler.cls is not None:

@@ -50,13 +50,13 @@ reported: by default that of the epoch.
 from __future__ import annotations
 
 from trueloop.doctor.rules.schedules.tl602_epoch_schedule_per_batch import counted_in_epochs
-from trueloop.doctor.rules.shared.schedule_clock import Clock, ScheduleRule, called
+from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleRule, called
 
 
 class SchedulerStepsTwice(ScheduleRule):
     code = "TL608"
 
-    def judge(self, clock: Clock) -> None:
+    def judge(self, clock: ScheduleClock) -> None:
         both = clock.twice()
         if both is None:
             return

@@ -37,7 +37,7 @@ def is_computed(value: object) -> bool:
     return isinstance(value, Tensor) and value.activation is None and not value.facts.get("hidden")
 
 
-class Sources:
+class InputOrigins:
     """Where the inputs that were spoken of came from: a softmax in a model's `forward` is one
     fault, however many losses its output meets."""
 
@@ -51,7 +51,7 @@ class Sources:
         return self._losses.setdefault(source, loss) == loss
 
 
-class Between:
+class UnseenInputs:
     """Inputs of losses whose making was not seen: what their values say over several batches."""
 
     def __init__(self) -> None:

@@ -83,7 +83,7 @@ def _length_of_sequence(scheduler: Scheduler) -> Length | None:
 
 
 @dataclass(eq=False)
-class Clock:
+class ScheduleClock:
     """A schedule, and what was seen of it and of its optimizer."""
 
     scheduler: Scheduler
@@ -169,15 +169,15 @@ class ScheduleRule(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.clocks: dict[Scheduler, Clock] = {}
+        self.clocks: dict[Scheduler, ScheduleClock] = {}
         self.steps: list[Step] = []
         """Of all optimizers."""
         self.backwards: list[Backward] = []
         self.whole = False
         """The run was a whole program: no number is just the default of a function's argument."""
 
-    def clock(self, scheduler: Scheduler) -> Clock:
-        return self.clocks.setdefault(scheduler, Clock(scheduler))
+    def clock(self, scheduler: Scheduler) -> ScheduleClock:
+        return self.clocks.setdefault(scheduler, ScheduleClock(scheduler))
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Scheduler):
@@ -207,7 +207,7 @@ class ScheduleRule(Rule):
             if not clock.driven:
                 self.judge(clock)
 
-    def judge(self, clock: Clock) -> None:
+    def judge(self, clock: ScheduleClock) -> None:
         raise NotImplementedError
 
 

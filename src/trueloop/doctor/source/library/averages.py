@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from trueloop.doctor.events import Used
-from trueloop.doctor.source.calls import Call, calls
+from trueloop.doctor.source.calls import LibraryCall, calls
 from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.values import Items, Known, Unknown
 from trueloop.doctor.things import Loader, Tensor
@@ -107,7 +107,7 @@ def _is_mean(tensor: Tensor, loaders: set[Loader]) -> bool:
 
 
 @calls("numpy.mean", "statistics.mean", "statistics.fmean")
-def _mean(call: Call) -> Any:
+def _mean(call: LibraryCall) -> Any:
     """The mean of a list of numbers."""
     values = call.arg(0)
     if isinstance(values, Items) and values.values and not values.open:

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from trueloop.doctor.source.attributes import read, write
-from trueloop.doctor.source.calls import Call, calls, methods
+from trueloop.doctor.source.calls import LibraryCall, calls, methods
 from trueloop.doctor.source.conditions import instance_of
 from trueloop.doctor.source.library.tensors import add_up
 from trueloop.doctor.source.loops import elements
@@ -15,16 +15,16 @@ from trueloop.doctor.source.statements import extend
 from trueloop.doctor.source.values import (
     NONE,
     Class,
-    Foreign,
+    CombinedIterable,
+    DictValue,
     Function,
     Generator,
     Instance,
     Items,
     Known,
     Method,
+    OpaqueObject,
     Parameters,
-    Stream,
-    Table,
     Unknown,
 )
 from trueloop.doctor.things import (
@@ -36,22 +36,22 @@ from trueloop.doctor.things import (
 
 
 @calls("builtins.range")
-def _range(call: Call) -> Any:
+def _range(call: LibraryCall) -> Any:
     if len(call.args) == 1:
-        return Stream("range", [Known(0), call.args[0], Known(1)])
+        return CombinedIterable("range", [Known(0), call.args[0], Known(1)])
     begin, end = call.arg(0, default=Known(0)), call.arg(1, default=call.unknown())
-    return Stream("range", [begin, end, call.arg(2, default=Known(1))])
+    return CombinedIterable("range", [begin, end, call.arg(2, default=Known(1))])
 
 
 @calls("builtins.enumerate")
-def _enumerate(call: Call) -> Any:
+def _enumerate(call: LibraryCall) -> Any:
     start = call.arg(1, "start", Known(0))
-    return Stream("enumerate", [call.arg(0, "iterable", call.unknown())], start)
+    return CombinedIterable("enumerate", [call.arg(0, "iterable", call.unknown())], start)
 
 
 @calls("builtins.zip", "itertools.zip_longest")
-def _zip(call: Call) -> Any:
-    return call.unknown(*call.args) if call.open else Stream("zip", list(call.args))
+def _zip(call: LibraryCall) -> Any:
+    return call.unknown(*call.args) if call.open else CombinedIterable("zip", list(call.args))
 
 
 @calls(
@@ -60,30 +60,30 @@ def _zip(call: Call) -> Any:
     "rich.progress.track", "fastprogress.progress_bar", "fastprogress.master_bar", "tqdm.std.tqdm",
     "tqdm.asyncio.tqdm", "tqdm.rich.tqdm", "tqdm.autonotebook.tqdm", "alive_progress.alive_it",
 )  # fmt: skip
-def _through(call: Call) -> Any:
+def _through(call: LibraryCall) -> Any:
     """What goes through its first argument, element by element."""
     source = call.arg(0, "iterable")
     if source is None:
         return call.unknown()
-    if isinstance(source, (Items, Table)) and call.name == "builtins.reversed":
+    if isinstance(source, (Items, DictValue)) and call.name == "builtins.reversed":
         values = source.values[::-1] if isinstance(source, Items) else []
         return Items("list", values, not isinstance(source, Items) or source.open)
-    return Stream("plain", [source])
+    return CombinedIterable("plain", [source])
 
 
 @calls("tqdm.trange", "tqdm.auto.trange", "tqdm.autonotebook.trange", "tqdm.std.trange",
        "tqdm.notebook.trange", "tqdm.tnrange")  # fmt: skip
-def _trange(call: Call) -> Any:
+def _trange(call: LibraryCall) -> Any:
     return _range(call)
 
 
 @calls("itertools.count")
-def _count(call: Call) -> Any:
-    return Stream("count", [])
+def _count(call: LibraryCall) -> Any:
+    return CombinedIterable("count", [])
 
 
 @calls("itertools.chain")
-def _chain(call: Call) -> Any:
+def _chain(call: LibraryCall) -> Any:
     if all(isinstance(arg, Parameters) for arg in call.args) and call.args:
         return _joined(call.args)
     return Items("list", [each for arg in call.args for each in _listed(call, arg)[0]], True)
@@ -98,12 +98,12 @@ def _joined(parts: list[Any]) -> Parameters:
     )
 
 
-def _listed(call: Call, value: Any) -> tuple[list[Any], bool]:
+def _listed(call: LibraryCall, value: Any) -> tuple[list[Any], bool]:
     return elements(call.machine, value, call.node)
 
 
 @calls("builtins.list", "builtins.tuple", "builtins.set", "builtins.sorted", "builtins.frozenset")
-def _list(call: Call) -> Any:
+def _list(call: LibraryCall) -> Any:
     kind = call.name.rpartition(".")[2].replace("sorted", "list")
     source = call.arg(0)
     now = call.machine.turns_begun
@@ -111,17 +111,17 @@ def _list(call: Call) -> Any:
         return Items(kind, [], turns=now)
     if isinstance(source, (Parameters, Loader, Dataset)):
         return source
-    if isinstance(source, (Unknown, Foreign)):
+    if isinstance(source, (Unknown, OpaqueObject)):
         return call.unknown(source)
     values, whole = _listed(call, source)
     return Items(kind, values, not whole, call.place, now)
 
 
 @calls("builtins.dict", "collections.OrderedDict")
-def _dict(call: Call) -> Any:
-    table = Table(dict(call.kwargs), call.open, turns=call.machine.turns_begun)
+def _dict(call: LibraryCall) -> Any:
+    table = DictValue(dict(call.kwargs), call.open, turns=call.machine.turns_begun)
     source = call.arg(0)
-    if isinstance(source, Table):
+    if isinstance(source, DictValue):
         given, table.entries = table.entries, {}
         table.merge(source)
         table.entries |= given
@@ -140,23 +140,23 @@ def _dict(call: Call) -> Any:
 
 
 @calls("collections.defaultdict")
-def _defaultdict(call: Call) -> Any:
-    return Table({}, True, turns=call.machine.turns_begun)
+def _defaultdict(call: LibraryCall) -> Any:
+    return DictValue({}, True, turns=call.machine.turns_begun)
 
 
 @calls("collections.deque")
-def _deque(call: Call) -> Any:
+def _deque(call: LibraryCall) -> Any:
     # With a length it forgets what it was given: nothing stays in it.
     bounded = call.arg(1, "maxlen") is not None
     return Items("deque" if bounded else "list", [], True, turns=call.machine.turns_begun)
 
 
 @calls("builtins.len")
-def _len(call: Call) -> Any:
+def _len(call: LibraryCall) -> Any:
     value = call.arg(0)
     if isinstance(value, Items) and not (value.open or value.grown or value.kind == "deque"):
         return Known(len(value.values))
-    if isinstance(value, Table) and not value.open:
+    if isinstance(value, DictValue) and not value.open:
         return Known(len(value.entries))
     if isinstance(value, Known) and isinstance(value.value, (str, tuple, bytes)):
         return Known(len(value.value))
@@ -174,9 +174,9 @@ def _len(call: Call) -> Any:
 
 
 @calls("builtins.next")
-def _next(call: Call) -> Any:
+def _next(call: LibraryCall) -> Any:
     value = call.arg(0)
-    if isinstance(value, (Loader, Stream, Items, Parameters)):
+    if isinstance(value, (Loader, CombinedIterable, Items, Parameters)):
         values, _ = _listed(call, value)
         if values:
             return values[0]
@@ -194,7 +194,7 @@ def _next(call: Call) -> Any:
 
 
 @calls("builtins.map")
-def _map(call: Call) -> Any:
+def _map(call: LibraryCall) -> Any:
     if len(call.args) != 2:
         return call.unknown(*call.args)
     function, source = call.args
@@ -204,7 +204,7 @@ def _map(call: Call) -> Any:
 
 
 @calls("builtins.filter")
-def _filter(call: Call) -> Any:
+def _filter(call: LibraryCall) -> Any:
     source = call.arg(1)
     if isinstance(source, Parameters):
         return Parameters(source.models, source.tensors, source.whole, True)
@@ -213,14 +213,14 @@ def _filter(call: Call) -> Any:
 
 
 @calls("builtins.isinstance")
-def _isinstance(call: Call) -> Any:
+def _isinstance(call: LibraryCall) -> Any:
     if len(call.args) != 2:
         return call.unknown(*call.args)
     return instance_of(call.machine, call.args[0], call.args[1], call.node)
 
 
 @calls("builtins.getattr")
-def _getattr(call: Call) -> Any:
+def _getattr(call: LibraryCall) -> Any:
     name = call.const(1)
     if not isinstance(name, str):
         return call.unknown(*call.args)
@@ -228,7 +228,7 @@ def _getattr(call: Call) -> Any:
 
 
 @calls("builtins.setattr")
-def _setattr(call: Call) -> Any:
+def _setattr(call: LibraryCall) -> Any:
     name = call.const(1)
     if isinstance(name, str) and len(call.args) == 3:
         write(call.machine, call.args[0], name, call.args[2], call.node)
@@ -240,7 +240,7 @@ def _setattr(call: Call) -> Any:
 
 
 @calls("builtins.hasattr")
-def _hasattr(call: Call) -> Any:
+def _hasattr(call: LibraryCall) -> Any:
     value, name = call.arg(0), call.const(1)
     if isinstance(value, (Instance, Model)) and isinstance(name, str) and value.cls is not None:
         inside = name in value.attributes or value.cls.lookup(name) is not None
@@ -253,7 +253,7 @@ def _hasattr(call: Call) -> Any:
 
 @calls("builtins.float", "builtins.int", "builtins.str", "builtins.bool", "builtins.round",
        "builtins.abs")  # fmt: skip
-def _convert(call: Call) -> Any:
+def _convert(call: LibraryCall) -> Any:
     value = call.arg(0)
     short = call.name.rpartition(".")[2]
     if isinstance(value, Known):
@@ -271,10 +271,10 @@ def _convert(call: Call) -> Any:
 
 
 @calls("builtins.sum", "builtins.min", "builtins.max")
-def _fold(call: Call) -> Any:
+def _fold(call: LibraryCall) -> Any:
     short = call.name.rpartition(".")[2]
     source = call.arg(0)
-    if short == "sum" and isinstance(source, (Items, Unknown, Table)):
+    if short == "sum" and isinstance(source, (Items, Unknown, DictValue)):
         return add_up(call.machine, source, call.node)
     numbers = [arg.value for arg in call.args if isinstance(arg, Known)]
     if len(numbers) == len(call.args) > 1 and short != "sum" and not call.kwargs:
@@ -287,7 +287,7 @@ def _fold(call: Call) -> Any:
 
 
 @calls("builtins.exec")
-def _exec(call: Call) -> Any:
+def _exec(call: LibraryCall) -> Any:
     """It may give any variable of the file another value: those that hold options do not keep
     theirs (`exec(open("configurator.py").read())`)."""
     scope = call.machine.namespaces.get(id(call.machine.modules[-1]))
@@ -300,24 +300,24 @@ def _exec(call: Call) -> Any:
 
 
 @calls("builtins.print")
-def _print(call: Call) -> Any:
+def _print(call: LibraryCall) -> Any:
     return NONE
 
 
 @calls("builtins.type")
-def _type(call: Call) -> Any:
+def _type(call: LibraryCall) -> Any:
     value = call.arg(0)
     cls = getattr(value, "cls", None)
     return cls if isinstance(cls, Class) else call.unknown(*call.args)
 
 
 @calls("functools.partial")
-def _partial(call: Call) -> Any:
-    return Foreign("functools.partial", dict(call.kwargs), facts={"call": call.args})
+def _partial(call: LibraryCall) -> Any:
+    return OpaqueObject("functools.partial", dict(call.kwargs), facts={"call": call.args})
 
 
-@methods(Foreign, "__call__")
-def _call_foreign(call: Call) -> Any:
+@methods(OpaqueObject, "__call__")
+def _call_foreign(call: LibraryCall) -> Any:
     given = call.receiver.facts.get("call")
     if given:
         kwargs = {**call.receiver.arguments, **call.kwargs}
@@ -329,14 +329,14 @@ def _call_foreign(call: Call) -> Any:
 # ------------------------------------------------------------------------------- containers
 
 
-def _holder(call: Call) -> ast.expr:
+def _holder(call: LibraryCall) -> ast.expr:
     """How the container is written; nameless where the method was bound first: `add = seen.add`."""
     function = call.node.func if isinstance(call.node, ast.Call) else None
     return function.value if isinstance(function, ast.Attribute) else ast.Name("list")
 
 
 @methods(Items, "append", "add", "appendleft")
-def _append(call: Call) -> Any:
+def _append(call: LibraryCall) -> Any:
     if call.receiver.kind == "deque":
         return NONE
     extend(call.machine, call.receiver, call.args, _holder(call), call.node)
@@ -344,7 +344,7 @@ def _append(call: Call) -> Any:
 
 
 @methods(Items, "extend", "update")
-def _extend(call: Call) -> Any:
+def _extend(call: LibraryCall) -> Any:
     source = call.arg(0)
     if isinstance(source, Parameters):
         call.receiver.add(source)
@@ -357,46 +357,46 @@ def _extend(call: Call) -> Any:
 
 
 @methods(Items, "insert")
-def _insert(call: Call) -> Any:
+def _insert(call: LibraryCall) -> Any:
     for value in call.args[1:]:
         call.receiver.add(value)
     return NONE
 
 
 @methods(Items, "clear")
-def _clear(call: Call) -> Any:
+def _clear(call: LibraryCall) -> Any:
     call.receiver.values.clear()
     call.receiver.turns = call.machine.turns_begun
     return NONE
 
 
 @methods(Items, "pop", "popleft")
-def _pop(call: Call) -> Any:
+def _pop(call: LibraryCall) -> Any:
     items: Items = call.receiver
     return items.values.pop() if items.values else call.unknown(items)
 
 
-@methods(Table, "items")
-def _items(call: Call) -> Any:
-    table: Table = call.receiver
+@methods(DictValue, "items")
+def _items(call: LibraryCall) -> Any:
+    table: DictValue = call.receiver
     pairs = [Items("tuple", [Known(key), value]) for key, value in table.entries.items()]
     return Items("list", pairs, table.open)
 
 
-@methods(Table, "keys")
-def _keys(call: Call) -> Any:
+@methods(DictValue, "keys")
+def _keys(call: LibraryCall) -> Any:
     return Items("list", [Known(key) for key in call.receiver.entries], call.receiver.open)
 
 
-@methods(Table, "values")
-def _values(call: Call) -> Any:
-    table: Table = call.receiver
+@methods(DictValue, "values")
+def _values(call: LibraryCall) -> Any:
+    table: DictValue = call.receiver
     return Items("list", [*table.entries.values(), *table.rest], table.open)
 
 
-@methods(Table, "get", "pop", "setdefault")
-def _get(call: Call) -> Any:
-    table: Table = call.receiver
+@methods(DictValue, "get", "pop", "setdefault")
+def _get(call: LibraryCall) -> Any:
+    table: DictValue = call.receiver
     key = call.arg(0)
     default = call.arg(1, default=NONE)
     known = isinstance(key, Known) and is_hashable(key.value)
@@ -408,11 +408,11 @@ def _get(call: Call) -> Any:
     return call.unknown(table) if table.open else default
 
 
-@methods(Table, "update")
-def _update(call: Call) -> Any:
-    table: Table = call.receiver
+@methods(DictValue, "update")
+def _update(call: LibraryCall) -> Any:
+    table: DictValue = call.receiver
     source = call.arg(0)
-    if isinstance(source, Table):
+    if isinstance(source, DictValue):
         call.machine.spend(len(source.entries) >> 3, call.node)
         table.merge(source)
     elif source is not None:
@@ -422,9 +422,9 @@ def _update(call: Call) -> Any:
     return NONE
 
 
-@methods(Table, "__getitem__")
-def _table_item(call: Call) -> Any:
-    table: Table = call.receiver
+@methods(DictValue, "__getitem__")
+def _table_item(call: LibraryCall) -> Any:
+    table: DictValue = call.receiver
     if table.rest:
         return table.rest[0]
     if isinstance(call.arg(0), Known) and table.open:
@@ -437,6 +437,6 @@ def _table_item(call: Call) -> Any:
 
 
 @methods(Parameters, "__getitem__")
-def _parameters_item(call: Call) -> Any:
+def _parameters_item(call: LibraryCall) -> Any:
     source: Parameters = call.receiver
     return Parameters(source.models, source.tensors, source.whole, True)

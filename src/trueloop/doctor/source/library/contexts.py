@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueloop.doctor.source.calls import Call, calls
+from trueloop.doctor.source.calls import LibraryCall, calls
 from trueloop.doctor.source.contexts import autocast_of
-from trueloop.doctor.source.values import Foreign, Known, constant
+from trueloop.doctor.source.values import Known, OpaqueObject, constant
 
 
-def _grad(call: Call, on: bool) -> Any:
-    return Foreign("torch.no_grad", facts={"grad": on})
+def _grad(call: LibraryCall, on: bool) -> Any:
+    return OpaqueObject("torch.no_grad", facts={"grad": on})
 
 
 @calls("torch.no_grad")
-def _no_grad(call: Call) -> Any:
+def _no_grad(call: LibraryCall) -> Any:
     function = call.arg(0)
     if function is not None and not isinstance(function, Known):
         # As a decorator by hand: `step = torch.no_grad()(step)` or `torch.no_grad(step)`.
@@ -23,17 +23,17 @@ def _no_grad(call: Call) -> Any:
 
 
 @calls("torch.inference_mode")
-def _inference_mode(call: Call) -> Any:
+def _inference_mode(call: LibraryCall) -> Any:
     return _grad(call, call.const(0, "mode", True) is False)
 
 
 @calls("torch.enable_grad")
-def _enable_grad(call: Call) -> Any:
+def _enable_grad(call: LibraryCall) -> Any:
     return _grad(call, True)
 
 
 @calls("torch.set_grad_enabled")
-def _set_grad_enabled(call: Call) -> Any:
+def _set_grad_enabled(call: LibraryCall) -> Any:
     value = call.arg(0, "mode", Known(True))
     on = call.machine.decide(value)[0]
     if not call.result_used:
@@ -42,23 +42,23 @@ def _set_grad_enabled(call: Call) -> Any:
 
 
 @calls("torch.autocast", "torch.amp.autocast")
-def _autocast(call: Call) -> Any:
+def _autocast(call: LibraryCall) -> Any:
     device = call.arg(0, "device_type", Known(None))
     return _block(call, _device(device), call.arg(1, "dtype"), call.arg(2, "enabled"))
 
 
 @calls("torch.cuda.amp.autocast")
-def _cuda_autocast(call: Call) -> Any:
+def _cuda_autocast(call: LibraryCall) -> Any:
     return _block(call, "cuda", call.arg(1, "dtype"), call.arg(0, "enabled"))
 
 
 @calls("torch.cpu.amp.autocast")
-def _cpu_autocast(call: Call) -> Any:
+def _cpu_autocast(call: LibraryCall) -> Any:
     return _block(call, "cpu", call.arg(1, "dtype"), call.arg(0, "enabled"))
 
 
-def _block(call: Call, device: str | None, dtype: Any, enabled: Any) -> Any:
-    return Foreign("torch.autocast", facts={"autocast": autocast_of(dtype, enabled, device)})
+def _block(call: LibraryCall, device: str | None, dtype: Any, enabled: Any) -> Any:
+    return OpaqueObject("torch.autocast", facts={"autocast": autocast_of(dtype, enabled, device)})
 
 
 def _device(value: Any) -> str | None:
@@ -67,6 +67,6 @@ def _device(value: Any) -> str | None:
 
 
 @calls("contextlib.nullcontext", "contextlib.suppress")
-def _nothing(call: Call) -> Any:
+def _nothing(call: LibraryCall) -> Any:
     given = call.arg(0, "enter_result")
-    return Foreign("contextlib.nullcontext", facts={} if given is None else {"as": given})
+    return OpaqueObject("contextlib.nullcontext", facts={} if given is None else {"as": given})

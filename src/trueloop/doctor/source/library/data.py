@@ -16,7 +16,7 @@ from typing import Any
 
 from trueloop.doctor.events import Made, Used
 from trueloop.doctor.source.calling import HARMLESS
-from trueloop.doctor.source.calls import Call, calls, methods
+from trueloop.doctor.source.calls import LibraryCall, calls, methods
 from trueloop.doctor.source.library.draws import aside, drawn_by, seeds_of, touches_dataset
 from trueloop.doctor.source.library.orders import sorted_by_label, sorted_in_class
 from trueloop.doctor.source.library.ranks import asks_for_rank, names_rank, shares_by_hand
@@ -24,12 +24,12 @@ from trueloop.doctor.source.nodes import once, written
 from trueloop.doctor.source.values import (
     NONE,
     Class,
-    Foreign,
     Function,
     Instance,
     Items,
     Known,
     Method,
+    OpaqueObject,
     Unknown,
     constant,
 )
@@ -43,7 +43,7 @@ from trueloop.doctor.things import (
 )
 
 
-def _made(call: Call, thing: Any) -> Any:
+def _made(call: LibraryCall, thing: Any) -> Any:
     call.emit(Made, thing=thing)
     return thing
 
@@ -51,13 +51,13 @@ def _made(call: Call, thing: Any) -> Any:
 # ------------------------------------------------------------------------------- data sets
 
 
-def _common(call: Call) -> dict[str, Any]:
+def _common(call: LibraryCall) -> dict[str, Any]:
     by_rank = any(names_rank(call.machine, each) for each in (*call.args, *call.kwargs.values()))
     return {"made": call.place, "known": True, "facts": {"by_rank": by_rank}}
 
 
 @calls("torch.utils.data.TensorDataset")
-def _tensors(call: Call) -> Any:
+def _tensors(call: LibraryCall) -> Any:
     found = Dataset(kind=call.name, **_common(call))
     first = call.arg(0)
     if isinstance(first, Tensor) and first.shape:
@@ -72,7 +72,7 @@ _BY_CLASS = frozenset("ImageFolder DatasetFolder Caltech101 Caltech256 Imagenett
 
 
 @calls("torchvision.datasets.*")
-def _vision(call: Call) -> Any:
+def _vision(call: LibraryCall) -> Any:
     short = call.name.rpartition(".")[2]
     if not short[:1].isupper():
         return call.unknown(*call.args)
@@ -108,7 +108,7 @@ def as_dataset(value: Any) -> Dataset | None:
 
 
 @calls("torch.utils.data.Subset")
-def _subset(call: Call) -> Any:
+def _subset(call: LibraryCall) -> Any:
     parent, indices = as_dataset(call.arg(0, "dataset")), call.arg(1, "indices")
     found = Dataset(kind=call.name, parent=parent, **_common(call))
     found.facts |= {"split": call.place, "sorted": None}
@@ -118,7 +118,7 @@ def _subset(call: Call) -> Any:
 
 
 @calls("torch.utils.data.random_split")
-def _random_split(call: Call) -> Any:
+def _random_split(call: LibraryCall) -> Any:
     parent, lengths = as_dataset(call.arg(0, "dataset")), call.arg(1, "lengths")
     generator = call.arg(2, "generator")
     call.emit(
@@ -140,7 +140,7 @@ def _random_split(call: Call) -> Any:
 
 
 @calls("torch.utils.data.ConcatDataset", "torch.utils.data.ChainDataset")
-def _chained(call: Call) -> Any:
+def _chained(call: LibraryCall) -> Any:
     parts = call.arg(0)
     found = Dataset(kind=call.name, **_common(call))
     if isinstance(parts, Items):
@@ -150,7 +150,7 @@ def _chained(call: Call) -> Any:
 
 
 @methods(Dataset, "__add__")
-def _added(call: Call) -> Any:
+def _added(call: LibraryCall) -> Any:
     return Dataset(kind="torch.utils.data.ConcatDataset", facts={"chained": [call.receiver]})
 
 
@@ -167,7 +167,7 @@ _SAMPLERS = {
 
 
 @calls(*(f"torch.utils.data.{name}" for name in _SAMPLERS))
-def _sampler(call: Call) -> Any:
+def _sampler(call: LibraryCall) -> Any:
     short = call.name.rpartition(".")[2]
     found = Sampler(kind=call.name, shuffle=_SAMPLERS[short], made=call.place, known=True)
     if short == "BatchSampler":
@@ -178,7 +178,7 @@ def _sampler(call: Call) -> Any:
 
 
 @calls("torch.utils.data.DistributedSampler")
-def _distributed(call: Call) -> Any:
+def _distributed(call: LibraryCall) -> Any:
     found = Sampler(
         kind=call.name,
         shuffle=call.const(3, "shuffle", default=True),
@@ -190,7 +190,7 @@ def _distributed(call: Call) -> Any:
 
 
 @methods(Sampler, "set_epoch")
-def _set_epoch(call: Call) -> Any:
+def _set_epoch(call: LibraryCall) -> Any:
     call.emit(Used, what="torch.utils.data.DistributedSampler.set_epoch", subject=call.receiver)
     inner = call.receiver.attributes.get("sampler")
     if isinstance(inner, Sampler):
@@ -208,7 +208,7 @@ def _as_sampler(value: Any) -> Thing | None:
     return Sampler(kind=kind, shuffle=None)
 
 
-def _is_told_its_epoch(call: Call, sampler: Thing | None) -> bool:
+def _is_told_its_epoch(call: LibraryCall, sampler: Thing | None) -> bool:
     """`set_epoch` is called somewhere on a sampler that goes by one of these names."""
     names = {"sampler", "batch_sampler"}
     if sampler is not None:
@@ -222,7 +222,7 @@ def _is_told_its_epoch(call: Call, sampler: Thing | None) -> bool:
 
 
 @calls("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
-def _loader(call: Call) -> Any:
+def _loader(call: LibraryCall) -> Any:
     given = call.arg(0, "dataset")
     dataset = as_dataset(given)
     batch_sampler = call.arg(4, "batch_sampler")
@@ -265,12 +265,12 @@ def _is_none(value: Any) -> bool:
     return isinstance(value, Known) and value.value is None
 
 
-def _may_be_given(call: Call, position: int, name: str) -> bool:
+def _may_be_given(call: LibraryCall, position: int, name: str) -> bool:
     """An argument was written, even if it is None in this run."""
     return call.given(position, name) is not False
 
 
-def _size(call: Call, position: int, name: str, default: int) -> Size:
+def _size(call: LibraryCall, position: int, name: str, default: int) -> Size:
     value = call.arg(position, name)
     if value is None:
         return None if call.open else default
@@ -287,7 +287,7 @@ def _length(loader: Loader) -> Size:
     return size // batch if loader.drop_last else -(-size // batch)
 
 
-def _look_at_workers(call: Call, loader: Loader) -> None:
+def _look_at_workers(call: LibraryCall, loader: Loader) -> None:
     function = call.arg(10, "worker_init_fn")
     if function is None or _is_none(function):
         loader.facts |= {"worker_seeds": None if call.open else [], "reseeds": call.open}
@@ -296,7 +296,7 @@ def _look_at_workers(call: Call, loader: Loader) -> None:
     loader.facts["reseeds"] = touches_dataset(function)
 
 
-def _look_at_dataset(call: Call, dataset: Dataset) -> None:
+def _look_at_dataset(call: LibraryCall, dataset: Dataset) -> None:
     """What reading a sample draws: looked at when a loader takes the data set, as it is then."""
     m = call.machine
     dataset.facts["draws"] = drawn_by(m, dataset, call.node)
@@ -325,12 +325,14 @@ def _names_rank(cls: ast.AST) -> bool:
 
 
 @calls("torchvision.transforms.*")
-def _transform(call: Call) -> Any:
+def _transform(call: LibraryCall) -> Any:
     short = call.name.rpartition(".")[2]
     named = {str(i): arg for i, arg in enumerate(call.args)} | call.kwargs
     if not short[:1].isupper():
         return call.unknown(*call.args)
-    return Foreign(call.name, named, facts={"made": call.place}, key=f"{short}()@{call.place.line}")
+    return OpaqueObject(
+        call.name, named, facts={"made": call.place}, key=f"{short}()@{call.place.line}"
+    )
 
 
 # ------------------------------------------------------------------------------- scikit-learn
@@ -348,8 +350,8 @@ _PREPROCESSORS = frozenset(
 ) - {"sklearn.preprocessing.Normalizer"}
 
 
-@methods(Foreign, "fit", "fit_transform", "transform", "fit_resample")
-def _preprocess(call: Call) -> Any:
+@methods(OpaqueObject, "fit", "fit_transform", "transform", "fit_resample")
+def _preprocess(call: LibraryCall) -> Any:
     """A scaler, encoder, imputer or selector learns from data, or is applied to it."""
     receiver = call.receiver
     result = call.unknown(receiver, *call.args, *call.kwargs.values())
@@ -364,7 +366,7 @@ def _preprocess(call: Call) -> Any:
 
 
 @calls("sklearn.model_selection.train_test_split")
-def _train_test_split(call: Call) -> Any:
+def _train_test_split(call: LibraryCall) -> Any:
     call.emit(Used, what=call.name, subject=call.arg(0), arguments={"parts": list(call.args)})
     parts = [
         Unknown(f"split<{call.place.line}.{position}>({call.machine.key(data)})", (data,))

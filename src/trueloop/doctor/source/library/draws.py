@@ -15,19 +15,19 @@ from trueloop.doctor import clues
 from trueloop.doctor.events import Event, Seeded
 from trueloop.doctor.findings import Place
 from trueloop.doctor.source.loops import elements
-from trueloop.doctor.source.machine import Machine, Noted
+from trueloop.doctor.source.machine import CallRecord, Machine
 from trueloop.doctor.source.nodes import once, written
 from trueloop.doctor.source.values import (
     BoundLibrary,
     Class,
-    Foreign,
+    DictValue,
     Function,
     Generator,
     Instance,
     Items,
     Library,
     Method,
-    Table,
+    OpaqueObject,
     Unknown,
     constant,
 )
@@ -44,7 +44,7 @@ class Draw(NamedTuple):
 
     library: str
     """Whose global generator it is from: `numpy`, `random`, `torch`; empty for one of its own."""
-    generator: Foreign | None
+    generator: OpaqueObject | None
     """The user's own generator that it is from."""
     place: Place
     name: str
@@ -135,18 +135,18 @@ def _read(m: Machine, dataset: Dataset, node: ast.AST) -> None:
 
 
 def _apply(m: Machine, transform: Any, node: ast.AST) -> None:
-    if isinstance(transform, (Function, Method, Instance, Foreign)):
+    if isinstance(transform, (Function, Method, Instance, OpaqueObject)):
         m.call_value(transform, [Unknown("sample")], node=node)
-    elif isinstance(transform, (Items, Table)):
+    elif isinstance(transform, (Items, DictValue)):
         values = transform.values if isinstance(transform, Items) else transform.entries.values()
         for each in list(values):
             _apply(m, each, node)
 
 
-def _inside_composed(m: Machine, noted: list[Noted], node: ast.AST) -> list[Noted]:
+def _inside_composed(m: Machine, noted: list[CallRecord], node: ast.AST) -> list[CallRecord]:
     """The user's own transforms inside of a library's `Compose`, which were not called yet."""
     before = len(m.noted or [])
-    waiting = [call.function for call in noted if isinstance(call.function, Foreign)]
+    waiting = [call.function for call in noted if isinstance(call.function, OpaqueObject)]
     for _ in range(50):
         if not waiting:
             break
@@ -154,22 +154,22 @@ def _inside_composed(m: Machine, noted: list[Noted], node: ast.AST) -> list[Note
         for part in composed.arguments.values():
             for each in part.values if isinstance(part, Items) else [part]:
                 _apply(m, each, node)
-                waiting += [each] if isinstance(each, Foreign) else []
+                waiting += [each] if isinstance(each, OpaqueObject) else []
     return (m.noted or [])[before:]
 
 
-def _draws(call: Noted, dataset: Dataset) -> list[Draw]:
+def _draws(call: CallRecord, dataset: Dataset) -> list[Draw]:
     function = call.function
     own = call.kwargs.get("generator")
-    if isinstance(own, Foreign) and own.kind in GENERATORS:
+    if isinstance(own, OpaqueObject) and own.kind in GENERATORS:
         return [_own(call, own, dataset)]
     if isinstance(function, BoundLibrary):
         receiver = function.receiver
-        if isinstance(receiver, Foreign) and receiver.kind in GENERATORS:
+        if isinstance(receiver, OpaqueObject) and receiver.kind in GENERATORS:
             return [] if function.name in clues.NO_DRAW else [_own(call, receiver, dataset)]
         drawn = function.name in clues.IN_PLACE_DRAWS
         return [Draw("torch", None, call.place, _augments(call, dataset))] if drawn else []
-    if isinstance(function, Foreign) and is_random(function):
+    if isinstance(function, OpaqueObject) and is_random(function):
         place = function.facts.get("made", call.place)
         return [Draw("torch", None, place, function.kind.rpartition(".")[2])]
     if isinstance(function, Library):
@@ -178,7 +178,7 @@ def _draws(call: Noted, dataset: Dataset) -> list[Draw]:
     return []
 
 
-def _own(call: Noted, generator: Foreign, dataset: Dataset) -> Draw:
+def _own(call: CallRecord, generator: OpaqueObject, dataset: Dataset) -> Draw:
     return Draw("", generator, call.place, _augments(call, dataset))
 
 
@@ -192,7 +192,7 @@ def library_drawn(name: str) -> str:
     return "torch" if head == "torch" and last in clues.TORCH_DRAWS else ""
 
 
-def is_random(transform: Foreign) -> bool:
+def is_random(transform: OpaqueObject) -> bool:
     """A transform of a library's that draws at random."""
     head, _, last = transform.kind.rpartition(".")
     if head.partition(".")[0] not in ("torchvision", "albumentations", "kornia", "monai"):
@@ -202,7 +202,7 @@ def is_random(transform: Foreign) -> bool:
     return last.startswith("Random") or last in clues.RANDOM_TRANSFORMS
 
 
-def _augments(call: Noted, dataset: Dataset) -> str:
+def _augments(call: CallRecord, dataset: Dataset) -> str:
     """What augments the sample by this draw; empty where it may serve something else."""
     for name in reversed(call.inside):
         if clues.AUGMENTS.search(name):
@@ -227,7 +227,7 @@ _CHANGES = re.compile(r"epoch|step|iter|time|round|info", re.I)
 
 def seeds_of(m: Machine, function: Any, node: ast.AST) -> list[WorkerSeed] | None:
     """What a `worker_init_fn` seeds; None if it cannot be read."""
-    if not isinstance(function, (Function, Method, Foreign)):
+    if not isinstance(function, (Function, Method, OpaqueObject)):
         return None
     with aside(m) as events:
         m.call_value(function, [Unknown("worker_id")], node=node)
@@ -251,7 +251,7 @@ def seeds_of(m: Machine, function: Any, node: ast.AST) -> list[WorkerSeed] | Non
 
 def touches_dataset(function: Any) -> bool:
     """A `worker_init_fn` that may reach into the data set itself (or is not understood)."""
-    if isinstance(function, Foreign) and function.facts.get("call"):
+    if isinstance(function, OpaqueObject) and function.facts.get("call"):
         return touches_dataset(function.facts["call"][0])
     inner = function.function if isinstance(function, Method) else function
     if not isinstance(inner, Function):

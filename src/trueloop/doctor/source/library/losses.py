@@ -10,9 +10,9 @@ import ast
 from typing import Any
 
 from trueloop.doctor.events import Loss, Made
-from trueloop.doctor.source.calls import Call, calls, methods
+from trueloop.doctor.source.calls import LibraryCall, calls, methods
 from trueloop.doctor.source.library.tensors import as_tensor, derive, tensors_in
-from trueloop.doctor.source.values import NONE, Foreign, Parameters, Unknown, constant
+from trueloop.doctor.source.values import NONE, OpaqueObject, Parameters, Unknown, constant
 from trueloop.doctor.things import Criterion, Tensor
 
 FUNCTIONS = {
@@ -44,7 +44,7 @@ _TARGETS = ("target", "targets", "input2", "x2", "positive", "labels")
 
 
 @calls(*(f"torch.nn.{kind}" for kind in FUNCTIONS.values()), "torch.nn.NLLLoss2d")
-def _criterion(call: Call) -> Any:
+def _criterion(call: LibraryCall) -> Any:
     kind = call.name.rpartition(".")[2].removesuffix("2d")
     return _made(call, kind, _reduction(call, call.args))
 
@@ -55,14 +55,14 @@ def _criterion(call: Call) -> Any:
     "pytorch_toolbelt.losses.*", "sentence_transformers.losses.*", "lpips.LPIPS",
     "pytorch_msssim.SSIM", "pytorch_msssim.MS_SSIM", "piq.*", "focal_loss.focal_loss.*",
 )  # fmt: skip
-def _foreign_criterion(call: Call) -> Any:
+def _foreign_criterion(call: LibraryCall) -> Any:
     """A loss of another library. What it wants is not known here; some want probabilities."""
     if not call.name.rpartition(".")[2][:1].isupper():
         return _computed(call, Criterion(kind=call.name, reduction=None, made=call.place))
     return _made(call, call.name, None)
 
 
-def _made(call: Call, kind: str, reduction: str | None) -> Criterion:
+def _made(call: LibraryCall, kind: str, reduction: str | None) -> Criterion:
     criterion = Criterion(kind=kind, reduction=reduction, made=call.place, known=True)
     criterion.facts = {name: constant(value) for name, value in call.kwargs.items()}
     criterion.facts["reduction_written"] = _is_written(call)
@@ -70,7 +70,7 @@ def _made(call: Call, kind: str, reduction: str | None) -> Criterion:
     return criterion
 
 
-def _reduction(call: Call, options: list[Any]) -> str | None:
+def _reduction(call: LibraryCall, options: list[Any]) -> str | None:
     """How the values are reduced to one: by `reduction`, or by the two flags that came before.
 
     `options`: the arguments by position after the input and the target. Any may be the reduction:
@@ -91,7 +91,7 @@ def _reduction(call: Call, options: list[Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _is_written(call: Call) -> bool:
+def _is_written(call: LibraryCall) -> bool:
     """The reduction is the default, or is written out in the call: no option has a say in it."""
     if not isinstance(call.node, ast.Call) or call.open:
         return False
@@ -102,7 +102,7 @@ def _is_written(call: Call) -> bool:
 
 @calls(*(f"torch.nn.functional.{name}" for name in FUNCTIONS),
        "torch.binary_cross_entropy_with_logits")  # fmt: skip
-def _function(call: Call) -> Any:
+def _function(call: LibraryCall) -> Any:
     short = call.name.rpartition(".")[2]
     criterion = Criterion(
         kind=FUNCTIONS[short],
@@ -121,7 +121,7 @@ def _function(call: Call) -> Any:
 
 
 @methods(Criterion, "__call__", "forward")
-def _call(call: Call) -> Any:
+def _call(call: LibraryCall) -> Any:
     criterion: Criterion = call.receiver
     if "reduction" in criterion.attributes:  # set on it since
         found = constant(criterion.attributes["reduction"])
@@ -129,7 +129,7 @@ def _call(call: Call) -> Any:
     return _computed(call, criterion)
 
 
-def _computed(call: Call, criterion: Criterion) -> Tensor:
+def _computed(call: LibraryCall, criterion: Criterion) -> Tensor:
     """The loss, and word of it."""
     m = call.machine
     source = _given(call, 0, _INPUTS)
@@ -137,7 +137,7 @@ def _computed(call: Call, criterion: Criterion) -> Tensor:
     everything = [*call.args, *call.kwargs.values()]
     parents = [tensor for each in everything for tensor in tensors_in(m, each, call.node)]
     made = derive(m, call.node, *parents)
-    open_input = any(isinstance(each, (Unknown, Foreign)) for each in everything)
+    open_input = any(isinstance(each, (Unknown, OpaqueObject)) for each in everything)
     if made.graph is False and m.recording and (open_input or call.open):
         made.graph = None
     made.is_loss, made.divided, made.scaled_by = True, False, None
@@ -149,7 +149,7 @@ def _computed(call: Call, criterion: Criterion) -> Tensor:
     return made
 
 
-def _given(call: Call, position: int, names: tuple[str, ...]) -> Any:
+def _given(call: LibraryCall, position: int, names: tuple[str, ...]) -> Any:
     named = next((call.kwargs[name] for name in names if name in call.kwargs), None)
     value = named if named is not None else call.arg(position)
     if isinstance(value, Unknown):
@@ -159,24 +159,24 @@ def _given(call: Call, position: int, names: tuple[str, ...]) -> Any:
 
 @methods(Criterion, "to", "cuda", "cpu", "float", "half", "double", "bfloat16", "train", "eval",
          "requires_grad_")  # fmt: skip
-def _itself(call: Call) -> Any:
+def _itself(call: LibraryCall) -> Any:
     return call.receiver
 
 
 @methods(Criterion, "zero_grad", "register_buffer")
-def _nothing(call: Call) -> Any:
+def _nothing(call: LibraryCall) -> Any:
     return NONE
 
 
 @methods(Criterion, "parameters", "named_parameters", "buffers")
-def _parameters(call: Call) -> Any:
+def _parameters(call: LibraryCall) -> Any:
     """Torch's own have none; what another library's have is not known."""
     whole = call.receiver.known and "." not in call.receiver.kind
     return Parameters([], whole=whole)
 
 
 @calls("torchvision.ops.sigmoid_focal_loss", "torchvision.ops.focal_loss.sigmoid_focal_loss")
-def _focal(call: Call) -> Any:
+def _focal(call: LibraryCall) -> Any:
     """Focal loss on logits; its `reduction` is "none" unless said otherwise."""
     reduction = call.const(4, "reduction", "none")
     criterion = Criterion(

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from trueloop.doctor.findings import Place
-from trueloop.doctor.source.calls import Call
+from trueloop.doctor.source.calls import LibraryCall
 from trueloop.doctor.source.nodes import written
-from trueloop.doctor.source.values import Items, Parameters, Stream, Table
+from trueloop.doctor.source.values import CombinedIterable, DictValue, Items, Parameters
 from trueloop.doctor.things import Model, Tensor
 
 _LISTS = ("parameters", "named_parameters")
 _NUMBERS = frozenset((1, 2))
 
 
-def held_whole(call: Call, given: Any, depth: int = 4) -> list[Model]:
+def held_whole(call: LibraryCall, given: Any, depth: int = 4) -> list[Model]:
     """The models all of whose matrices are certainly among the parameters `given`: those handed
     over as they are, and those of which no more is asked than that a parameter has two dimensions.
     """
@@ -24,9 +24,9 @@ def held_whole(call: Call, given: Any, depth: int = 4) -> list[Model]:
         return [given]
     if isinstance(given, Parameters):
         return list(given.models) if given.whole and not given.part else []
-    if depth and isinstance(given, Stream) and given.kind == "plain":
+    if depth and isinstance(given, CombinedIterable) and given.kind == "plain":
         return [model for each in given.sources for model in held_whole(call, each, depth - 1)]
-    if depth and isinstance(given, Table):
+    if depth and isinstance(given, DictValue):
         return held_whole(call, given.entries.get("params"), depth - 1)
     if not depth or not isinstance(given, Items):
         return []
@@ -36,7 +36,7 @@ def held_whole(call: Call, given: Any, depth: int = 4) -> list[Model]:
     return [model for each in given.values for model in held_whole(call, each, depth - 1)]
 
 
-def _is_chosen_by_dimensions(call: Call, given: Items, leaf: Tensor) -> bool:
+def _is_chosen_by_dimensions(call: LibraryCall, given: Items, leaf: Tensor) -> bool:
     module = call.machine.modules[-1]
     if given.made is None or given.made.path != module.path:
         return False

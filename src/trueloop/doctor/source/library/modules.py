@@ -16,19 +16,19 @@ from trueloop.doctor.events import (
     ZeroGrad,
 )
 from trueloop.doctor.source.calling import enter, is_loss_module, start
-from trueloop.doctor.source.calls import Call, calls, methods
+from trueloop.doctor.source.calls import LibraryCall, calls, methods
 from trueloop.doctor.source.library.tensors import derive, tensors_in
 from trueloop.doctor.source.nodes import written
 from trueloop.doctor.source.values import (
     NONE,
     Class,
-    Foreign,
+    DictValue,
     Function,
     Instance,
     Items,
     Known,
+    OpaqueObject,
     Parameters,
-    Table,
     Unknown,
     constant,
 )
@@ -41,7 +41,7 @@ _LINEAR = frozenset(
 
 
 @calls("torch.nn.*")
-def _layer(call: Call) -> Any:
+def _layer(call: LibraryCall) -> Any:
     """A layer, or a container of layers."""
     short = call.name.rpartition(".")[2]
     if not short[:1].isupper():
@@ -64,10 +64,10 @@ def _layer(call: Call) -> Any:
     return model
 
 
-def _fill(call: Call, model: Model, short: str) -> None:
+def _fill(call: LibraryCall, model: Model, short: str) -> None:
     parts: list[tuple[str, Any]] = [(str(i), arg) for i, arg in enumerate(call.args)]
     first = call.arg(0)
-    if len(call.args) == 1 and isinstance(first, Table):
+    if len(call.args) == 1 and isinstance(first, DictValue):
         parts = [(str(key), value) for key, value in first.entries.items()]
         model.complete = not first.open
     elif len(call.args) == 1 and isinstance(first, Items):
@@ -89,18 +89,18 @@ def add_child(model: Model, name: str, value: Any) -> None:
 
 
 @methods(Model, "append", "add_module", "register_module", "insert", "extend", "update")
-def _append(call: Call) -> Any:
+def _append(call: LibraryCall) -> Any:
     model: Model = call.receiver
     if call.name in ("append", "insert"):
         add_child(model, str(len(model.children)), call.args[-1] if call.args else NONE)
     elif call.name in ("extend", "update"):
         value = call.arg(0)
         parts = value.values if isinstance(value, Items) else []
-        if isinstance(value, Table):
+        if isinstance(value, DictValue):
             parts = list(value.entries.values())
         for each in parts:
             add_child(model, str(len(model.children)), each)
-        model.complete &= isinstance(value, (Items, Table)) and not value.open
+        model.complete &= isinstance(value, (Items, DictValue)) and not value.open
     else:
         add_child(model, str(call.const(0) or f"<{len(model.children)}>"), call.arg(1))
     return model if call.name == "append" else NONE
@@ -114,7 +114,7 @@ _NO_NETWORKS = ("Config", "Example", "Evaluator", "Trainer", "Arguments", "Sampl
 
 
 @calls(*_ZOOS)
-def _from_zoo(call: Call) -> Any:
+def _from_zoo(call: LibraryCall) -> Any:
     """A network that a library builds: its inside is not known."""
     short = call.name.rpartition(".")[2]
     if "loss" in short.lower() or "optim" in call.name or "data" in call.name or "sched" in short:
@@ -127,7 +127,7 @@ def _from_zoo(call: Call) -> Any:
 
 
 @calls("transformers.*", "diffusers.*")
-def _from_transformers(call: Call) -> Any:
+def _from_transformers(call: LibraryCall) -> Any:
     kind = call.name.removesuffix(".from_pretrained").removesuffix(".from_config")
     short = kind.rpartition(".")[2]
     if "Model" in short or "For" in short[3:]:
@@ -141,11 +141,11 @@ def _from_transformers(call: Call) -> Any:
     named = {str(i): arg for i, arg in enumerate(call.args)} | call.kwargs
     if short[:1].isupper():
         call.expose(*named.values())
-        return Foreign(kind, named)
+        return OpaqueObject(kind, named)
     return call.unknown(*call.args, *call.kwargs.values())
 
 
-def _foreign_model(call: Call) -> Model:
+def _foreign_model(call: LibraryCall) -> Model:
     model = Model(kind=call.name, made=call.place, known=True, complete=False)
     call.emit(Made, thing=model)
     return model
@@ -155,12 +155,12 @@ def _foreign_model(call: Call) -> Model:
 
 
 @methods(Model, "__call__")
-def _call(call: Call) -> Any:
+def _call(call: LibraryCall) -> Any:
     return run_forward(call, direct=False)
 
 
 @methods(Model, "forward")
-def _forward(call: Call) -> Any:
+def _forward(call: LibraryCall) -> Any:
     m, function = call.machine, getattr(call.node, "func", None)
     spelled = isinstance(function, ast.Attribute) and function.attr == "forward"
     inside = any(_may_be_module(receiver) for receiver in m.receivers)
@@ -178,7 +178,7 @@ def _may_be_module(receiver: Any) -> bool:
     return any(not getattr(base, "name", "").startswith(_PLAIN) for base in bases)
 
 
-def run_forward(call: Call, *, direct: bool, functional: bool = False) -> Any:
+def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) -> Any:
     """Call a module: what comes out, with the module in its history."""
     m, model = call.machine, call.receiver
     m.spend(1, call.node)
@@ -209,7 +209,7 @@ def run_forward(call: Call, *, direct: bool, functional: bool = False) -> Any:
     return result
 
 
-def _spelling(call: Call) -> dict[str, Any]:
+def _spelling(call: LibraryCall) -> dict[str, Any]:
     """What stands before the brackets of a call, and where."""
     function = getattr(call.node, "func", None)
     if not isinstance(function, (ast.Name, ast.Attribute)):
@@ -220,7 +220,7 @@ def _spelling(call: Call) -> dict[str, Any]:
     return {"callee": call.machine.place(function), "spelled": written(named)}
 
 
-def _as_loss(call: Call, model: Model, result: Tensor) -> None:
+def _as_loss(call: LibraryCall, model: Model, result: Tensor) -> None:
     """A module of the user's that computes a loss: what its criterion is nobody knows."""
     if not result.is_loss:
         result.is_loss, result.reduced, result.divided = True, None, False
@@ -234,7 +234,7 @@ def _as_loss(call: Call, model: Model, result: Tensor) -> None:
         )
 
 
-def _through(call: Call, model: Model) -> Any:
+def _through(call: LibraryCall, model: Model) -> Any:
     m = call.machine
     if isinstance(model.cls, Class):
         forward = model.cls.lookup("forward")
@@ -243,12 +243,14 @@ def _through(call: Call, model: Model) -> Any:
             return start(m, forward, [model, *call.args], call.kwargs, call.node, rest)
     short = model.kind.rpartition(".")[2]
     if model.wraps is not None:
-        inner = Call(m, call.node, "__call__", call.args, call.kwargs, model.wraps, call.open)
+        inner = LibraryCall(
+            m, call.node, "__call__", call.args, call.kwargs, model.wraps, call.open
+        )
         return run_forward(inner, direct=False)
     if short == "Sequential" and model.complete and call.args:
         value: Any = call.args[0]
         for child in model.children.values():
-            inner = Call(m, call.node, "__call__", [value], {}, child)
+            inner = LibraryCall(m, call.node, "__call__", [value], {}, child)
             value = run_forward(inner, direct=False)
         return value
     parents = [
@@ -259,7 +261,7 @@ def _through(call: Call, model: Model) -> Any:
     return _layer_output(call, model, short, parents)
 
 
-def _layer_output(call: Call, model: Model, short: str, parents: list[Tensor]) -> Tensor:
+def _layer_output(call: LibraryCall, model: Model, short: str, parents: list[Tensor]) -> Tensor:
     m = call.machine
     passes = short in _PASS_THROUGH and model.kind.startswith("torch.nn.")
     made = derive(m, call.node, *parents, same=passes and bool(parents))
@@ -284,7 +286,7 @@ _ACTIVATIONS = {
 } | dict.fromkeys(_LINEAR, "linear")  # fmt: skip
 
 
-def _activation(call: Call, layer: Model) -> Activation | None:
+def _activation(call: LibraryCall, layer: Model) -> Activation | None:
     """What a layer of torch's does to the values that bears on losses."""
     kind = _ACTIVATIONS.get(layer.kind.rpartition(".")[2])
     if kind is None or not layer.kind.startswith("torch.nn."):
@@ -314,11 +316,11 @@ def _head_of(model: Model) -> Model | None:
     return layer
 
 
-def _mark(call: Call, value: Any, model: Model, serial: int, depth: int = 3) -> Any:
+def _mark(call: LibraryCall, value: Any, model: Model, serial: int, depth: int = 3) -> Any:
     """What a module gives bears its parameters."""
     m = call.machine
     m.spend(depth != 3, call.node)
-    if isinstance(value, (Unknown, Foreign)):
+    if isinstance(value, (Unknown, OpaqueObject)):
         value = derive(m, call.node, *tensors_in(m, value, call.node))
     if isinstance(value, Tensor):
         if m.recording:
@@ -330,7 +332,7 @@ def _mark(call: Call, value: Any, model: Model, serial: int, depth: int = 3) -> 
         return value
     if isinstance(value, Items):
         value.values = [_mark(call, each, model, serial, depth - 1) for each in value.values]
-    elif isinstance(value, Table):
+    elif isinstance(value, DictValue):
         value.entries = {
             key: _mark(call, each, model, serial, depth - 1) for key, each in value.entries.items()
         }
@@ -350,7 +352,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 @methods(Model, "train", "eval")
-def _mode(call: Call) -> Any:
+def _mode(call: LibraryCall) -> Any:
     model: Model = call.receiver
     mode: bool | None = False
     if call.name == "train":
@@ -373,20 +375,20 @@ def _is_mode(value: Any) -> bool:
     return isinstance(value, Unknown) and value.key.endswith(".training")
 
 
-def _is_super(call: Call) -> bool:
+def _is_super(call: LibraryCall) -> bool:
     function = getattr(call.node, "func", None)
     value = getattr(function, "value", None)
     return isinstance(value, ast.Call) and getattr(value.func, "id", "") == "super"
 
 
-def _own_mode(call: Call, model: Model, own: Function) -> Any:
+def _own_mode(call: LibraryCall, model: Model, own: Function) -> Any:
     """A `train` of the user's own: it does what it does, and calls torch's by `super()`."""
     enter(call.machine, own, [model, *call.args], call.kwargs, call.node)
     return model
 
 
 @methods(Model, "parameters", "named_parameters", "buffers", "named_buffers")
-def _parameters(call: Call) -> Any:
+def _parameters(call: LibraryCall) -> Any:
     if call.name.endswith("buffers"):
         return call.unknown()
     found = Parameters([call.receiver])
@@ -398,7 +400,7 @@ def _parameters(call: Call) -> Any:
 
 
 @methods(Model, "modules", "children", "named_modules", "named_children")
-def _members(call: Call) -> Any:
+def _members(call: LibraryCall) -> Any:
     model: Model = call.receiver
     inner = list(model.family()) if "modules" in call.name else list(model.children.values())
     values: list[Any] = list(inner)
@@ -408,7 +410,7 @@ def _members(call: Call) -> Any:
 
 
 @methods(Model, "items", "keys", "values")
-def _dict_of_modules(call: Call) -> Any:
+def _dict_of_modules(call: LibraryCall) -> Any:
     children = call.receiver.children
     if call.name == "keys":
         return Items("list", [Known(key) for key in children])
@@ -418,13 +420,13 @@ def _dict_of_modules(call: Call) -> Any:
 
 
 @methods(Model, "zero_grad")
-def _zero_grad(call: Call) -> Any:
+def _zero_grad(call: LibraryCall) -> Any:
     call.emit(ZeroGrad, target=call.receiver)
     return NONE
 
 
 @methods(Model, "to", "cuda", "cpu", "half", "float", "double", "bfloat16", "type")
-def _move(call: Call) -> Any:
+def _move(call: LibraryCall) -> Any:
     dtypes = {"half", "float", "double", "bfloat16", "type"}
     how = "dtype" if call.name in dtypes else "device"
     to = call.name if call.name in dtypes else ""
@@ -440,7 +442,7 @@ def _move(call: Call) -> Any:
 
 
 @methods(Model, "requires_grad_")
-def _requires_grad(call: Call) -> Any:
+def _requires_grad(call: LibraryCall) -> Any:
     flag = call.const(0, "requires_grad", True)
     call.emit(FlagsSet, model=call.receiver, requires_grad=flag)
     return call.receiver
@@ -451,7 +453,7 @@ def _requires_grad(call: Call) -> Any:
          "register_full_backward_hook", "register_forward_pre_hook", "resize_token_embeddings",
          "config", "__init__", "extra_repr", "get_submodule", "get_parameter",
          "print_trainable_parameters")  # fmt: skip
-def _chained(call: Call) -> Any:
+def _chained(call: LibraryCall) -> Any:
     if call.name == "register_buffer" and call.const(0):
         call.receiver.attributes[call.const(0)] = call.arg(1, default=NONE)
         return NONE

@@ -7,19 +7,19 @@ from typing import Any
 
 from trueloop.doctor.events import Made, Step, ZeroGrad
 from trueloop.doctor.source.calling import enter
-from trueloop.doctor.source.calls import Call, calls, methods
+from trueloop.doctor.source.calls import LibraryCall, calls, methods
 from trueloop.doctor.source.library.matrices import held_whole
 from trueloop.doctor.source.nodes import written
 from trueloop.doctor.source.values import (
     NONE,
     Class,
-    Foreign,
+    CombinedIterable,
+    DictValue,
     Function,
     Items,
     Known,
+    OpaqueObject,
     Parameters,
-    Stream,
-    Table,
     Unknown,
     constant,
     things_in,
@@ -36,7 +36,7 @@ FOREIGN = (
 
 
 @calls("torch.optim.*", *FOREIGN)
-def _optimizer(call: Call) -> Any:
+def _optimizer(call: LibraryCall) -> Any:
     short = call.name.rpartition(".")[2]
     if not short[:1].isupper() and "create_optimizer" not in short:
         return call.unknown(*call.args)
@@ -55,7 +55,7 @@ def _optimizer(call: Call) -> Any:
     return optimizer
 
 
-def hold(call: Call, optimizer: Optimizer, given: Any, depth: int = 5) -> None:
+def hold(call: LibraryCall, optimizer: Optimizer, given: Any, depth: int = 5) -> None:
     """Note which parameters an optimizer was given."""
     if isinstance(given, Parameters):
         optimizer.models += [each for each in given.models if each not in optimizer.models]
@@ -71,7 +71,7 @@ def hold(call: Call, optimizer: Optimizer, given: Any, depth: int = 5) -> None:
         for each in given.values:
             hold(call, optimizer, each, depth - 1)
         optimizer.whole &= not given.open or bool(given.values)
-    elif depth and isinstance(given, Table):
+    elif depth and isinstance(given, DictValue):
         parts = given.entries.get("params")
         if parts is not None:
             hold(call, optimizer, parts, depth - 1)
@@ -80,7 +80,7 @@ def hold(call: Call, optimizer: Optimizer, given: Any, depth: int = 5) -> None:
                 hold(call, optimizer, value, depth - 1)
         else:
             optimizer.whole = False
-    elif depth and isinstance(given, Stream):
+    elif depth and isinstance(given, CombinedIterable):
         for source in given.sources:
             hold(call, optimizer, source, depth - 1)
     else:
@@ -91,7 +91,7 @@ def hold(call: Call, optimizer: Optimizer, given: Any, depth: int = 5) -> None:
 
 
 @methods(Optimizer, "__init__")
-def _super_init(call: Call) -> Any:
+def _super_init(call: LibraryCall) -> Any:
     """An optimizer of the user's own hands its parameters up."""
     given = call.arg(0, "params")
     if given is None:
@@ -102,7 +102,7 @@ def _super_init(call: Call) -> Any:
 
 
 @methods(Optimizer, "zero_grad")
-def _zero_grad(call: Call) -> Any:
+def _zero_grad(call: LibraryCall) -> Any:
     own = _own(call)
     if own is not None:
         enter(call.machine, own, [call.receiver, *call.args], call.kwargs, call.node)
@@ -112,8 +112,8 @@ def _zero_grad(call: Call) -> Any:
 
 
 @methods(Unknown, "zero_grad")
-@methods(Foreign, "zero_grad")
-def _zero_grad_of_somebody(call: Call) -> Any:
+@methods(OpaqueObject, "zero_grad")
+def _zero_grad_of_somebody(call: LibraryCall) -> Any:
     """Whatever it is called on, gradients are cleared."""
     call.expose(call.receiver)
     call.emit(ZeroGrad, target=None)
@@ -121,14 +121,14 @@ def _zero_grad_of_somebody(call: Call) -> Any:
 
 
 @methods(Optimizer, "step_and_update_lr")
-def _scheduled_step(call: Call) -> Any:
+def _scheduled_step(call: LibraryCall) -> Any:
     """A step of the wrapper that "Attention is all you need" is often trained with."""
     call.emit(Step, optimizer=call.receiver)
     return NONE
 
 
 @methods(Optimizer, "step")
-def _step(call: Call) -> Any:
+def _step(call: LibraryCall) -> Any:
     closure = call.arg(0, "closure")
     given = closure is not None and not (isinstance(closure, Known) and closure.value is None)
     result: Any = NONE
@@ -140,14 +140,14 @@ def _step(call: Call) -> Any:
     return result
 
 
-def spelled(call: Call) -> str:
+def spelled(call: LibraryCall) -> str:
     """What stands before the dot of a method's call, where that is a plain name."""
     function = getattr(call.node, "func", None)
     owner = getattr(function, "value", None)
     return written(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else ""
 
 
-def _own(call: Call) -> Function | None:
+def _own(call: LibraryCall) -> Function | None:
     """A method of the user's own class, where the receiver has one."""
     cls = call.receiver.cls
     found = cls.lookup(call.name) if isinstance(cls, Class) else None
@@ -155,13 +155,13 @@ def _own(call: Call) -> Function | None:
 
 
 @methods(Optimizer, "add_param_group")
-def _add_param_group(call: Call) -> Any:
+def _add_param_group(call: LibraryCall) -> Any:
     hold(call, call.receiver, call.arg(0, "param_group"))
     return NONE
 
 
 @methods(Optimizer, "train", "eval")
-def _mode(call: Call) -> Any:
+def _mode(call: LibraryCall) -> Any:
     """Schedule-free optimizers have modes."""
     return NONE
 
@@ -171,5 +171,5 @@ def param_groups(optimizer: Optimizer) -> Items:
     params = Parameters(
         list(optimizer.models), list(optimizer.tensors), optimizer.whole, holder=optimizer
     )
-    group = Table({"params": params}, True)
+    group = DictValue({"params": params}, True)
     return Items("list", [group], True)

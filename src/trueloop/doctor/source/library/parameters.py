@@ -7,16 +7,16 @@ from typing import Any
 from trueloop.doctor.clues import tests_mode
 from trueloop.doctor.events import Made, Replaced, Used
 from trueloop.doctor.findings import Place
-from trueloop.doctor.source.calls import Call, calls, methods
+from trueloop.doctor.source.calls import LibraryCall, calls, methods
 from trueloop.doctor.source.library.modules import run_forward
 from trueloop.doctor.source.library.saving import duplicate
 from trueloop.doctor.source.library.tensors import derive, tensors_in
-from trueloop.doctor.source.values import NONE, Items, Known, Table
+from trueloop.doctor.source.values import NONE, DictValue, Items, Known
 from trueloop.doctor.things import Model, Tensor
 
 
 @calls("torch.nn.Parameter")
-def _parameter(call: Call) -> Any:
+def _parameter(call: LibraryCall) -> Any:
     """A parameter: a leaf, and registered when it is set on a module."""
     data = call.arg(0, "data")
     needs = call.const(1, "requires_grad", True, True)
@@ -33,7 +33,7 @@ def _parameter(call: Call) -> Any:
 @calls(*(f"torch.nn.functional.{name}" for name in (
     "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout",
 )))  # fmt: skip
-def _dropout(call: Call) -> Any:
+def _dropout(call: LibraryCall) -> Any:
     """`F.dropout(x, p=0.5, training=True)`: on, unless it is told otherwise."""
     m = call.machine
     subject = call.arg(0, "input")
@@ -57,7 +57,7 @@ def _dropout(call: Call) -> Any:
     )
 
 
-def _last_argument(call: Call) -> Place | None:
+def _last_argument(call: LibraryCall) -> Place | None:
     keywords = [each.value for each in getattr(call.node, "keywords", [])]
     given = [*getattr(call.node, "args", []), *keywords]
     if not given:
@@ -65,7 +65,7 @@ def _last_argument(call: Call) -> Place | None:
     return call.machine.place(max(given, key=lambda each: (each.lineno, each.col_offset)))
 
 
-def _receiver_name(call: Call) -> str:
+def _receiver_name(call: LibraryCall) -> str:
     """What the function at hand calls the module whose method it is; empty if it is none's."""
     m = call.machine
     definition = m.calls[-1][1] if m.calls else None
@@ -75,7 +75,7 @@ def _receiver_name(call: Call) -> str:
     return args.args[0].arg if args.args else ""
 
 
-def _mode_is_asked(call: Call) -> bool:
+def _mode_is_asked(call: LibraryCall) -> bool:
     """A condition in the module's method, or in what it calls, asks for the mode."""
     m = call.machine
     first = next(i for i, each in enumerate(m.receivers) if isinstance(each, Model))
@@ -87,21 +87,21 @@ def _mode_is_asked(call: Call) -> bool:
 
 
 @calls("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
-def _functional_call(call: Call) -> Any:
+def _functional_call(call: LibraryCall) -> Any:
     """A module with the parameters that are handed in: its own, fast weights, a mean of others."""
     model = call.arg(0, "module")
     given = call.arg(2, "args")
     args = list(given.values) if isinstance(given, Items) else [given] if given is not None else []
     named = call.arg(3, "kwargs")
-    kwargs = dict(named.entries) if isinstance(named, Table) else {}
+    kwargs = dict(named.entries) if isinstance(named, DictValue) else {}
     if not isinstance(model, Model):
         return call.unknown(*call.args)
-    inner = Call(call.machine, call.node, "__call__", args, kwargs, model)
+    inner = LibraryCall(call.machine, call.node, "__call__", args, kwargs, model)
     return run_forward(inner, direct=False, functional=True)
 
 
 @calls("torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.weight_norm")
-def _weight_norm(call: Call) -> Any:
+def _weight_norm(call: LibraryCall) -> Any:
     """The weight makes room for two parameters, its length and its direction."""
     module = call.arg(0, "module")
     if isinstance(module, Model):
@@ -111,7 +111,7 @@ def _weight_norm(call: Call) -> Any:
 
 
 @methods(Model, "to_empty")
-def _to_empty(call: Call) -> Any:
+def _to_empty(call: LibraryCall) -> Any:
     """Parameters on the meta device are replaced; others keep their identity."""
     model: Model = call.receiver
     if any(member.facts.get("device") == "meta" for member in model.family()):
@@ -123,7 +123,7 @@ def _to_empty(call: Call) -> Any:
 
 
 @calls("torch.optim.swa_utils.AveragedModel")
-def _averaged(call: Call) -> Any:
+def _averaged(call: LibraryCall) -> Any:
     """A copy of a model whose parameters follow it."""
     model = call.arg(0, "model")
     if not isinstance(model, Model):
@@ -136,12 +136,12 @@ def _averaged(call: Call) -> Any:
 
 
 @methods(Model, "update_parameters")
-def _update_parameters(call: Call) -> Any:
+def _update_parameters(call: LibraryCall) -> Any:
     return NONE
 
 
 @calls("torch.optim.swa_utils.update_bn")
-def _update_bn(call: Call) -> Any:
+def _update_bn(call: LibraryCall) -> Any:
     """Takes the statistics of batch norms anew, in train mode; puts the mode back after."""
     model = call.arg(1, "model")
     call.emit(Used, what=call.name, subject=model, result_used=False)
@@ -150,5 +150,5 @@ def _update_bn(call: Call) -> Any:
 
 @calls("torch.optim.swa_utils.get_ema_multi_avg_fn", "torch.optim.swa_utils.get_swa_multi_avg_fn",
        "torch.optim.swa_utils.get_ema_avg_fn", "torch.optim.swa_utils.get_swa_avg_fn")  # fmt: skip
-def _averaging(call: Call) -> Any:
+def _averaging(call: LibraryCall) -> Any:
     return call.unknown()

@@ -16,18 +16,18 @@ from trueloop.doctor.events import (
     Step,
     Unscale,
 )
-from trueloop.doctor.source.calls import Call, calls, methods
+from trueloop.doctor.source.calls import LibraryCall, calls, methods
 from trueloop.doctor.source.library.optim import hold, spelled
 from trueloop.doctor.source.library.tensors import as_tensor, derive
 from trueloop.doctor.source.nodes import written
 from trueloop.doctor.source.values import (
     NONE,
-    Foreign,
+    CombinedIterable,
+    DictValue,
     Items,
     Library,
+    OpaqueObject,
     Parameters,
-    Stream,
-    Table,
     Unknown,
     constant,
     things_in,
@@ -47,7 +47,7 @@ from trueloop.doctor.things import (
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler",
     "torch.distributed.fsdp.ShardedGradScaler",
 )
-def _grad_scaler(call: Call) -> Any:
+def _grad_scaler(call: LibraryCall) -> Any:
     """A scaler; `enabled` as far as this run has decided what it hangs on."""
     position = 4 if _first_is_scale(call) else 5
     scaler = Scaler(made=call.place, known=True, enabled=_is_on(call, position))
@@ -55,13 +55,13 @@ def _grad_scaler(call: Call) -> Any:
     return scaler
 
 
-def _first_is_scale(call: Call) -> bool:
+def _first_is_scale(call: LibraryCall) -> bool:
     """`torch.cuda.amp.GradScaler(2.0 ** 16)` has no device in front."""
     first = constant(call.arg(0))
     return isinstance(first, (int, float)) and not isinstance(first, bool)
 
 
-def _is_on(call: Call, position: int) -> bool | None:
+def _is_on(call: LibraryCall, position: int) -> bool | None:
     value = call.arg(position, "enabled")
     if value is None:
         return None if call.open else True
@@ -72,11 +72,11 @@ def _is_on(call: Call, position: int) -> bool | None:
 
 
 @methods(Scaler, "scale")
-def _scale(call: Call) -> Any:
+def _scale(call: LibraryCall) -> Any:
     return _scaled(call, call.arg(0, "outputs"))
 
 
-def _scaled(call: Call, value: Any) -> Any:
+def _scaled(call: LibraryCall, value: Any) -> Any:
     if isinstance(value, Items):
         values = [_scaled(call, each) for each in value.values]
         return Items(value.kind, values, value.open, value.made, value.turns)
@@ -88,7 +88,7 @@ def _scaled(call: Call, value: Any) -> Any:
 
 
 @methods(Scaler, "unscale_")
-def _unscale(call: Call) -> Any:
+def _unscale(call: LibraryCall) -> Any:
     given = call.arg(0, "optimizer")
     optimizer = given if isinstance(given, Optimizer) else None
     call.emit(Unscale, scaler=call.receiver, optimizer=optimizer)
@@ -96,7 +96,7 @@ def _unscale(call: Call) -> Any:
 
 
 @methods(Scaler, "step")
-def _scaler_step(call: Call) -> Any:
+def _scaler_step(call: LibraryCall) -> Any:
     optimizer = call.arg(0, "optimizer")
     if not isinstance(optimizer, Optimizer):
         call.expose(*call.args, call.receiver)
@@ -112,7 +112,7 @@ def _scaler_step(call: Call) -> Any:
     return NONE
 
 
-def _argument(call: Call) -> str:
+def _argument(call: LibraryCall) -> str:
     """How the first argument of a call is written, where that is a plain name."""
     given = getattr(call.node, "args", None)
     if given and isinstance(given[0], (ast.Name, ast.Attribute)):
@@ -121,13 +121,13 @@ def _argument(call: Call) -> str:
 
 
 @methods(Scaler, "update")
-def _update(call: Call) -> Any:
+def _update(call: LibraryCall) -> Any:
     call.emit(ScalerUpdate, scaler=call.receiver)
     return NONE
 
 
 @methods(Scaler, "get_scale", "is_enabled", "get_growth_interval", "get_growth_factor")
-def _ask(call: Call) -> Any:
+def _ask(call: LibraryCall) -> Any:
     return call.unknown()
 
 
@@ -137,12 +137,12 @@ class WholeScaler(Scaler):
 
 
 @calls("timm.utils.NativeScaler", "timm.utils.cuda.NativeScaler", "timm.utils.ApexScaler")
-def _native_scaler(call: Call) -> Any:
+def _native_scaler(call: LibraryCall) -> Any:
     return WholeScaler(made=call.place, known=True)
 
 
 @methods(WholeScaler, "__call__")
-def _whole_update(call: Call) -> Any:
+def _whole_update(call: LibraryCall) -> Any:
     loss, optimizer = call.arg(0, "loss"), call.arg(1, "optimizer")
     scaled = as_tensor(call.machine, _scaled(call, loss), call.node)
     call.emit(Backward, loss=scaled, create_graph=None, by="scaler")
@@ -156,20 +156,20 @@ def _whole_update(call: Call) -> Any:
 
 
 @calls("apex.amp.initialize")
-def _apex_initialize(call: Call) -> Any:
+def _apex_initialize(call: LibraryCall) -> Any:
     """It hands back what it was given, made fit for float16."""
     given = [call.arg(0, "models"), call.arg(1, "optimizers")]
     return Items("tuple", [each for each in given if each is not None])
 
 
 @calls("apex.amp.scale_loss")
-def _apex_scale_loss(call: Call) -> Any:
+def _apex_scale_loss(call: LibraryCall) -> Any:
     """`with amp.scale_loss(loss, optimizer) as scaled_loss`: unscaled again when it is left."""
-    return Foreign("apex.amp.scale_loss", facts={"as": call.arg(0, "loss", call.unknown())})
+    return OpaqueObject("apex.amp.scale_loss", facts={"as": call.arg(0, "loss", call.unknown())})
 
 
 @calls("apex.amp.master_params")
-def _apex_master_params(call: Call) -> Any:
+def _apex_master_params(call: LibraryCall) -> Any:
     optimizer = call.arg(0)
     if isinstance(optimizer, Optimizer):
         return Parameters(list(optimizer.models), list(optimizer.tensors), optimizer.whole)
@@ -180,16 +180,16 @@ def _apex_master_params(call: Call) -> Any:
 
 
 @calls("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm")
-def _clip_norm(call: Call) -> Any:
+def _clip_norm(call: LibraryCall) -> Any:
     return _clip(call, call.arg(0, "parameters"), call.arg(1, "max_norm"), "norm")
 
 
 @calls("torch.nn.utils.clip_grad_value_")
-def _clip_value(call: Call) -> Any:
+def _clip_value(call: LibraryCall) -> Any:
     return _clip(call, call.arg(0, "parameters"), call.arg(1, "clip_value"), "value")
 
 
-def _clip(call: Call, given: Any, limit: Any, by: str, optimizer: Any = None) -> Any:
+def _clip(call: LibraryCall, given: Any, limit: Any, by: str, optimizer: Any = None) -> Any:
     found = Optimizer(known=True)
     hold(call, found, given)
     if isinstance(given, Parameters):
@@ -226,9 +226,9 @@ def _holder(value: Any, depth: int = 4) -> Optimizer | None:
     parts: list[Any] = []
     if isinstance(value, Items):
         parts = value.values
-    elif isinstance(value, Stream):
+    elif isinstance(value, CombinedIterable):
         parts = value.sources
-    elif isinstance(value, Table):
+    elif isinstance(value, DictValue):
         parts = list(value.entries.values())
     for part in parts:
         found = _holder(part, depth - 1)
@@ -238,14 +238,14 @@ def _holder(value: Any, depth: int = 4) -> Optimizer | None:
 
 
 @methods(Model, "clip_grad_norm_")
-def _sharded_clip(call: Call) -> Any:
+def _sharded_clip(call: LibraryCall) -> Any:
     """FullyShardedDataParallel clips by itself."""
     parameters = Parameters([call.receiver])
     return _clip(call, parameters, call.arg(0, "max_norm"), "norm")
 
 
 @methods(Unknown, "clip_grad_norm_", "clip_grad_value_")
-def _foreign_clip(call: Call) -> Any:
+def _foreign_clip(call: LibraryCall) -> Any:
     """`accelerator.clip_grad_norm_(...)`, of an object that is not known."""
     by = "norm" if "norm" in call.name else "value"
     return _clip(call, call.arg(0, "parameters"), call.arg(1), by)
@@ -255,7 +255,7 @@ def _foreign_clip(call: Call) -> Any:
 
 
 @methods(Tensor, "register_post_accumulate_grad_hook")
-def _hook(call: Call) -> Any:
+def _hook(call: LibraryCall) -> Any:
     """Code that runs within backward: it may step the optimizer and clear the gradient there."""
     models = [*call.receiver.models]
     call.emit(Opaque, things=models, callee=call.name)
@@ -263,7 +263,7 @@ def _hook(call: Call) -> Any:
 
 
 @calls("torch_xla.core.xla_model.optimizer_step")
-def _xla_step(call: Call) -> Any:
+def _xla_step(call: LibraryCall) -> Any:
     optimizer = call.arg(0, "optimizer")
     if isinstance(optimizer, Optimizer):
         call.emit(Step, optimizer=optimizer, spelled=_argument(call))
@@ -274,7 +274,7 @@ def _xla_step(call: Call) -> Any:
 
 
 @dataclass(eq=False, slots=True)
-class Accelerator(Foreign):
+class Accelerator(OpaqueObject):
     """`accelerate.Accelerator` or Lightning's `Fabric`: a backward and a clipping of its own."""
 
 
@@ -285,7 +285,7 @@ class Accelerator(Foreign):
     "lightning.fabric.Fabric",
     "lightning.fabric.fabric.Fabric",
 )
-def _accelerator(call: Call) -> Any:
+def _accelerator(call: LibraryCall) -> Any:
     return Accelerator(call.name, dict(call.kwargs), key=f"accelerator@{call.place.line}")
 
 
@@ -301,7 +301,7 @@ def _accelerator(call: Call) -> Any:
     "setup_optimizers",
     "setup_dataloaders",
 )
-def _prepare(call: Call) -> Any:
+def _prepare(call: LibraryCall) -> Any:
     """What it is given comes back wrapped, in the same order."""
     for thing in things_in(Items("list", call.args)):
         thing.facts["prepared"] = call.receiver.kind
@@ -311,14 +311,14 @@ def _prepare(call: Call) -> Any:
 
 
 @methods(Accelerator, "backward")
-def _accelerated_backward(call: Call) -> Any:
+def _accelerated_backward(call: LibraryCall) -> Any:
     loss = as_tensor(call.machine, call.arg(0, "loss", call.arg(0, "tensor")), call.node)
     call.emit(Backward, loss=loss, create_graph=None, by="foreign")
     return NONE
 
 
 @methods(Model, "manual_backward")
-def _manual_backward(call: Call) -> Any:
+def _manual_backward(call: LibraryCall) -> Any:
     """Lightning's manual optimization."""
     loss = as_tensor(call.machine, call.arg(0, "loss"), call.node)
     call.emit(Backward, loss=loss, create_graph=None, by="foreign")
@@ -326,14 +326,14 @@ def _manual_backward(call: Call) -> Any:
 
 
 @methods(Accelerator, "clip_grad_norm_", "clip_grad_value_")
-def _accelerated_clip(call: Call) -> Any:
+def _accelerated_clip(call: LibraryCall) -> Any:
     """It unscales by itself, as far as there is a scaler."""
     by = "norm" if "norm" in call.name else "value"
     return _clip(call, call.arg(0, "parameters"), call.arg(1), by)
 
 
 @methods(Accelerator, "clip_gradients")
-def _fabric_clip(call: Call) -> Any:
+def _fabric_clip(call: LibraryCall) -> Any:
     """`fabric.clip_gradients(module, optimizer, clip_val=..., max_norm=...)`."""
     norm = call.arg(3, "max_norm")
     limit = norm if norm is not None else call.arg(2, "clip_val")
@@ -346,9 +346,9 @@ def _fabric_clip(call: Call) -> Any:
     *"accumulate no_sync no_backward_sync autocast profile init_module".split(),
     *"split_between_processes main_process_first local_main_process_first rank_zero_first".split(),
 )
-def _context(call: Call) -> Any:
+def _context(call: LibraryCall) -> Any:
     """Blocks that change nothing that rules ask about; whether autocast is on is configured."""
-    return Foreign("contextlib.nullcontext")
+    return OpaqueObject("contextlib.nullcontext")
 
 
 @methods(
@@ -356,7 +356,7 @@ def _context(call: Call) -> Any:
     *"unwrap_model gather gather_for_metrics reduce pad_across_processes to_device".split(),
     *"all_gather all_reduce broadcast skip_first_batches".split(),
 )
-def _first(call: Call) -> Any:
+def _first(call: LibraryCall) -> Any:
     return call.arg(0, default=call.unknown())
 
 
@@ -366,5 +366,5 @@ def _first(call: Call) -> Any:
     *"load_state load init_trackers end_training get_state_dict free_memory".split(),
     *"register_for_checkpointing seed_everything".split(),
 )
-def _harmless(call: Call) -> Any:
+def _harmless(call: LibraryCall) -> Any:
     return call.unknown() if call.result_used else NONE

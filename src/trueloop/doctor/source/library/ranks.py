@@ -8,18 +8,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from trueloop.doctor.events import Made, Used
-from trueloop.doctor.source.calls import Call, calls
+from trueloop.doctor.source.calls import LibraryCall, calls
 from trueloop.doctor.source.library.parameters_by_hand import notice
 from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.nodes import once, written
 from trueloop.doctor.source.values import (
     NONE,
-    Foreign,
     Function,
     Items,
     Known,
     Library,
     Method,
+    OpaqueObject,
     Unknown,
     inside,
 )
@@ -45,11 +45,11 @@ def _made_of(value: Any) -> Iterable[Any]:
         return value.of
     if isinstance(value, Items):
         return value.values[:20]
-    return value.arguments.values() if isinstance(value, Foreign) else ()
+    return value.arguments.values() if isinstance(value, OpaqueObject) else ()
 
 
 @calls("torch.distributed.init_process_group", "deepspeed.init_distributed")
-def _group(call: Call) -> Any:
+def _group(call: LibraryCall) -> Any:
     size = call.arg(3, "world_size")
     one = isinstance(size, Known) and size.value == 1 and not size.symbol
     call.emit(
@@ -61,13 +61,13 @@ def _group(call: Call) -> Any:
 
 @calls("torch.distributed.get_rank", "torch.distributed.get_world_size",
        "torch.distributed.get_node_local_rank")  # fmt: skip
-def _rank(call: Call) -> Any:
+def _rank(call: LibraryCall) -> Any:
     return Unknown(f"{call.name}()")
 
 
 @calls("torch.distributed.is_initialized", "torch.distributed.is_available",
        "torch.distributed.is_torchelastic_launched")  # fmt: skip
-def _is(call: Call) -> Any:
+def _is(call: LibraryCall) -> Any:
     return Unknown(f"{call.name}()")
 
 
@@ -75,7 +75,7 @@ def _is(call: Call) -> Any:
        "torch.distributed.broadcast", "torch.distributed.all_gather_object",
        "torch.distributed.all_gather_into_tensor",
        "torch.distributed.reduce_scatter_tensor")  # fmt: skip
-def _collective(call: Call) -> Any:
+def _collective(call: LibraryCall) -> Any:
     subject = call.arg(0)
     notice(call.machine, subject, None, call.node)
     call.emit(Used, what=call.name, subject=subject, result_used=call.result_used)
@@ -83,17 +83,17 @@ def _collective(call: Call) -> Any:
 
 
 @calls("os.environ.get", "os.getenv", "os.environ.pop")
-def _environment(call: Call) -> Any:
+def _environment(call: LibraryCall) -> Any:
     """A variable of the environment, `RANK` among them."""
     return Unknown(f"os.environ[{call.machine.key(call.arg(0, 'key', call.unknown()))}]")
 
 
 @calls("torch.distributed.barrier", "torch.distributed.destroy_process_group")
-def _nothing(call: Call) -> Any:
+def _nothing(call: LibraryCall) -> Any:
     return NONE
 
 
-def asks_for_rank(call: Call) -> bool:
+def asks_for_rank(call: LibraryCall) -> bool:
     """Only some ranks get here: the line stands under `if rank == 0:`, below `if rank != 0: return`
     or in a function whose decorator says so, or a call that led here does."""
     m = call.machine
@@ -178,7 +178,7 @@ def _shares(tree: ast.Module) -> bool:
 # ------------------------------------------------------------------------------- wrappers
 
 
-def wrap(call: Call, inner: Any, wrapper: str) -> Any:
+def wrap(call: LibraryCall, inner: Any, wrapper: str) -> Any:
     """A module around another, that shares its parameters."""
     made = Model(
         kind=call.name,
@@ -197,7 +197,7 @@ def wrap(call: Call, inner: Any, wrapper: str) -> Any:
 
 
 @calls("torch.nn.parallel.DistributedDataParallel", "apex.parallel.DistributedDataParallel")
-def _ddp(call: Call) -> Any:
+def _ddp(call: LibraryCall) -> Any:
     made = wrap(call, call.arg(0, "module"), "ddp")
     devices = call.arg(1, "device_ids")
     made.facts["device_ids"] = devices is not None and not _is_none(devices)
@@ -205,7 +205,7 @@ def _ddp(call: Call) -> Any:
 
 
 @calls("torch.nn.parallel.data_parallel")
-def _data_parallel(call: Call) -> Any:
+def _data_parallel(call: LibraryCall) -> Any:
     """The function: a module is called, in parts, and what it returns is put together again."""
     module, given = call.arg(0, "module"), call.arg(1, "inputs")
     args = list(given.values) if isinstance(given, Items) else [given] if given is not None else []
@@ -213,14 +213,14 @@ def _data_parallel(call: Call) -> Any:
 
 
 @calls("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
-def _dp(call: Call) -> Any:
+def _dp(call: LibraryCall) -> Any:
     return wrap(call, call.arg(0, "module"), "dp")
 
 
 @calls("torch.distributed.fsdp.FullyShardedDataParallel",
        "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel",
        "fairscale.nn.FullyShardedDataParallel", "torch.distributed.fsdp.FSDP")  # fmt: skip
-def _fsdp(call: Call) -> Any:
+def _fsdp(call: LibraryCall) -> Any:
     made = wrap(call, call.arg(0, "module"), "fsdp")
     made.facts["device_ids"] = call.arg(-1, "device_id") is not None
     return made
@@ -231,7 +231,7 @@ def _is_none(value: Any) -> bool:
 
 
 @calls("torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard")
-def _shard(call: Call) -> Any:
+def _shard(call: LibraryCall) -> Any:
     """Sharded in place: it stays the same module."""
     call.emit(
         Used, what=call.name, subject=call.arg(0, "module"), result_used=call.result_used,
@@ -242,7 +242,7 @@ def _shard(call: Call) -> Any:
 
 
 @calls("torch.compile")
-def _compile(call: Call) -> Any:
+def _compile(call: LibraryCall) -> Any:
     inner = call.arg(0, "model")
     if isinstance(inner, Model):
         return wrap(call, inner, "compile")
@@ -255,14 +255,14 @@ def _compile(call: Call) -> Any:
 
 
 @calls("trueloop.identity")
-def _identity(call: Call) -> Any:
+def _identity(call: LibraryCall) -> Any:
     found = call.arg(0)
     return found if found is not None else call.unknown()
 
 
 @calls("torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model",
        "torch.nn.utils.convert_sync_batchnorm")  # fmt: skip
-def _converted(call: Call) -> Any:
+def _converted(call: LibraryCall) -> Any:
     """The same model with its batch norms replaced: their parameters are taken over."""
     found = call.arg(0, "module")
     return found if found is not None else call.unknown()
@@ -270,7 +270,7 @@ def _converted(call: Call) -> Any:
 
 @calls("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes",
        "torch.multiprocessing.spawn.spawn")  # fmt: skip
-def _spawn(call: Call) -> Any:
+def _spawn(call: LibraryCall) -> Any:
     """Each process calls the function with its number first."""
     given = call.arg(1, "args")
     args = given.values if isinstance(given, Items) else []
@@ -278,7 +278,7 @@ def _spawn(call: Call) -> Any:
 
 
 @calls("torch.multiprocessing.Process", "multiprocessing.Process")
-def _process(call: Call) -> Any:
+def _process(call: LibraryCall) -> Any:
     """As if it ran where it is made."""
     given = call.arg(-1, "args")
     return _started(
@@ -287,12 +287,12 @@ def _process(call: Call) -> Any:
 
 
 @calls("accelerate.notebook_launcher", "accelerate.debug_launcher")
-def _launch(call: Call) -> Any:
+def _launch(call: LibraryCall) -> Any:
     given = call.arg(1, "args")
     return _started(call, call.arg(0, "function"), given.values if isinstance(given, Items) else [])
 
 
-def _started(call: Call, function: Any, args: list[Any]) -> Any:
+def _started(call: LibraryCall, function: Any, args: list[Any]) -> Any:
     if isinstance(function, (Function, Method)):
         call.machine.call_value(function, list(args), node=call.node)
     return call.unknown()

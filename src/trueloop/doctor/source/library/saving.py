@@ -14,20 +14,20 @@ from trueloop.doctor.events import (
     StateLoaded,
     StateTaken,
 )
-from trueloop.doctor.source.calls import Call, calls, methods
+from trueloop.doctor.source.calls import LibraryCall, calls, methods
 from trueloop.doctor.source.library.ranks import asks_for_rank, names_rank
 from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.nodes import once, written
-from trueloop.doctor.source.survey import Survey, last_name
+from trueloop.doctor.source.survey import FileSummary, last_name
 from trueloop.doctor.source.values import (
     NONE,
     BoundLibrary,
-    Foreign,
+    DictValue,
     Function,
     Instance,
     Items,
     Known,
-    Table,
+    OpaqueObject,
     Unknown,
     constant,
 )
@@ -49,7 +49,7 @@ IN_MEMORY = "<memory>"
 # ------------------------------------------------------------------------------- files
 
 
-def _file(call: Call, value: Any, position: int, name: str) -> str:
+def _file(call: LibraryCall, value: Any, position: int, name: str) -> str:
     """How a file is named: its path where it is known, otherwise as it is written."""
     if _is_own_buffer(value):
         return IN_MEMORY
@@ -65,18 +65,18 @@ _BUFFERS = ("BytesIO", "TemporaryFile", "NamedTemporaryFile", "SpooledTemporaryF
 
 def _is_own_buffer(value: Any, depth: int = 3) -> bool:
     """Memory, or a file without a name of its own, that nobody but this program gets to see."""
-    if isinstance(value, Foreign):
+    if isinstance(value, OpaqueObject):
         return value.kind.rpartition(".")[2] in _BUFFERS
     if isinstance(value, BoundLibrary) and value.name == "name":
         # A temporary file's name: the file goes when it is closed, unless it is told to stay.
         owner = value.receiver
-        stays = isinstance(owner, Foreign) and constant(owner.arguments.get("delete")) is False
+        stays = isinstance(owner, OpaqueObject) and constant(owner.arguments.get("delete")) is False
         return not stays and _is_own_buffer(owner, depth)
     of = value.of if isinstance(value, Unknown) and depth else ()
     return any(_is_own_buffer(part, depth - 1) for part in of[:FEW])
 
 
-def _argument(call: Call, position: int, name: str) -> ast.expr | None:
+def _argument(call: LibraryCall, position: int, name: str) -> ast.expr | None:
     """The expression given for an argument."""
     node = call.node
     given: ast.expr | None = None
@@ -105,13 +105,13 @@ def _from_nowhere(value: Any, depth: int = 5) -> bool:
         return depth == 0 or any(_from_nowhere(part, depth - 1) for part in value.of[:FEW])
     if depth and isinstance(value, Items):
         return any(_from_nowhere(part, depth - 1) for part in value.values[:FEW])
-    if depth and isinstance(value, Foreign):
+    if depth and isinstance(value, OpaqueObject):
         return any(_from_nowhere(part, depth - 1) for part in [*value.arguments.values()][:FEW])
     return not isinstance(value, Known)
 
 
 @calls("torch.save")
-def _save(call: Call) -> Any:
+def _save(call: LibraryCall) -> Any:
     file = call.arg(1, "f", call.unknown())
     what = _argument(call, 0, "obj")
     call.emit(
@@ -125,7 +125,7 @@ def _save(call: Call) -> Any:
 
 
 @calls("safetensors.torch.save_file", "accelerate.utils.save", "torch.distributed.checkpoint.save")
-def _save_otherwise(call: Call) -> Any:
+def _save_otherwise(call: LibraryCall) -> Any:
     # Either no more than tensors, or a library that knows about ranks.
     state = call.arg(0, "tensors", NONE)
     call.emit(Saved, value=state, file=_file(call, call.arg(1), 1, "filename"), by_rank=True)
@@ -133,7 +133,7 @@ def _save_otherwise(call: Call) -> Any:
 
 
 @calls("torch.load")
-def _load(call: Call) -> Any:
+def _load(call: LibraryCall) -> Any:
     file = call.arg(0, "f", call.unknown())
     loaded = Checkpoint(file=_file(call, file, 0, "f"), made=call.place, known=True)
     loaded.facts["optimizer_restored"] = _restores_optimizer(call.machine)
@@ -149,7 +149,7 @@ def _load(call: Call) -> Any:
     return loaded
 
 
-def _surveys(m: Machine) -> list[Survey]:
+def _surveys(m: Machine) -> list[FileSummary]:
     """The first looks at all files that this run has come to."""
     found = {id(scope.module): scope.module.survey for scope in m.namespaces.values()}
     found |= {id(module): module.survey for module in m.modules}
@@ -170,12 +170,12 @@ def _restores_optimizer(m: Machine) -> bool:
 
 @calls("torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url",
        "safetensors.torch.load_file", "torch.hub.load_url")  # fmt: skip
-def _load_safely(call: Call) -> Any:
+def _load_safely(call: LibraryCall) -> Any:
     return Checkpoint(file=_file(call, call.arg(0), 0, "url"), made=call.place, known=True)
 
 
 @methods(Checkpoint, "__getitem__", "get", "pop")
-def _entry(call: Call) -> Any:
+def _entry(call: LibraryCall) -> Any:
     loaded: Checkpoint = call.receiver
     key = call.machine.key(call.arg(0, "key", call.unknown()))
     if call.name == "pop":
@@ -189,7 +189,7 @@ def _entry(call: Call) -> Any:
 
 
 @methods(Checkpoint, "items", "keys", "values")
-def _entries(call: Call) -> Any:
+def _entries(call: LibraryCall) -> Any:
     loaded: Checkpoint = call.receiver
     key = Unknown(f"key of {loaded.file}@{loaded.made.line}", looped=True)
     value = Unknown(f"value of {loaded.file}@{loaded.made.line}", (loaded,), looped=True)
@@ -198,13 +198,13 @@ def _entries(call: Call) -> Any:
 
 
 @methods(Checkpoint, "update", "clear", "popitem", "setdefault")
-def _edit(call: Call) -> Any:
+def _edit(call: LibraryCall) -> Any:
     call.receiver.facts["edited"] = True
     return call.unknown(call.receiver)
 
 
 @methods(Checkpoint, "copy")
-def _same_entries(call: Call) -> Any:
+def _same_entries(call: LibraryCall) -> Any:
     return call.receiver
 
 
@@ -212,7 +212,7 @@ def _same_entries(call: Call) -> Any:
 
 
 @methods(Thing, "state_dict")
-def _state(call: Call) -> Any:
+def _state(call: LibraryCall) -> Any:
     state = StateDict(owner=call.receiver, made=call.place, known=call.receiver.known)
     if isinstance(call.receiver, Model) and isinstance(call.node, ast.Call):
         _describe(call, state, call.node.func)
@@ -220,7 +220,7 @@ def _state(call: Call) -> Any:
     return state
 
 
-def _describe(call: Call, state: StateDict, function: ast.expr) -> None:
+def _describe(call: LibraryCall, state: StateDict, function: ast.expr) -> None:
     """Facts of a model's state: where the model is written (`of`), whether the source loads a state
     into something of that name (`loaded_back`), whether `copy` is at hand (`deepcopy at hand`)."""
     if isinstance(function, ast.Attribute):
@@ -242,7 +242,7 @@ def _describe(call: Call, state: StateDict, function: ast.expr) -> None:
 
 
 @methods(Thing, "load_state_dict")
-def _load_state(call: Call) -> Any:
+def _load_state(call: LibraryCall) -> Any:
     state = call.arg(0, "state_dict", call.unknown())
     strict = _strict(call)
     if strict is False and isinstance(state, Checkpoint):
@@ -293,7 +293,7 @@ def _is_saving(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and written(node.func).rpartition(".")[2] == "save"
 
 
-def _strict(call: Call) -> bool | None:
+def _strict(call: LibraryCall) -> bool | None:
     """As it is written; None for an option, whatever its default."""
     written = _argument(call, 1, "strict")
     if written is not None and not isinstance(written, ast.Constant):
@@ -303,7 +303,7 @@ def _strict(call: Call) -> bool | None:
 
 
 @methods(StateDict, "items", "keys", "values")
-def _state_entries(call: Call) -> Any:
+def _state_entries(call: LibraryCall) -> Any:
     key = Unknown(f"key of a state dict <{call.machine.number(call.receiver)}>", looped=True)
     value = Tensor(graph=False, made=call.place, facts={"state": call.receiver})
     pairs = {"items": Items("tuple", [key, value]), "keys": key, "values": value}
@@ -311,18 +311,18 @@ def _state_entries(call: Call) -> Any:
 
 
 @methods(StateDict, "__getitem__", "get", "pop")
-def _state_entry(call: Call) -> Any:
+def _state_entry(call: LibraryCall) -> Any:
     return Tensor(graph=False, made=call.place, facts={"state": call.receiver})
 
 
 @methods(StateDict, "copy")
-def _shallow(call: Call) -> Any:
+def _shallow(call: LibraryCall) -> Any:
     # Another dict, of the same live tensors.
     return call.receiver
 
 
 @methods(StateDict, "update")
-def _state_updated(call: Call) -> Any:
+def _state_updated(call: LibraryCall) -> Any:
     call.receiver.facts["edited"] = True
     return NONE
 
@@ -331,17 +331,17 @@ def _state_updated(call: Call) -> Any:
 
 
 @calls("copy.deepcopy", "copy.copy")
-def _copy(call: Call) -> Any:
+def _copy(call: LibraryCall) -> Any:
     return duplicate(call, call.arg(0, "x", call.unknown()), {}, call.name == "copy.deepcopy")
 
 
-def duplicate(call: Call, value: Any, memo: dict[int, Any], deep: bool) -> Any:
+def duplicate(call: LibraryCall, value: Any, memo: dict[int, Any], deep: bool) -> Any:
     """A copy of a value with what lies inside of it; a shallow one shares that."""
     if id(value) in memo:
         return memo[id(value)]
     if isinstance(value, StateDict):
         return copy.copy(value) if not deep else _detached(value)
-    if not isinstance(value, (Thing, Instance, Items, Table)):
+    if not isinstance(value, (Thing, Instance, Items, DictValue)):
         return value
     call.machine.spend(1, call.node)
     made = memo[id(value)] = copy.copy(value)
@@ -353,7 +353,7 @@ def duplicate(call: Call, value: Any, memo: dict[int, Any], deep: bool) -> Any:
     if isinstance(made, Items):
         made.values = [inner(part) for part in made.values]
         made.turns = call.machine.turns_begun
-    elif isinstance(made, Table):
+    elif isinstance(made, DictValue):
         made.entries = {key: inner(part) for key, part in made.entries.items()}
         made.rest = [inner(part) for part in made.rest]
         made.turns = call.machine.turns_begun
@@ -377,11 +377,11 @@ def _detached(state: StateDict) -> StateDict:
 
 
 @calls("torch.jit.script", "torch.jit.trace", "torch.jit.freeze", "torch.jit.load")
-def _scripted(call: Call) -> Any:
+def _scripted(call: LibraryCall) -> Any:
     """A program of TorchScript's: it is saved whole, and rightly so."""
     if isinstance(call.arg(0), Function):
         return call.arg(0)
-    return Foreign("torch.jit.ScriptModule", {"model": call.arg(0, "obj", NONE)})
+    return OpaqueObject("torch.jit.ScriptModule", {"model": call.arg(0, "obj", NONE)})
 
 
 def is_edited(value: Any) -> None:

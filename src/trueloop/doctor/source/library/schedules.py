@@ -17,7 +17,7 @@ from typing import Any
 
 from trueloop.doctor.events import Made, Tick
 from trueloop.doctor.source.calling import enter
-from trueloop.doctor.source.calls import MISSING, Call, calls, methods
+from trueloop.doctor.source.calls import MISSING, LibraryCall, calls, methods
 from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.nodes import written
 from trueloop.doctor.source.values import NONE, Class, Function, Items, Known, Unknown, constant
@@ -67,7 +67,7 @@ _OTHER_NAMES = {"t_total": "num_training_steps"}
 
 
 @calls("torch.optim.lr_scheduler.*", "torch.optim.swa_utils.SWALR")
-def _scheduler(call: Call) -> Any:
+def _scheduler(call: LibraryCall) -> Any:
     kind = call.name.rpartition(".")[2]
     if not kind[:1].isupper():
         return call.unknown(*call.args)
@@ -84,7 +84,7 @@ _TRANSFORMERS = tuple(kind for kind in SIGNATURES if kind.startswith("get_"))
     "transformers.get_constant_schedule", "transformers.optimization.get_constant_schedule",
     "pytorch_transformers.WarmupLinearSchedule", "pytorch_transformers.WarmupCosineSchedule",
 )  # fmt: skip
-def _with_warmup(call: Call) -> Any:
+def _with_warmup(call: LibraryCall) -> Any:
     kind = call.name.rpartition(".")[2]
     if kind == "get_scheduler":  # its first argument names one of the others
         name = call.kwargs.pop("name", None) or (call.args.pop(0) if call.args else None)
@@ -95,7 +95,7 @@ def _with_warmup(call: Call) -> Any:
 
 
 @calls("timm.scheduler.*")
-def _of_timm(call: Call) -> Any:
+def _of_timm(call: LibraryCall) -> Any:
     """timm's count epochs and updates themselves: they are told the number at each step."""
     short = call.name.rpartition(".")[2]
     made = Scheduler(kind=f"timm.{short}", made=call.place, optimizer=_optimizer(call))
@@ -104,14 +104,14 @@ def _of_timm(call: Call) -> Any:
     return made if short[:1].isupper() else call.unknown(*call.args)
 
 
-def _made(call: Call, kind: str, spelled_from: int = 0) -> Scheduler:
+def _made(call: LibraryCall, kind: str, spelled_from: int = 0) -> Scheduler:
     made = Scheduler(kind=kind, made=call.place, known=True)
     fill(call, made, spelled_from=spelled_from)
     call.emit(Made, thing=made)
     return made
 
 
-def fill(call: Call, made: Scheduler, *, spelled_from: int = 0) -> None:
+def fill(call: LibraryCall, made: Scheduler, *, spelled_from: int = 0) -> None:
     """Note what a schedule was made with."""
     made.optimizer = _optimizer(call)
     facts: dict[str, Any] = {}
@@ -171,7 +171,7 @@ def _base_of_power(value: Any) -> float | None:
     return None
 
 
-def _optimizer(call: Call) -> Optimizer | None:
+def _optimizer(call: LibraryCall) -> Optimizer | None:
     found = call.arg(0, "optimizer")
     if isinstance(found, Items):  # a `ChainedScheduler` is given its schedules first
         inner = [each.optimizer for each in found.values if isinstance(each, Scheduler)]
@@ -181,7 +181,7 @@ def _optimizer(call: Call) -> Optimizer | None:
     return found if isinstance(found, Optimizer) else None
 
 
-def _fact(call: Call, name: str, value: Any) -> Any:
+def _fact(call: LibraryCall, name: str, value: Any) -> Any:
     if name == "milestones":
         if isinstance(value, Items) and not value.open:
             return [_size(call, each) for each in value.values]
@@ -189,13 +189,13 @@ def _fact(call: Call, name: str, value: Any) -> Any:
     return _size(call, value) if name in _LENGTHS else constant(value)
 
 
-def _size(call: Call, value: Any) -> Size:
+def _size(call: LibraryCall, value: Any) -> Size:
     if isinstance(value, Known) and value.looped:
         return None
     return call.machine.size(value)
 
 
-def _spelled(call: Call, position: int, name: str) -> str:
+def _spelled(call: LibraryCall, position: int, name: str) -> str:
     node = call.node
     if not isinstance(node, ast.Call):
         return ""
@@ -211,14 +211,14 @@ def _spelled(call: Call, position: int, name: str) -> str:
 
 
 @methods(Scheduler, "__init__")
-def _super_init(call: Call) -> Any:
+def _super_init(call: LibraryCall) -> Any:
     """A schedule of the user's own hands its arguments up."""
     fill(call, call.receiver)
     return NONE
 
 
 @methods(Scheduler, "step", "step_update")
-def _step(call: Call) -> Any:
+def _step(call: LibraryCall) -> Any:
     scheduler: Scheduler = call.receiver
     cls = scheduler.cls
     own = cls.lookup(call.name) if isinstance(cls, Class) else None
@@ -237,20 +237,20 @@ def _step(call: Call) -> Any:
     return NONE
 
 
-def _is_super(call: Call) -> bool:
+def _is_super(call: LibraryCall) -> bool:
     value = getattr(getattr(call.node, "func", None), "value", None)
     return isinstance(value, ast.Call) and getattr(value.func, "id", "") == "super"
 
 
 @methods(Scheduler, "get_last_lr", "print_lr")
-def _last_lr(call: Call) -> Any:
+def _last_lr(call: LibraryCall) -> Any:
     found = Unknown(f"{call.machine.key(call.receiver)}.get_last_lr()")
     found.looped = bool(call.machine.turns)
     return found
 
 
 @methods(Scheduler, "get_lr")
-def _get_lr(call: Call) -> Any:
+def _get_lr(call: LibraryCall) -> Any:
     """What it says is put into the optimizer by hand, as likely as not."""
     call.receiver.facts["read_by_hand"] = True
     return call.unknown()

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from trueloop.doctor.events import Seeded, Used
-from trueloop.doctor.source.calls import Call, calls, methods
+from trueloop.doctor.source.calls import LibraryCall, calls, methods
 from trueloop.doctor.source.library.ranks import names_rank
-from trueloop.doctor.source.values import NONE, Foreign, Items, Known, Unknown, inside
+from trueloop.doctor.source.values import NONE, Items, Known, OpaqueObject, Unknown, inside
 
 _LIBRARIES = {
     "torch.manual_seed": "torch",
@@ -34,7 +34,7 @@ _LIBRARIES = {
 
 
 @calls(*_LIBRARIES)
-def _seed(call: Call) -> Any:
+def _seed(call: LibraryCall) -> Any:
     """A global generator is set to a number; without one, to something new each time."""
     value = call.arg(0, "seed")
     depends = True if value is None or constant_none(value) else changes(value)
@@ -46,7 +46,7 @@ def _seed(call: Call) -> Any:
         forked=bool(call.machine.forked),
         by_rank=names_rank(call.machine, value),
     )
-    return Foreign("torch.Generator", facts={"global": True}) if "torch" in call.name else NONE
+    return OpaqueObject("torch.Generator", facts={"global": True}) if "torch" in call.name else NONE
 
 
 def constant_none(value: Any) -> bool:
@@ -85,42 +85,42 @@ def _parts(value: Any) -> Iterable[Any]:
 
 
 @calls("torch.seed", "torch.initial_seed", "torch.random.initial_seed", "torch.random.seed")
-def _new_seed(call: Call) -> Any:
+def _new_seed(call: LibraryCall) -> Any:
     return Unknown(f"{call.name}() <{call.place.line}>", looped=True)
 
 
 @calls("torch.utils.data.get_worker_info")
-def _worker_info(call: Call) -> Any:
+def _worker_info(call: LibraryCall) -> Any:
     return Unknown("worker info", looped=True)
 
 
 @calls("torch.random.fork_rng")
-def _fork(call: Call) -> Any:
-    return Foreign("torch.random.fork_rng", facts={"fork_rng": True})
+def _fork(call: LibraryCall) -> Any:
+    return OpaqueObject("torch.random.fork_rng", facts={"fork_rng": True})
 
 
 @calls("torch.get_rng_state", "torch.random.get_rng_state", "torch.cuda.get_rng_state",
        "torch.cuda.get_rng_state_all", "numpy.random.get_state", "random.getstate")  # fmt: skip
-def _state(call: Call) -> Any:
+def _state(call: LibraryCall) -> Any:
     return call.unknown(*call.args)
 
 
 @calls("torch.set_rng_state", "torch.random.set_rng_state", "torch.cuda.set_rng_state",
        "torch.cuda.set_rng_state_all", "numpy.random.set_state", "random.setstate")  # fmt: skip
-def _restore(call: Call) -> Any:
+def _restore(call: LibraryCall) -> Any:
     call.emit(Used, what=call.name, subject=call.arg(0), result_used=call.result_used)
     return NONE
 
 
 @calls("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
        "random.Random", "torch.Generator")  # fmt: skip
-def _generator(call: Call) -> Any:
+def _generator(call: LibraryCall) -> Any:
     """A generator of the user's own. `facts`: where it was `made`, and whether in a `worker`."""
     named = {str(i): arg for i, arg in enumerate(call.args)} | call.kwargs
     facts = {"made": call.place, "worker": call.machine.noted is not None}
-    return Foreign(call.name, named, facts=facts, key=f"{call.name}()@{call.place.line}")
+    return OpaqueObject(call.name, named, facts=facts, key=f"{call.name}()@{call.place.line}")
 
 
-@methods(Foreign, "manual_seed")
-def _seed_own(call: Call) -> Any:
+@methods(OpaqueObject, "manual_seed")
+def _seed_own(call: LibraryCall) -> Any:
     return call.receiver

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from trueloop.doctor.events import Backward, GradTaken
-from trueloop.doctor.source.calls import Call, calls, methods
+from trueloop.doctor.source.calls import LibraryCall, calls, methods
 from trueloop.doctor.source.library.parameters_by_hand import cleared, notice, owner_of
 from trueloop.doctor.source.library.tensors import (
     add_up,
@@ -24,12 +24,12 @@ from trueloop.doctor.things import Activation, Tensor
 
 
 @methods(Tensor, "backward")
-def _backward(call: Call) -> Any:
+def _backward(call: LibraryCall) -> Any:
     return backward(call, call.receiver)
 
 
 @methods(Unknown, "backward")
-def _backward_of_unknown(call: Call) -> Any:
+def _backward_of_unknown(call: LibraryCall) -> Any:
     given = call.arg(0)
     owners = tensors_in(call.machine, call.receiver, call.node)
     losses = tensors_in(call.machine, given, call.node)
@@ -40,7 +40,7 @@ def _backward_of_unknown(call: Call) -> Any:
     return backward(call, as_tensor(call.machine, call.receiver, call.node))
 
 
-def backward(call: Call, loss: Tensor) -> Any:
+def backward(call: LibraryCall, loss: Tensor) -> Any:
     """Gradients of `loss` are added to `.grad`."""
     graph = call.const(2, "create_graph", False)
     if "inputs" in call.kwargs:
@@ -52,12 +52,12 @@ def backward(call: Call, loss: Tensor) -> Any:
 
 
 @calls("torch.autograd.backward")
-def _autograd_backward(call: Call) -> Any:
+def _autograd_backward(call: LibraryCall) -> Any:
     return backward(call, as_tensor(call.machine, call.arg(0, "tensors"), call.node))
 
 
 @calls("torch.autograd.grad")
-def _autograd_grad(call: Call) -> Any:
+def _autograd_grad(call: LibraryCall) -> Any:
     outputs = as_tensor(call.machine, call.arg(0, "outputs"), call.node)
     call.emit(GradTaken, outputs=outputs)
     made = derive(call.machine, call.node, outputs)
@@ -67,7 +67,7 @@ def _autograd_grad(call: Call) -> Any:
 
 
 @methods(Tensor, "detach", "detach_")
-def _detach(call: Call) -> Any:
+def _detach(call: LibraryCall) -> Any:
     made = derive(call.machine, call.node, call.receiver, graph=False, same=True)
     if call.name == "detach_":
         call.receiver.graph, call.receiver.models = False, frozenset()
@@ -75,7 +75,7 @@ def _detach(call: Call) -> Any:
 
 
 @methods(Tensor, "item", "tolist", "numpy")
-def _item(call: Call) -> Any:
+def _item(call: LibraryCall) -> Any:
     found = call.unknown(call.receiver)
     found.looped = bool(call.machine.turns)
     found.number = True
@@ -84,7 +84,7 @@ def _item(call: Call) -> Any:
 
 @methods(Tensor, "size", "numel", "dim", "nelement", "ndimension", "element_size", "get_device",
          "is_floating_point", "is_contiguous", "data_ptr", "storage_offset", "stride")  # fmt: skip
-def _about(call: Call) -> Any:
+def _about(call: LibraryCall) -> Any:
     """Numbers about a tensor, not of it."""
     shape, index = call.receiver.shape, call.const(0, "dim")
     if call.name == "size" and isinstance(index, int) and len(shape or ()) > index >= 0:
@@ -115,7 +115,7 @@ def _inside_out(node: ast.AST) -> str:
          "contiguous", "expand", "expand_as", "clone", "t", "pin_memory", "reshape_as", "view_as",
          "int", "unflatten", "movedim", "requires_grad_", "retain_grad", "chunk", "split",
          "repeat")  # fmt: skip
-def _same(call: Call) -> Any:
+def _same(call: LibraryCall) -> Any:
     made = derive(call.machine, call.node, call.receiver, same=True, keeps_loss=True)
     made.facts = {
         key: value
@@ -141,7 +141,7 @@ def _same(call: Call) -> Any:
     return made
 
 
-def _makes_another(call: Call) -> bool:
+def _makes_another(call: LibraryCall) -> bool:
     """The method returns another tensor, on some machine at least (not `.float()`)."""
     if call.name in ("contiguous", "pin_memory", "float", "type_as", "to", "type"):
         given = [*call.args, *call.kwargs.values()]
@@ -153,14 +153,14 @@ def _makes_another(call: Call) -> bool:
 
 
 @methods(Tensor, "mean", "sum")
-def _reduce(call: Call) -> Any:
+def _reduce(call: LibraryCall) -> Any:
     made = derive(call.machine, call.node, call.receiver, keeps_loss=True)
     if not call.args and "dim" not in call.kwargs:
         made.reduced = call.name
     return made
 
 
-def _activate(call: Call, tensor: Any, kind: str, dim: Any) -> Any:
+def _activate(call: LibraryCall, tensor: Any, kind: str, dim: Any) -> Any:
     made = derive(call.machine, call.node, *tensors_in(call.machine, tensor, call.node))
     made.activation = Activation(
         kind, dim if isinstance(dim, int) else None, call.place, frozenset(call.machine.guards)
@@ -170,12 +170,12 @@ def _activate(call: Call, tensor: Any, kind: str, dim: Any) -> Any:
 
 
 @methods(Tensor, "softmax", "log_softmax")
-def _softmax(call: Call) -> Any:
+def _softmax(call: LibraryCall) -> Any:
     return _activate(call, call.receiver, call.name, call.const(0, "dim"))
 
 
 @methods(Tensor, "sigmoid", "log", "logsigmoid")
-def _sigmoid(call: Call) -> Any:
+def _sigmoid(call: LibraryCall) -> Any:
     return _activate(call, call.receiver, _logged(call.receiver, call.name), None)
 
 
@@ -190,14 +190,14 @@ def _logged(tensor: Any, kind: str) -> str:
 @calls("torch.softmax", "torch.log_softmax", "torch.nn.functional.softmax",
        "torch.nn.functional.log_softmax", "torch.special.softmax",
        "torch.special.log_softmax")  # fmt: skip
-def _function_softmax(call: Call) -> Any:
+def _function_softmax(call: LibraryCall) -> Any:
     kind = call.name.rpartition(".")[2]
     return _activate(call, call.arg(0, "input"), kind, call.const(1, "dim"))
 
 
 @calls("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit", "torch.log",
        "torch.nn.functional.logsigmoid", "torch.sigmoid_")  # fmt: skip
-def _function_sigmoid(call: Call) -> Any:
+def _function_sigmoid(call: LibraryCall) -> Any:
     tensor = call.arg(0, "input")
     kind = {"expit": "sigmoid", "sigmoid_": "sigmoid"}.get(
         call.name.rpartition(".")[2], call.name.rpartition(".")[2]
@@ -207,14 +207,14 @@ def _function_sigmoid(call: Call) -> Any:
 
 @calls("torch.nn.functional.linear", "torch.nn.functional.conv1d", "torch.nn.functional.conv2d",
        "torch.nn.functional.conv3d")  # fmt: skip
-def _function_linear(call: Call) -> Any:
+def _function_linear(call: LibraryCall) -> Any:
     made = derive(call.machine, call.node, *_given(call))
     made.activation = Activation("linear", None, call.place)
     return made
 
 
 @methods(Tensor, "argmax", "max", "topk", "min", "argmin")
-def _argmax(call: Call) -> Any:
+def _argmax(call: LibraryCall) -> Any:
     whole = not call.args and not call.kwargs
     made = derive(call.machine, call.node, call.receiver, graph=call.name[:3] != "arg")
     if call.name == "argmax":
@@ -227,19 +227,21 @@ def _argmax(call: Call) -> Any:
 
 
 @calls("torch.argmax", "torch.max", "torch.topk")
-def _function_argmax(call: Call) -> Any:
+def _function_argmax(call: LibraryCall) -> Any:
     tensor = call.arg(0, "input")
     if isinstance(tensor, Tensor) and not isinstance(call.arg(1), Tensor):
         name = call.name.rpartition(".")[2]
         return _argmax(
-            Call(call.machine, call.node, name, call.args[1:], call.kwargs, tensor, call.open)
+            LibraryCall(
+                call.machine, call.node, name, call.args[1:], call.kwargs, tensor, call.open
+            )
         )
     return _torch(call)
 
 
 @methods(Tensor, "zero_", "fill_", "mul_", "div_", "add_", "sub_", "copy_", "clamp_", "addcdiv_",
          "lerp_", "normal_", "uniform_", "set_")  # fmt: skip
-def _in_place(call: Call) -> Any:
+def _in_place(call: LibraryCall) -> Any:
     word, parameter = owner_of(call.receiver)
     zero = call.name == "zero_" or (call.name == "fill_" and call.const(0) == 0)
     if word == "grad" and zero:
@@ -252,14 +254,14 @@ def _in_place(call: Call) -> Any:
 
 
 @methods(Tensor, "register_hook", "share_memory_", "record_stream")
-def _nothing(call: Call) -> Any:
+def _nothing(call: LibraryCall) -> Any:
     return NONE
 
 
 # ------------------------------------------------------------------------------- torch.*
 
 
-def _given(call: Call) -> list[Tensor]:
+def _given(call: LibraryCall) -> list[Tensor]:
     everything = [*call.args, *call.kwargs.values()]
     return [tensor for each in everything for tensor in tensors_in(call.machine, each, call.node)]
 
@@ -272,7 +274,7 @@ _SAME = frozenset("flatten squeeze unsqueeze reshape permute transpose clone".sp
 
 
 @calls("torch.*", "torch.nn.functional.*", "torch.special.*", "torch.linalg.*", "torch.fft.*")
-def _torch(call: Call) -> Any:
+def _torch(call: LibraryCall) -> Any:
     """Any other function of torch's: a tensor if it is given or makes one."""
     name = call.name.rpartition(".")[2]
     first = call.arg(0, "input")
@@ -299,7 +301,7 @@ def _torch(call: Call) -> Any:
     return made
 
 
-def make(call: Call, name: str) -> Tensor:
+def make(call: LibraryCall, name: str) -> Tensor:
     """A new tensor: `torch.randn(256, 10)`."""
     sizes: list[Any] = list(call.args)
     if name in ("tensor", "as_tensor", "from_numpy", "FloatTensor", "LongTensor", "arange"):
@@ -328,7 +330,7 @@ def make(call: Call, name: str) -> Tensor:
 
 
 @calls("torch.autograd.Variable", "torch.nn.utils.parametrize.*", "torch.nn.utils.rnn.*")
-def _passed(call: Call) -> Any:
+def _passed(call: LibraryCall) -> Any:
     first = call.arg(0)
     if isinstance(first, Tensor) and call.kwargs.get("volatile") is not None:
         # How recording was turned off before torch 0.4.

@@ -15,10 +15,10 @@ from trueloop.doctor.source.library.parameters_by_hand import (
 from trueloop.doctor.source.machine import Machine
 from trueloop.doctor.source.values import (
     BoundLibrary,
-    Foreign,
+    DictValue,
     Items,
     Known,
-    Table,
+    OpaqueObject,
     Unknown,
     constant,
 )
@@ -94,7 +94,7 @@ def tensors_in(m: Machine, value: Any, node: ast.AST, depth: int = 4) -> list[Te
     parts: Iterable[Any] = ()
     if isinstance(value, Items):
         parts = value.values
-    elif isinstance(value, Table):
+    elif isinstance(value, DictValue):
         parts = [*value.entries.values(), *value.rest]
     elif isinstance(value, (Unknown, BoundLibrary)):
         parts = value.of if isinstance(value, Unknown) else [value.receiver]
@@ -104,7 +104,7 @@ def tensors_in(m: Machine, value: Any, node: ast.AST, depth: int = 4) -> list[Te
                 graph=m.recording, models=frozenset(found) if m.recording else frozenset()
             )
             return [seen, *(t for p in parts for t in tensors_in(m, p, node, depth - 1))]
-    elif isinstance(value, Foreign):
+    elif isinstance(value, OpaqueObject):
         parts = value.arguments.values()
     return [tensor for part in parts for tensor in tensors_in(m, part, node, depth - 1)]
 
