@@ -42,11 +42,12 @@ def _warm_doctor() -> None:
     from PIL import Image
 
     import trueloop
-    from trueloop.doctor import rules
+    from trueloop.doctor.rules.loading import rules_for
     from trueloop.doctor.runtime import probes, program, seams
 
     Image.init()
-    for package in (rules, probes, seams):
+    rules_for("L")
+    for package in (probes, seams):
         for each in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(each.name)
     home = Path(trueloop.__file__).parent
