@@ -22,7 +22,7 @@ from trueloop import ranks
 from trueloop.checkpoint import Checkpoints, load_checkpoint
 from trueloop.errors import Interrupted
 from trueloop.records import StepRecord
-from trueloop.stopping import Stop
+from trueloop.stopping import Stop, stop
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1]
 
@@ -186,6 +186,7 @@ class _Late(torch.utils.data.Dataset[Any]):
     def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
         if index == self.late:
             self.late = None
+            self.asked = time.monotonic()
             threading.Timer(0.1, send, [signal.SIGTERM]).start()
             time.sleep(60.0)
         torch.manual_seed(index)
@@ -210,14 +211,29 @@ def _train_on(data: _Late, folder: Path, resume_from: Any = None) -> tuple[Any, 
 
 
 def test_a_wait_for_data_is_given_up_in_time_to_save(tmp_path: Path) -> None:
-    began = time.monotonic()
-    history, _ = _train_on(_Late(5), tmp_path / "a")
-    assert time.monotonic() - began < 2.0, "within the grace time"
+    data = _Late(5)
+    history, _ = _train_on(data, tmp_path / "a")
+    assert time.monotonic() - data.asked < 2.0, "within the grace time"
     assert (history.status, history.signal) == ("interrupted", signal.SIGTERM)
     resumed, weight = _train_on(_Late(None), tmp_path / "a", load_checkpoint(tmp_path / "a"))
     straight, expected = _train_on(_Late(None), tmp_path / "b")
     assert resumed.updates == straight.updates == 12
     assert torch.equal(weight, expected)
+
+
+def test_a_wait_is_given_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second cut would be raised somewhere in the end of the run."""
+    monkeypatch.setattr(ranks.here, "phase", "waiting for data")
+    with Stop(None, grace_seconds=60.0) as signals:
+
+        def grow_late() -> None:
+            signals._heard_at = time.monotonic() - 31.0
+            signals._mind_the_time(signal.SIGTERM)
+            time.sleep(0.05)
+
+        with pytest.raises(stop._WaitCut):
+            grow_late()
+        grow_late()
 
 
 def test_a_run_that_comes_to_no_end_is_left_when_the_grace_time_is_over() -> None:

@@ -72,6 +72,7 @@ class Stop:
         self._process = os.getpid()
         self._cuts_wait = False
         """A wait for data is to end with the next signal."""
+        self._has_cut = False
         self._leaves = False
         """The grace time is over: the next signal raises."""
         self._has_left = False
@@ -151,9 +152,14 @@ class Stop:
         if self._leaves and not self._has_left:
             self._has_left = True
             raise Interrupted(self._heard or number, "there was no time left for a save")
-        cuts, self._cuts_wait = self._cuts_wait, False
+        cuts = self._cuts_wait
         if cuts and ranks.here.phase == "waiting for data":
+            # Set before the other is cleared: the thread asks for no second cut, which would be
+            # raised anywhere while the run ends.
+            self._has_cut = True
+            self._cuts_wait = False
             raise _WaitCut
+        self._cuts_wait = False
         now = time.monotonic()
         if self._noted is None:
             self._noted, self._noted_at = number, now
@@ -196,7 +202,8 @@ class Stop:
         alone = not ranks.is_distributed()
         if (alone and number == signal.SIGINT) or ranks.here.phase == "saving" or self._has_left:
             return
-        if alone and seconds > self._grace / 2 and ranks.here.phase == "waiting for data":
+        waits = alone and ranks.here.phase == "waiting for data"
+        if waits and seconds > self._grace / 2 and not (self._cuts_wait or self._has_cut):
             self._cuts_wait = True
             self._wake(number)
         if seconds > self._grace - spare and not self._leaves:
