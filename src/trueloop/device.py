@@ -77,7 +77,7 @@ def _check_cuda(device: torch.device) -> None:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether it says that there is no memory left. On the CPU torch raises a bare RuntimeError,
+    """Whether the error is that memory ran out. On the CPU torch raises a bare RuntimeError,
     which only its text tells from others."""
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
@@ -90,7 +90,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 @contextmanager
 def matmul_in(kind: str, device: torch.device) -> Iterator[None]:
     """Within it, float32 products of matrices on a CUDA device are computed as `kind` says: `fp32`
-    leaves that as it is, `tf32` rounds their factors to 10 bits of mantissa for the tensor cores.
+    changes nothing, `tf32` rounds their factors to 10 bits of mantissa for the tensor cores.
     Other devices compute as before."""
     if kind == "fp32" or device.type != "cuda":
         yield

@@ -28,7 +28,7 @@ def test_a_resumed_run_is_the_run_that_was_never_stopped(command: Command) -> No
     some = ("--max-minutes", "1e-9", "--profile", "9")
     part = command(*words, "--run", "parts", *some)
     assert part.status == 0
-    assert "there is no profile: the run has ended after 1 update, and" in part.err
+    assert "no update was profiled: the run ended after 1 update, and" in part.err
     assert Run("parts").status == "out of time"
     done = command("resume", "parts", "--max-minutes", "60")
     assert done.status == 0

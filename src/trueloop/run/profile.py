@@ -110,7 +110,7 @@ class Profile:
         self._stack.close()
         if error is None:
             warnings.warn(
-                f"there is no profile: the run has ended after {_counted(self._seen)}, and the "
+                f"no update was profiled: the run ended after {_counted(self._seen)}, and the "
                 f"trace would begin after {self._begins:,}",
                 RuntimeWarning,
                 stacklevel=1,

@@ -151,8 +151,7 @@ class Direct:
 
 
 class Traced:
-    """A function of the user's of one argument, called as it is, run as what `lower` makes of its
-    graph.
+    """Calls a function of the user's, of one argument, by what `lower` makes of its graph.
 
     `lower(graph, inputs)` gets what dynamo has traced, with the tensors of its first call, before
     anything is run. Raises `NotCapturedError`, or an error of the compiler's, with nothing done.

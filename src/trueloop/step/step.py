@@ -75,7 +75,7 @@ class Step:
     - `parallel`: how many ranks share the model: `ddp` or `DDPOptions` (each has it whole), `fsdp`
       or `FSDPOptions` (each has a shard; a model on the device meta gets its values here, and the
       optimizer the new parameters). In one process it changes nothing. A model in
-      `DistributedDataParallel`, or sharded with `fully_shard`, is taken as it is.
+      `DistributedDataParallel`, or sharded with `fully_shard`, stays so.
 
     On many ranks each calls the step with its own part of the same global batches, equally often.
     An update has the gradient of all parts together, each sample or token counted once however

@@ -145,7 +145,7 @@ def _places(data: Any, listed: list[File]) -> list[Path]:
     except OSError as error:
         if not found:
             raise ConfigError(
-                f"there is no place for the index of the shards ({error.strerror}): write "
+                f"the index of the shards cannot be written ({error.strerror}): write "
                 f"index=FILE, or name a folder in ${cache.VARIABLE}"
             ) from None
     return found
