@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -76,15 +77,20 @@ def _check_cuda(device: torch.device) -> None:
         )
 
 
+OUT_OF_MEMORY = re.compile(
+    r"can't allocate memory|not enough memory|out of memory|Unable to allocate|"
+    r"Cannot allocate memory",
+    re.IGNORECASE,
+)
+"""What messages of torch, numpy and the operating system say then."""
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether the error is that memory ran out. On the CPU torch raises a bare RuntimeError,
     which only its text tells from others."""
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
-    text = str(error)
-    return isinstance(error, RuntimeError) and (
-        "can't allocate memory" in text or "CUDA error: out of memory" in text
-    )
+    return isinstance(error, RuntimeError) and bool(OUT_OF_MEMORY.search(str(error)))
 
 
 @contextmanager

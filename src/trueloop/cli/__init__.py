@@ -162,7 +162,9 @@ def _fail(error: BaseException, message: str, status: int) -> int:
 def _of_the_machine(error: Exception) -> str:
     """What to say of an error that is the machine's rather than the program's; else it is raised
     on."""
-    if _is_out_of_memory(error):
+    from trueloop.device import is_out_of_memory
+
+    if is_out_of_memory(error):
         return "out of memory: lower --batch-size, or make the model or the data smaller"
     if "DataLoader worker" in str(error):  # of a loader that the user's own task reads by itself
         from trueloop.feed.workers import worker_death
@@ -171,15 +173,6 @@ def _of_the_machine(error: Exception) -> str:
         if death is not None:
             return str(death)
     raise error
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """On the CPU torch raises a bare RuntimeError, which only its text tells from others."""
-    return (
-        isinstance(error, MemoryError)
-        or type(error).__name__ == "OutOfMemoryError"
-        or "can't allocate memory" in str(error)
-    )
 
 
 def _about_files(error: OSError) -> str:

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from trueloop.device import is_out_of_memory
 from trueloop.doctor.events import Measured
 from trueloop.doctor.findings import Place
 from trueloop.doctor.rules.health.th106_memory_grows import MemoryGrows
@@ -391,13 +392,13 @@ def test_state_that_is_not_made_yet(kind: str, options: dict[str, Any]) -> None:
     ids=["cpu", "cuda", "numpy", "python"],
 )  # fmt: skip
 def test_what_could_not_be_had(error: Exception, asked: int | None) -> None:
-    assert exhausted.is_exhaustion(error)
+    assert is_out_of_memory(error)
     assert exhausted._asked(str(error)) == asked
 
 
 def test_other_exceptions_are_not_of_memory() -> None:
-    assert not exhausted.is_exhaustion(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
-    assert not exhausted.is_exhaustion(KeyError("out of memory"))
+    assert not is_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+    assert not is_out_of_memory(KeyError("out of memory"))
 
 
 # ---------------------------------------------------------------------- on a GPU

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from trueloop.device import OUT_OF_MEMORY, is_out_of_memory
 from trueloop.doctor.findings import Place
 from trueloop.doctor.runtime import footprint, frames
 from trueloop.doctor.runtime.fitting import USABLE, Fit, Needs, fits
@@ -29,10 +30,6 @@ from trueloop.doctor.runtime.without_data import Recipe, Saved, note_call, saved
 if TYPE_CHECKING:
     from trueloop.doctor.runtime.watcher import Watcher
 
-_SAYS = re.compile(
-    r"can't allocate memory|not enough memory|out of memory|Unable to allocate|"
-    r"Cannot allocate memory", re.I,
-)  # fmt: skip
 _ASKED = re.compile(
     r"(?:tried to allocate|Tried to allocate|Unable to allocate) ([\d.]+) (bytes|[KMGT]i?B)"
 )
@@ -168,7 +165,7 @@ class Death:
             told.why_not = "no model was called before"
             return told
         saved = saved_by(self.watcher, recipe)
-        if isinstance(saved, str) and _SAYS.search(saved):
+        if isinstance(saved, str) and OUT_OF_MEMORY.search(saved):
             _let_go(self._identity, lambda code: True)
             saved = saved_by(self.watcher, recipe)
         if isinstance(saved, str):
@@ -199,14 +196,7 @@ class Death:
 
 def death_of(watcher: Watcher, error: BaseException) -> Death | None:
     """What is to be known of an exception that says that there is no memory left."""
-    return Death(watcher, error) if is_exhaustion(error) else None
-
-
-def is_exhaustion(error: BaseException | None) -> bool:
-    """An exception says that there is no memory left."""
-    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
-        return True
-    return isinstance(error, RuntimeError) and bool(_SAYS.search(str(error)))
+    return Death(watcher, error) if error is not None and is_out_of_memory(error) else None
 
 
 def _asked(text: str) -> int | None:
