@@ -29,9 +29,9 @@ from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from trueloop.generate import generate
-from trueloop.tasks.text.config import TransformerConfig, preset
 from trueloop.tasks.text.decoding import Decoding
 from trueloop.tasks.text.transformer import Transformer
+from trueloop.tasks.text.transformer_config import TransformerConfig, preset
 
 PROMPT, VOCABULARY = 16, 65
 NEW = {"tiny": 120, "small": 40}

@@ -31,10 +31,10 @@ from torch.nn import functional as F
 
 import trueloop
 from trueloop import lora, optimizers, schedules
-from trueloop.tasks.text.config import TransformerConfig, preset
-from trueloop.tasks.text.contexts import Contexts, Windows
+from trueloop.tasks.text.context_windows import Contexts, WindowDataset
 from trueloop.tasks.text.tokenizer import ByteTokenizer
 from trueloop.tasks.text.transformer import Transformer
+from trueloop.tasks.text.transformer_config import TransformerConfig, preset
 
 DATA = Path(__file__).parents[2] / "shared/data/tinyshakespeare.txt"
 LAYERS = ["query", "value", "up", "down"]
@@ -65,7 +65,7 @@ def loss_fn(model: nn.Module, batch: Any) -> tuple[Tensor, Tensor]:
 
 def score(model: nn.Module, text: str) -> float:
     """Nats per byte over the whole text, in windows of the context."""
-    windows = Windows(ByteTokenizer().encode_array(text), CONTEXT)
+    windows = WindowDataset(ByteTokenizer().encode_array(text), CONTEXT)
     total = count = 0
     model.eval()
     with torch.no_grad():

@@ -30,7 +30,7 @@ from torch import nn
 
 import trueloop
 from trueloop import ranks
-from trueloop.checkpoint import capture, load_checkpoint, restore, shards, store
+from trueloop.checkpoint import capture, load_checkpoint, restore, store, tensor_shards
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from on_ranks import on_ranks
@@ -63,12 +63,12 @@ def seconds(work: Callable[[], object]) -> float:
 
 def all_by_main(turns: Any, tensor: torch.Tensor) -> Any:
     """In the place of the division: rank 0 writes everything."""
-    return shards.shard_of(tensor) if ranks.is_main() else None
+    return tensor_shards.shard_of(tensor) if ranks.is_main() else None
 
 
 def measured(folder: Path, strategy: str | None, rank_0_alone: bool) -> dict[str, float]:
     if rank_0_alone:
-        shards._Turns.mine = all_by_main  # type: ignore[method-assign]
+        tensor_shards._Turns.mine = all_by_main  # type: ignore[method-assign]
     step, feed = make(strategy)
     saved = trueloop.Checkpoints(folder, keep_last=1)
     held, durable = [], []

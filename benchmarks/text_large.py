@@ -46,7 +46,7 @@ from kill_cases import Setup
 from kill_trials import Reference, trial
 
 from trueloop import Feed, LossOutput, Step, optimizers, schedules
-from trueloop.tasks.text.reading import TextData, TextOptions, read_text
+from trueloop.tasks.text.text_data import TextData, TextOptions, read_text
 from trueloop.tasks.text.transformer import Transformer, TransformerConfig
 
 GOAL = {"megabytes": 500.0, "seconds": 1.0}

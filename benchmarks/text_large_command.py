@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trueloop.cli._same_run import compare
+from trueloop.cli._compare_runs import compare
 
 VOCABULARY, CONTEXT, BATCH = 1024, 128, 8
 UPDATES, FEW, SAVE_EVERY, EVAL_EVERY = 60, 10, 4, 20

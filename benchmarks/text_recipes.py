@@ -43,10 +43,10 @@ from torch import Tensor, nn
 
 import trueloop
 from trueloop import Feed, Outliers, Step, losses, optimizers, schedules
-from trueloop.tasks.text.config import preset
-from trueloop.tasks.text.contexts import Contexts, Windows
+from trueloop.tasks.text.context_windows import Contexts, WindowDataset
 from trueloop.tasks.text.tokenizer import tokenizer_for
 from trueloop.tasks.text.transformer import Transformer
+from trueloop.tasks.text.transformer_config import preset
 
 CONTEXT, BATCH = 64, 16
 WARMUP, DECAY = "2%", "20%"
@@ -149,7 +149,7 @@ class Data:
             yield from feed.epoch(epoch)
 
     def val(self) -> Feed:
-        return Feed(Windows(self._val, CONTEXT), 64)
+        return Feed(WindowDataset(self._val, CONTEXT), 64)
 
 
 def train(step: Step, batches: Iterator[Any], updates: int) -> float:

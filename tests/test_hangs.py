@@ -19,7 +19,7 @@ from trueloop.errors import ConfigError
 from trueloop.ranks.heartbeat import Beat
 from trueloop.stopping import HangWatch
 from trueloop.stopping.hang import Pace
-from trueloop.stopping.verdict import verdict
+from trueloop.stopping.stuck_rank import verdict
 
 SHORT = 1.5 / 60
 

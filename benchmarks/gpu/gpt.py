@@ -18,7 +18,7 @@ from nanogpt_style import GPT, get_batch, make_optimizer
 
 import trueloop
 from gpu.turns import WAYS, Update, median_ratio, seconds_each, stepping
-from trueloop.tasks.text.contexts import Contexts
+from trueloop.tasks.text.context_windows import Contexts
 
 PEAKS = {"H200": 989.4e12, "H100": 989.4e12, "A100": 312e12, "L40S": 362e12, "RTX 4090": 165.2e12}
 """Floating-point operations per second by a part of the device's name (of SXM modules)."""

@@ -52,7 +52,7 @@ def turns_of(one: Callable[[], object], settings: Settings) -> Turn:
 
 def ours(settings: Settings, compile: str | None = None) -> Turn:
     import trueloop
-    from trueloop.tasks.text.contexts import Contexts
+    from trueloop.tasks.text.context_windows import Contexts
 
     net = model(settings)
     step = trueloop.Step(

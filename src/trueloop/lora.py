@@ -27,7 +27,7 @@ from torch.nn.parameter import is_lazy
 
 from trueloop import _options
 from trueloop.checkpoint.export import save_weights
-from trueloop.checkpoint.shards import is_sharded
+from trueloop.checkpoint.tensor_shards import is_sharded
 from trueloop.checkpoint.weights import read_weights
 from trueloop.errors import ConfigError, RunError, nearest
 

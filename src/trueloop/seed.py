@@ -18,7 +18,7 @@ import torch
 
 from trueloop import _options
 from trueloop.errors import ConfigError
-from trueloop.shapes import Each, Either, Maybe, Row, Where
+from trueloop.shapes import ListOf, Maybe, OneOf, TupleOf, Where
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -49,11 +49,15 @@ def _is_python_state(state: Any) -> bool:
 
 CPU_STATE = {
     "torch": Where(torch.Tensor, _is_torch_state, "a state of torch's generator"),
-    "numpy": Where(Row(str, Each(int), int, int, float), _is_numpy_state, "a state of numpy's"),
-    "random": Where(Row(int, Each(int), Either(None, float)), _is_python_state, "one of random's"),
+    "numpy": Where(
+        TupleOf(str, ListOf(int), int, int, float), _is_numpy_state, "a state of numpy's"
+    ),
+    "random": Where(
+        TupleOf(int, ListOf(int), OneOf(None, float)), _is_python_state, "one of random's"
+    ),
 }
 """What `set_rng_state` takes, apart from accelerators."""
-STATE = {**CPU_STATE, "cuda": Maybe(Each(torch.Tensor))}
+STATE = {**CPU_STATE, "cuda": Maybe(ListOf(torch.Tensor))}
 """What `set_rng_state` takes."""
 
 # In the environment, because spawned worker processes inherit that and nothing else.

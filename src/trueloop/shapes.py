@@ -35,13 +35,13 @@ class Maybe:
 
 
 @dataclass(frozen=True)
-class Each:
+class ListOf:
     """A list or tuple of any length, every entry of one shape."""
 
     shape: Shape
 
 
-class Row:
+class TupleOf:
     """A list or tuple with one shape for each of its entries."""
 
     def __init__(self, *shapes: Shape) -> None:
@@ -49,14 +49,14 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class DictOf:
     """A dict with keys of any name, every value of one shape."""
 
     key: type
     value: Shape
 
 
-class Either:
+class OneOf:
     """One of several shapes."""
 
     def __init__(self, *shapes: Shape) -> None:
@@ -101,7 +101,7 @@ def problem(value: Any, shape: Shape, path: str = "") -> Problem | None:
         return None if isinstance(shape, Maybe) else Problem(path, "is missing")
     if isinstance(shape, Maybe):
         return problem(value, shape.shape, path)
-    if isinstance(shape, Either):
+    if isinstance(shape, OneOf):
         return _of_several(value, shape, path)
     if isinstance(shape, Where):
         return _tested(value, shape, path)
@@ -111,7 +111,7 @@ def problem(value: Any, shape: Shape, path: str = "") -> Problem | None:
         found = problem(part, inner, f"{path}{key}")
         if found is not None:
             return found
-    if isinstance(shape, Row) and len(value) != len(shape.shapes):
+    if isinstance(shape, TupleOf) and len(value) != len(shape.shapes):
         return Problem(path, f"has {len(value)} entries, not {len(shape.shapes)}")
     return None
 
@@ -120,18 +120,18 @@ def words(shape: Shape) -> str:
     """What a value of this shape is, as `a …`."""
     if shape is None:
         return "None"
-    if isinstance(shape, Either):
+    if isinstance(shape, OneOf):
         return " or ".join(dict.fromkeys(map(words, shape.shapes)))
     if isinstance(shape, Where):
         return shape.words
-    if isinstance(shape, (dict, Table)):
+    if isinstance(shape, (dict, DictOf)):
         return "a dict"
-    if isinstance(shape, (Each, Row)):
+    if isinstance(shape, (ListOf, TupleOf)):
         return "a list"
     return "a number" if shape is float else _article(shape.__name__)
 
 
-def _of_several(value: Any, shape: Either, path: str) -> Problem | None:
+def _of_several(value: Any, shape: OneOf, path: str) -> Problem | None:
     deepest = Problem(path, f"is {_kind(value)}, not {words(shape)}")
     for one in shape.shapes:
         found = problem(value, one, path)
@@ -147,7 +147,7 @@ def _tested(value: Any, shape: Where, path: str) -> Problem | None:
     inner = shape.shape
     found = problem(value, inner, path)
     if found is not None:
-        same = found.path == path and not isinstance(inner, (dict, Each, Row, Table))
+        same = found.path == path and not isinstance(inner, (dict, ListOf, TupleOf, DictOf))
         return Problem(path, f"is {_kind(value)}, not {shape.words}") if same else found
     try:
         fits = shape.test(value)
@@ -159,9 +159,9 @@ def _tested(value: Any, shape: Where, path: str) -> Problem | None:
 def _is_of_kind(value: Any, shape: Shape) -> bool:
     if shape is None:
         return value is None
-    if isinstance(shape, (dict, Table)):
+    if isinstance(shape, (dict, DictOf)):
         return isinstance(value, dict)
-    if isinstance(shape, (Each, Row)):
+    if isinstance(shape, (ListOf, TupleOf)):
         return isinstance(value, (list, tuple))
     if shape is float:
         return type(value) in (float, int)
@@ -173,12 +173,12 @@ def _is_of_kind(value: Any, shape: Shape) -> bool:
 def _parts(value: Any, shape: Shape) -> list[tuple[str, Any, Shape]]:
     if isinstance(shape, dict):
         return [(f".{key}", value.get(key, _MISSING), part) for key, part in shape.items()]
-    if isinstance(shape, Table):
+    if isinstance(shape, DictOf):
         keys = [(f" has the key {_shown(key)}, which", key, shape.key) for key in value]
         return keys + [(f".{_text(key)}", part, shape.value) for key, part in value.items()]
-    if isinstance(shape, Each):
+    if isinstance(shape, ListOf):
         return [(f"[{k}]", part, shape.shape) for k, part in enumerate(value)]
-    if isinstance(shape, Row):
+    if isinstance(shape, TupleOf):
         return [
             (f"[{k}]", part, one)
             for k, (part, one) in enumerate(zip(value, shape.shapes))  # noqa: B905

@@ -22,7 +22,7 @@ import torch
 from torch import nn
 
 import trueloop
-from trueloop.tasks import Recipe, Splits, Unseen
+from trueloop.tasks import Recipe, Splits, PredictInput
 
 
 def points(count, seed):
@@ -80,7 +80,7 @@ class Line(trueloop.Task):
 
     def unseen(self, path):
         count = int(Path(path).read_text())
-        return Unseen(inputs=points(count, 4)[0], names={"row": list(range(1, count + 1))})
+        return PredictInput(inputs=points(count, 4)[0], names={"row": list(range(1, count + 1))})
 '''
 
 

@@ -15,10 +15,10 @@ import torch
 
 from trueloop.cli import main
 from trueloop.generate import generate, score
-from trueloop.tasks.text.config import TransformerConfig
 from trueloop.tasks.text.publish import write_folder
 from trueloop.tasks.text.tokenizer import tokenizer_for
 from trueloop.tasks.text.transformer import Transformer
+from trueloop.tasks.text.transformer_config import TransformerConfig
 
 Command = Callable[..., Any]
 TEXT = "The quick brown fox jumps over the lazy dog, naïvely – again and again."

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from trueloop.checkpoint import LOCK, load_checkpoint
-from trueloop.cli import _outcome, main
+from trueloop.cli import _training, main
 from trueloop.run import Run
 
 Command = Callable[..., Any]
@@ -136,7 +136,7 @@ def test_a_damaged_mark_of_the_best_is_made_up_for(
 
 def kill_at(monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     """Let the process end there, as far as its files are concerned."""
-    owner, name = (Run, "write_results") if "results" in where else (_outcome, "write_report")
+    owner, name = (Run, "write_results") if "results" in where else (_training, "write_report")
     real = getattr(owner, name)
 
     def killed(*args: Any) -> Any:

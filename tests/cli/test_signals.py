@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from trueloop.cli import _outcome, _session, _signals, main, train
+from trueloop.cli import _session, _signals, _training, main, train
 from trueloop.cli._signals import Signals
 from trueloop.errors import Interrupted
 from trueloop.run import Run
@@ -30,7 +30,7 @@ MOMENTS = {
     "task": (Run, "write_task"),
     "film": (Spiral, "after_epoch"),
     "results": (Run, "write_results"),
-    "report": (_outcome, "write_report"),
+    "report": (_training, "write_report"),
 }
 SPIRAL = ("train", "spiral", "--epochs", "2", "--quiet", "--run", "new")
 

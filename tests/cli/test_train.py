@@ -13,7 +13,7 @@ import torch
 
 from trueloop import threads
 from trueloop.checkpoint import load_checkpoint
-from trueloop.cli import _outcome
+from trueloop.cli import _training
 from trueloop.run import Run
 from trueloop.tasks import limits
 
@@ -134,7 +134,7 @@ def test_an_interruption_at_the_end_says_how_to_go_on(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(_outcome, "write_report", interrupted)
+        patch.setattr(_training, "write_report", interrupted)
         said = command("train", "spiral", "--epochs", "1", "--run", "a run", "--quiet")
     assert said.status == 130
     assert said.complaint == "trueloop: interrupted; go on with: trueloop resume 'a run'"
@@ -341,13 +341,13 @@ def test_a_run_goes_on_with_the_threads_that_it_chose(
     short = ("train", "spiral", "--epochs=2", "--quiet", "--run=a", "--max-minutes=1e-9")
     assert command(*short).status == 0
     seen: list[int] = []
-    whole = _outcome.train
+    whole = _training.train
 
     def train(*given: Any, **options: Any) -> Any:
         seen.append(torch.get_num_threads())
         return whole(*given, **options)
 
-    monkeypatch.setattr(_outcome, "train", train)
+    monkeypatch.setattr(_training, "train", train)
     monkeypatch.setattr(threads, "WORK_PER_THREAD", 1.0)  # by which it would choose two now
     assert command("resume", "a", "--max-minutes=1e-9").status == 0
     assert command(*short[:-1], "--resume=auto").status == 0

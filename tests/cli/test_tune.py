@@ -24,15 +24,15 @@ from trueloop.cli._trial import prepare
 from trueloop.errors import DataError
 from trueloop.tune import throughput
 from trueloop.tune.changes import OTHER, SAME
-from trueloop.tune.config import as_config
-from trueloop.tune.facts import MEASURE, RACE, RANGE, Facts, Job
-from trueloop.tune.findings import Entrant, Findings
 from trueloop.tune.goal import Goal
-from trueloop.tune.pictures import draw
-from trueloop.tune.processes import DONE, Outcome, Trial
-from trueloop.tune.race import Raced
-from trueloop.tune.throughput import Measured
-from trueloop.tune.tuning import Budget, Tuning
+from trueloop.tune.plots import draw
+from trueloop.tune.proposed_config import as_config
+from trueloop.tune.race import RaceResult
+from trueloop.tune.results import RaceEntry, TuningResults
+from trueloop.tune.throughput import Throughput
+from trueloop.tune.trial_job import MEASURE, RACE, RANGE, TrainingFacts, TrialJob
+from trueloop.tune.trial_processes import DONE, TrialResult, TrialSpec
+from trueloop.tune.tuning import TimeBudget, Tuning
 
 Command = Callable[..., Any]
 
@@ -43,23 +43,23 @@ class InThisProcess:
     def __init__(self, do: Callable[[Any], Any]) -> None:
         self.do = do
 
-    def run(self, trial: Trial) -> Outcome:
+    def run(self, trial: TrialSpec) -> TrialResult:
         job = trial.job
         if job.kind in (MEASURE, RACE):
             job = dataclasses.replace(job, seconds=min(job.seconds, 0.4))
-        return Outcome(status=DONE, value=self.do(job))
+        return TrialResult(status=DONE, value=self.do(job))
 
 
 @pytest.fixture(scope="module")
-def findings(line_file: Path) -> Findings:
+def findings(line_file: Path) -> TuningResults:
     """The line, at a rate that is far too low, tuned within a few seconds."""
     options = {"points": 1000, "lr": 1e-6, "quiet": True}
     do, facts = prepare(f"{line_file}:Line", options, 1)
     facts = dataclasses.replace(facts, compile_choices=())
     trials: Any = InThisProcess(do)
-    do(Job(kind=RANGE, updates=1))  # imports
+    do(TrialJob(kind=RANGE, updates=1))  # imports
     # Time enough, so that a busy machine leaves nothing out.
-    budget = Budget(3600.0, has_goal=True)
+    budget = TimeBudget(3600.0, has_goal=True)
     goal = Goal(monitor="val_loss", value=1e9, mode="min")  # any run reaches it
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(throughput, "_ROUND", 0.05)
@@ -69,7 +69,7 @@ def findings(line_file: Path) -> Findings:
     return found
 
 
-def test_everything_is_measured_within_the_budget(findings: Findings) -> None:
+def test_everything_is_measured_within_the_budget(findings: TuningResults) -> None:
     assert findings.base.rate > 0
     assert findings.range_test is not None
     assert findings.range_test.suggestion is not None
@@ -81,13 +81,15 @@ def test_everything_is_measured_within_the_budget(findings: Findings) -> None:
         assert row.gain is not None
 
 
-def test_a_rate_that_is_far_too_low_loses_the_race(findings: Findings) -> None:
+def test_a_rate_that_is_far_too_low_loses_the_race(findings: TuningResults) -> None:
     proposal = findings.proposal()
     assert proposal.results == "changed"
     assert proposal.options["lr"] > 1e-4
 
 
-def test_the_first_run_that_reaches_the_goal_ends_the_search_for_one(findings: Findings) -> None:
+def test_the_first_run_that_reaches_the_goal_ends_the_search_for_one(
+    findings: TuningResults,
+) -> None:
     ((updates, outcome),) = findings.goal_runs
     whole = findings.facts.updates_of_run(findings.how().options.get("batch_size", 0))
     assert whole is not None
@@ -96,7 +98,7 @@ def test_the_first_run_that_reaches_the_goal_ends_the_search_for_one(findings: F
 
 
 def test_the_config_that_is_written_trains(
-    findings: Findings, line: str, command: Command, tmp_path: Path
+    findings: TuningResults, line: str, command: Command, tmp_path: Path
 ) -> None:
     text = as_config(line, {"points": 1000, "lr": 1e-6}, findings, 1.0)
     (tmp_path / "tuned.yaml").write_text(text)
@@ -122,22 +124,22 @@ def test_a_ready_made_task_takes_the_config(task: str, command: Command, tmp_pat
         "precision": "bf16", "threads": 1, "workers": 0, "compile": False, "recompute": None,
         "batch_size": 8, "lr": 2e-3, "updates": 6,
     }  # fmt: skip
-    facts = Facts(
+    facts = TrainingFacts(
         task=task, options={"epochs": 3, "batch_size": 64}, device="cpu", cores=2, samples=None
     )
     race = [
-        Entrant(
+        RaceEntry(
             name=name, options=options, results=results,
-            outcome=Outcome(
-                status=DONE, value=Raced(loss=loss, updates=1, samples=1, seconds=1.0)
+            outcome=TrialResult(
+                status=DONE, value=RaceResult(loss=loss, updates=1, samples=1, seconds=1.0)
             ),
         )
         for name, options, results, loss in (
             ("plain", {}, SAME, 1.0), ("other", proposed, OTHER, 0.5),
         )
     ]  # fmt: skip
-    base = Measured(rate=1.0, rounds=[1.0])
-    found = Findings(facts=facts, base=base, entrants=race)
+    base = Throughput(rate=1.0, rounds=[1.0])
+    found = TuningResults(facts=facts, base=base, entrants=race)
     (tmp_path / "tuned.yaml").write_text(as_config(task, given, found, 1.0))
     done = command("train", "--config", "tuned.yaml", "--run", "run", "--quiet")
     assert done.status == 0, done.err
@@ -147,7 +149,7 @@ def test_a_ready_made_task_takes_the_config(task: str, command: Command, tmp_pat
     assert '"update":6,' in (tmp_path / "run/metrics.jsonl").read_text()
 
 
-def test_the_pictures_are_drawn(findings: Findings, tmp_path: Path) -> None:
+def test_the_pictures_are_drawn(findings: TuningResults, tmp_path: Path) -> None:
     drawn = draw(findings, tmp_path / "lr.png", tmp_path / "batch.png")
     assert [path.name for path in drawn] == ["lr.png", "batch.png"]
     for path in drawn:

@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from documents import is_shown, shown
-from trueloop.cli._legs import MicroBatch, digest
-from trueloop.cli._same_run import parting, state_differences
+from trueloop.cli._compare_runs import parting, state_differences
+from trueloop.cli._segments import MicroBatch, digest
 from trueloop.cli.verify_resume import choose_stop
 from trueloop.errors import NonFiniteError
 

@@ -16,7 +16,7 @@ from on_ranks import Ending, endings, on_ranks
 from trueloop import ranks
 from trueloop.cli._signals import Signals
 from trueloop.errors import ConfigError, Interrupted, NonFiniteError
-from trueloop.ranks import watcher
+from trueloop.ranks import rank_watcher
 
 SOON = 20.0
 
@@ -124,7 +124,7 @@ def test_a_rank_that_dies_is_named_by_one_other(fails: Any, status: int) -> None
 
 def _compute(rank: int) -> None:
     """One rank dies while the others compute, and wait for nobody."""
-    watcher._FROM_ELSEWHERE_SECONDS = 1.0
+    rank_watcher._FROM_ELSEWHERE_SECONDS = 1.0
     with ranks.joined(torch.device("cpu")):
         ranks.barrier("the start")
         time.sleep(2.5)  # the thread gets to know the others

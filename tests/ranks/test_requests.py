@@ -11,7 +11,7 @@ import torch
 from torch.distributed import HashStore
 
 from trueloop.ranks import group, heartbeat
-from trueloop.ranks.watcher import RankWatcher
+from trueloop.ranks.rank_watcher import RankWatcher
 
 
 class Counted:

@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from trueloop.records import EvalRecord, StepRecord
-from trueloop.run import Album, MetricsLog, Run
+from trueloop.run import Figures, MetricsLog, Run
 
 CLASSES = ["blue", "yellow", "red"]
 
@@ -79,7 +79,7 @@ def spiral(
     write_log(run, epochs=epochs, seed=seed)
     evals = [line for line in run.metrics() if line["kind"] == "eval"]
     best = max(evals, key=lambda line: line["val_accuracy"])
-    album = Album(path)
+    album = Figures(path)
     for epoch in range(0, epochs, max(1, epochs // 10)):
         album.frame("boundary", picture(epoch), epoch)
     album.animate("boundary", "Decision boundary", "One frame per tenth epoch; points: validation.")

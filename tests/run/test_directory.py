@@ -9,7 +9,7 @@ import pytest
 
 from trueloop.errors import RunError
 from trueloop.records import EvalRecord
-from trueloop.run import Run, environment, files
+from trueloop.run import Run, environment, json_files
 from trueloop.run.directory import best_eval
 
 
@@ -141,7 +141,7 @@ def test_a_run_that_cannot_be_written_leaves_no_directory(
     def full(path: Path, content: bytes) -> None:
         raise RunError(f"cannot write {path}: free some space")
 
-    monkeypatch.setattr(files, "write_atomic", full)
+    monkeypatch.setattr(json_files, "write_atomic", full)
     with pytest.raises(RunError, match="free some space"):
         Run.create(tmp_path / "a", config={})
     assert list(tmp_path.iterdir()) == []

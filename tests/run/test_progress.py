@@ -15,7 +15,7 @@ from made_up import step_record
 from rich.console import Console
 
 from trueloop.records import EvalRecord, StepRecord
-from trueloop.run import Progress
+from trueloop.run import ProgressDisplay
 
 HERE = Path(__file__).parent
 
@@ -25,7 +25,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
-        monkeypatch.setattr("trueloop.run.progress.time.perf_counter", lambda: self.now)
+        monkeypatch.setattr("trueloop.run.progress_display.time.perf_counter", lambda: self.now)
 
 
 @pytest.fixture
@@ -45,7 +45,13 @@ def said(console: Console) -> list[str]:
 
 
 def train(
-    progress: Progress, clock: Clock, *, epochs: int, batches: int, seconds: float, until: int = 0
+    progress: ProgressDisplay,
+    clock: Clock,
+    *,
+    epochs: int,
+    batches: int,
+    seconds: float,
+    until: int = 0,
 ) -> None:
     """A run whose validation loss falls, except in every third epoch."""
     for epoch in range(until or epochs):
@@ -58,7 +64,7 @@ def train(
 
 def test_without_a_terminal_each_slow_epoch_is_a_line(clock: Clock) -> None:
     console = plain()
-    with Progress(epochs=3, batches=4, monitor="val_loss", console=console) as progress:
+    with ProgressDisplay(epochs=3, batches=4, monitor="val_loss", console=console) as progress:
         train(progress, clock, epochs=3, batches=4, seconds=3.0)
     assert said(console) == [
         "epoch 1/3  train loss 0.5000  val loss 1.000  val accuracy 0.2500",
@@ -70,7 +76,7 @@ def test_without_a_terminal_each_slow_epoch_is_a_line(clock: Clock) -> None:
 
 def test_many_short_epochs_do_not_scroll_by(clock: Clock) -> None:
     console = plain()
-    with Progress(epochs=1000, batches=4, monitor="val_loss", console=console) as progress:
+    with ProgressDisplay(epochs=1000, batches=4, monitor="val_loss", console=console) as progress:
         train(progress, clock, epochs=1000, batches=4, seconds=0.0005)
     lines = said(console)
     assert len(lines) <= 14
@@ -82,7 +88,7 @@ def test_many_short_epochs_do_not_scroll_by(clock: Clock) -> None:
 
 def test_a_run_that_ends_early_still_says_its_last_epoch(clock: Clock) -> None:
     console = plain()
-    with Progress(epochs=1000, monitor="val_loss", console=console) as progress:
+    with ProgressDisplay(epochs=1000, monitor="val_loss", console=console) as progress:
         train(progress, clock, epochs=1000, batches=2, seconds=0.001, until=7)
     lines = said(console)
     assert [line.split("  train")[0] for line in lines] == [
@@ -92,7 +98,7 @@ def test_a_run_that_ends_early_still_says_its_last_epoch(clock: Clock) -> None:
 
 def test_a_resumed_run_does_not_claim_the_best_epoch(clock: Clock) -> None:
     console = plain()
-    with Progress(epochs=5, batches=2, monitor="val_loss", console=console) as progress:
+    with ProgressDisplay(epochs=5, batches=2, monitor="val_loss", console=console) as progress:
         progress(step_record(7, batches=2))
         progress(EvalRecord({"val_loss": 3.0}, 9, 3))
     assert said(console) == ["epoch 4/5  val loss 3.000"]
@@ -100,7 +106,7 @@ def test_a_resumed_run_does_not_claim_the_best_epoch(clock: Clock) -> None:
 
 def test_skipped_updates_are_said_and_then_counted(clock: Clock) -> None:
     console = plain()
-    with Progress(epochs=2, batches=3000, console=console) as progress:
+    with ProgressDisplay(epochs=2, batches=3000, console=console) as progress:
         for update in range(1203, 1303):
             clock.now += 0.001
             progress(step_record(1203, batches=3000, skipped=True, batch=update))
@@ -112,7 +118,7 @@ def test_skipped_updates_are_said_and_then_counted(clock: Clock) -> None:
 
 def test_a_long_epoch_gives_a_sign_of_life(clock: Clock) -> None:
     console = plain()
-    with Progress(epochs=2, batches=1000, console=console) as progress:
+    with ProgressDisplay(epochs=2, batches=1000, console=console) as progress:
         for update in range(1, 131):
             clock.now += 1.0
             progress(step_record(update, batches=1000))
@@ -139,7 +145,7 @@ def test_tensors_are_read_only_when_shown(clock: Clock) -> None:
     console = Console(file=io.StringIO(), width=100, force_terminal=True)
     loss = torch.tensor(1.0).as_subclass(Watched)
     Watched.reads = 0
-    with Progress(epochs=1, batches=1000, console=console) as progress:
+    with ProgressDisplay(epochs=1, batches=1000, console=console) as progress:
         for update in range(1, 1001):
             clock.now += 0.001
             progress(step_record(update, batches=1000, loss=loss, grad_norm=None))
@@ -149,7 +155,7 @@ def test_tensors_are_read_only_when_shown(clock: Clock) -> None:
 @pytest.mark.parametrize("width", [30, 60, 100])
 def test_the_live_line_fits_its_terminal(clock: Clock, width: int) -> None:
     console = Console(file=io.StringIO(), width=width, force_terminal=True)
-    progress = Progress(epochs=100, batches=32, monitor="val_loss", console=console)
+    progress = ProgressDisplay(epochs=100, batches=32, monitor="val_loss", console=console)
     train(progress, clock, epochs=100, batches=32, seconds=0.004, until=21)
     probe = Console(file=io.StringIO(), width=width)
     assert progress._record is not None
@@ -168,7 +174,7 @@ def test_the_live_line_fits_its_terminal(clock: Clock, width: int) -> None:
 
 def test_speed_leaves_evaluations_out_and_time_left_does_not(clock: Clock) -> None:
     console = Console(file=io.StringIO(), width=120, force_terminal=True)
-    progress = Progress(epochs=4, batches=10, console=console)
+    progress = ProgressDisplay(epochs=4, batches=10, console=console)
     facts: dict[str, str] = {}
     for epoch in range(2):
         for batch in range(10):
@@ -186,7 +192,7 @@ def test_speed_leaves_evaluations_out_and_time_left_does_not(clock: Clock) -> No
 
 def test_nan_scores_and_unknown_lengths_are_fine(clock: Clock) -> None:
     console = plain()
-    with Progress(epochs=2, monitor="val_loss", console=console) as progress:
+    with ProgressDisplay(epochs=2, monitor="val_loss", console=console) as progress:
         for epoch in range(2):
             for batch in range(3):
                 clock.now += 3
@@ -199,7 +205,7 @@ def test_nan_scores_and_unknown_lengths_are_fine(clock: Clock) -> None:
 def test_scores_that_do_not_fit_give_way_to_the_monitored_one(clock: Clock) -> None:
     console = plain()
     scores = {f"val_score_{k}": 0.5 for k in range(40)} | {"val_loss": 1.0, "train_loss": 2.0}
-    with Progress(epochs=1, monitor="val_score_39", console=console) as progress:
+    with ProgressDisplay(epochs=1, monitor="val_score_39", console=console) as progress:
         progress(EvalRecord(scores, 9, 0))
     line = said(console)[0]
     assert len(line) <= 100
@@ -256,7 +262,7 @@ def test_at_a_terminal_the_line_is_live_and_leaves_no_trace() -> None:
 
 
 def test_an_open_window_counts_its_samples_once() -> None:
-    progress = Progress(epochs=1, batches=5, console=plain())
+    progress = ProgressDisplay(epochs=1, batches=5, console=plain())
     windows = [(8, True), (8, False), (16, False), (24, True), (8, True)]  # the first is the start
     for batch, (samples, updated) in enumerate(windows):
         record = StepRecord(0, batch, 1, torch.tensor(1.0), None, 0.1, samples, updated)

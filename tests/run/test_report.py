@@ -12,7 +12,7 @@ from made_up import step_record, write_log
 
 from trueloop.errors import RunError
 from trueloop.records import EvalRecord
-from trueloop.run import Album, MetricsLog, Run, compare, write_report
+from trueloop.run import Figures, MetricsLog, Run, compare, write_report
 
 VOID = {"meta", "img", "source", "br", "hr", "link", "input"}
 
@@ -353,7 +353,7 @@ def test_equal_configurations_and_bad_requests(
 
 
 def test_texts_are_shown_with_control_characters_as_escapes(finished: Run) -> None:
-    album = Album(finished.path)
+    album = Figures(finished.path)
     album.text("written", "first <b>\n", 5)
     album.text("written", "To be,\tor \x1b[31mnot\u202e\n& so on", 1200)
     words = Page(write_report(finished)).text

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from trueloop.generate import generate
-from trueloop.tasks.text.config import TransformerConfig
 from trueloop.tasks.text.decoding import Decoding, can_decode
 from trueloop.tasks.text.transformer import Transformer
+from trueloop.tasks.text.transformer_config import TransformerConfig
 
 SHAPES: list[dict[str, Any]] = [
     {},

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from trueloop.errors import MissingDependencyError
-from trueloop.run import Album
+from trueloop.run import Figures
 from trueloop.tasks import load
 
 
@@ -41,7 +41,7 @@ def test_the_worst_mistakes_are_drawn(tmp_path):
     splits = task.splits()
     outputs = torch.zeros(len(splits.val[1]), 10)
     outputs[:, 0] = 5.0
-    album = Album(tmp_path)
+    album = Figures(tmp_path)
     task.pictures(task.model(), splits, outputs, splits.val[1], album)
     assert album.entries[0]["file"] == "pictures/mistakes.png"
     assert "24 of" in album.entries[0]["caption"]

@@ -16,9 +16,9 @@ from PIL import Image
 
 from trueloop import Feed
 from trueloop.errors import DataError
-from trueloop.run import Album
+from trueloop.run import Figures
 from trueloop.tasks.images import Images
-from trueloop.tasks.images.folder import images_below, natural_order
+from trueloop.tasks.images.image_folder import images_below, natural_order
 from trueloop.tasks.images.resnet import ResNet
 
 
@@ -326,7 +326,7 @@ def test_the_worst_mistakes_are_the_images_themselves(image_folder, tmp_path, as
     splits = one.splits()
     labels = torch.tensor(as_arrays(splits.val)[1])
     outputs = torch.nn.functional.one_hot(1 - labels, 2).float() * 5
-    album = Album(tmp_path)
+    album = Figures(tmp_path)
     one.pictures(one.model(), splits, outputs, labels, album)
     assert "The 4 of 4" in album.entries[0]["caption"]
 

@@ -14,16 +14,16 @@ from PIL import Image
 from trueloop.errors import DataError
 from trueloop.tasks.images.decode import (
     BrokenImageError,
-    Form,
     ImageFiles,
+    ImageShape,
     choose_form,
     decode,
     decode_all,
     find_broken,
 )
 
-RGB = Form(3, 16, 16)
-GREY = Form(1, 16, 16)
+RGB = ImageShape(3, 16, 16)
+GREY = ImageShape(1, 16, 16)
 
 
 def save(path, pixels, mode=None, **options):
@@ -85,16 +85,16 @@ def test_the_exif_orientation_is_applied(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6  # to be turned a quarter to the right: bright at the bottom
     path = save(tmp_path / "i.png", pixels, exif=exif)
-    decoded = decode(path, Form(1, 32, 16))[0]
+    decoded = decode(path, ImageShape(1, 32, 16))[0]
     assert decoded[:15].max() < 10
     assert decoded[17:].min() > 245
-    assert choose_form([path], None) == Form(1, 32, 16)
+    assert choose_form([path], None) == ImageShape(1, 32, 16)
 
 
 def test_other_sizes_are_scaled_and_cut_around_the_middle(tmp_path):
     pixels = np.zeros((40, 120, 3))
     pixels[:, 40:80] = 255
-    decoded = decode(save(tmp_path / "i.png", pixels), Form(1, 20, 20))[0]
+    decoded = decode(save(tmp_path / "i.png", pixels), ImageShape(1, 20, 20))[0]
     assert decoded.shape == (20, 20)
     assert decoded[:, 2:-2].min() > 240
 
@@ -173,16 +173,16 @@ def test_a_form_that_suits_the_images(tmp_path, one_line):
     large = [save(tmp_path / f"l{k}.png", orange(300, 200 + k)) for k in range(3)]
     medium = [save(tmp_path / f"m{k}.png", orange(90, 70 + k)) for k in range(3)]
     tiny = save(tmp_path / "t.png", orange(4, 4))
-    assert choose_form(grey, None) == Form(1, 28, 20)
-    assert choose_form([*grey, stored_as_rgb], None) == Form(1, 28, 20)
-    assert choose_form([*grey, colour], None) == Form(3, 28, 20)
-    assert choose_form(large, None) == Form(3, 128, 128)
-    assert choose_form(medium, None) == Form(3, 64, 64)
-    assert choose_form([tiny], None) == Form(3, 32, 32)
-    assert choose_form(grey, 40) == Form(1, 40, 40)
+    assert choose_form(grey, None) == ImageShape(1, 28, 20)
+    assert choose_form([*grey, stored_as_rgb], None) == ImageShape(1, 28, 20)
+    assert choose_form([*grey, colour], None) == ImageShape(3, 28, 20)
+    assert choose_form(large, None) == ImageShape(3, 128, 128)
+    assert choose_form(medium, None) == ImageShape(3, 64, 64)
+    assert choose_form([tiny], None) == ImageShape(3, 32, 32)
+    assert choose_form(grey, 40) == ImageShape(1, 40, 40)
     empty = tmp_path / "e.png"
     empty.write_bytes(b"")
-    assert choose_form([empty, *grey], None) == Form(1, 28, 20)
+    assert choose_form([empty, *grey], None) == ImageShape(1, 28, 20)
     with pytest.raises(DataError, match="none of the images can be read") as error:
         choose_form([empty], None)
     one_line(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from PIL import Image
 
-from trueloop.run import Album
+from trueloop.run import Figures
 from trueloop.tasks.mistakes import show_mistakes, worst_mistakes
 
 
@@ -21,7 +21,7 @@ def test_the_picture_holds_the_images_themselves(tmp_path):
         return torch.full((3, 4, 4), 10 * row, dtype=torch.uint8)
 
     outputs = torch.tensor([[9.0, 0.0], [0.0, 1.0], [0.0, 8.0]])
-    album = Album(tmp_path)
+    album = Figures(tmp_path)
     show_mistakes(outputs, torch.tensor([0, 0, 0]), image_of, ["ant", "b" * 80], album)
     assert "2 of 2" in album.entries[0]["caption"]
     with Image.open(tmp_path / "pictures" / "mistakes.png") as sheet:
@@ -31,6 +31,6 @@ def test_the_picture_holds_the_images_themselves(tmp_path):
 
 
 def test_no_mistakes_no_picture(tmp_path):
-    album = Album(tmp_path)
+    album = Figures(tmp_path)
     show_mistakes(torch.eye(3), torch.arange(3), lambda row: torch.zeros(1, 2, 2), ["a"] * 3, album)
     assert album.entries == []

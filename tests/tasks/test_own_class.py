@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from trueloop.errors import ConfigError
-from trueloop.tasks import Recipe, Splits, Task, Unseen, load
+from trueloop.tasks import PredictInput, Recipe, Splits, Task, load
 from trueloop.tasks.images import Images
 from trueloop.tasks.own_class import check_class
 from trueloop.tasks.table import Table
@@ -102,7 +102,7 @@ def test_splits_that_are_none_are_named(given, match):
         Splits(**{"train": data, "val": data, **given})
 
 
-@pytest.mark.parametrize("cls", [Recipe, Splits, Unseen, Table.Options, Images.Options])
+@pytest.mark.parametrize("cls", [Recipe, Splits, PredictInput, Table.Options, Images.Options])
 def test_help_explains_every_field(cls):
     shown = pydoc.plain(pydoc.render_doc(cls))
     words = " ".join(shown.split("Fields:")[1].replace("|", " ").split())
@@ -111,7 +111,7 @@ def test_help_explains_every_field(cls):
     assert {
         Recipe: "Micro-batches per update.",
         Splits: "Held out from every choice; scored once, at the end.",
-        Unseen: "Columns that identify the rows",
+        PredictInput: "Columns that identify the rows",
         Table.Options: "Text that stands for a missing number",
         Images.Options: "Shift, mirror or turn the training images at random.",
     }[cls] in words

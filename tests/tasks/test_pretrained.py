@@ -22,9 +22,9 @@ from trueloop import lora
 from trueloop.errors import ConfigError, RunError
 from trueloop.tasks.text import pretrained, publish
 from trueloop.tasks.text.chat_template import PLAIN, ChatTemplate
-from trueloop.tasks.text.config import TransformerConfig
 from trueloop.tasks.text.tokenizer import ByteTokenizer, CharTokenizer, Tokenizer
 from trueloop.tasks.text.transformer import Transformer
+from trueloop.tasks.text.transformer_config import TransformerConfig
 
 VOCABULARY = 61
 _GPT2 = {"vocab_size": VOCABULARY, "n_positions": 32, "n_embd": 24, "n_layer": 2, "n_head": 3}

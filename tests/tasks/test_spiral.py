@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from trueloop.run import Album
+from trueloop.run import Figures
 from trueloop.tasks import load
 from trueloop.tasks.spiral import ARMS, COLOURS, Spiral, spiral, worth_a_frame
 
@@ -78,7 +78,7 @@ def test_frames_are_cheap_and_become_a_film(tmp_path):
     torch.set_num_threads(1)
     task = Spiral(seed=0)
     splits = task.splits()
-    model, album = task.model().eval(), Album(tmp_path)
+    model, album = task.model().eval(), Figures(tmp_path)
     task.after_epoch(model, 0, album)
     started = time.perf_counter()
     for _ in range(5):

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from trueloop.tasks.findings import DataFinding, rare_class
+from trueloop.tasks.data_findings import DataFinding, rare_class
 from trueloop.tasks.table import Table
 
 Columns = dict[str, object]
@@ -21,7 +21,7 @@ RNG = np.random.default_rng
 @pytest.fixture
 def findings(tmp_path: Path) -> Findings:
     """Writes a table of columns and returns what the task finds in it, but for the way that it is
-    divided: test_table_dividing.py."""
+    divided: test_table_ordered_split.py."""
 
     def read(columns: Columns, target: str = "y", seed: int = 0, **options: object):
         path = tmp_path / "table.csv"
@@ -272,15 +272,15 @@ def test_it_is_fast(findings: Findings) -> None:
     from trueloop.tasks.table import checks
 
     taken: list[float] = []
-    whole = checks.Checked.findings
+    whole = checks.TableChecks.findings
 
-    def timed(self: checks.Checked) -> list[DataFinding]:
+    def timed(self: checks.TableChecks) -> list[DataFinding]:
         began = time.thread_time()
         found = whole(self)
         taken.append(time.thread_time() - began)
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checks.Checked, "findings", timed)
+        patch.setattr(checks.TableChecks, "findings", timed)
         assert findings({**{f"x{k}": x[:, k] for k in range(20)}, "y": y}) == []
     assert taken[0] < 1.0

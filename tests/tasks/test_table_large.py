@@ -16,9 +16,9 @@ from trueloop import Feed
 from trueloop.cli import main
 from trueloop.errors import DataError
 from trueloop.evaluation import evaluate, predict
-from trueloop.tasks.table import Table, blocks, on_disk
-from trueloop.tasks.table.columns import CellFormat
-from trueloop.tasks.table.division import Division
+from trueloop.tasks.table import Table, on_disk, row_groups
+from trueloop.tasks.table.column_encoding import CellFormat
+from trueloop.tasks.table.row_split import Division
 from trueloop.tasks.table.stream import TableStream
 
 ROWS = 3000
@@ -331,7 +331,7 @@ def test_what_takes_too_much_memory_is_refused_with_a_command(
     parquet: Any, tmp_path: Path, refusal: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = parquet(frame())
-    monkeypatch.setattr(blocks, "MOST_ROW_GROUP", 1000)
+    monkeypatch.setattr(row_groups, "MOST_ROW_GROUP", 1000)
     refusal(table(path), "row_group_size=100_000")
     csv = tmp_path / "table.csv"
     frame().write_csv(csv)
@@ -340,7 +340,7 @@ def test_what_takes_too_much_memory_is_refused_with_a_command(
     command = said.partition('python -c "')[2].rstrip('"')
     monkeypatch.chdir(tmp_path)
     exec(command)
-    monkeypatch.setattr(blocks, "MOST_ROW_GROUP", 10**9)
+    monkeypatch.setattr(row_groups, "MOST_ROW_GROUP", 10**9)
     assert table(tmp_path / "table.parquet").splits().facts["rows"]["train"] > 1000
 
 

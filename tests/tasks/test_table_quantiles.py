@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from trueloop.tasks.table import column_statistics
+from trueloop.tasks.table.column_encoding import CategoryColumn, NumberColumn
 from trueloop.tasks.table.column_statistics import CategoryStatistics, Moments, NumberStatistics
-from trueloop.tasks.table.columns import CategoryColumn, NumberColumn
 from trueloop.tasks.table.quantiles import Quantiles
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)

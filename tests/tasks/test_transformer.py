@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from trueloop.errors import ConfigError
 from trueloop.step.materialise import Materialiser
-from trueloop.tasks.text.config import PRESETS, TransformerConfig, preset
 from trueloop.tasks.text.transformer import (
     Transformer,
     attend,
@@ -20,6 +19,7 @@ from trueloop.tasks.text.transformer import (
     pack_by_offsets,
     positions_in_documents,
 )
+from trueloop.tasks.text.transformer_config import PRESETS, TransformerConfig, preset
 
 SMALL: dict[str, Any] = {"vocab_size": 37, "context": 24, "layers": 2, "width": 32, "heads": 4}
 GPT2 = {"norm": "layer", "positions": "learned", "activation": "gelu_tanh", "bias": True}

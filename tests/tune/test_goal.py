@@ -15,14 +15,14 @@ from torch import nn
 
 import trueloop
 from trueloop.tune.changes import OTHER
-from trueloop.tune.config import as_config
-from trueloop.tune.facts import Facts
-from trueloop.tune.findings import Findings
 from trueloop.tune.goal import Goal, GoalRun, run_to_end
-from trueloop.tune.processes import CRASHED, DONE, Outcome
+from trueloop.tune.proposed_config import as_config
+from trueloop.tune.results import TuningResults
 from trueloop.tune.setup import Setup
-from trueloop.tune.throughput import Measured
-from trueloop.tune.told import as_json, conclusion
+from trueloop.tune.text_report import as_json, conclusion
+from trueloop.tune.throughput import Throughput
+from trueloop.tune.trial_job import TrainingFacts
+from trueloop.tune.trial_processes import CRASHED, DONE, TrialResult
 from trueloop.tune.tuning import next_length
 
 ACCURACY = Goal(monitor="val_accuracy", value=0.99, mode="max")
@@ -31,18 +31,20 @@ OPTIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def findings(*scores: float, goal: Goal = ACCURACY, **options: Any) -> Findings:
+def findings(*scores: float, goal: Goal = ACCURACY, **options: Any) -> TuningResults:
     """Runs of 100, 200, 400, … updates came to these scores; the whole run has 1,000."""
-    facts = Facts(task="own", options={**OPTIONS, **options}, device="cpu", cores=2, samples=10_000)
+    facts = TrainingFacts(
+        task="own", options={**OPTIONS, **options}, device="cpu", cores=2, samples=10_000
+    )
     runs = [
         (100 * 2**k, GoalRun(updates=100 * 2**k, score=score, seconds=1.0))
         for k, score in enumerate(scores)
     ]
-    return Findings(
+    return TuningResults(
         facts=facts,
-        base=Measured(rate=1000.0, rounds=[1000.0]),
+        base=Throughput(rate=1000.0, rounds=[1000.0]),
         goal=goal,
-        goal_runs=[(n, Outcome(status=DONE, value=run)) for n, run in runs],
+        goal_runs=[(n, TrialResult(status=DONE, value=run)) for n, run in runs],
     )
 
 
@@ -92,7 +94,7 @@ def test_a_loss_is_reached_from_above_and_a_crash_reaches_nothing() -> None:
     loss = Goal(monitor="val_loss", value=0.1, mode="min")
     found = findings(0.2, 0.09, goal=loss)
     assert found.proposal().options == {"updates": 250}
-    found.goal_runs = [(100, Outcome(status=CRASHED, reason="ended by SIGSEGV"))]
+    found.goal_runs = [(100, TrialResult(status=CRASHED, reason="ended by SIGSEGV"))]
     assert found.proposal().options == {}
     assert any("100 updates from scratch: crashed: ended by SIGSEGV" in line
                for line in conclusion(found, 1.0))  # fmt: skip

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from trueloop.tune.processes import DONE, Outcome
-from trueloop.tune.search import EvaluationLog, Search
+from trueloop.tune.search import EvaluationLog, StudyRunner
 from trueloop.tune.space import Choices
-from trueloop.tune.study import Plan, StudyFolder, _pruner, import_optuna
+from trueloop.tune.study import StudyConfig, StudyFolder, _pruner, import_optuna
+from trueloop.tune.trial_processes import DONE, TrialResult
 
 
 @pytest.mark.parametrize("pruner", ["hyperband", "median", "none"])
@@ -40,9 +40,9 @@ class Ended:
     def __init__(self) -> None:
         self.looks = 0
 
-    def poll(self, seconds: float) -> Outcome | None:
+    def poll(self, seconds: float) -> TrialResult | None:
         self.looks += 1
-        return None if self.looks == 1 else Outcome(status=DONE, value=0)
+        return None if self.looks == 1 else TrialResult(status=DONE, value=0)
 
     def stop(self, number: int) -> None:
         """It has ended by then."""
@@ -61,12 +61,14 @@ def test_a_trial_at_its_last_evaluation_is_not_pruned(
 ) -> None:
     optuna = import_optuna()
     space = {"epochs": Choices(values=(3, 4))}
-    plan = Plan(task="t", options=options, space=space, monitor="val_loss", mode="min", epochs=10)
+    plan = StudyConfig(
+        task="t", options=options, space=space, monitor="val_loss", mode="min", epochs=10
+    )
     pruner = optuna.pruners.ThresholdPruner(upper=0.0, n_warmup_steps=3)  # all, from the third on
     study = optuna.create_study(pruner=pruner)
     study.enqueue_trial(params)
     processes: Any = Ended()
-    search = Search(
+    search = StudyRunner(
         StudyFolder(tmp_path, plan), study, processes, say=print, after_trial=lambda: None
     )
     log = tmp_path / "metrics.jsonl"

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from trueloop.errors import ConfigError, RunError
-from trueloop.tune.processes import Trial, TrialProcesses
+from trueloop.tune.trial_processes import TrialProcesses, TrialSpec
 
 HELD = 2**20
 
@@ -60,9 +60,9 @@ def processes() -> Iterator[TrialProcesses]:
 
 
 def test_a_trial_runs_in_a_process_of_its_own_with_the_data(processes: TrialProcesses) -> None:
-    assert processes.run(Trial(job="hello")).value == "it hello"
-    assert processes.run(Trial(job="data")).value == HELD * (HELD - 1) // 2
-    pids = {processes.run(Trial(job="pid")).value for _ in range(2)} | {os.getpid()}
+    assert processes.run(TrialSpec(job="hello")).value == "it hello"
+    assert processes.run(TrialSpec(job="data")).value == HELD * (HELD - 1) // 2
+    pids = {processes.run(TrialSpec(job="pid")).value for _ in range(2)} | {os.getpid()}
     assert len(pids) == 3
 
 
@@ -80,24 +80,24 @@ def test_a_trial_runs_in_a_process_of_its_own_with_the_data(processes: TrialProc
 def test_what_ends_a_trial_ends_it_alone(
     processes: TrialProcesses, job: str, status: str, words: str
 ) -> None:
-    outcome = processes.run(Trial(job=job, memory=2**30))
+    outcome = processes.run(TrialSpec(job=job, memory=2**30))
     assert (outcome.status, outcome.value) == (status, None)
     assert words in outcome.reason
-    assert processes.run(Trial(job="next")).value == "it next"
+    assert processes.run(TrialSpec(job="next")).value == "it next"
 
 
 def test_a_trial_that_hangs_is_ended_with_all_that_it_started(processes: TrialProcesses) -> None:
-    outcome = processes.run(Trial(job="hang", seconds=0.3))
+    outcome = processes.run(TrialSpec(job="hang", seconds=0.3))
     assert outcome.status == "out of time"
     deadline = time.monotonic() + 10
     while "987654" in os.popen("ps -eo args").read() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert "987654" not in os.popen("ps -eo args").read()
-    assert processes.run(Trial(job="next")).is_done
+    assert processes.run(TrialSpec(job="next")).is_done
 
 
 def test_a_trial_can_be_stopped_from_outside(processes: TrialProcesses) -> None:
-    processes.start(Trial(job="hang"))
+    processes.start(TrialSpec(job="hang"))
     assert processes.poll(0.05) is None
     processes.stop(signal.SIGKILL)
     outcome = processes.poll(20)

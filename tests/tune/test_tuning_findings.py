@@ -10,47 +10,47 @@ import pytest
 import yaml
 from hypothesis import given, strategies as st
 
-from trueloop.tune.changes import OTHER, ROUNDING, SAME, Change, candidates, scaled_rate
-from trueloop.tune.config import as_config
-from trueloop.tune.facts import Facts
-from trueloop.tune.findings import Entrant, Findings, Point, Row
-from trueloop.tune.processes import DONE, NO_MEMORY, Outcome
-from trueloop.tune.race import Raced
-from trueloop.tune.throughput import Measured, gain
-from trueloop.tune.told import as_json, conclusion, table_rows, told
+from trueloop.tune.changes import OTHER, ROUNDING, SAME, SpeedChange, candidates, scaled_rate
+from trueloop.tune.proposed_config import as_config
+from trueloop.tune.race import RaceResult
+from trueloop.tune.results import BatchSizeResult, ChangeResult, RaceEntry, TuningResults
+from trueloop.tune.text_report import as_json, conclusion, table_rows, told
+from trueloop.tune.throughput import Throughput, gain
+from trueloop.tune.trial_job import TrainingFacts
+from trueloop.tune.trial_processes import DONE, NO_MEMORY, TrialResult
 
 OPTIONS: dict[str, Any] = {
     "batch_size": 64, "accumulate": 1, "lr": 1e-3, "optimizer": "adamw", "precision": "fp32",
     "workers": 0, "threads": None, "epochs": 10, "updates": None, "compile": False,
     "recompute": None,
 }  # fmt: skip
-FACTS = Facts(task="own", options=OPTIONS, device="cpu", cores=4, samples=10_000)
-BASE = Measured(rate=1000.0, rounds=[1000.0], peak=2**30, threads=4)
+FACTS = TrainingFacts(task="own", options=OPTIONS, device="cpu", cores=4, samples=10_000)
+BASE = Throughput(rate=1000.0, rounds=[1000.0], peak=2**30, threads=4)
 
 
 def row(
     name: str, factor: float, results: str = ROUNDING, *, warm: float = 0.0, **options: Any
-) -> Row:
+) -> ChangeResult:
     """A change whose rounds all gave the same factor."""
-    measured = Measured(
+    measured = Throughput(
         rate=1000 * factor, rounds=[1000 * factor] * 5, ratios=[factor] * 5, warm_seconds=warm
     )
-    return Row(
-        change=Change(name=name, options=options, results=results),
-        outcome=Outcome(status=DONE, value=measured),
+    return ChangeResult(
+        change=SpeedChange(name=name, options=options, results=results),
+        outcome=TrialResult(status=DONE, value=measured),
         samples_of_run=FACTS.samples_of_run(),
         base_rate=BASE.rate,
     )
 
 
-def findings(*rows: Row, **others: Any) -> Findings:
-    return Findings(facts=FACTS, base=BASE, rows=list(rows), **others)
+def findings(*rows: ChangeResult, **others: Any) -> TuningResults:
+    return TuningResults(facts=FACTS, base=BASE, rows=list(rows), **others)
 
 
-def raced(name: str, loss: float, results: str, **options: Any) -> Entrant:
-    value = Raced(loss=loss, updates=10, samples=640, seconds=5.0)
-    outcome = Outcome(status=DONE, value=value)
-    return Entrant(name=name, options=options, results=results, outcome=outcome)
+def raced(name: str, loss: float, results: str, **options: Any) -> RaceEntry:
+    value = RaceResult(loss=loss, updates=10, samples=640, seconds=5.0)
+    outcome = TrialResult(status=DONE, value=value)
+    return RaceEntry(name=name, options=options, results=results, outcome=outcome)
 
 
 @given(st.floats(0.1, 10), st.integers(3, 15), st.integers(0, 2**32 - 1))
@@ -131,13 +131,13 @@ def test_what_changes_the_training_is_proposed_by_a_race_alone_and_said() -> Non
 def test_the_fastest_batch_is_the_smallest_near_the_most_throughput() -> None:
     def at(**rates: float) -> int | None:
         points = [
-            Point(
+            BatchSizeResult(
                 batch_size=int(size[1:]),
-                outcome=Outcome(status=DONE, value=Measured(rate=rate, rounds=[rate])),
+                outcome=TrialResult(status=DONE, value=Throughput(rate=rate, rounds=[rate])),
             )
             for size, rate in rates.items()
         ]
-        points.append(Point(batch_size=4096, outcome=Outcome(status=NO_MEMORY)))
+        points.append(BatchSizeResult(batch_size=4096, outcome=TrialResult(status=NO_MEMORY)))
         return findings(points=points).fastest_batch()
 
     assert at(b64=1000, b128=1500, b256=1990, b512=2000) == 256
@@ -147,13 +147,13 @@ def test_the_fastest_batch_is_the_smallest_near_the_most_throughput() -> None:
 
 
 def test_a_failed_trial_stands_in_the_table_with_its_reason() -> None:
-    failed = Row(
-        change=Change(name="compile", options={"compile": True}, results=ROUNDING),
-        outcome=Outcome(status="crashed", reason="ended by SIGSEGV"),
+    failed = ChangeResult(
+        change=SpeedChange(name="compile", options={"compile": True}, results=ROUNDING),
+        outcome=TrialResult(status="crashed", reason="ended by SIGSEGV"),
     )
     points = [
-        Point(batch_size=64, outcome=Outcome(status=DONE, value=BASE)),
-        Point(batch_size=128, outcome=Outcome(status=NO_MEMORY)),
+        BatchSizeResult(batch_size=64, outcome=TrialResult(status=DONE, value=BASE)),
+        BatchSizeResult(batch_size=128, outcome=TrialResult(status=NO_MEMORY)),
     ]
     found = findings(failed, points=points, notes=["workers: no time left"])
     assert table_rows(found)[1][-1] == "crashed: ended by SIGSEGV"
@@ -172,7 +172,7 @@ def test_candidates_suit_the_machine_and_the_data() -> None:
         "precision bf16", "threads 1", "compile step", "compile model",
     ]  # fmt: skip
     assert left_out == ["workers: the training data come as whole batches, which no worker loads"]
-    files = Facts(
+    files = TrainingFacts(
         task="own",
         options=OPTIONS,
         device="cuda",

@@ -12,7 +12,7 @@ COMMAND = (
     "attr", "docstring_parser", "jinja2", "jsonargparse", "matplotlib.figure", "plotly.offline",
     "polars", "PIL.ImageDraw", "PIL.ImageOps", "rich._emoji_codes", "rich.progress", "tomllib",
     "torch.profiler", "torch.utils.flop_counter", "torch.utils.serialization.config",
-    "torchmetrics", "trueloop.checkpoint", "trueloop.cli._doctor", "trueloop.cli._outcome",
+    "torchmetrics", "trueloop.checkpoint", "trueloop.cli._doctor", "trueloop.cli._training",
     "trueloop.cli.train", "trueloop.doctor.runtime.session", "trueloop.loop",
     "trueloop.optimizers", "trueloop.run", "trueloop.run.rank_log", "trueloop.tasks",
     "trueloop.tasks.spiral",
@@ -20,7 +20,7 @@ COMMAND = (
 """What nearly every command imports."""
 RANKS = (
     "torch.distributed.fsdp", "torchmetrics.classification", "trueloop.checkpoint.dcp",
-    "trueloop.cli._legs", "trueloop.cli._ranks", "trueloop.ranks",
+    "trueloop.cli._segments", "trueloop.cli._ranks", "trueloop.ranks",
 )  # fmt: skip
 """And what ranks and the processes of `trueloop verify-resume` do."""
 _WATCHED = ("checkpoint", "cli", "evaluation", "feed", "loop", "run", "step", "tasks")

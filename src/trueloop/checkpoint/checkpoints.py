@@ -18,10 +18,10 @@ from trueloop.checkpoint import best as bests, store
 from trueloop.checkpoint.group_write import GroupWriter, LostRankError
 from trueloop.checkpoint.load import has_checkpoint, load_checkpoint
 from trueloop.checkpoint.lock import FolderClaim
-from trueloop.checkpoint.named import capture_named, check_named
-from trueloop.checkpoint.shards import divided
-from trueloop.checkpoint.spare import Spare
+from trueloop.checkpoint.named_state import capture_named, check_named
+from trueloop.checkpoint.staging import StagingBuffer
 from trueloop.checkpoint.state import Place, capture, place_of, restore
+from trueloop.checkpoint.tensor_shards import divided
 from trueloop.errors import ConfigError, RunError
 from trueloop.feed import Feed
 from trueloop.lengths import parse_interval
@@ -92,7 +92,7 @@ class Checkpoints:
         """Why the latest state is not on the disk; None if it is, or while it is being written."""
         self._missed = 0
         self._updates = 0
-        self._spare = Spare()
+        self._spare = StagingBuffer()
         self._group: GroupWriter | None = None
         self._attention = ranks.Agreement()
         self._is_time = False

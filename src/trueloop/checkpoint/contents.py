@@ -20,11 +20,11 @@ from trueloop.shapes import (
     FINITE,
     SCALAR,
     Anything,
-    Each,
-    Either,
+    DictOf,
+    ListOf,
     Maybe,
-    Row,
-    Table,
+    OneOf,
+    TupleOf,
     problem,
 )
 from trueloop.step import Step
@@ -35,36 +35,36 @@ STATE = {
     "step": Step.STATE,
     "feed": Feed.STATE,
     "rng": seed.STATE,
-    "named": Maybe(Table(str, Anything)),
+    "named": Maybe(DictOf(str, Anything)),
     "ranks": Maybe({"count": COUNT, "rank": COUNT}),
 }
 """What `capture` returns."""
 
 # Levels of nesting; what holds itself has no end of them.
 _DEEPEST = 60
-_SCORES = Table(str, float)
+_SCORES = DictOf(str, float)
 _MEANS = {
-    "updates": Each(Row(Table(str, SCALAR), COUNT)),
-    "sums": Table(str, Row(SCALAR, COUNT)),
+    "updates": ListOf(TupleOf(DictOf(str, SCALAR), COUNT)),
+    "sums": DictOf(str, TupleOf(SCALAR, COUNT)),
 }
 OF_FIT = {
-    "early_stop": Either(
+    "early_stop": OneOf(
         None,
         {
-            "best": Either(None, float),
-            "bar": Either(None, float),
+            "best": OneOf(None, float),
+            "bar": OneOf(None, float),
             "stale": COUNT,
             "loss": Maybe(float),
-            "weights": Either(None, MODEL),
+            "weights": OneOf(None, MODEL),
         },
     ),
     "train": {
         **_MEANS,
-        "metrics": Either(None, Table(str, Anything)),
+        "metrics": OneOf(None, DictOf(str, Anything)),
     },
     "seconds": FINITE,
-    "best": Row(str, Either(None, float), Either(None, COUNT)),
-    "best_update": Maybe(Either(None, COUNT)),
+    "best": TupleOf(str, OneOf(None, float), OneOf(None, COUNT)),
+    "best_update": Maybe(OneOf(None, COUNT)),
     "clock": Maybe(
         {
             "samples": COUNT,
@@ -74,8 +74,8 @@ OF_FIT = {
             "at_last_batch": bool,
         }
     ),
-    "line": Maybe(Either(None, {"counts": Row(COUNT, COUNT, COUNT), **_MEANS})),
-    "records": Each(Row(_SCORES, COUNT, Either(None, COUNT), Either(None, COUNT), FINITE)),
+    "line": Maybe(OneOf(None, {"counts": TupleOf(COUNT, COUNT, COUNT), **_MEANS})),
+    "records": ListOf(TupleOf(_SCORES, COUNT, OneOf(None, COUNT), OneOf(None, COUNT), FINITE)),
 }
 """What `fit` keeps beside it."""
 

@@ -37,7 +37,7 @@ from torch.distributed.checkpoint.planner import (
 )
 from torch.distributed.checkpoint.planner_helpers import create_read_items_for_chunk_list
 
-from trueloop.checkpoint.shards import Shard
+from trueloop.checkpoint.tensor_shards import Shard
 
 INDEX = ".metadata"
 
@@ -57,7 +57,7 @@ class ShardWriter(FileSystemWriter):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, single_file_per_rank=True, sync_files=True)
-        hashed = _HashedFiles()
+        hashed = _HashedFileSystem()
         self.fs = hashed
         self.files = hashed.files
 
@@ -91,7 +91,7 @@ def _write_item(key: str, shard: Shard) -> WriteItem:
     )
 
 
-class _HashedFiles(FileSystem):
+class _HashedFileSystem(FileSystem):
     """Files whose bytes are hashed as they are written: reading them again costs as much."""
 
     def __init__(self) -> None:

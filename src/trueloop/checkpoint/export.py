@@ -23,7 +23,7 @@ from trueloop import _options, ranks
 from trueloop.atomic import write_atomic
 from trueloop.checkpoint.load import opened_checkpoint
 from trueloop.checkpoint.sharded import ShardedState
-from trueloop.checkpoint.shards import Shard, is_sharded
+from trueloop.checkpoint.tensor_shards import Shard, is_sharded
 from trueloop.errors import ConfigError, RunError
 
 # The file's metadata, text to text: the digest of all it holds, since the format has no checksum,

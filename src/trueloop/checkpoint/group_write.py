@@ -21,7 +21,7 @@ import torch.distributed as dist
 from trueloop import ranks
 from trueloop.atomic import cannot_write
 from trueloop.checkpoint import store
-from trueloop.checkpoint.shards import (
+from trueloop.checkpoint.tensor_shards import (
     Divided,
     Hole,
     Shard,

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from trueloop import ranks
-from trueloop.checkpoint.named import capture_named
+from trueloop.checkpoint.named_state import capture_named
 from trueloop.checkpoint.sharded import ShardedState
-from trueloop.checkpoint.shards import (
+from trueloop.checkpoint.tensor_shards import (
     OPTIMIZER,
     TRAIN_WEIGHTS,
     Path,

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from trueloop.checkpoint import store
-from trueloop.checkpoint.shards import (
+from trueloop.checkpoint.tensor_shards import (
     OPTIMIZER,
     Path as Place,
     Shard,
@@ -30,18 +30,18 @@ from trueloop.checkpoint.shards import (
 )
 from trueloop.errors import RunError
 from trueloop.files import read_bytes
-from trueloop.shapes import COUNT, Anything, Each, Table, problem
+from trueloop.shapes import COUNT, Anything, DictOf, ListOf, problem
 
 _MOST_BYTES = 1 << 32
 _STORED = {
-    "model": Table(str, Anything),
+    "model": DictOf(str, Anything),
     "step": {
         "optimizer": {
-            "state": Table(object, Anything),
-            "param_groups": Each({"params": Each(str)}),
+            "state": DictOf(object, Anything),
+            "param_groups": ListOf({"params": ListOf(str)}),
         }
     },
-    "ranks": {"count": COUNT, "same": Table(str, str)},
+    "ranks": {"count": COUNT, "same": DictOf(str, str)},
 }
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from trueloop import ranks, seed
 from trueloop.checkpoint import contents
 from trueloop.checkpoint.layout import laid_out
-from trueloop.checkpoint.named import restore_named
+from trueloop.checkpoint.named_state import restore_named
 from trueloop.checkpoint.sharded import ShardedState
 from trueloop.feed import Feed
 from trueloop.step import Step

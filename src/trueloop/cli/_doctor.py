@@ -18,7 +18,7 @@ from trueloop.doctor.runtime.sink import Doctor, one_line
 from trueloop.names import printable_line
 from trueloop.run import Run
 from trueloop.tasks import READY_MADE
-from trueloop.tasks.findings import DataFinding, skipped_samples
+from trueloop.tasks.data_findings import DataFinding, skipped_samples
 
 _OURS = ("TL3", "TL4", "TH103")
 """Rules about the model, the loss and the learning rate, which in the ready-made tasks are not the

@@ -18,20 +18,20 @@ from trueloop.cli.config_file import read_config
 from trueloop.cli.options import RunOptions, Settings, settings_from
 from trueloop.errors import ConfigError, Interrupted, RunError, UserError
 from trueloop.records import direction
-from trueloop.run.wording import number, score_name
+from trueloop.run.formatting import number, score_name
 from trueloop.tasks import Recipe
-from trueloop.tune.processes import TrialProcesses
-from trueloop.tune.search import Search
+from trueloop.tune.search import StudyRunner
 from trueloop.tune.space import FIXED, Space, parse_space
-from trueloop.tune.study import Plan, StudyFolder, import_optuna
+from trueloop.tune.study import StudyConfig, StudyFolder, import_optuna
 from trueloop.tune.study_page import best_command, best_trial, write_page
+from trueloop.tune.trial_processes import TrialProcesses
 
 if TYPE_CHECKING:
     import optuna
 
 _OF_TRAIN = (
     "jinja2", "jsonargparse", "matplotlib.figure", "plotly", "rich.progress", "torch._dynamo",
-    "torchmetrics", "trueloop.cli._doctor", "trueloop.cli._outcome", "trueloop.cli._session",
+    "torchmetrics", "trueloop.cli._doctor", "trueloop.cli._training", "trueloop.cli._session",
     "trueloop.cli.train", "trueloop.doctor.runtime.session", "trueloop.loop", "trueloop.tasks",
 )  # fmt: skip
 """What a run imports: seconds of each trial, where the process that starts them has not."""
@@ -60,7 +60,7 @@ def search(settings: Settings, options: TuneOptions, say: Callable[[str], None])
     return OK
 
 
-def plan_of(settings: Settings, options: TuneOptions) -> Plan:
+def plan_of(settings: Settings, options: TuneOptions) -> StudyConfig:
     """What is searched, with every end of every range checked. Raises `ConfigError`."""
     assert options.search is not None
     source = str(options.search)
@@ -70,7 +70,7 @@ def plan_of(settings: Settings, options: TuneOptions) -> Plan:
     space = parse_space(content, source, known, [n for n in stated if n not in FIXED])
     _check_values(settings, stated, space, source)
     monitor = settings.recipe.monitor
-    return Plan(
+    return StudyConfig(
         task=settings.task,
         options={**stated, "monitor": monitor, "hang_exit": True},
         space=space,
@@ -118,9 +118,9 @@ def _run(
     seconds = None if options.minutes is None else 60 * options.minutes
     with TrialProcesses(prepare, torch.get_num_threads()) as processes:
         processes.ready()
-        Search(folder, study, processes, say=say, after_trial=lambda: _renew(folder, study)).run(
-            options.trials, seconds
-        )
+        StudyRunner(
+            folder, study, processes, say=say, after_trial=lambda: _renew(folder, study)
+        ).run(options.trials, seconds)
 
 
 def _renew(folder: StudyFolder, study: optuna.Study) -> None:
@@ -141,7 +141,7 @@ def _forget_weights(checkpoints: Path) -> None:
 
 def _tell(folder: StudyFolder, study: optuna.Study, options: TuneOptions) -> None:
     """What the search has come to."""
-    from trueloop.cli._outcome import shown
+    from trueloop.cli._training import shown
 
     page = write_page(folder, study)
     trials = study.get_trials(deepcopy=False)

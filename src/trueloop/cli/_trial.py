@@ -23,15 +23,17 @@ from trueloop.step.recompute import repeated_blocks
 from trueloop.tasks import Splits, Task
 from trueloop.tasks.own_class import check_class
 from trueloop.tune import memory, race, range_test, throughput
-from trueloop.tune.facts import GOAL, MEASURE, RACE, RANGE, Facts, Job
 from trueloop.tune.goal import GoalRun, run_to_end
 from trueloop.tune.setup import Setup
+from trueloop.tune.trial_job import GOAL, MEASURE, RACE, RANGE, TrainingFacts, TrialJob
 
 _NO_SCHEDULE = {"schedule": "none", "warmup": None, "decay": None, "decay_shape": None}
 _SOURCE = "the options"
 
 
-def prepare(task: str, options: dict[str, Any], count: int) -> tuple[Callable[[Job], Any], Facts]:
+def prepare(
+    task: str, options: dict[str, Any], count: int
+) -> tuple[Callable[[TrialJob], Any], TrainingFacts]:
     """Read the data of `task`; returns what does a job, and the facts. `count` CPU threads are
     torch's own choice. Runs in the process that starts the trials."""
     keep_libraries_quiet()
@@ -42,7 +44,7 @@ def prepare(task: str, options: dict[str, Any], count: int) -> tuple[Callable[[J
     data = read_data(settings)
     _import_for_trials(data[0])
     more = memory.threads_of_process() - threads
-    bench = _Bench(task, options, data, count, starts_threads=more > 0)
+    bench = _TrialData(task, options, data, count, starts_threads=more > 0)
     torch.set_num_threads(1)
     return bench.do, bench.facts(settings, time.monotonic() - began)
 
@@ -59,7 +61,7 @@ def settings_of(task: str, options: dict[str, Any]) -> Settings:
     return settings_from(task, [], file=dict(options), source=_SOURCE)
 
 
-class _Bench:
+class _TrialData:
     """Does the jobs, each in a copy of the process in which it was made."""
 
     def __init__(
@@ -77,13 +79,13 @@ class _Bench:
         self._shared = data if plain and not isinstance(data[1].train, DataLoader) else None
         self._first: tuple[Task, Splits] | None = data
 
-    def facts(self, settings: Settings, read_seconds: float) -> Facts:
+    def facts(self, settings: Settings, read_seconds: float) -> TrainingFacts:
         assert self._first is not None
         task, splits = self._first
         self._first = None
         settings = settings.settled(task)
         feed = make_feed(settings, torch.device("cpu"), splits.train, train=True)
-        return Facts(
+        return TrainingFacts(
             task=settings.task,
             options={**settings.config(), "threads": settings.run.threads or task.threads},
             device=devices.pick(settings.run.device).type,
@@ -98,7 +100,7 @@ class _Bench:
             has_blocks=bool(repeated_blocks(task.model())),
         )
 
-    def do(self, job: Job) -> Any:
+    def do(self, job: TrialJob) -> Any:
         """Carry out one job; what it found."""
         torch.set_num_threads(self._count)
         if job.kind == GOAL:
@@ -115,7 +117,7 @@ class _Bench:
     def _setup(self, changes: dict[str, Any]) -> Setup:
         return _setup_of(self._session({**_NO_SCHEDULE, **changes}))
 
-    def _run_to_goal(self, job: Job) -> GoalRun:
+    def _run_to_goal(self, job: TrialJob) -> GoalRun:
         """A run of so many updates, with the schedule that it has in `trueloop train`."""
         session = self._session({**dict.fromkeys(LENGTHS), **job.changes, "updates": job.updates})
         name = session.settings.recipe.monitor

@@ -44,7 +44,7 @@ def _load(text: str) -> Any:
     """The text's content, in which no key is written twice: YAML would take the last in silence."""
     import yaml
 
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+    class OptionsLoader(yaml.SafeLoader):  # type: ignore[misc]
         pass
 
     def mapping(loader: Any, node: Any) -> Any:
@@ -54,8 +54,8 @@ def _load(text: str) -> Any:
                 raise ValueError(f"{key!r} is given twice")
         return loader.construct_mapping(node, deep=True)
 
-    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
-    return yaml.load(text, Loader)
+    OptionsLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
+    return yaml.load(text, OptionsLoader)
 
 
 def known_keys(file: dict[str, Any], options: Iterable[str], source: str) -> dict[str, Any]:

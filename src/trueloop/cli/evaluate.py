@@ -36,13 +36,13 @@ def main(argv: Sequence[str]) -> int:
 
     from trueloop.cli._session import load_trained
     from trueloop.run import Run
-    from trueloop.tasks.findings import skipped_samples
+    from trueloop.tasks.data_findings import skipped_samples
 
     trained = load_trained(Run(given.run), given.device)
     scores = _scores(trained, given.data)
     skipped = trained.task.skipped
     if given.json:
-        from trueloop.run.files import plain
+        from trueloop.run.json_files import plain
 
         found = {"run": str(trained.run.path), "epoch": trained.epoch + 1, "scores": scores}
         if skipped:
@@ -87,7 +87,7 @@ def _print_table(trained: Trained, scores: dict[str, dict[str, float]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from trueloop.run.wording import number, score_name
+    from trueloop.run.formatting import number, score_name
 
     heads = {"val": "validation", "test": "test", "data": "this data"}
     table = Table(box=None, pad_edge=False, header_style="dim")

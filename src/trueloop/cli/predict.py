@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
     from trueloop.cli._session import Trained
-    from trueloop.tasks import Unseen
+    from trueloop.tasks import PredictInput
 
 _WRITERS: dict[str, Callable[[DataFrame, io.BytesIO], object]] = {
     ".csv": lambda frame, file: frame.write_csv(file),
@@ -48,7 +48,7 @@ def main(argv: Sequence[str]) -> int:
 
     from trueloop.cli._session import load_trained
     from trueloop.run import Run
-    from trueloop.tasks.findings import skipped_samples
+    from trueloop.tasks.data_findings import skipped_samples
 
     rows, errors = predict(load_trained(Run(given.run), given.device), given.data, given.out)
     print(f"{rows - len(errors):,} predictions in {given.out}")
@@ -93,7 +93,7 @@ def predict(trained: Trained, data: Path, out: Path) -> tuple[int, dict[str, str
     return frame.height, {f"{label}{names[k]}": why for k, why in sorted(unseen.errors.items())}
 
 
-def predictions(trained: Trained, data: Any) -> tuple[DataFrame, Unseen]:
+def predictions(trained: Trained, data: Any) -> tuple[DataFrame, PredictInput]:
     """One row per sample of `data`, which is a path, or what the task takes from memory."""
     import polars
 

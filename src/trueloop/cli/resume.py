@@ -135,7 +135,7 @@ def go_on(run: Run, settings: Settings, *, prolong: str | None = None) -> int:
     run is made longer."""
     from trueloop.checkpoint import load_checkpoint
     from trueloop.cli._doctor import keep_findings, watched_session
-    from trueloop.cli._outcome import carry_out
+    from trueloop.cli._training import carry_out
     from trueloop.run import environment
     from trueloop.tasks.base import refuse_changed_data
 
@@ -190,7 +190,7 @@ def is_complete(run: Run) -> bool:
 
 
 def has_report(run: Run) -> bool:
-    from trueloop.run.page import SCRIPT
+    from trueloop.run.html_page import SCRIPT
 
     return all((run.path / name).is_file() for name in (REPORT, SCRIPT))
 
@@ -198,7 +198,7 @@ def has_report(run: Run) -> bool:
 def finish_up(run: Run) -> bool:
     """Remove the temporary files of ours that a kill has left, and write the report of a run that
     was killed before it had one; whether it was. Hold the directory before."""
-    from trueloop.cli._outcome import shown
+    from trueloop.cli._training import shown
     from trueloop.run import write_report
 
     run.remove_litter()

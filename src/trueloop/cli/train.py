@@ -69,7 +69,7 @@ def _of_this_launch() -> Path | None:
     """The newest run in the folder of runs that the same `torchrun` has started, if any."""
     from trueloop.errors import RunError
     from trueloop.run import Run
-    from trueloop.run.machine import launched_by
+    from trueloop.run.environment import launched_by
 
     by = launched_by()
     found = []
@@ -87,7 +87,7 @@ def _start(path: Path, settings: Settings) -> int:
     """Train a new run at `path`; the exit status."""
     from trueloop import ranks
     from trueloop.cli._doctor import keep_findings, watched_session
-    from trueloop.cli._outcome import carry_out
+    from trueloop.cli._training import carry_out
     from trueloop.run import Run, environment
     from trueloop.run.folder import claimed_by_main, make_folder
 

@@ -15,9 +15,9 @@ from trueloop.errors import ConfigError, Interrupted, RunError
 if TYPE_CHECKING:
     from trueloop.cli._tune_options import TuneOptions
     from trueloop.cli.options import Settings
-    from trueloop.tune.findings import Findings
     from trueloop.tune.goal import Goal
-    from trueloop.tune.tuning import Budget, Tuning
+    from trueloop.tune.results import TuningResults
+    from trueloop.tune.tuning import TimeBudget, Tuning
 
 _SHARE_OF_FREE = 0.8
 _GB = 1e9
@@ -61,12 +61,12 @@ def usage() -> str:
 def _measure(settings: Settings, options: TuneOptions) -> int:
     """Measure within the time, and write what follows; the exit status."""
     from trueloop.cli._tune_options import MINUTES, stated_of_train
-    from trueloop.tune.tuning import Budget
+    from trueloop.tune.tuning import TimeBudget
 
     files, stated = _Files(options), stated_of_train(settings)
     goal = _goal(settings, options)
     minutes = MINUTES if options.minutes is None else options.minutes
-    budget = Budget(60 * minutes, has_goal=goal is not None)
+    budget = TimeBudget(60 * minutes, has_goal=goal is not None)
     begun: list[Tuning] = []
     try:
         _run_trials(settings, {**stated, "quiet": True}, options, budget, goal, begun)
@@ -87,7 +87,7 @@ def _run_trials(
     settings: Settings,
     given: dict[str, Any],
     options: TuneOptions,
-    budget: Budget,
+    budget: TimeBudget,
     goal: Goal | None,
     begun: list[Tuning],
 ) -> None:
@@ -95,7 +95,7 @@ def _run_trials(
     import torch
 
     from trueloop.cli._trial import prepare
-    from trueloop.tune.processes import TrialProcesses
+    from trueloop.tune.trial_processes import TrialProcesses
     from trueloop.tune.tuning import Tuning
 
     say = _teller(options)
@@ -174,25 +174,29 @@ def _teller(options: TuneOptions) -> Callable[[str], None]:
 def _conclude(
     settings: Settings,
     stated: dict[str, Any],
-    findings: Findings,
+    findings: TuningResults,
     files: _Files,
     options: TuneOptions,
     seconds: float,
 ) -> None:
     """Write the configuration and the pictures, and say what was found."""
     from trueloop.checkpoint import write_atomic
-    from trueloop.tune import pictures, told
-    from trueloop.tune.config import as_config
+    from trueloop.tune import plots, text_report
+    from trueloop.tune.proposed_config import as_config
 
     if sys.stderr.isatty() and not options.quiet:
         print("\r\033[K", end="", file=sys.stderr, flush=True)
     text = as_config(settings.task, stated, findings, seconds)
     write_atomic(files.out, text.encode())
-    drawn = pictures.draw(findings, files.rates, files.batches)
+    drawn = plots.draw(findings, files.rates, files.batches)
     if options.format == "json":
-        print(json.dumps(told.as_json(findings, files.out, drawn), indent=2, ensure_ascii=False))
+        print(
+            json.dumps(
+                text_report.as_json(findings, files.out, drawn), indent=2, ensure_ascii=False
+            )
+        )
         return
-    told.print_text(findings, seconds)
+    text_report.print_text(findings, seconds)
     for path in drawn:
         print(f"picture  {_shown(path)}")
     print(f"config   {_shown(files.out)}")
@@ -200,6 +204,6 @@ def _conclude(
 
 
 def _shown(path: Path) -> str:
-    from trueloop.cli._outcome import shown
+    from trueloop.cli._training import shown
 
     return shown(path)

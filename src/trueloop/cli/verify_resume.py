@@ -15,8 +15,8 @@ from trueloop.cli import FAILED, OK
 from trueloop.errors import ConfigError
 
 if TYPE_CHECKING:
-    from trueloop.cli._legs import Leg, MicroBatch, Trace
-    from trueloop.cli._same_run import Difference, Parting
+    from trueloop.cli._compare_runs import Difference, Divergence
+    from trueloop.cli._segments import MicroBatch, Segment, Trace
 
 MOST_SAID = 5
 """Differences to print: the later ones follow from the first."""
@@ -27,7 +27,7 @@ def main(argv: Sequence[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
         print(usage())
         return OK
-    from trueloop.cli._legs import Leg
+    from trueloop.cli._segments import Segment
     from trueloop.cli.options import VerifyOptions, settings_from, task_first
 
     task, options = task_first(argv, "verify-resume")
@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
     if updates is not None and updates < 1:
         raise ConfigError(f"--updates must be 1 or more, not {updates}: write --updates 100")
     with _shared_folder() as folder:
-        straight = Leg(
+        straight = Segment(
             task=settings.task,
             argv=options,
             here=Path.cwd(),
@@ -82,11 +82,11 @@ def usage() -> str:
     )
 
 
-def verify(straight: Leg, *, seed: int) -> int:
+def verify(straight: Segment, *, seed: int) -> int:
     """Train the legs, compare them, and say what came out; the exit status."""
     from trueloop import ranks
-    from trueloop.cli._legs import in_fresh_process
-    from trueloop.cli._same_run import compare, compared, seen
+    from trueloop.cli._compare_runs import compare, compared, seen
+    from trueloop.cli._segments import in_fresh_process
 
     trace = in_fresh_process(straight)
     _say(f"straight: {len(trace.steps)} batches, {trace.steps[-1].update} updates")
@@ -123,16 +123,16 @@ def verify(straight: Leg, *, seed: int) -> int:
 
 
 def _cause(
-    straight: Leg,
+    straight: Segment,
     trace: Trace,
     index: int,
-    parted: Parting | None,
+    parted: Divergence | None,
     differences: list[Difference],
 ) -> str:
     """Why: the run itself cannot be repeated, which is tried, or only its resume."""
     from trueloop import ranks
-    from trueloop.cli._legs import in_fresh_process
-    from trueloop.cli._same_run import cause_of_resume, cause_without_a_stop, compare
+    from trueloop.cli._compare_runs import cause_of_resume, cause_without_a_stop, compare
+    from trueloop.cli._segments import in_fresh_process
 
     if parted is not None and parted.index <= index:
         return cause_without_a_stop(parted)
@@ -146,10 +146,10 @@ def _cause(
     return cause_of_resume(parted, trace, differences)
 
 
-def _first_parting(a: list[MicroBatch], b: list[MicroBatch]) -> Parting | None:
+def _first_parting(a: list[MicroBatch], b: list[MicroBatch]) -> Divergence | None:
     """The first place at which any rank's trace parts."""
     from trueloop import ranks
-    from trueloop.cli._same_run import parting
+    from trueloop.cli._compare_runs import parting
 
     found = [each for each in ranks.gathered(parting(a, b), "their traces") if each is not None]
     return min(found, key=lambda each: each.index, default=None)

@@ -3,10 +3,10 @@ left as it was found; and the scores that a training gets."""
 
 from __future__ import annotations
 
-from trueloop.evaluation.epoch import EpochScores
+from trueloop.evaluation.epoch_scores import EpochScores
+from trueloop.evaluation.evaluation_pass import as_feed, evaluating
 from trueloop.evaluation.means import Means
 from trueloop.evaluation.outputs import predict
-from trueloop.evaluation.passes import as_feed, evaluating
 from trueloop.evaluation.scores import EvaluationStopped, NeedsGradientsError, evaluate
 
 __all__ = [

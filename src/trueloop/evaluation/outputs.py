@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from trueloop import _options, ranks
 from trueloop.errors import ConfigError, DataError
-from trueloop.evaluation.passes import as_feed, check_model, device_of, evaluating, turns
+from trueloop.evaluation.evaluation_pass import as_feed, check_model, device_of, evaluating, turns
 from trueloop.losses import apply_model
 from trueloop.records import LossOutput
 from trueloop.step import precision as precisions

@@ -16,8 +16,7 @@ from torch import Tensor, nn
 
 from trueloop import _options, metrics as metric_sets, ranks, seed as seeds
 from trueloop.errors import ConfigError, DataError, LossError
-from trueloop.evaluation.outputs import Collected
-from trueloop.evaluation.passes import (
+from trueloop.evaluation.evaluation_pass import (
     EvaluationBatch,
     as_feed,
     check_model,
@@ -25,6 +24,7 @@ from trueloop.evaluation.passes import (
     evaluating,
     turns,
 )
+from trueloop.evaluation.outputs import Collected
 from trueloop.metrics._base import check_reductions
 from trueloop.records import EvalRecord, LossOutput, batch_samples, resolve_count
 from trueloop.step import precision as precisions

@@ -29,7 +29,7 @@ from trueloop.feed.shards.source import Sharded
 from trueloop.feed.tensors import Arrays, holds_arrays
 from trueloop.feed.transform import Transform, checked
 from trueloop.records import batch_samples, batch_tokens
-from trueloop.shapes import COUNT, Each, Either, Maybe, Shape, problem
+from trueloop.shapes import COUNT, ListOf, Maybe, OneOf, Shape, problem
 
 _TRANSFORM = "transform=lambda batch, draws: batch"
 _COLLATE = "collate_fn=lambda samples: torch.stack(samples)"
@@ -107,8 +107,8 @@ class Feed:
 
     STATE: ClassVar[Shape] = {
         "seed": COUNT,
-        "batch_size": Either(None, COUNT),
-        "samples": Either(None, COUNT),
+        "batch_size": OneOf(None, COUNT),
+        "samples": OneOf(None, COUNT),
         "shuffle": bool,
         "drop_last": bool,
         "epoch": COUNT,
@@ -116,7 +116,7 @@ class Feed:
         **{name: Maybe(shape) for name, shape in Sharded.STATE.items()},
         "place": Maybe(Place.STATE),
         **{name: Maybe(shape) for name, shape in Foreign.STATE.items()},
-        "others": Maybe(Each(Foreign.OTHERS)),
+        "others": Maybe(ListOf(Foreign.OTHERS)),
     }
     """What `load_state_dict` takes."""
 

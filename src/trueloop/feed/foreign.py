@@ -18,10 +18,10 @@ from trueloop.feed.parts import Part
 from trueloop.feed.place import Generators, OwnState, Place, set_generators, timed
 from trueloop.feed.split import Together, check_counts_once, check_lengths, check_split, split_of
 from trueloop.feed.workers import iterate
-from trueloop.shapes import COUNT, Each, Either, Shape
+from trueloop.shapes import COUNT, ListOf, OneOf, Shape
 
 _END = object()
-_GENERATORS = Each(seeds.CPU_STATE["torch"])
+_GENERATORS = ListOf(seeds.CPU_STATE["torch"])
 
 
 def is_loader(data: Any) -> bool:
@@ -43,7 +43,7 @@ class Foreign:
     """
 
     STATE: ClassVar[Shape] = {
-        "beginning": Either(
+        "beginning": OneOf(
             None,
             {"epoch": COUNT, "rng": seeds.CPU_STATE, "own": _GENERATORS, "draws_seed": bool},
         ),

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from trueloop import seed as seeds
 from trueloop.errors import RunError
-from trueloop.shapes import Anything, Each, Either, Shape
+from trueloop.shapes import Anything, ListOf, OneOf, Shape
 
 _LEAVES = (str, bytes, int, float, complex, bool, type(None))
 _END = object()
@@ -123,8 +123,8 @@ class Place:
     STATE: ClassVar[Shape] = {
         "over": bool,
         "own": Anything,
-        "ahead": Each(seeds.CPU_STATE),
-        "why": Either(None, str),
+        "ahead": ListOf(seeds.CPU_STATE),
+        "why": OneOf(None, str),
     }
     """What `loaded` takes, beside the place's numbers."""
 

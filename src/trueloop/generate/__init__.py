@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from trueloop.generate import strategies
-from trueloop.generate.cache import KeyValueCache
-from trueloop.generate.loop import Piece, generate, stream
+from trueloop.generate.continuation import Piece, generate, stream
+from trueloop.generate.kv_cache import KeyValueCache
 from trueloop.generate.options import PRESETS, GenerationOptions
 from trueloop.generate.result import Generated
 from trueloop.generate.scoring import Scored, multiple_choice, score

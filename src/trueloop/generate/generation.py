@@ -16,8 +16,8 @@ from trueloop.generate.options import Ends, GenerationOptions, check_seeds
 from trueloop.generate.prompts import Model
 from trueloop.generate.result import NewTokens
 from trueloop.generate.sampling import UniformDraws, sample, streams
+from trueloop.generate.stop_strings import TextUntilStop
 from trueloop.generate.strategies import without
-from trueloop.generate.text import TextUntilStop
 
 _LOOK_EVERY = 16
 """Tokens between two looks at whether all rows have ended, where a look waits for the device."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from trueloop import _options
 from trueloop.errors import ConfigError, DataError
-from trueloop.evaluation.passes import device_of, evaluating
+from trueloop.evaluation.evaluation_pass import device_of, evaluating
 from trueloop.generate.options import GenerationOptions
 
 Model = Callable[..., Any]

@@ -11,7 +11,7 @@ from torch import Tensor
 from trueloop import _options
 from trueloop.errors import ConfigError
 from trueloop.generate.options import Ends
-from trueloop.generate.text import TextUntilStop
+from trueloop.generate.stop_strings import TextUntilStop
 
 END_OF_TEXT, STOP, LENGTH = "end_of_text", "stop", "length"
 """Why a text ended: the model's end of text; a stop id or string; `max_new_tokens`."""

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from trueloop import _options
 from trueloop.errors import ConfigError, LossError, UserError
-from trueloop.losses import _checks, _counts, _refusals
+from trueloop.losses import _checks, _counts, _error_hints
 from trueloop.losses._criteria import (
     BinaryLoss,
     MulticlassLoss,
@@ -114,11 +114,11 @@ def apply_model(model: nn.Module, inputs: Any) -> Any:
             return model(**inputs)
         return model(inputs)
     except TypeError as error:
-        _refusals.check_inputs(model, inputs, error)
+        _error_hints.check_inputs(model, inputs, error)
         raise
     except RuntimeError as error:
         if not isinstance(error, torch.OutOfMemoryError):
-            _refusals.check_tensors(model, inputs, error)
+            _error_hints.check_tensors(model, inputs, error)
         raise
 
 
@@ -153,7 +153,7 @@ class Supervised:
         self._same_shape = _counts.needs_same_shape(criterion)
         self._indexed = _counts.is_indexed(criterion)
         self._has_unchecked_targets = _counts.takes_logits_of_two(criterion)
-        self._is_torchs = _refusals.is_torchs(criterion)
+        self._is_torchs = _error_hints.is_torchs(criterion)
 
     def __call__(self, model: nn.Module, batch: Any) -> LossOutput:
         if not isinstance(batch, (tuple, list)) or len(batch) != 2:
@@ -164,11 +164,11 @@ class Supervised:
             self._check_same_shape(outputs, targets)
         if self._has_unchecked_targets and isinstance(targets, Tensor):
             # As the losses of `for_task` do, on the first batch: this may wait for the device.
-            _checks.unit_interval(_refusals.name_of(self.criterion), targets)
+            _checks.unit_interval(_error_hints.name_of(self.criterion), targets)
             self._has_unchecked_targets = False
         is_wide = self._indexed and isinstance(outputs, Tensor) and outputs.ndim > 1
         if is_wide and outputs.shape[1] < 2:
-            _checks.columns(_refusals.name_of(self.criterion), outputs, None)
+            _checks.columns(_error_hints.name_of(self.criterion), outputs, None)
         try:
             loss = self.criterion(outputs, targets)
         except torch.OutOfMemoryError:
@@ -176,7 +176,7 @@ class Supervised:
         except (TypeError, ValueError, IndexError, RuntimeError) as error:
             if not self._is_torchs or isinstance(error, UserError):
                 raise
-            raise _refusals.refusal(self.criterion, outputs, targets, error) from error
+            raise _error_hints.refusal(self.criterion, outputs, targets, error) from error
         if not isinstance(loss, Tensor) or loss.ndim:
             raise _no_mean(loss)
         count = None if self._count is None else partial(self._count, outputs, targets)
@@ -186,8 +186,8 @@ class Supervised:
         if isinstance(outputs, Tensor) and isinstance(targets, Tensor):
             if outputs.shape == targets.shape:
                 return
-            _checks.same_shape(_refusals.name_of(self.criterion), outputs, targets)
-        _checks.are_tensors(_refusals.name_of(self.criterion), outputs, targets)
+            _checks.same_shape(_error_hints.name_of(self.criterion), outputs, targets)
+        _checks.are_tensors(_error_hints.name_of(self.criterion), outputs, targets)
 
     def __repr__(self) -> str:
         return f"supervised({self.criterion!r})"
@@ -203,7 +203,7 @@ def _check_criterion(criterion: Any) -> None:
             f"supervised needs a loss of (outputs, targets), not {_options.shown(criterion)}: "
             "write e.g. supervised(nn.CrossEntropyLoss())"
         )
-    if isinstance(criterion, Supervised) or _refusals.has_signature_of_loss_fn(criterion):
+    if isinstance(criterion, Supervised) or _error_hints.has_signature_of_loss_fn(criterion):
         raise LossError(
             "supervised was given a loss_fn(model, batch) already: give that to Step "
             "directly, without supervised"
@@ -211,7 +211,7 @@ def _check_criterion(criterion: Any) -> None:
     if not _options.takes(criterion, 2):
         raise LossError(
             f"supervised calls its criterion with (outputs, targets), and "
-            f"{_refusals.name_of(criterion)} does not take that: write a loss_fn(model, batch) "
+            f"{_error_hints.name_of(criterion)} does not take that: write a loss_fn(model, batch) "
             "that calls it and returns the loss"
         )
     options = criterion.keywords if isinstance(criterion, partial) else _attributes(criterion)

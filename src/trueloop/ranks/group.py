@@ -15,9 +15,9 @@ from torch.distributed.rendezvous import rendezvous
 
 from trueloop.errors import ConfigError
 from trueloop.ranks import failure
-from trueloop.ranks.meeting import met
 from trueloop.ranks.progress import waiting
-from trueloop.ranks.watcher import RankWatcher
+from trueloop.ranks.rank_watcher import RankWatcher
+from trueloop.ranks.rendezvous import met
 
 _NAMES = ("RANK", "MASTER_ADDR", "MASTER_PORT")
 _EARLY = timedelta(seconds=10)

@@ -1,18 +1,18 @@
 """The run directory and what is made of it: log, progress, pictures, report."""
 
 from trueloop.checkpoint import claimed
-from trueloop.run.album import Album
 from trueloop.run.comparison import compare
 from trueloop.run.directory import Run, RunSummary
+from trueloop.run.environment import environment
+from trueloop.run.figures import Figures
 from trueloop.run.log import MetricsLog
-from trueloop.run.machine import environment
-from trueloop.run.progress import Progress
+from trueloop.run.progress_display import ProgressDisplay
 from trueloop.run.report import write_report
 
 __all__ = [
-    "Album",
+    "Figures",
     "MetricsLog",
-    "Progress",
+    "ProgressDisplay",
     "Run",
     "RunSummary",
     "claimed",

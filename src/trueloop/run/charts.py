@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trueloop.records import direction
-from trueloop.run.wording import score_name, split_of
+from trueloop.run.formatting import score_name, split_of
 
 Figure = dict[str, Any]
 Floats = npt.NDArray[np.float64]

@@ -12,9 +12,9 @@ from trueloop.records import direction
 from trueloop.run import charts
 from trueloop.run.charts import Curves
 from trueloop.run.directory import Run
-from trueloop.run.page import Chart, Section, flatten, publish
+from trueloop.run.formatting import capital, duration, number, score_name, split_of
+from trueloop.run.html_page import Chart, Section, flatten, publish
 from trueloop.run.report import best_place, curves_of, monitored, samples_per_second
-from trueloop.run.wording import capital, duration, number, score_name, split_of
 
 
 def compare(runs: Sequence[Run], out: Path | str) -> Path:

@@ -29,10 +29,10 @@ import numpy as np
 from trueloop import _options, ranks, seed as seeds
 from trueloop.errors import RunError
 from trueloop.records import EvalRecord, StepRecord, direction, is_better, loss_beside
-from trueloop.run.files import read_json, unspell, write_json
+from trueloop.run.environment import environment as this_environment
 from trueloop.run.folder import CONFIG, claimed_by_main, is_run, make, no_run, remove, runs_below
+from trueloop.run.json_files import read_json, unspell, write_json
 from trueloop.run.log import MetricsLog, read_metrics
-from trueloop.run.machine import environment as this_environment
 
 if TYPE_CHECKING:
     import polars as pl

@@ -14,7 +14,7 @@ from trueloop import ranks
 from trueloop.checkpoint import LOCK, claimed
 from trueloop.errors import RunError, nearest
 from trueloop.files import special_kind
-from trueloop.run.files import write_json
+from trueloop.run.json_files import write_json
 
 CONFIG = "config.json"
 """The file that makes a folder a run."""

@@ -44,7 +44,7 @@ from trueloop.errors import ConfigError, RunError
 from trueloop.files import NotAFileError, cannot_read, open_regular, read_bytes
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run import outliers
-from trueloop.run.files import spell, unspell
+from trueloop.run.json_files import spell, unspell
 
 # Records held before their tensors are read: one wait for the device in so many updates.
 _BULK = 256

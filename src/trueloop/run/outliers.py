@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from trueloop.records import StepRecord
-from trueloop.run.wording import percent
+from trueloop.run.formatting import percent
 
 _DONE = {"skip": "skipped", "clip": "clipped"}
 _SHOWN = 8

@@ -29,7 +29,7 @@ from trueloop.checkpoint import WriteError, cannot_write, write_atomic
 from trueloop.feed.epoch import Epoch
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run import trace
-from trueloop.run.files import write_json
+from trueloop.run.json_files import write_json
 from trueloop.run.rank_log import peak_memory
 from trueloop.step import Step
 from trueloop.step.phases import PHASES, marked, planned_updates, replace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trueloop.run.directory import Run
-from trueloop.run.wording import percent
+from trueloop.run.formatting import percent
 
 _SHOWN = 10
 """Operations in the table."""

@@ -58,7 +58,7 @@ class RankLog:
         self._write("start", **self._start())
         self.flush()
         if not ranks.is_main():
-            printed = _Printed(self)
+            printed = _TeeStream(self)
             self._stack.callback(printed.end)
             self._stack.enter_context(redirect_stdout(printed))
             self._stack.enter_context(warnings.catch_warnings())
@@ -134,7 +134,7 @@ class RankLog:
         self.say("warning", f"{category.__name__}: {message}")
 
 
-class _Printed(io.TextIOBase):
+class _TeeStream(io.TextIOBase):
     """What stands in for stdout: each line becomes one of the log."""
 
     def __init__(self, log: RankLog) -> None:

@@ -12,12 +12,12 @@ from trueloop.lengths import parse_amount
 from trueloop.run import charts
 from trueloop.run.charts import Curves
 from trueloop.run.directory import UNFINISHED, Run, best_eval
+from trueloop.run.formatting import capital, duration, number, percent, score_name, split_of
+from trueloop.run.html_page import Chart, Section, flatten, publish, when
 from trueloop.run.outliers import is_outlier, summary
-from trueloop.run.page import Chart, Section, flatten, publish, when
+from trueloop.run.overfitting import overfitting
 from trueloop.run.profile_page import profile_of
 from trueloop.run.texts import conversation, texts
-from trueloop.run.verdict import overfitting
-from trueloop.run.wording import capital, duration, number, percent, score_name, split_of
 
 _TABLE_CLASSES = 20
 """A confusion matrix of more classes is drawn as a heat map, and its table left to the machine."""

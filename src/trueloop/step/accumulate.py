@@ -18,12 +18,12 @@ from torch import Tensor
 from trueloop import _options
 from trueloop.device import is_immediate
 from trueloop.records import LossOutput, resolve_count
-from trueloop.shapes import COUNT, FINITE, SCALAR, Each, Either, Maybe, Row, Table, Where
+from trueloop.shapes import COUNT, FINITE, SCALAR, DictOf, ListOf, Maybe, OneOf, TupleOf, Where
 
 Number = int | float | Tensor
 
 
-_NUMBER = Either(FINITE, SCALAR)
+_NUMBER = OneOf(FINITE, SCALAR)
 
 
 class Window:
@@ -34,11 +34,11 @@ class Window:
             "micro_batches": COUNT,
             "samples": COUNT,
             "tokens": Maybe(COUNT),
-            "losses": Each(SCALAR),
+            "losses": ListOf(SCALAR),
             "first": _NUMBER,
             "total": _NUMBER,
             "weighted": _NUMBER,
-            "parts": Table(str, Row(SCALAR, Either(None, _NUMBER))),
+            "parts": DictOf(str, TupleOf(SCALAR, OneOf(None, _NUMBER))),
         },
         lambda state: (
             len(state["losses"]) == state["micro_batches"]

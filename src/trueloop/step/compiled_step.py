@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from trueloop.records import LossOutput, StepRecord
-from trueloop.shapes import Each, Either, Shape
+from trueloop.shapes import ListOf, OneOf, Shape
 from trueloop.step import arguments
 from trueloop.step.bound_schedule import learning_rates
 from trueloop.step.capturable import EAGER, MODEL, NAMES, UPDATE, Extent, extent
@@ -47,7 +47,7 @@ SHAPES = 8
 class CompiledStep:
     """The compiled side of one step."""
 
-    STATE: ClassVar[Shape] = {"shapes": Each(str), "choice": Either(None, str)}
+    STATE: ClassVar[Shape] = {"shapes": ListOf(str), "choice": OneOf(None, str)}
     """What `load_state_dict` takes."""
 
     def __init__(self, step: Step, mode: str) -> None:

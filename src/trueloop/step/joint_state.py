@@ -16,13 +16,13 @@ from typing import Any
 from torch.optim import Optimizer
 
 from trueloop.errors import RunError
-from trueloop.shapes import COUNT, Anything, Each, Maybe, Table
+from trueloop.shapes import COUNT, Anything, DictOf, ListOf, Maybe
 from trueloop.step import loading
 
 SHAPE = {
     **loading.OPTIMIZER,
     "optimizers": Maybe(
-        Each({"kind": str, "groups": COUNT, "own": Maybe(Table(object, Anything))})
+        ListOf({"kind": str, "groups": COUNT, "own": Maybe(DictOf(object, Anything))})
     ),
 }
 """Of the state, one optimizer's or several's."""

@@ -17,12 +17,12 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from trueloop.errors import RunError, ScheduleError
-from trueloop.shapes import COUNT, NUMBERS, Anything, Each, Either, Table, Where
+from trueloop.shapes import COUNT, NUMBERS, Anything, DictOf, ListOf, OneOf, Where
 
-MODEL = Table(str, Either(NUMBERS, Anything))
+MODEL = DictOf(str, OneOf(NUMBERS, Anything))
 """A model's state dict: tensors, and what modules add as their extra state."""
-OPTIMIZER = {"state": Table(object, Anything), "param_groups": Each({"params": Each(COUNT)})}
-GRADIENTS = Table(str, Where(Tensor, lambda t: t.device.type != "meta", "a tensor with values"))
+OPTIMIZER = {"state": DictOf(object, Anything), "param_groups": ListOf({"params": ListOf(COUNT)})}
+GRADIENTS = DictOf(str, Where(Tensor, lambda t: t.device.type != "meta", "a tensor with values"))
 
 # Where and how an optimizer computes, not what.
 _OF_THE_DEVICE = frozenset(("foreach", "fused", "capturable", "differentiable"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueloop import ranks
 from trueloop.errors import RunError
-from trueloop.shapes import COUNT, Anything, Each, Either, Maybe, Row, Shape, Table, problem
+from trueloop.shapes import COUNT, Anything, DictOf, ListOf, Maybe, OneOf, Shape, TupleOf, problem
 from trueloop.step import joint_state, loading, modes, sharding
 from trueloop.step.accumulate import Window
 from trueloop.step.compiled_step import CompiledStep
@@ -20,21 +20,21 @@ from trueloop.step.splitting import Splitting
 if TYPE_CHECKING:
     from trueloop.step.step import Step
 
-_SCHEDULE = Either(None, Table(str, Anything))
-_NAME = Either(None, str)
+_SCHEDULE = OneOf(None, DictOf(str, Anything))
+_NAME = OneOf(None, str)
 SHAPE: Shape = {
     "optimizer": joint_state.SHAPE,
-    "precision": Table(str, float),
-    "schedule": Either(_SCHEDULE, Each(_SCHEDULE)),
+    "precision": DictOf(str, float),
+    "schedule": OneOf(_SCHEDULE, ListOf(_SCHEDULE)),
     "window": Window.STATE,
     "gradients": loading.GRADIENTS,
-    "counters": Row(COUNT, COUNT, COUNT, COUNT),
-    "options": {"precision": str, "accumulate": int, "schedule": Either(_NAME, Each(_NAME))},
+    "counters": TupleOf(COUNT, COUNT, COUNT, COUNT),
+    "options": {"precision": str, "accumulate": int, "schedule": OneOf(_NAME, ListOf(_NAME))},
     "agreed": Maybe(GlobalWindow.AGREED),
     "train_weights": Maybe(loading.GRADIENTS),
     "outliers": Maybe(NormHistory.STATE),
     "compiled": Maybe(CompiledStep.STATE),
-    "split": Maybe(Each(Row(COUNT, COUNT))),
+    "split": Maybe(ListOf(TupleOf(COUNT, COUNT))),
 }
 """Of a state, beside the `model`."""
 

@@ -24,8 +24,8 @@ from trueloop import _options, ranks
 from trueloop.errors import ConfigError
 from trueloop.ranks import failure, heartbeat
 from trueloop.ranks.heartbeat import Beat
-from trueloop.ranks.watcher import RankWatcher, calls
-from trueloop.stopping.verdict import Silence, verdict
+from trueloop.ranks.rank_watcher import RankWatcher, calls
+from trueloop.stopping.stuck_rank import Silence, verdict
 
 FIRST_MINUTES = 20.0
 """Before the first update has ended: it may compile."""

@@ -12,10 +12,10 @@ from types import ModuleType
 from trueloop.errors import ConfigError, nearest
 from trueloop.files import special_kind
 from trueloop.tasks import own
-from trueloop.tasks.base import Recipe, Splits, Task, Unseen
+from trueloop.tasks.base import PredictInput, Recipe, Splits, Task
 from trueloop.tasks.own_class import check_options
 
-__all__ = ["READY_MADE", "Recipe", "Splits", "Task", "Unseen", "load"]
+__all__ = ["READY_MADE", "PredictInput", "Recipe", "Splits", "Task", "load"]
 
 READY_MADE = {
     "spiral": "trueloop.tasks.spiral:Spiral",

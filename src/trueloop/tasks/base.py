@@ -15,9 +15,9 @@ from trueloop import losses, metrics
 from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.losses import apply_model
 from trueloop.records import EvalRecord, LossOutput
-from trueloop.run import Album
-from trueloop.tasks.fields import documented
-from trueloop.tasks.findings import DataFinding
+from trueloop.run import Figures
+from trueloop.tasks.data_findings import DataFinding
+from trueloop.tasks.option_docs import documented
 
 LossFn = Callable[[nn.Module, Any], LossOutput | Tensor]
 KINDS = ("multiclass", "binary", "multilabel", "regression")
@@ -116,7 +116,7 @@ class Splits:
 
 @documented
 @dataclass(kw_only=True)
-class Unseen:
+class PredictInput:
     """Data without targets, to predict: `inputs` for `Feed`, and what names each row in the output.
 
     Inputs and names are in the same order.
@@ -290,14 +290,14 @@ class Task:
             "define read() in a task of your own"
         )
 
-    def unseen(self, path: Path) -> Unseen:
+    def unseen(self, path: Path) -> PredictInput:
         """Unlabelled data at `path`, prepared as in training, for `trueloop predict`."""
         raise ConfigError(
             f"task {type(self).__name__} cannot predict from a file: define unseen() in a "
             "task of your own"
         )
 
-    def unseen_in_memory(self, data: Any) -> Unseen:
+    def unseen_in_memory(self, data: Any) -> PredictInput:
         """Unlabelled data that the program holds, for `Run.predict`; rows are numbered from 1.
 
         Here: the model's inputs, as a tensor, a numpy array or a list of rows (floats become
@@ -320,10 +320,10 @@ class Task:
         count = len(data[0]) if isinstance(data, tuple) else len(data)
         if not count:
             raise DataError("there is nothing to predict: give one row or more")
-        return Unseen(inputs=data, names={"row": list(range(1, count + 1))})
+        return PredictInput(inputs=data, names={"row": list(range(1, count + 1))})
 
     def outputs(self, model: nn.Module, batch: Any) -> Any:
-        """What `trueloop predict` keeps of a batch of `Unseen.inputs`, in eval mode and without
+        """What `trueloop predict` keeps of a batch of `PredictInput.inputs`, in eval mode without
         gradients, for `predictions`: the model's outputs."""
         return apply_model(model, batch)
 
@@ -357,17 +357,17 @@ class Task:
         dicts, lists, deques, tensors, generators. Called once, after `model` and `loss_fn`."""
         return {}
 
-    def after_epoch(self, model: nn.Module, epoch: int, album: Album) -> None:
+    def after_epoch(self, model: nn.Module, epoch: int, album: Figures) -> None:
         """Called in eval mode, without gradients, after each epoch that is evaluated at its end:
         e.g. one frame of a film."""
 
-    def after_evaluation(self, model: nn.Module, record: EvalRecord, album: Album) -> None:
+    def after_evaluation(self, model: nn.Module, record: EvalRecord, album: Figures) -> None:
         """Called in eval mode, without gradients, after each evaluation, at an epoch's end or
         anywhere else: e.g. for samples of what the model writes. `record` has its scores, and the
         `epoch` (from 0) and `update` at which it was made."""
 
     def pictures(
-        self, model: nn.Module, splits: Splits, outputs: Tensor, targets: Tensor, album: Album
+        self, model: nn.Module, splits: Splits, outputs: Tensor, targets: Tensor, album: Figures
     ) -> None:
         """Called once at the end, in eval mode, with the best model's outputs on `splits.val`, in
         the split's own order."""

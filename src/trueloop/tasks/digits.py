@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from trueloop.errors import ConfigError, MissingDependencyError
-from trueloop.run import Album
+from trueloop.run import Figures
 from trueloop.tasks.base import Recipe, Splits, Task
 from trueloop.tasks.mistakes import show_mistakes
-from trueloop.tasks.splitting import stratified_split
+from trueloop.tasks.random_split import stratified_split
 
 INK = 16.0
 """Largest value of a pixel in scikit-learn's digits."""
@@ -47,7 +47,7 @@ class Digits(Task):
         )
 
     def pictures(
-        self, model: nn.Module, splits: Splits, outputs: Tensor, targets: Tensor, album: Album
+        self, model: nn.Module, splits: Splits, outputs: Tensor, targets: Tensor, album: Figures
     ) -> None:
         images = splits.val[0]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from trueloop.run import Album
+from trueloop.run import Figures
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -37,7 +37,7 @@ def show_mistakes(
     targets: Tensor,
     image_of: Callable[[int], Tensor],
     classes: list[str],
-    album: Album,
+    album: Figures,
 ) -> None:
     """Put the worst mistakes into the album; nothing if there are none.
 

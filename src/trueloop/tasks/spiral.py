@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from trueloop.errors import ConfigError
-from trueloop.run import Album
+from trueloop.run import Figures
 from trueloop.tasks.base import Recipe, Splits, Task
-from trueloop.tasks.splitting import generator
+from trueloop.tasks.random_split import generator
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -66,12 +66,12 @@ class Spiral(Task):
             nn.Linear(2, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, ARMS)
         )
 
-    def after_epoch(self, model: nn.Module, epoch: int, album: Album) -> None:
+    def after_epoch(self, model: nn.Module, epoch: int, album: Figures) -> None:
         if worth_a_frame(epoch + 1):
             album.frame("boundary", self._film.frame(model, f"epoch {epoch + 1}"), epoch)
 
     def pictures(
-        self, model: nn.Module, splits: Splits, outputs: Tensor, targets: Tensor, album: Album
+        self, model: nn.Module, splits: Splits, outputs: Tensor, targets: Tensor, album: Figures
     ) -> None:
         album.animate(
             "boundary",

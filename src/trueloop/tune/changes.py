@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from trueloop.tune.facts import Facts
-from trueloop.tune.throughput import Measured
+from trueloop.tune.throughput import Throughput
+from trueloop.tune.trial_job import TrainingFacts
 
 SAME = "the same"
 ROUNDING = "rounding"
@@ -14,7 +14,7 @@ OTHER = "changed"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class SpeedChange:
     """Options to try together, as one change."""
 
     name: str
@@ -24,7 +24,7 @@ class Change:
     order, or shorter numbers), `changed` (a different training, which a race has to judge)."""
 
 
-def candidates(facts: Facts, base: Measured) -> tuple[list[Change], list[str]]:
+def candidates(facts: TrainingFacts, base: Throughput) -> tuple[list[SpeedChange], list[str]]:
     """The changes worth a trial of their own on this machine, those that cost the least to measure
     first; and what is not tried, and why."""
     found = [*_precisions(facts), *_threads(facts, base.threads)]
@@ -32,27 +32,27 @@ def candidates(facts: Facts, base: Measured) -> tuple[list[Change], list[str]]:
     return [*found, *workers, *_compiled(facts), *_recomputed(facts)], left_out
 
 
-def _precisions(facts: Facts) -> list[Change]:
+def _precisions(facts: TrainingFacts) -> list[SpeedChange]:
     known = ("bf16",) if facts.device in ("cpu", "mps") else ("bf16", "fp16")
     return [
-        Change(name=f"precision {name}", options={"precision": name}, results=ROUNDING)
+        SpeedChange(name=f"precision {name}", options={"precision": name}, results=ROUNDING)
         for name in known
         if facts.options["precision"] == "fp32"
     ]
 
 
-def _threads(facts: Facts, now: int) -> list[Change]:
+def _threads(facts: TrainingFacts, now: int) -> list[SpeedChange]:
     """One thread, and one for each core."""
     if not facts.on_cpu:
         return []
     counts = sorted({1, facts.cores} - {now})
     return [
-        Change(name=f"threads {count}", options={"threads": count}, results=ROUNDING)
+        SpeedChange(name=f"threads {count}", options={"threads": count}, results=ROUNDING)
         for count in counts
     ]
 
 
-def _workers(facts: Facts) -> tuple[list[Change], list[str]]:
+def _workers(facts: TrainingFacts) -> tuple[list[SpeedChange], list[str]]:
     if not facts.needs_workers:
         return [], ["workers: the training data come as whole batches, which no worker loads"]
     if not facts.takes_batch_size:
@@ -60,15 +60,15 @@ def _workers(facts: Facts) -> tuple[list[Change], list[str]]:
     now = facts.options["workers"]
     counts = sorted({0, 1, 2, 4, facts.cores} - {now})
     return [
-        Change(name=f"workers {count}", options={"workers": count}, results=SAME)
+        SpeedChange(name=f"workers {count}", options={"workers": count}, results=SAME)
         for count in counts
         if count <= facts.cores
     ], []
 
 
-def _compiled(facts: Facts) -> list[Change]:
+def _compiled(facts: TrainingFacts) -> list[SpeedChange]:
     return [
-        Change(
+        SpeedChange(
             name=f"compile {value}" if value else "not compiled",
             options={"compile": value},
             results=ROUNDING,
@@ -77,11 +77,11 @@ def _compiled(facts: Facts) -> list[Change]:
     ]
 
 
-def _recomputed(facts: Facts) -> list[Change]:
+def _recomputed(facts: TrainingFacts) -> list[SpeedChange]:
     """Where the model has blocks: it costs time, and gives memory."""
     if not facts.has_blocks or facts.options["recompute"]:
         return []
-    return [Change(name="recompute 1", options={"recompute": "1"}, results=SAME)]
+    return [SpeedChange(name="recompute 1", options={"recompute": "1"}, results=SAME)]
 
 
 def scaled_rate(rate: float, factor: float, optimizer: str) -> float:

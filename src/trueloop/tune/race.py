@@ -28,7 +28,7 @@ _MOST_SAMPLES = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Raced:
+class RaceResult:
     """What a training has come to in its time."""
 
     loss: float
@@ -38,7 +38,7 @@ class Raced:
     seconds: float
 
 
-def race(setup: Setup, seconds: float) -> Raced:
+def race(setup: Setup, seconds: float) -> RaceResult:
     """Train `setup`, which must have no schedule, for so many seconds; what it has come to.
 
     The clock starts after the first updates, in which a compiled one is compiled: that is paid once
@@ -62,7 +62,7 @@ def race(setup: Setup, seconds: float) -> Raced:
         loss = validation_loss(setup)
     except (NonFiniteError, OutlierError):
         loss = math.nan
-    return Raced(loss=loss, updates=updates, samples=samples, seconds=spent)
+    return RaceResult(loss=loss, updates=updates, samples=samples, seconds=spent)
 
 
 def _set_share(groups: list[tuple[dict[str, object], float]], share: float) -> None:

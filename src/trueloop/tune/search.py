@@ -14,10 +14,10 @@ from trueloop.checkpoint import write_atomic
 from trueloop.errors import RunError, TrueloopError
 from trueloop.run import Run
 from trueloop.run.directory import best_eval
-from trueloop.run.files import unspell
-from trueloop.tune.config import value_as_yaml
-from trueloop.tune.processes import Outcome, Trial, TrialProcesses
+from trueloop.run.json_files import unspell
+from trueloop.tune.proposed_config import value_as_yaml
 from trueloop.tune.study import StudyFolder, distributions
+from trueloop.tune.trial_processes import TrialProcesses, TrialResult, TrialSpec
 
 if TYPE_CHECKING:
     import optuna
@@ -65,7 +65,7 @@ class EvaluationLog:
             self.values.append(float(value) if isinstance(value, (int, float)) else math.nan)
 
 
-class Search:
+class StudyRunner:
     """Goes through the trials of a study, new ones and those that were interrupted."""
 
     def __init__(
@@ -119,7 +119,7 @@ class Search:
         words = ["train", self.plan.task, "--config", str(config), "--run", str(run)]
         words += ["--resume", "auto", "--quiet"]
         log = EvaluationLog(run / "metrics.jsonl", self.plan.monitor)
-        self._processes.start(Trial(job=words, log=self.folder.log_of(number)))
+        self._processes.start(TrialSpec(job=words, log=self.folder.log_of(number)))
         try:
             outcome, pruned = self._watched(trial, log)
         except KeyboardInterrupt:
@@ -127,7 +127,7 @@ class Search:
             raise
         self._conclude(trial, outcome, pruned, log)
 
-    def _watched(self, trial: optuna.Trial, log: EvaluationLog) -> tuple[Outcome, bool]:
+    def _watched(self, trial: optuna.Trial, log: EvaluationLog) -> tuple[TrialResult, bool]:
         """Report the evaluations as they come; how the trial ended, and whether it was pruned."""
         import optuna
 
@@ -158,7 +158,7 @@ class Search:
             return None
         return int(options["epochs"])
 
-    def _stop(self) -> Outcome:
+    def _stop(self) -> TrialResult:
         """End the running trial, saved where there is time for it."""
         self._processes.stop(signal.SIGINT)
         outcome = self._processes.poll(_GRACE)
@@ -168,7 +168,7 @@ class Search:
         return outcome
 
     def _conclude(
-        self, trial: optuna.Trial, outcome: Outcome, pruned: bool, log: EvaluationLog
+        self, trial: optuna.Trial, outcome: TrialResult, pruned: bool, log: EvaluationLog
     ) -> None:
         import optuna
 
@@ -181,7 +181,7 @@ class Search:
         value, reason = self._result(trial.number, outcome)
         self._end(trial, value, reason)
 
-    def _result(self, number: int, outcome: Outcome) -> tuple[float | None, str]:
+    def _result(self, number: int, outcome: TrialResult) -> tuple[float | None, str]:
         """The best monitored score of the trial's run, or why it has none."""
         if not outcome.is_done:
             return None, outcome.reason or outcome.status

@@ -34,7 +34,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class StudyConfig:
     """What a search is of."""
 
     task: str
@@ -60,7 +60,7 @@ class Plan:
 class StudyFolder:
     """The folder at `path`, made or gone on with."""
 
-    def __init__(self, path: Path, plan: Plan) -> None:
+    def __init__(self, path: Path, plan: StudyConfig) -> None:
         self.path, self.plan = path, plan
         self.is_new = not (path / _ABOUT).is_file()
 

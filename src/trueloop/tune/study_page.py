@@ -12,10 +12,10 @@ import numpy as np
 from trueloop.checkpoint import write_atomic
 from trueloop.records import is_better
 from trueloop.run.charts import LOG_RATIO, Figure, clean, figure, label, log_axis, series
-from trueloop.run.page import Chart, Section, publish
-from trueloop.run.wording import capital, duration, number, score_name
+from trueloop.run.formatting import capital, duration, number, score_name
+from trueloop.run.html_page import Chart, Section, publish
 from trueloop.tune.space import Range
-from trueloop.tune.study import Plan, StudyFolder
+from trueloop.tune.study import StudyConfig, StudyFolder
 
 if TYPE_CHECKING:
     import optuna
@@ -50,7 +50,7 @@ def write_page(folder: StudyFolder, study: optuna.Study) -> Path:
     return page
 
 
-def best_trial(plan: Plan, trials: list[Any]) -> Any | None:
+def best_trial(plan: StudyConfig, trials: list[Any]) -> Any | None:
     """The finished trial with the best value, of equals the first; None without one."""
     best = None
     for trial in trials:
@@ -92,7 +92,7 @@ def _value(trial: Any) -> float | None:
     return None
 
 
-def _sorted(plan: Plan, trials: list[Any]) -> list[Any]:
+def _sorted(plan: StudyConfig, trials: list[Any]) -> list[Any]:
     """The finished ones first, the best of them at the top; then the others."""
     sign = 1 if plan.mode == "min" else -1
 
@@ -104,7 +104,7 @@ def _sorted(plan: Plan, trials: list[Any]) -> list[Any]:
     return sorted(trials, key=key)
 
 
-def _row(plan: Plan, trial: Any, best: Any) -> dict[str, Any]:
+def _row(plan: StudyConfig, trial: Any, best: Any) -> dict[str, Any]:
     reason = trial.user_attrs.get("reason", "")
     state = _STATES.get(trial.state.name, "not over")
     seconds = trial.duration.total_seconds() if trial.duration else None
@@ -121,7 +121,7 @@ def _row(plan: Plan, trial: Any, best: Any) -> dict[str, Any]:
     }
 
 
-def _sections(plan: Plan, study: optuna.Study, trials: list[Any]) -> list[Section]:
+def _sections(plan: StudyConfig, study: optuna.Study, trials: list[Any]) -> list[Section]:
     drawn = [trial for trial in trials if _value(trial) is not None]
     if not drawn:
         return []
@@ -145,7 +145,7 @@ def _sections(plan: Plan, study: optuna.Study, trials: list[Any]) -> list[Sectio
     return [course, values]
 
 
-def importances(study: optuna.Study, plan: Plan) -> dict[str, float]:
+def importances(study: optuna.Study, plan: StudyConfig) -> dict[str, float]:
     """Share of each option; empty where there are too few finished trials to say."""
     import optuna
 
@@ -159,7 +159,7 @@ def importances(study: optuna.Study, plan: Plan) -> dict[str, float]:
     return {name: float(share) for name, share in found.items() if math.isfinite(share)}
 
 
-def _history(plan: Plan, drawn: list[Any]) -> Figure:
+def _history(plan: StudyConfig, drawn: list[Any]) -> Figure:
     """The value of each trial, and the best so far."""
     traces: list[dict[str, Any]] = []
     for state, ink, symbol in (("COMPLETE", "@c0", "circle"), ("PRUNED", "@c1", "x")):
@@ -191,7 +191,7 @@ def _history(plan: Plan, drawn: list[Any]) -> Figure:
     return chart
 
 
-def _spread(plan: Plan, chart: Figure, drawn: list[Any]) -> None:
+def _spread(plan: StudyConfig, chart: Figure, drawn: list[Any]) -> None:
     """A log axis for losses that span so much that a linear one would hide the good ones."""
     chart["layout"]["hovermode"] = "closest"
     values = np.array([v for v in map(_value, drawn) if v is not None and math.isfinite(v)])
@@ -228,7 +228,7 @@ def _bars(shares: dict[str, float]) -> Figure:
     return chart
 
 
-def _slice(plan: Plan, drawn: list[Any], name: str) -> Figure:
+def _slice(plan: StudyConfig, drawn: list[Any], name: str) -> Figure:
     """The trials' values over one option."""
     dimension = plan.space[name]
     traces = []
@@ -252,7 +252,7 @@ def _slice(plan: Plan, drawn: list[Any], name: str) -> Figure:
     return chart
 
 
-def _parallel(plan: Plan, done: list[Any]) -> Figure:
+def _parallel(plan: StudyConfig, done: list[Any]) -> Figure:
     """Parallel coordinates: an axis for each option, and one for the value."""
     values = [float(trial.value) for trial in done]
     axes = [_axis(plan, done, name) for name in plan.space]
@@ -277,7 +277,7 @@ def _parallel(plan: Plan, done: list[Any]) -> Figure:
     }  # fmt: skip
 
 
-def _axis(plan: Plan, done: list[Any], name: str) -> dict[str, Any]:
+def _axis(plan: StudyConfig, done: list[Any], name: str) -> dict[str, Any]:
     dimension = plan.space[name]
     values = [trial.params[name] for trial in done]
     if not isinstance(dimension, Range):

@@ -21,7 +21,7 @@ _MOST_WARM = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class Throughput:
     """What a trial measured."""
 
     rate: float
@@ -41,7 +41,7 @@ class Measured:
     """CPU threads that it computed on."""
 
 
-def measure(setup: Setup, seconds: float, base: Callable[[], Setup] | None = None) -> Measured:
+def measure(setup: Setup, seconds: float, base: Callable[[], Setup] | None = None) -> Throughput:
     """Train `setup` for about `seconds` after it has warmed up; with a `base`, in turns with it, so
     that what else the machine does meets both. `base` is made after the memory is read."""
     setup.take_threads()
@@ -60,7 +60,7 @@ def measure(setup: Setup, seconds: float, base: Callable[[], Setup] | None = Non
             speed, of_update = _round(arms[k], counts[k])
             rounds[k].append(speed)
             samples = of_update if k == 0 else samples
-    return Measured(
+    return Throughput(
         rate=median(rounds[0]),
         rounds=rounds[0],
         ratios=[] if base is None else [a / b for a, b in zip(*rounds, strict=True)],

@@ -8,12 +8,18 @@ from typing import Any
 
 from trueloop.errors import ConfigError, RunError
 from trueloop.tune import range_test
-from trueloop.tune.changes import OTHER, ROUNDING, SAME, Change, candidates, scaled_rate
-from trueloop.tune.facts import GOAL, MEASURE, RACE, RANGE, Facts, Job
-from trueloop.tune.findings import Entrant, Findings, Point, Row, best_of_each_option
+from trueloop.tune.changes import OTHER, ROUNDING, SAME, SpeedChange, candidates, scaled_rate
 from trueloop.tune.goal import Goal, GoalRun
-from trueloop.tune.processes import NO_TIME, Outcome, Trial, TrialProcesses
-from trueloop.tune.throughput import Measured
+from trueloop.tune.results import (
+    BatchSizeResult,
+    ChangeResult,
+    RaceEntry,
+    TuningResults,
+    best_of_each_option,
+)
+from trueloop.tune.throughput import Throughput
+from trueloop.tune.trial_job import GOAL, MEASURE, RACE, RANGE, TrainingFacts, TrialJob
+from trueloop.tune.trial_processes import NO_TIME, TrialProcesses, TrialResult, TrialSpec
 
 _UNTIL = {
     "base": 0.12, "rate": 0.24, "batches": 0.42, "alone": 0.66, "together": 0.74, "again": 0.82,
@@ -36,7 +42,7 @@ _OTHER_RATE = 1.5
 """Times as high or as low is a different learning rate; less, a range test cannot tell."""
 
 
-class Budget:
+class TimeBudget:
     """The seconds that a tuning has."""
 
     def __init__(
@@ -71,8 +77,8 @@ class Tuning:
     def __init__(
         self,
         trials: TrialProcesses,
-        facts: Facts,
-        budget: Budget,
+        facts: TrainingFacts,
+        budget: TimeBudget,
         *,
         memory: int | None,
         say: Callable[[str], None],
@@ -80,12 +86,12 @@ class Tuning:
     ) -> None:
         self.facts, self.goal = facts, goal
         self.budget = budget
-        self.findings: Findings | None = None
+        self.findings: TuningResults | None = None
         """None until the training itself was measured."""
         self._trials, self._memory, self._say = trials, memory, say
         self._own = int(facts.options["batch_size"])
 
-    def run(self) -> Findings:
+    def run(self) -> TuningResults:
         """Measure all there is time for."""
         self._base()
         self._rate()
@@ -103,9 +109,11 @@ class Tuning:
     def _base(self) -> None:
         self._say("the training as it is")
         seconds = self.budget.until("base")
-        found = self._do(Job(kind=MEASURE, seconds=max(1.0, 0.3 * seconds)), self.budget.seconds)
+        found = self._do(
+            TrialJob(kind=MEASURE, seconds=max(1.0, 0.3 * seconds)), self.budget.seconds
+        )
         measured = found.value
-        if not isinstance(measured, Measured):
+        if not isinstance(measured, Throughput):
             if found.status == NO_TIME:
                 minutes = 2 * (self.budget.spent() + 60) / 60
                 raise ConfigError(
@@ -118,7 +126,7 @@ class Tuning:
                 f"{': ' if found.reason else ''}{found.reason}): see whether trueloop train "
                 f"{self.facts.task} runs"
             )
-        self.findings = Findings(facts=self.facts, base=measured, goal=self.goal)
+        self.findings = TuningResults(facts=self.facts, base=measured, goal=self.goal)
 
     # ---- learning rate
 
@@ -143,7 +151,7 @@ class Tuning:
                 f"no range test, for which there is time for {max(updates, 0)} updates, and "
                 f"{range_test.FEWEST} are needed (--minutes)"
             )
-        job = Job(kind=RANGE, changes=changes, seconds=seconds, updates=updates)
+        job = TrialJob(kind=RANGE, changes=changes, seconds=seconds, updates=updates)
         found = self._do(job, left)
         if isinstance(found.value, range_test.RangeTest):
             return found.value
@@ -159,7 +167,7 @@ class Tuning:
             findings.notes.append("batch size: the task's own DataLoader has its own")
             return
         findings.points.append(
-            Point(batch_size=own, outcome=Outcome(status="done", value=findings.base))
+            BatchSizeResult(batch_size=own, outcome=TrialResult(status="done", value=findings.base))
         )
         before = findings.base.rate
         sizes = self._ladder()
@@ -173,10 +181,10 @@ class Tuning:
                 findings.notes.append(f"batch sizes from {size:,} on: no time left (--minutes)")
                 break
             self._say(f"batch size {size:,}")
-            job = Job(kind=MEASURE, changes={"batch_size": size}, seconds=1.0)
+            job = TrialJob(kind=MEASURE, changes={"batch_size": size}, seconds=1.0)
             outcome = self._do(job, self.budget.until("batches"))
-            findings.points.append(Point(batch_size=size, outcome=outcome))
-            if not isinstance(outcome.value, Measured) or outcome.value.rate < _FLAT * before:
+            findings.points.append(BatchSizeResult(batch_size=size, outcome=outcome))
+            if not isinstance(outcome.value, Throughput) or outcome.value.rate < _FLAT * before:
                 break
             before = outcome.value.rate
         findings.points.sort(key=lambda point: point.batch_size)
@@ -206,7 +214,7 @@ class Tuning:
         batch = self.findings.fastest_batch()
         if batch is not None:
             name, options = f"batch size {batch:,}", {"batch_size": batch}
-            changes.insert(0, Change(name=name, options=options, results=OTHER))
+            changes.insert(0, SpeedChange(name=name, options=options, results=OTHER))
         for k, change in enumerate(changes):
             left = self.budget.until("alone")
             if left < _LEAST_TRIAL:
@@ -218,10 +226,10 @@ class Tuning:
             limit = left if "compile" in change.options else min(left, 3 * share + 5 * _START)
             self.findings.rows.append(self._row(change, max(_LEAST_TRIAL, 0.5 * share), limit))
 
-    def _row(self, change: Change, seconds: float, limit: float) -> Row:
+    def _row(self, change: SpeedChange, seconds: float, limit: float) -> ChangeResult:
         assert self.findings is not None
-        job = Job(kind=MEASURE, changes=change.options, against_base=True, seconds=seconds)
-        return Row(
+        job = TrialJob(kind=MEASURE, changes=change.options, against_base=True, seconds=seconds)
+        return ChangeResult(
             change=change,
             outcome=self._do(job, limit),
             samples_of_run=self._samples_of_run(),
@@ -253,7 +261,7 @@ class Tuning:
             self._say("all changes that help, together")
             results = ROUNDING if any(r.change.results == ROUNDING for r in rows) else SAME
             name = " + ".join(row.change.name for row in rows)
-            change = Change(name=name, options=findings.same_training(), results=results)
+            change = SpeedChange(name=name, options=findings.same_training(), results=results)
             together = self._row(change, max(_LEAST_TRIAL, 0.3 * left), left)
             findings.together = together
             best_alone = max(map(_factor, rows))
@@ -300,10 +308,10 @@ class Tuning:
                 self.findings.notes.append(f"race of {entrant.name}: no time left (--minutes)")
                 continue
             self._say(f"race: {entrant.name}, {share:.0f} s of training")
-            job = Job(kind=RACE, changes=entrant.options, seconds=share)
+            job = TrialJob(kind=RACE, changes=entrant.options, seconds=share)
             outcome = self._do(job, left)
             self.findings.entrants.append(
-                Entrant(
+                RaceEntry(
                     name=entrant.name,
                     options=entrant.options,
                     results=entrant.results,
@@ -311,16 +319,16 @@ class Tuning:
                 )
             )
 
-    def _entrants(self) -> list[Entrant]:
+    def _entrants(self) -> list[RaceEntry]:
         """The same training, faster; and those that train differently, which are to beat it."""
         assert self.findings is not None
         findings, same = self.findings, self.findings.same_training()
         options, own_rate = self.facts.options, float(self.facts.options["lr"])
         name = "the same training, faster" if same else "the training as it is"
-        found = [Entrant(name=name, options=same, results=SAME)]
+        found = [RaceEntry(name=name, options=same, results=SAME)]
 
         def add(name: str, **changes: Any) -> None:
-            found.append(Entrant(name=name, options={**same, **changes}, results=OTHER))
+            found.append(RaceEntry(name=name, options={**same, **changes}, results=OTHER))
 
         measured = findings.range_test and findings.range_test.suggestion
         if measured and is_other_rate(measured.rate, own_rate):
@@ -361,7 +369,7 @@ class Tuning:
                 findings.notes.append(f"a shorter run than the whole does not reach {self.goal}")
                 return
             self._say(f"{updates:,} updates, to reach {self.goal}")
-            job = Job(kind=GOAL, changes=options, seconds=left - _START, updates=updates)
+            job = TrialJob(kind=GOAL, changes=options, seconds=left - _START, updates=updates)
             outcome = self._do(job, left)
             findings.goal_runs.append((updates, outcome))
             if not isinstance(outcome.value, GoalRun):
@@ -377,9 +385,9 @@ class Tuning:
                 return entrant.raced.seconds / entrant.raced.updates
         return self._seconds_of(int(options.get("batch_size", self._own))) / findings.product()
 
-    def _do(self, job: Job, seconds: float) -> Outcome:
+    def _do(self, job: TrialJob, seconds: float) -> TrialResult:
         """One trial, which must be over in so many seconds."""
-        trial = Trial(job=job, seconds=max(seconds, _LEAST_TRIAL), memory=self._memory)
+        trial = TrialSpec(job=job, seconds=max(seconds, _LEAST_TRIAL), memory=self._memory)
         return self._trials.run(trial)
 
 
@@ -401,5 +409,5 @@ def is_other_rate(rate: float, own: float) -> bool:
     return not 1 / _OTHER_RATE <= rate / own <= _OTHER_RATE
 
 
-def _factor(row: Row) -> float:
+def _factor(row: ChangeResult) -> float:
     return row.gain.factor if row.gain is not None else 0.0

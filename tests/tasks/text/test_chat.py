@@ -16,10 +16,10 @@ from trueloop.errors import DataError
 from trueloop.tasks.text import chat
 from trueloop.tasks.text.best_fit import best_fit
 from trueloop.tasks.text.chat_template import PLAIN, ChatTemplate, template_of
-from trueloop.tasks.text.config import TransformerConfig
 from trueloop.tasks.text.subwords import SubwordTokenizer, learned
 from trueloop.tasks.text.tokenizer import ByteTokenizer, CharTokenizer, Tokenizer
 from trueloop.tasks.text.transformer import Transformer
+from trueloop.tasks.text.transformer_config import TransformerConfig
 
 CHATML = (
     "{%- for message in messages -%}"

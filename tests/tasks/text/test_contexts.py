@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from trueloop import Feed
 from trueloop.errors import DataError
-from trueloop.tasks.text.contexts import IGNORE, Contexts, Windows
+from trueloop.tasks.text.context_windows import IGNORE, Contexts, WindowDataset
 
 SIZES = st.tuples(st.integers(2, 60), st.integers(1, 12))
 
@@ -53,7 +53,7 @@ def test_contexts_are_slices_that_do_not_overlap(
 def test_windows_predict_each_token_once(sizes: tuple[int, int]) -> None:
     count, context = sizes
     array = ids(count)
-    data = Windows(array, context)
+    data = WindowDataset(array, context)
     tokens, targets = data.get_batch(np.arange(len(data)), 0)
     assert tokens.shape == targets.shape == (len(data), context)
     said = targets[targets != IGNORE].tolist()
@@ -68,7 +68,7 @@ def test_windows_predict_each_token_once(sizes: tuple[int, int]) -> None:
 def test_documents_end_with_their_last_position(sizes: tuple[int, int], end: int) -> None:
     count, context = sizes
     array = ids(count)
-    for data in (Windows(array, context, end_of_text=end),) + (
+    for data in (WindowDataset(array, context, end_of_text=end),) + (
         (Contexts(array, context, end_of_text=end),) if count > context else ()
     ):
         tokens, targets, documents = data.get_batch(np.arange(len(data)), 1)
@@ -111,4 +111,4 @@ def test_too_little_text_is_named() -> None:
     with pytest.raises(DataError, match=r"has 1 token, and a context of 4 needs 5: give more"):
         Contexts(ids(1), 4)
     with pytest.raises(DataError, match=r"validation text has 1 token, and"):
-        Windows(ids(1), 4)
+        WindowDataset(ids(1), 4)

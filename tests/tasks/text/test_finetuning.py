@@ -20,10 +20,10 @@ from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.generate import score
 from trueloop.tasks.text import Text, pretrained, publish
 from trueloop.tasks.text.chat_template import ChatTemplate
-from trueloop.tasks.text.config import TransformerConfig
 from trueloop.tasks.text.subwords import learned
 from trueloop.tasks.text.tokenizer import tokenizer_from_state
 from trueloop.tasks.text.transformer import Transformer
+from trueloop.tasks.text.transformer_config import TransformerConfig
 
 LINE = "the king said to the queen that the day was long and the night was short.\n"
 TEMPLATE = "{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}" + (

@@ -15,9 +15,9 @@ import torch
 from trueloop import Feed
 from trueloop.atomic import WriteError
 from trueloop.errors import ConfigError, DataError
-from trueloop.tasks.text import reading, token_cache
-from trueloop.tasks.text.contexts import IGNORE
-from trueloop.tasks.text.reading import TextData, TextOptions, read_text, read_windows
+from trueloop.tasks.text import text_data, token_cache
+from trueloop.tasks.text.context_windows import IGNORE
+from trueloop.tasks.text.text_data import TextData, TextOptions, read_text, read_windows
 from trueloop.tasks.text.tokenizer import tokenizer_for
 
 POEM = "To be, or not to be: that is the question.\nWhether 'tis nobler in the mind\n" * 12
@@ -126,7 +126,7 @@ def test_large_texts_are_encoded_once(
     path = write(tmp_path / "x.txt", POEM)
     small = read(path, tokenizer=spec)
     assert not (tmp_path / "cache").exists()
-    monkeypatch.setattr(reading, "_IN_MEMORY", 10)
+    monkeypatch.setattr(text_data, "_IN_MEMORY", 10)
     large = read(path, tokenizer=spec)
     folder = Path(large.facts["token files"])
     assert folder.parent == tmp_path / "cache" / "tokens"
@@ -147,7 +147,7 @@ def test_half_written_token_files_are_written_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRUELOOP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(reading, "_IN_MEMORY", 10)
+    monkeypatch.setattr(text_data, "_IN_MEMORY", 10)
     path = write(tmp_path / "x.txt", POEM)
     data = read(path)
     folder = Path(data.facts["token files"])
@@ -171,14 +171,14 @@ def test_half_written_token_files_are_written_anew(
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_IN_MEMORY", 10)
+    monkeypatch.setattr(text_data, "_IN_MEMORY", 10)
     monkeypatch.setenv("TRUELOOP_CACHE", "/proc/nowhere")
     with pytest.raises(WriteError, match=r"cannot write .* TRUELOOP_CACHE=FOLDER in the environm"):
         read(write(tmp_path / "x.txt", POEM))
 
 
 def test_a_cache_on_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_IN_MEMORY", 10)
+    monkeypatch.setattr(text_data, "_IN_MEMORY", 10)
     monkeypatch.setenv("TRUELOOP_CACHE", str(write(tmp_path / "file", "")))
     with pytest.raises(WriteError, match=r"cannot write .* TRUELOOP_CACHE=FOLDER in the environm"):
         read(write(tmp_path / "x.txt", POEM))
@@ -188,7 +188,7 @@ def test_processes_that_ask_at_once_write_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "x.txt", POEM * 200)
-    monkeypatch.setattr(reading, "_IN_MEMORY", 10)
+    monkeypatch.setattr(text_data, "_IN_MEMORY", 10)
     monkeypatch.setenv("TRUELOOP_CACHE", str(tmp_path / "cache"))
     plain = token_cache._write
 

@@ -17,11 +17,11 @@ from trueloop.evaluation import evaluate, predict
 from trueloop.feed import Feed
 from trueloop.metrics._base import MetricSet
 from trueloop.records import EvalRecord
-from trueloop.run import Album
+from trueloop.run import Figures
 from trueloop.step import Step
 from trueloop.tasks import limits
 from trueloop.tasks.text import Text
-from trueloop.tasks.text.measures import TextScores, row_sums
+from trueloop.tasks.text.text_scores import TextScores, row_sums
 from trueloop.tasks.text.transformer import Transformer
 
 SMALL: dict[str, Any] = {"layers": 2, "width": 16, "heads": 2, "context": 12, "sample_tokens": 9}
@@ -187,14 +187,14 @@ def test_what_it_writes_goes_into_the_album(text_file: Path, tmp_path: Path) -> 
     task.splits()
     model = task.model()
     state = torch.get_rng_state()
-    task.after_evaluation(model, EvalRecord({}, 0, epoch=0, update=40), Album(tmp_path))
+    task.after_evaluation(model, EvalRecord({}, 0, epoch=0, update=40), Figures(tmp_path))
     text = (tmp_path / "texts" / "written" / "000000040.txt").read_text("utf-8")
     assert text.startswith("to be")
     assert len(text) == len("to be") + 9
     assert torch.equal(state, torch.get_rng_state())
     task = task_on(text_file, sample_tokens=0)
     task.splits()
-    task.after_evaluation(model, EvalRecord({}, 0, epoch=0, update=41), Album(tmp_path))
+    task.after_evaluation(model, EvalRecord({}, 0, epoch=0, update=41), Figures(tmp_path))
     assert len(list((tmp_path / "texts" / "written").iterdir())) == 1
 
 
@@ -207,7 +207,7 @@ def test_packed_documents_are_trained_on_apart(tmp_path: Path) -> None:
     assert len(batch) == 3
     output = task.loss_fn()(task.model(), batch)
     assert int(output.count) == int((batch[1] != -100).sum()) < batch[1].numel()
-    task.after_evaluation(task.model(), EvalRecord({}, 0, epoch=0, update=1), Album(tmp_path))
+    task.after_evaluation(task.model(), EvalRecord({}, 0, epoch=0, update=1), Figures(tmp_path))
 
 
 def test_the_run_is_as_long_as_model_and_text_call_for(text_file: Path) -> None:

@@ -20,8 +20,8 @@ from trueloop.doctor.lab.verdicts import UNDECIDED, Figures, LabFindings, Measur
 from trueloop.doctor.rules.shared.timings import duration
 from trueloop.errors import ConfigError
 from trueloop.run import charts
-from trueloop.run.page import Chart, publish
-from trueloop.run.wording import number, percent
+from trueloop.run.formatting import number, percent
+from trueloop.run.html_page import Chart, publish
 
 TONES = {"true": "good", "true only if": "warn", "no longer true": "bad", "false": "bad"}
 """A verdict's colour: green for what one may go on believing."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from trueloop.tasks.findings import DataFinding, is_much, shared_samples
+from trueloop.tasks.data_findings import DataFinding, is_much, shared_samples
 
 Pixels = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]

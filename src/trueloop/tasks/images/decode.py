@@ -41,7 +41,7 @@ _SAMPLE = 256
 
 
 @dataclass(frozen=True)
-class Form:
+class ImageShape:
     """What every image becomes."""
 
     channels: int
@@ -58,7 +58,7 @@ class BrokenImageError(Exception):
     """The file is not an image that can be decoded; the message says why in a few words."""
 
 
-def decode(path: StrPath, form: Form) -> Pixels:
+def decode(path: StrPath, form: ImageShape) -> Pixels:
     """The image at `path` as uint8 (channels, height, width). Raises `BrokenImageError`.
 
     Turned as its EXIF orientation says, laid on white where it is transparent, scaled to cover
@@ -71,7 +71,7 @@ def decode(path: StrPath, form: Form) -> Pixels:
         return shaped(image, form)
 
 
-def shaped(image: Image, form: Form) -> Pixels:
+def shaped(image: Image, form: ImageShape) -> Pixels:
     """Pillow's image as uint8 (channels, height, width), in the way of `decode`."""
     from PIL import Image, ImageOps
 
@@ -146,7 +146,7 @@ def _flat(image: Image, channels: int) -> Image:
     return image if image.mode == mode else image.convert(mode)
 
 
-def choose_form(paths: Sequence[StrPath], size: int | None) -> Form:
+def choose_form(paths: Sequence[StrPath], size: int | None) -> ImageShape:
     """A form that suits the images, by a look at up to 256 of them; `size` makes it square.
 
     Grey if they all are, also where they are stored with three equal channels. Raises `DataError`
@@ -165,12 +165,12 @@ def choose_form(paths: Sequence[StrPath], size: int | None) -> Form:
     sizes = {(height, width) for height, width, _ in found}
     height, width = next(iter(sizes))
     if size is not None:
-        return Form(channels, size, size)
+        return ImageShape(channels, size, size)
     if len(sizes) == 1 and min(height, width) >= _LEAST_SIDE and max(height, width) <= KEPT:
-        return Form(channels, height, width)
+        return ImageShape(channels, height, width)
     usual = int(np.median([min(height, width) for height, width, _ in found]))
     side = min(max(usual, SMALLEST), LARGEST) // 8 * 8
-    return Form(channels, side, side)
+    return ImageShape(channels, side, side)
 
 
 def _look(path: StrPath) -> tuple[int, int, bool]:
@@ -189,7 +189,9 @@ def _look(path: StrPath) -> tuple[int, int, bool]:
     return height, width, grey
 
 
-def decode_some(paths: Sequence[StrPath], rows: range, form: Form) -> tuple[Pixels, dict[int, str]]:
+def decode_some(
+    paths: Sequence[StrPath], rows: range, form: ImageShape
+) -> tuple[Pixels, dict[int, str]]:
     """The images of these rows, uint8 (len(rows), channels, height, width), and the reasons of
     broken ones by row, which are left black."""
     images = np.zeros((len(rows), form.channels, form.height, form.width), dtype=np.uint8)
@@ -203,7 +205,7 @@ def decode_some(paths: Sequence[StrPath], rows: range, form: Form) -> tuple[Pixe
 
 
 def decode_all(
-    paths: Sequence[StrPath], form: Form, *, what: str, quiet: bool = False
+    paths: Sequence[StrPath], form: ImageShape, *, what: str, quiet: bool = False
 ) -> tuple[Tensor, dict[int, str]]:
     """All images as uint8 (N, channels, height, width), and the reasons of those that are broken,
     which are left black."""
@@ -219,7 +221,7 @@ def decode_all(
 
 
 def find_broken(
-    paths: Sequence[StrPath], form: Form, *, what: str, quiet: bool = False
+    paths: Sequence[StrPath], form: ImageShape, *, what: str, quiet: bool = False
 ) -> dict[int, str]:
     """The reasons of the images that are broken, by position; each is decoded and let go."""
 
@@ -245,7 +247,9 @@ class ImageFiles(Dataset[Any]):
     Raises `DataError` for a broken file.
     """
 
-    def __init__(self, paths: Sequence[StrPath], labels: list[int] | None, form: Form) -> None:
+    def __init__(
+        self, paths: Sequence[StrPath], labels: list[int] | None, form: ImageShape
+    ) -> None:
         self.paths = paths
         self.labels = labels
         self.form = form

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from trueloop.errors import DataError
-from trueloop.tasks.images.decode import Form, shaped
+from trueloop.tasks.images.decode import ImageShape, shaped
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-def images_of(data: Any, form: Form) -> Tensor:
+def images_of(data: Any, form: ImageShape) -> Tensor:
     """One image, or several in a list, an array or a tensor, as uint8 (N, channels, height, width).
 
     An image is Pillow's, a numpy array (height, width) or (height, width, 1, 3 or 4), or a tensor

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 
-class Block(nn.Module):
+class ResidualBlock(nn.Module):
     """Two convolutions around which the input is added (He, Zhang, Ren and Sun, CVPR 2016)."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
@@ -77,7 +77,7 @@ class ResNet(nn.Module):
         side = -(-min(size) // 2) if large else min(size)
         stage_width = width
         while side > 4 or features < width:
-            parts.append(Block(features, stage_width, stride=2))
+            parts.append(ResidualBlock(features, stage_width, stride=2))
             features, side = stage_width, -(-side // 2)
             stage_width = min(2 * stage_width, 8 * width)
         self.features = nn.Sequential(*parts)

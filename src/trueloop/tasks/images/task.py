@@ -15,14 +15,14 @@ from torch.utils.data import Dataset, TensorDataset
 
 from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.names import printable
-from trueloop.run import Album
-from trueloop.tasks.base import Recipe, Splits, Task, Unseen
-from trueloop.tasks.fields import documented
-from trueloop.tasks.findings import DataFinding, rare_class
+from trueloop.run import Figures
+from trueloop.tasks.base import PredictInput, Recipe, Splits, Task
+from trueloop.tasks.data_findings import DataFinding, rare_class
 from trueloop.tasks.images.augment import Augment
 from trueloop.tasks.images.checks import shared_images
-from trueloop.tasks.images.decode import Form, choose_form
-from trueloop.tasks.images.folder import (
+from trueloop.tasks.images.decode import ImageShape, choose_form
+from trueloop.tasks.images.image_cache import CachedImages, CacheLocation, former_form
+from trueloop.tasks.images.image_folder import (
     Listing,
     check_folder,
     find_classes,
@@ -30,12 +30,12 @@ from trueloop.tasks.images.folder import (
     images_below,
     list_images,
 )
-from trueloop.tasks.images.kept import KeptImages, Place, former_form
+from trueloop.tasks.images.image_loading import ImageLoader, ImageSubset, fingerprints_of
 from trueloop.tasks.images.memory import images_of
-from trueloop.tasks.images.parts import Loader, Part, fingerprints_of
 from trueloop.tasks.images.resnet import ResNet
 from trueloop.tasks.limits import MOST_CHANNELS, MOST_GIGABYTES, MOST_SIDE, check_range
 from trueloop.tasks.mistakes import show_mistakes
+from trueloop.tasks.option_docs import documented
 
 BROKEN = ("stop", "skip")
 _AT_ONCE = 65_536
@@ -158,7 +158,7 @@ class Images(Task):
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
-        self.form = Form(**state["form"])
+        self.form = ImageShape(**state["form"])
         self.mean = list(state["mean"])
         self.std = list(state["std"])
         self.digest = state.get("digest")
@@ -182,7 +182,7 @@ class Images(Task):
         self.skipped = loader.skipped
         return part.for_feed()
 
-    def unseen(self, path: Path) -> Unseen:
+    def unseen(self, path: Path) -> PredictInput:
         """One image, or all images below a folder, named by their place in it (as `printable`
         writes it)."""
         if path.is_file():
@@ -195,7 +195,7 @@ class Images(Task):
             raise DataError(f"{path} holds no image: give an image or a folder with images")
         return self._unseen(paths, names)
 
-    def unseen_in_memory(self, data: Any) -> Unseen:
+    def unseen_in_memory(self, data: Any) -> PredictInput:
         """The same for images that the program holds (see `memory.images_of`), numbered from 1, or
         for a list of their files."""
         if (
@@ -205,20 +205,20 @@ class Images(Task):
         ):
             return self._unseen([str(each) for each in data], [str(each) for each in data])
         images = images_of(data, self.form)
-        return Unseen(inputs=images, names={"row": list(range(1, len(images) + 1))})
+        return PredictInput(inputs=images, names={"row": list(range(1, len(images) + 1))})
 
-    def _unseen(self, paths: list[str], names: list[str]) -> Unseen:
+    def _unseen(self, paths: list[str], names: list[str]) -> PredictInput:
         loader = self._loader(skip=True, keep=False)
         nothing = np.zeros((len(paths), 3), dtype=np.int64)
         part = loader.load(Listing(paths, nothing[:, 0], nothing), "images")
-        return Unseen(
+        return PredictInput(
             inputs=part.without_labels(),
             names={"file": [printable(name) for name in names]},
             errors=loader.broken,
         )
 
     def pictures(
-        self, model: nn.Module, splits: Splits, outputs: Tensor, targets: Tensor, album: Album
+        self, model: nn.Module, splits: Splits, outputs: Tensor, targets: Tensor, album: Figures
     ) -> None:
         def image_of(row: int) -> Tensor:
             image: Tensor = splits.val[row][0]
@@ -226,20 +226,20 @@ class Images(Task):
 
         show_mistakes(outputs, targets, image_of, self.classes or [], album)
 
-    def _place(self) -> Place | None:
+    def _place(self) -> CacheLocation | None:
         options = self.options
-        place = Place(folder=options.cache_dir, budget=options.cache_gb * 1e9)
+        place = CacheLocation(folder=options.cache_dir, budget=options.cache_gb * 1e9)
         return place if options.cache else None
 
-    def _chosen_form(self, listing: Listing) -> Form:
+    def _chosen_form(self, listing: Listing) -> ImageShape:
         place, size = self._place(), self.options.size
         former = None if place is None else former_form(listing, size, place)
         return former or choose_form(listing.paths, size)
 
     def _loader(
         self, *, skip: bool, keep: bool, chosen_for: list[int | None] | None = None
-    ) -> Loader:
-        return Loader(
+    ) -> ImageLoader:
+        return ImageLoader(
             self.form,
             memory=self.options.memory_gb * 1e9,
             place=self._place() if keep else None,
@@ -266,7 +266,7 @@ class Images(Task):
                     f"--{option} must lie between 0 and 0.5, not {share:g}: write 0.1"
                 )
 
-    def _divide(self, loaded: dict[str, Part]) -> dict[str, Part]:
+    def _divide(self, loaded: dict[str, ImageSubset]) -> dict[str, ImageSubset]:
         """Train, val and maybe test: as the folders say, and where they do not, by the seed."""
         parts = dict(loaded)
         if "all" in parts:
@@ -298,7 +298,9 @@ class Images(Task):
         mirror = not grey if self.options.mirror is None else self.options.mirror
         return Augment(warp=grey, mirror=mirror)
 
-    def _findings(self, parts: dict[str, Part], listings: dict[str, Listing]) -> list[DataFinding]:
+    def _findings(
+        self, parts: dict[str, ImageSubset], listings: dict[str, Listing]
+    ) -> list[DataFinding]:
         counts = np.bincount(parts["train"].labels, minlength=len(self.classes or []))
         found = rare_class(dict(zip(self.classes or [], counts.tolist(), strict=True)))
         prints = fingerprints_of(parts)
@@ -306,7 +308,7 @@ class Images(Task):
             return found  # to decode all others once more would cost as much as an epoch
         return [*shared_images(prints, by_folder=len(listings) > 1), *found]
 
-    def _facts(self, parts: dict[str, Part]) -> dict[str, Any]:
+    def _facts(self, parts: dict[str, ImageSubset]) -> dict[str, Any]:
         data = parts["train"].data
         counts = np.bincount(parts["train"].labels, minlength=len(self.classes or []))
         colour = "grey" if self.form.channels == 1 else "colour"
@@ -318,11 +320,11 @@ class Images(Task):
                 zip(self.classes or [], counts.tolist(), strict=True)
             ),
             "kept in memory": isinstance(data, TensorDataset),
-            **({"kept in": str(data.folder)} if isinstance(data, KeptImages) else {}),
+            **({"kept in": str(data.folder)} if isinstance(data, CachedImages) else {}),
         }
 
 
-def _digest(root: Path, parts: dict[str, Part]) -> str:
+def _digest(root: Path, parts: dict[str, ImageSubset]) -> str:
     """Of the names and sizes of the images, and of the parts that they are in."""
     digest = hashlib.sha256()
     above = "" if root == Path() else os.path.join(root, "")
@@ -336,7 +338,7 @@ def _digest(root: Path, parts: dict[str, Part]) -> str:
     return digest.hexdigest()
 
 
-def suited_to(images: int, form: Form) -> Recipe:
+def suited_to(images: int, form: ImageShape) -> Recipe:
     """The task's recipe for so many training images: on a CPU, minutes rather than hours.
 
     The fewer the images, the more epochs; colour takes more than grey.

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from trueloop import losses
 from trueloop.errors import DataError
 from trueloop.tasks.base import LossFn, Recipe, Task
-from trueloop.tasks.table.columns import CellFormat, TableEncoder
+from trueloop.tasks.table.column_encoding import CellFormat, TableEncoder
 from trueloop.tasks.table.network import ScaledSquaredError, TableNet
 from trueloop.tasks.table.options import TableOptions
 from trueloop.tasks.table.targets import ClassTarget, NumberTarget

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from trueloop.errors import ConfigError, DataError, nearest
 from trueloop.tasks.limits import MOST_LAYERS, MOST_UNITS, check_range
-from trueloop.tasks.table.dividing import SplitOption
 from trueloop.tasks.table.on_disk import STREAMING
+from trueloop.tasks.table.ordered_split import SplitOption
 
 if TYPE_CHECKING:
     from trueloop.tasks.table.options import TableOptions

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueloop.tasks.findings import DataFinding, is_much, rare_class, shared_samples
-from trueloop.tasks.table.columns import DATE_PARTS, Raw, TableEncoder
-from trueloop.tasks.table.deciding import Column, columns_that_decide
-from trueloop.tasks.table.same import groups_of_equals
+from trueloop.tasks.data_findings import DataFinding, is_much, rare_class, shared_samples
+from trueloop.tasks.table.column_encoding import DATE_PARTS, ParsedColumns, TableEncoder
+from trueloop.tasks.table.duplicate_columns import groups_of_equals
+from trueloop.tasks.table.leakage import Column, columns_that_decide
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,13 +42,13 @@ _COUNTS_TIME = re.compile(r"year|date|time|day|month|week|hour|minute|second|ste
 
 
 @dataclass(frozen=True)
-class Checked:
+class TableChecks:
     """A table that has been read and divided."""
 
     target: str
     kinds: dict[str, str]
     """`number`, `date`, `category` or `empty` of each column of the file that is to be an input."""
-    raw: Raw
+    raw: ParsedColumns
     encoder: TableEncoder
     parts: dict[str, Ints]
     """The rows of `train` and `val`, and of `test` if there is one."""
@@ -202,7 +202,7 @@ def _numbered(texts: pl.Series) -> npt.NDArray[np.float64]:
     return texts.rank("dense").cast(pl.Float64).to_numpy().astype(np.float64)
 
 
-def _is_identifier(raw: Raw, name: str) -> bool:
+def _is_identifier(raw: ParsedColumns, name: str) -> bool:
     """Whether it is a row ID: a whole number, unique in almost every row, and either called so or
     the row's number in the file."""
     values = raw.numbers.get(name)

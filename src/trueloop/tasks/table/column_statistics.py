@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trueloop.tasks.table.columns import QUARTILES, CategoryColumn, NumberColumn
+from trueloop.tasks.table.column_encoding import QUARTILES, CategoryColumn, NumberColumn
 from trueloop.tasks.table.quantiles import Quantiles
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from trueloop.errors import DataError
-from trueloop.tasks.findings import DataFinding
-from trueloop.tasks.table.columns import CellFormat, RowErrors, kind_of, moments, numbers
+from trueloop.tasks.data_findings import DataFinding
+from trueloop.tasks.table.column_encoding import CellFormat, RowErrors, kind_of, moments, numbers
 
 if TYPE_CHECKING:
     import polars as pl

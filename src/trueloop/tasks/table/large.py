@@ -14,19 +14,19 @@ import numpy as np
 from trueloop import cache, files, ranks
 from trueloop.atomic import WriteError, write_atomic
 from trueloop.errors import ConfigError, DataError, nearest
-from trueloop.tasks.base import Splits, Unseen
-from trueloop.tasks.findings import DataFinding
+from trueloop.tasks.base import PredictInput, Splits
+from trueloop.tasks.data_findings import DataFinding
 from trueloop.tasks.progress_bar import progress_bar
-from trueloop.tasks.table.blocks import RowGroups
 from trueloop.tasks.table.checked_options import check_columns, check_parts, check_rows, inputs_of
-from trueloop.tasks.table.checks import Checked
-from trueloop.tasks.table.columns import check_columns_there, read_columns
+from trueloop.tasks.table.checks import TableChecks
+from trueloop.tasks.table.column_encoding import check_columns_there, read_columns
 from trueloop.tasks.table.dependent import dependent_rows
-from trueloop.tasks.table.dividing import SplitOption
-from trueloop.tasks.table.division import PARTS, Division
-from trueloop.tasks.table.facts import table_facts
+from trueloop.tasks.table.description import table_facts
 from trueloop.tasks.table.on_disk import RowReader, is_streamed, sources_of
-from trueloop.tasks.table.survey import (
+from trueloop.tasks.table.ordered_split import SplitOption
+from trueloop.tasks.table.row_groups import RowGroups
+from trueloop.tasks.table.row_split import PARTS, Division
+from trueloop.tasks.table.table_statistics import (
     Surveyor,
     TableSource,
     TableStatistics,
@@ -193,7 +193,7 @@ def labelled_rows(task: TableBase, blocks: RowGroups) -> Any:
     return _rows(reader, {"val": sizes}, streamed)["val"]
 
 
-def unseen_rows(task: TableBase, blocks: RowGroups) -> Unseen:
+def unseen_rows(task: TableBase, blocks: RowGroups) -> PredictInput:
     """All rows of other data, to predict. Raises `DataError` for a cell that cannot be read."""
     reader = _other_data(task, blocks, None)
     sizes = [group.rows for group in blocks.groups]
@@ -202,7 +202,7 @@ def unseen_rows(task: TableBase, blocks: RowGroups) -> Unseen:
         inputs: Any = reader.stream("val", sizes)
     else:
         inputs = reader.whole({"val": sizes})["val"][:2]
-    return Unseen(inputs=inputs, names={"row": range(1, blocks.height + 1)})
+    return PredictInput(inputs=inputs, names={"row": range(1, blocks.height + 1)})
 
 
 def _other_data(task: TableBase, blocks: RowGroups, target: Target | None) -> RowReader:
@@ -246,7 +246,7 @@ def _findings(task: TableBase, survey: TableStatistics, source: TableSource) -> 
     frame = pl.concat(frames, how="vertical_relaxed")
     raw = read_columns(frame, survey.kinds, task.reading, whole=task.encoder.whole)
     chosen = np.flatnonzero(np.concatenate(train))
-    checked = Checked(
+    checked = TableChecks(
         target=task.options.target,
         kinds=survey.kinds | dict.fromkeys(survey.empty, "empty"),
         raw=raw,

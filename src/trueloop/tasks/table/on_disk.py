@@ -12,12 +12,12 @@ import torch
 from trueloop import files
 from trueloop.errors import DataError
 from trueloop.tasks import limits
-from trueloop.tasks.table.blocks import RowGroups, open_blocks
-from trueloop.tasks.table.columns import CellFormat, TableEncoder, read_columns
-from trueloop.tasks.table.division import PARTS, Division
+from trueloop.tasks.table.column_encoding import CellFormat, TableEncoder, read_columns
 from trueloop.tasks.table.footer import read_footer
+from trueloop.tasks.table.row_groups import RowGroups, open_blocks
+from trueloop.tasks.table.row_split import PARTS, Division
 from trueloop.tasks.table.stream import Rows, TableStream
-from trueloop.tasks.table.survey import TableSource, Target, pieces
+from trueloop.tasks.table.table_statistics import TableSource, Target, pieces
 from trueloop.tasks.table.targets import NumberTarget, encode_target
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trueloop.tasks.fields import documented
+from trueloop.tasks.option_docs import documented
 
 
 @documented

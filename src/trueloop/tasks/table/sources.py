@@ -12,7 +12,7 @@ import numpy as np
 
 from trueloop.errors import DataError, nearest
 from trueloop.files import open_regular
-from trueloop.tasks.table.reading import read_frame
+from trueloop.tasks.table.table_files import read_frame
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trueloop.errors import DataError, nearest
-from trueloop.tasks.table.columns import CellFormat, RowErrors, categories, kind_of, numbers
+from trueloop.tasks.table.column_encoding import CellFormat, RowErrors, categories, kind_of, numbers
 
 if TYPE_CHECKING:
     import numpy.typing as npt

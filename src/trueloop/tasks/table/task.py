@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from trueloop.errors import ConfigError, DataError, nearest
-from trueloop.tasks.base import Splits, Unseen
-from trueloop.tasks.findings import DataFinding
-from trueloop.tasks.splitting import random_split, stratified_split
+from trueloop.tasks.base import PredictInput, Splits
+from trueloop.tasks.data_findings import DataFinding
+from trueloop.tasks.random_split import random_split, stratified_split
 from trueloop.tasks.table.base import Inputs, TableBase
 from trueloop.tasks.table.checked_options import (
     check_columns,
@@ -21,22 +21,22 @@ from trueloop.tasks.table.checked_options import (
     check_rows,
     inputs_of,
 )
-from trueloop.tasks.table.checks import Checked
-from trueloop.tasks.table.columns import (
-    Raw,
+from trueloop.tasks.table.checks import TableChecks
+from trueloop.tasks.table.column_encoding import (
+    ParsedColumns,
     RowErrors,
     TableEncoder,
     kind_of,
     read_columns,
 )
 from trueloop.tasks.table.dependent import dependent_rows
-from trueloop.tasks.table.dividing import SplitOption
-from trueloop.tasks.table.facts import table_facts
+from trueloop.tasks.table.description import table_facts
 from trueloop.tasks.table.large import labelled_rows, large_splits, unseen_rows
 from trueloop.tasks.table.memory import frame_of
 from trueloop.tasks.table.on_disk import open_large
-from trueloop.tasks.table.reading import read_frame
+from trueloop.tasks.table.ordered_split import SplitOption
 from trueloop.tasks.table.sources import TableFiles, read_sources
+from trueloop.tasks.table.table_files import read_frame
 from trueloop.tasks.table.targets import (
     ClassTarget,
     NumberTarget,
@@ -90,7 +90,7 @@ class Table(TableBase):
         inputs = self._encode(raw)
         self.suit(len(parts["train"]))
         pieces = {name: ((inputs[0][p], inputs[1][p]), targets[p]) for name, p in parts.items()}
-        checked = Checked(
+        checked = TableChecks(
             target=self.options.target,
             kinds=self.kinds | dict.fromkeys(empty, "empty"),
             raw=raw,
@@ -134,24 +134,24 @@ class Table(TableBase):
         inputs, targets = self._encode(raw), self._encode_target(values, rows)
         return (inputs[0][rows], inputs[1][rows]), targets
 
-    def unseen(self, path: Path) -> Unseen:
+    def unseen(self, path: Path) -> PredictInput:
         """All rows, named by their numbers from 1; the target may be there or not."""
         if (blocks := open_large([path])) is not None:
             return unseen_rows(self, blocks[0])
         errors = RowErrors()
         return self._unseen(read_frame(path, errors), errors, path)
 
-    def unseen_in_memory(self, data: Any) -> Unseen:
+    def unseen_in_memory(self, data: Any) -> PredictInput:
         """The same for a polars or pandas data frame, a dict of columns or a list of dicts."""
         return self._unseen(frame_of(data), RowErrors(), "these rows")
 
-    def _unseen(self, frame: pl.DataFrame, errors: RowErrors, source: Path | str) -> Unseen:
+    def _unseen(self, frame: pl.DataFrame, errors: RowErrors, source: Path | str) -> PredictInput:
         raw = self._columns(frame, errors)
         if len(errors) == frame.height:
             raise errors.nothing_left(source)
         rows = np.setdiff1d(np.arange(frame.height), np.fromiter(errors, np.int64, len(errors)))
         numbers, indices = self._encode(raw)
-        return Unseen(
+        return PredictInput(
             inputs=(numbers[rows], indices[rows]),
             names={"row": list(range(1, frame.height + 1))},
             errors=dict(errors),
@@ -247,17 +247,17 @@ class Table(TableBase):
             return []
         return dependent_rows(frame, self.options.target, self.reading, self.kinds)
 
-    def _columns(self, frame: pl.DataFrame, errors: RowErrors) -> Raw:
+    def _columns(self, frame: pl.DataFrame, errors: RowErrors) -> ParsedColumns:
         """The inputs in other data, floats written as in the training."""
         return read_columns(frame, self.kinds, self.reading, errors, self.encoder.whole)
 
-    def _encode(self, raw: Raw) -> Inputs:
+    def _encode(self, raw: ParsedColumns) -> Inputs:
         floats, indices = self.encoder.encode(raw)
         return torch.from_numpy(floats), torch.from_numpy(indices)
 
     def _facts(
         self,
-        raw: Raw,
+        raw: ParsedColumns,
         parts: dict[str, npt.NDArray[np.int64]],
         targets: Tensor,
         without: int,

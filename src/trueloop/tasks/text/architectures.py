@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from trueloop.errors import ConfigError
-from trueloop.tasks.text.config import TransformerConfig
+from trueloop.tasks.text.transformer_config import TransformerConfig
 
 Json = dict[str, Any]
 

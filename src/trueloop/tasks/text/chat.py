@@ -22,12 +22,12 @@ from trueloop.errors import DataError, nearest
 from trueloop.feed import BatchDataset
 from trueloop.files import cannot_read, open_regular
 from trueloop.names import printable_line
-from trueloop.tasks.findings import DataFinding
-from trueloop.tasks.splitting import random_split
+from trueloop.tasks.data_findings import DataFinding
+from trueloop.tasks.random_split import random_split
 from trueloop.tasks.text.best_fit import best_fit
 from trueloop.tasks.text.chat_template import END_SHOWN, PLAIN, ChatTemplate, Message
-from trueloop.tasks.text.contexts import IGNORE
-from trueloop.tasks.text.reading import TextOptions
+from trueloop.tasks.text.context_windows import IGNORE
+from trueloop.tasks.text.text_data import TextOptions
 from trueloop.tasks.text.tokenizer import ByteTokenizer, Tokenizer, tokenizer_for
 
 Ids = npt.NDArray[np.integer]

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from trueloop.generate import KeyValueCache
-from trueloop.tasks.text.config import TransformerConfig
+from trueloop.tasks.text.transformer_config import TransformerConfig
 
 MOST_WEIGHTS = 50_000_000
 """A larger model spends its time in the matrices, of which this would hold a second copy."""

@@ -10,13 +10,13 @@ from typing import Any
 from trueloop import lora
 from trueloop.errors import ConfigError, RunError
 from trueloop.tasks.base import Recipe
-from trueloop.tasks.fields import documented
 from trueloop.tasks.limits import check_range
+from trueloop.tasks.option_docs import documented
 from trueloop.tasks.text import pretrained, subwords
 from trueloop.tasks.text.chat_template import template_of
-from trueloop.tasks.text.config import TransformerConfig
 from trueloop.tasks.text.tokenizer import Tokenizer, tokenizer_from_state
 from trueloop.tasks.text.transformer import Transformer
+from trueloop.tasks.text.transformer_config import TransformerConfig
 
 LAYERS = ("query", "key", "value", "output", "up", "gate", "down")
 """Linear layers of a block."""

@@ -34,8 +34,8 @@ from trueloop.tasks.text.architectures import (
     family_of,
     place,
 )
-from trueloop.tasks.text.config import TransformerConfig
 from trueloop.tasks.text.transformer import RotaryPositions, Transformer
+from trueloop.tasks.text.transformer_config import TransformerConfig
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 INDEX = f"{WEIGHTS}.index.json"

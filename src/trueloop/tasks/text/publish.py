@@ -25,10 +25,10 @@ from trueloop.checkpoint import cannot_write, write_atomic
 from trueloop.checkpoint.export import WeightsHeader, write_tensors
 from trueloop.errors import ConfigError, MissingDependencyError, RunError
 from trueloop.tasks.text.architectures import PREFIX, Json, WeightLocation, place, published_config
-from trueloop.tasks.text.config import TransformerConfig
 from trueloop.tasks.text.pretrained import CONFIG, TOKENIZER, WEIGHTS, shape_there, shapes_of
 from trueloop.tasks.text.tokenizer import Tokenizer
 from trueloop.tasks.text.transformer import Transformer
+from trueloop.tasks.text.transformer_config import TransformerConfig
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _NAMES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}

@@ -12,7 +12,7 @@ from typing import IO
 from trueloop import files
 from trueloop.errors import DataError
 from trueloop.names import printable
-from trueloop.tasks.images.folder import natural
+from trueloop.tasks.images.image_folder import natural
 
 PARTS = {
     "train": ("train", "training"),

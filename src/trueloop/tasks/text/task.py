@@ -16,10 +16,10 @@ from trueloop.errors import ConfigError, DataError
 from trueloop.generate import generate
 from trueloop.losses import z_loss
 from trueloop.records import EvalRecord, LossOutput
-from trueloop.run import Album
-from trueloop.tasks.base import LossFn, Recipe, Splits, Task, Unseen
-from trueloop.tasks.fields import documented
+from trueloop.run import Figures
+from trueloop.tasks.base import LossFn, PredictInput, Recipe, Splits, Task
 from trueloop.tasks.limits import MOST_BATCH, MOST_UNITS, check_range
+from trueloop.tasks.option_docs import documented
 from trueloop.tasks.text.chat import (
     ChatData,
     ChatSamples,
@@ -32,20 +32,20 @@ from trueloop.tasks.text.chat import (
     samples_of,
 )
 from trueloop.tasks.text.chat_template import PLAIN, ChatTemplate, Message
-from trueloop.tasks.text.config import TransformerConfig, preset
-from trueloop.tasks.text.contexts import IGNORE, Windows
-from trueloop.tasks.text.documents import (
+from trueloop.tasks.text.context_windows import IGNORE, WindowDataset
+from trueloop.tasks.text.finetuning import FineTuning, Start, new_model, padded
+from trueloop.tasks.text.publish import write_folder
+from trueloop.tasks.text.scored_documents import (
     Scorable,
     documents_in,
     windows_of,
     windows_of_conversations,
 )
-from trueloop.tasks.text.finetuning import FineTuning, Start, new_model, padded
-from trueloop.tasks.text.measures import RowSums, TextScores, row_sums, scores
-from trueloop.tasks.text.publish import write_folder
-from trueloop.tasks.text.reading import TextData, TextOptions, read_text, read_windows
+from trueloop.tasks.text.text_data import TextData, TextOptions, read_text, read_windows
+from trueloop.tasks.text.text_scores import RowSums, TextScores, row_sums, scores
 from trueloop.tasks.text.tokenizer import Tokenizer, tokenizer_from_state
 from trueloop.tasks.text.transformer import Transformer
+from trueloop.tasks.text.transformer_config import TransformerConfig, preset
 
 MOST_CONTEXT = 1_048_576
 MOST_DEPTH = 256
@@ -317,7 +317,7 @@ class Text(Task):
         """The text of ids."""
         return self.tokenizer.decode(ids)
 
-    def read(self, path: Path) -> Windows | ChatSamples:
+    def read(self, path: Path) -> WindowDataset | ChatSamples:
         """Text, or token ids, in windows of the training's context, each token predicted once;
         conversations, of which the responses are."""
         if is_chat(path):
@@ -326,7 +326,7 @@ class Text(Task):
         context = self.context
         return read_windows(path, context, self.options, self.tokenizer, quiet=self.quiet)
 
-    def unseen(self, path: Path) -> Unseen:
+    def unseen(self, path: Path) -> PredictInput:
         """The documents at `path`: of a folder its files, of a file what the separator divides; of
         JSON lines the conversations, whose responses are scored."""
         if is_chat(path):
@@ -336,7 +336,7 @@ class Text(Task):
         names, texts = documents_in(path, self.options.separator)
         return self._unseen("document", names, self._windows(texts))
 
-    def unseen_in_memory(self, data: Any) -> Unseen:
+    def unseen_in_memory(self, data: Any) -> PredictInput:
         """A text, or a list of texts."""
         texts = [data] if isinstance(data, str) else data
         if not isinstance(texts, (list, tuple)) or not all(isinstance(t, str) for t in texts):
@@ -352,14 +352,14 @@ class Text(Task):
     def _windows(self, texts: list[str]) -> Scorable:
         return windows_of(texts, self.tokenizer, self.context, self._start)
 
-    def _unseen(self, what: str, names: list[Any], found: Scorable) -> Unseen:
+    def _unseen(self, what: str, names: list[Any], found: Scorable) -> PredictInput:
         if not found.scored:
             remedy = (
                 "conversations with responses" if what == "line" else "text of 2 tokens or more"
             )
             raise DataError(f"no text can be scored ({found.errors[0]}): give {remedy}")
         self._owners, self._scored = found.owners, found.scored
-        return Unseen(inputs=found.windows(), names={what: names}, errors=found.errors)
+        return PredictInput(inputs=found.windows(), names={what: names}, errors=found.errors)
 
     def _template(self) -> ChatTemplate:
         return self.chat or ChatTemplate(PLAIN, self.tokenizer)
@@ -383,7 +383,7 @@ class Text(Task):
                 columns[name].append(value)
         return columns
 
-    def after_evaluation(self, model: nn.Module, record: EvalRecord, album: Album) -> None:
+    def after_evaluation(self, model: nn.Module, record: EvalRecord, album: Figures) -> None:
         """What the model writes, for the report."""
         if not self.options.sample_tokens:
             return

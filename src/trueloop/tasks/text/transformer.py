@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from trueloop import _options
 from trueloop.errors import ConfigError
 from trueloop.generate import KeyValueCache
-from trueloop.tasks.text.config import LLAMA3, TransformerConfig
+from trueloop.tasks.text.transformer_config import LLAMA3, TransformerConfig
 
 _STD = 0.02
 """Of the initial weights, as GPT-2 has it."""
@@ -319,7 +319,7 @@ class MLP(nn.Module):
         return output
 
 
-class Block(nn.Module):
+class TransformerBlock(nn.Module):
     """x + attention(norm(x)), then x + mlp(norm(x))."""
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -356,7 +356,7 @@ class Transformer(nn.Module):
         else:
             self.rotary = RotaryPositions(config)
         self.dropout = nn.Dropout(config.dropout)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.blocks = nn.ModuleList(TransformerBlock(config) for _ in range(config.layers))
         self.final_norm = _norm(config)
         self.head = nn.Linear(config.width, config.vocab_size, bias=False)
         if config.tied:
