@@ -1,4 +1,4 @@
-"""The house: floors, circles, side effects, sizes, the public names, and what the import costs."""
+"""The house: floors, circles, side effects, sizes, names, and what the import costs."""
 
 from __future__ import annotations
 
@@ -191,6 +191,77 @@ def test_no_file_over_500_lines_and_no_function_over_60() -> None:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 length = (node.end_lineno or 0) - node.lineno + 1
                 assert length <= 60, f"{path.relative_to(SOURCE)}: {node.name} has {length} lines"
+
+
+ONE_CONCEPT = {
+    "__main__": "what `python -m` runs",
+    "base": "the base class of a folder's classes",
+    "task": "the class of a ready-made task",
+    "options": "the options of what its folder does",
+    "checks": "the checks of a task's data before it trains",
+    "decode": "decoding files of images",
+    "memory": "what something needs of the machine's memory",
+    "group": "the process group",
+    "outliers": "updates whose gradient norm is an outlier",
+    "progress": "how far a training has come",
+    "cache": "files in the user's cache directory",
+    "columns": "the columns of a table",
+    # A verb of the command line, and what it calls.
+    **dict.fromkeys(("export", "generate", "lab", "report", "tune"), "a verb"),
+    # A package, and the file of its main class.
+    **dict.fromkeys(("feed", "loop", "step"), "the main class"),
+    # What the library does, and where the doctor patches, models or judges the same.
+    **dict.fromkeys(
+        ("backward", "checkpoints", "data", "draws", "health", "losses", "matrices", "modes"),
+        "its rules",
+    ),
+    **dict.fromkeys(
+        ("modules", "optimizers", "order", "parameters", "precision", "ranks", "schedules"),
+        "its rules",
+    ),
+    **dict.fromkeys(("seeds", "speed", "tensors", "workers", "loading"), "its rules"),
+}
+"""Module names that several rooms have, each for the same thing."""
+TWO_CONCEPTS = {
+    "arguments", "blocks", "calls", "clock", "contexts", "files", "kinds", "pages", "parts",
+    "places", "runs", "source", "text", "things", "windows",
+}  # fmt: skip
+"""Module names that still mean two things. The list only shrinks."""
+TWO_CLASSES = {
+    "Calls", "Draw", "Forward", "History", "Holder", "Interpreter", "Kept", "NonFinite", "Order",
+    "Part", "Pass", "Place", "Plan", "Recipe", "Record", "Rule", "Sample", "Saved", "Step",
+    "Window", "WorkerSeed", "_Work",
+}  # fmt: skip
+"""Class names that still mean two things. The list only shrinks."""
+INHERITED_NAME = "Options"
+"""The name of the options within each task's class, where its base class has its own."""
+
+
+def recurring(names: Iterator[tuple[str, str]]) -> dict[str, list[str]]:
+    """Each name that stands in several files, with these."""
+    files: dict[str, list[str]] = {}
+    for name, file in names:
+        files.setdefault(name, []).append(file)
+    return {name: found for name, found in files.items() if len(found) > 1}
+
+
+def test_no_two_classes_of_one_name() -> None:
+    """A search for a class finds it and nothing else."""
+    doubled = recurring(
+        (node.name, module_name(path))
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef) and node.name != INHERITED_NAME
+    )
+    wrong = {name: files for name, files in doubled.items() if name not in TWO_CLASSES}
+    assert not wrong, f"give one of each pair a name of its own: {wrong}"
+
+
+def test_a_module_name_means_one_thing() -> None:
+    doubled = recurring((name.rpartition(".")[2], name) for name in MODULES if name)
+    listed = {*ONE_CONCEPT, *TWO_CONCEPTS}
+    wrong = {name: files for name, files in doubled.items() if name not in listed}
+    assert not wrong, f"rename one, or add the name to ONE_CONCEPT if they mean the same: {wrong}"
 
 
 PUBLIC = [
