@@ -23,8 +23,8 @@ from side_by_side.spiral import JOB
 from torch import Tensor, nn
 
 import trueloop
-from trueloop.doctor.runtime.sink import FIRST as WATCHED
-from trueloop.doctor.runtime.watcher import FIRST
+from trueloop.doctor.live.entry.fit_sink import FIRST as WATCHED
+from trueloop.doctor.live.watcher import FIRST
 
 
 class Clock:

@@ -48,7 +48,7 @@ from mutation_kinds import judge
 from mutation_making import Mutant, Program
 from mutation_runs import observe, run_all
 
-from trueloop.doctor.source import check_text
+from trueloop.doctor.static import check_text
 
 HERE = Path(__file__).parent
 CORPUS = HERE.parent / "tests" / "doctor" / "corpus"

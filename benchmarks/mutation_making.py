@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mutation_kinds import KEYS, kind_of, kinds_of
 
-from trueloop.doctor.source.edits import Cut, Edit, SourceText, indent_of
+from trueloop.doctor.static.fixes.edits import Cut, Edit, SourceText, indent_of
 
 BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

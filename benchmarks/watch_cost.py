@@ -29,7 +29,7 @@ import torch
 from common import save_results, table
 from torch import nn
 
-from trueloop.doctor.runtime.watcher import FIRST, Watcher
+from trueloop.doctor.live.watcher import FIRST, Watcher
 
 Update = Callable[[], None]
 EARLY = 500

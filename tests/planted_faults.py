@@ -14,10 +14,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from trueloop.doctor.findings import Delete, Finding, Place, Related
+from trueloop.doctor.model.findings import Delete, Finding, Place, Related
 from trueloop.doctor.rules.catalogue import BY_CODE
-from trueloop.doctor.source.cache import digest_of_file
-from trueloop.doctor.source.gaps import Gaps
+from trueloop.doctor.static.files.cache import digest_of_file
+from trueloop.doctor.static.files.skipped import Gaps
 
 
 def check_text(text: str, path: str, *, steps: int = 0, above: int = 0) -> Any:

@@ -14,7 +14,7 @@ import pytest
 
 import trueloop
 from trueloop.checkpoint.weights import LoadReport, Mismatch
-from trueloop.doctor.findings import Finding, Place
+from trueloop.doctor.model.findings import Finding, Place
 from trueloop.group import Ranks
 from trueloop.run.directory import RunSummary
 

@@ -13,7 +13,7 @@ _HOME = {
     "Checkpoints": "trueloop.checkpoint",
     "ConfigError": "trueloop.errors",
     "DataError": "trueloop.errors",
-    "Doctor": "trueloop.doctor.runtime.sink",
+    "Doctor": "trueloop.doctor.live.entry.fit_sink",
     "EarlyStopping": "trueloop.stopping",
     "EvalRecord": "trueloop.records",
     "Feed": "trueloop.feed",
@@ -39,7 +39,7 @@ _HOME = {
     "save_weights": "trueloop.checkpoint.export",
     "seed_everything": "trueloop.seed",
     "supervised": "trueloop.losses",
-    "watch": "trueloop.doctor.runtime.block",
+    "watch": "trueloop.doctor.live.entry.block",
 }
 _MODULES = (
     "errors",
@@ -54,8 +54,8 @@ _MODULES = (
 )
 # What `%load_ext trueloop` looks for.
 _EXTENSION = {
-    "load_ipython_extension": "trueloop.doctor.runtime.notebook",
-    "unload_ipython_extension": "trueloop.doctor.runtime.notebook",
+    "load_ipython_extension": "trueloop.doctor.live.entry.notebook",
+    "unload_ipython_extension": "trueloop.doctor.live.entry.notebook",
 }
 
 __all__ = sorted([*_HOME, *_MODULES])
@@ -92,8 +92,8 @@ if TYPE_CHECKING:
     from trueloop.checkpoint import Checkpoints as Checkpoints, load_checkpoint as load_checkpoint
     from trueloop.checkpoint.export import save_weights as save_weights
     from trueloop.checkpoint.weights import load_weights as load_weights
-    from trueloop.doctor.runtime.block import watch as watch
-    from trueloop.doctor.runtime.sink import Doctor as Doctor
+    from trueloop.doctor.live.entry.block import watch as watch
+    from trueloop.doctor.live.entry.fit_sink import Doctor as Doctor
     from trueloop.errors import (
         ConfigError as ConfigError,
         DataError as DataError,

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import Command
 from planted_faults import check_text
-from trueloop.doctor import source
+from trueloop.doctor import static
 
 FAULTY = """\
 import torch
@@ -36,7 +36,7 @@ def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "check_text", check_text)
+    monkeypatch.setattr(static, "check_text", check_text)
 
 
 def write(name: str, text: str) -> None:

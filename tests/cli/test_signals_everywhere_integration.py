@@ -70,7 +70,7 @@ def outcome(moment: str, again: str, entry: str, words: str) -> subprocess.Compl
         ("jsonargparse", "once", "script", "runs"),
         ("trueloop.tasks.spiral", "once", "module", TRAIN),
         ("torchmetrics", "once", "module", TRAIN),
-        ("trueloop.doctor.runtime.session", "once", "script", "watch x.py"),
+        ("trueloop.doctor.live.session", "once", "script", "watch x.py"),
     ],
 )
 def test_a_ctrl_c_in_the_first_seconds(moment: str, again: str, entry: str, words: str) -> None:

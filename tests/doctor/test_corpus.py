@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trueloop.doctor.rules.catalogue import BY_CODE
-from trueloop.doctor.source import check_text
+from trueloop.doctor.static import check_text
 
 CORPUS = Path(__file__).parent / "corpus"
 # TL001 is about comments, which a program alone has no say in: see source/test_checking.py.

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from trueloop.doctor.findings import Finding
-from trueloop.doctor.source import check_text
-from trueloop.doctor.source.fixes import fix_text, fix_until_done
+from trueloop.doctor.model.findings import Finding
+from trueloop.doctor.static import check_text
+from trueloop.doctor.static.fixes.apply import fix_text, fix_until_done
 
 CORPUS = Path(__file__).parent / "corpus"
 BAD = sorted(path for path in CORPUS.glob("TL[1-9]*/bad_*.py"))

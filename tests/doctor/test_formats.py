@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from trueloop.doctor.findings import Finding, Place, Related
-from trueloop.doctor.formats.github import as_github
-from trueloop.doctor.formats.json_object import as_json
-from trueloop.doctor.formats.sarif import as_sarif
-from trueloop.doctor.formats.text import COLOURS, Paint, as_text
-from trueloop.doctor.source.checking import CheckResult
-from trueloop.doctor.source.files import FileProblem, Unread
+from trueloop.doctor.model.findings import Finding, Place, Related
+from trueloop.doctor.report.github import as_github
+from trueloop.doctor.report.json_object import as_json
+from trueloop.doctor.report.sarif import as_sarif
+from trueloop.doctor.report.text import COLOURS, Paint, as_text
+from trueloop.doctor.static.checking import CheckResult
+from trueloop.doctor.static.files.discovery import FileProblem, Unread
 
 TRAIN = """\
 for batch in loader:

@@ -13,7 +13,7 @@ COMMAND = (
     "polars", "PIL.ImageDraw", "PIL.ImageOps", "rich._emoji_codes", "rich.progress", "tomllib",
     "torch.profiler", "torch.utils.flop_counter", "torch.utils.serialization.config",
     "torchmetrics", "trueloop.checkpoint", "trueloop.cli._doctor", "trueloop.cli._training",
-    "trueloop.cli.train", "trueloop.doctor.runtime.session", "trueloop.loop",
+    "trueloop.cli.train", "trueloop.doctor.live.session", "trueloop.loop",
     "trueloop.optimizers", "trueloop.run", "trueloop.run.rank_log", "trueloop.tasks",
     "trueloop.tasks.spiral",
 )  # fmt: skip
@@ -30,7 +30,7 @@ _WATCHED = ("checkpoint", "cli", "evaluation", "feed", "loop", "run", "step", "t
 def warm(modules: Iterable[str]) -> None:
     for module in ("torch", "torch._dynamo", *modules):  # the first optimizer imports dynamo
         importlib.import_module(module)
-    if "trueloop.doctor.runtime.session" in modules:
+    if "trueloop.doctor.live.session" in modules:
         _warm_doctor()
     import torch
 
@@ -42,15 +42,17 @@ def _warm_doctor() -> None:
     from PIL import Image
 
     import trueloop
+    from trueloop.doctor.live.frames import source_map
+    from trueloop.doctor.live.patches import install
+    from trueloop.doctor.live.probes import probe
     from trueloop.doctor.rules.loading import rules_for
-    from trueloop.doctor.runtime import probes, program, seams
 
     Image.init()
     rules_for("L")
-    for package in (probes, seams):
+    for package in (probe, install):
         for each in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             importlib.import_module(each.name)
     home = Path(trueloop.__file__).parent
     for room in _WATCHED:
         for path in (home / room).glob("*.py"):
-            program.source_of(str(path))
+            source_map.source_of(str(path))

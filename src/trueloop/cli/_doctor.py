@@ -12,9 +12,9 @@ import torch
 from trueloop import ranks
 from trueloop.cli._session import TrainingSession, open_session
 from trueloop.cli.options import Settings
+from trueloop.doctor.live.entry.fit_sink import Doctor, one_line
+from trueloop.doctor.live.entry.script import on_stage, open_stage
 from trueloop.doctor.rules.catalogue import BY_CODE
-from trueloop.doctor.runtime.script import on_stage, open_stage
-from trueloop.doctor.runtime.sink import Doctor, one_line
 from trueloop.names import printable_line
 from trueloop.run import Run
 from trueloop.tasks import READY_MADE

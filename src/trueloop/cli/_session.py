@@ -39,7 +39,7 @@ from trueloop.tasks import Recipe, Splits, Task, limits
 from trueloop.tasks.own_class import check_class
 
 if TYPE_CHECKING:
-    from trueloop.doctor.runtime.sink import Doctor
+    from trueloop.doctor.live.entry.fit_sink import Doctor
 
 T = TypeVar("T")
 

@@ -29,7 +29,7 @@ from trueloop.cli._session import TrainingSession, load_weights, returned
 from trueloop.cli._signals import interrupted_by
 from trueloop.cli.options import Settings
 from trueloop.device import matmul_in
-from trueloop.doctor.runtime.script import on_stage
+from trueloop.doctor.live.entry.script import on_stage
 from trueloop.errors import Interrupted, TrueloopError, UserError
 from trueloop.evaluation import evaluating
 from trueloop.loop import History, fit

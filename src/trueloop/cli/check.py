@@ -13,9 +13,9 @@ from trueloop.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from trueloop.doctor.config import Configs
-    from trueloop.doctor.source.cache import Cache
-    from trueloop.doctor.source.checking import CheckResult
-    from trueloop.doctor.source.mending import Mended
+    from trueloop.doctor.static.checking import CheckResult
+    from trueloop.doctor.static.files.cache import Cache
+    from trueloop.doctor.static.fixes.fix_files import Mended
 
 FORMATS = ("text", "json", "sarif", "github")
 _EPILOG = """\
@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
     if given.diff and given.format != "text":
         raise ConfigError(f"--diff prints a diff, not {given.format}: leave out one of them")
 
-    from trueloop.doctor.source.checking import check
+    from trueloop.doctor.static.checking import check
 
     _take_any_character()
     configs, cache = _configs(given), _cache(given)
@@ -54,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
     outcome = checked()
     mended = None
     if given.fix or given.diff:
-        from trueloop.doctor.source.mending import mend
+        from trueloop.doctor.static.fixes.fix_files import mend
 
         mended = mend(outcome, configs, write=given.fix)
         if given.fix and mended.fixed:
@@ -128,15 +128,15 @@ def _words(text: str) -> list[str]:
 
 
 def _cache(given: Any) -> Cache | None:
-    from trueloop.doctor.source.cache import Cache, cache_folder
+    from trueloop.doctor.static.files.cache import Cache, cache_folder
 
     return None if given.no_cache else Cache(cache_folder())
 
 
 def _tell(outcome: CheckResult, given: Any, mended: Mended | None) -> None:
     """Findings on stdout; what could not be checked, or not to its end, line by line on stderr."""
-    from trueloop.doctor.formats.places import problem_line
-    from trueloop.doctor.formats.text import Paint, as_text, paint_for, printable, summary
+    from trueloop.doctor.report.locations import problem_line
+    from trueloop.doctor.report.text import Paint, as_text, paint_for, printable, summary
 
     if given.diff:
         assert mended is not None
@@ -144,15 +144,15 @@ def _tell(outcome: CheckResult, given: Any, mended: Mended | None) -> None:
         print(_fixed_line(mended, done=given.fix), file=sys.stderr)
         print(summary(outcome), file=sys.stderr)
     elif given.format == "json":
-        from trueloop.doctor.formats.json_object import as_json
+        from trueloop.doctor.report.json_object import as_json
 
         print(as_json(outcome, None if mended is None else mended.fixed))
     elif given.format == "sarif":
-        from trueloop.doctor.formats.sarif import as_sarif
+        from trueloop.doctor.report.sarif import as_sarif
 
         print(as_sarif(outcome))
     elif given.format == "github":
-        from trueloop.doctor.formats.github import as_github
+        from trueloop.doctor.report.github import as_github
 
         if outcome.findings or outcome.problems:
             print(as_github(outcome))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from trueloop.cli import FAILED, OK
 
 if TYPE_CHECKING:
-    from trueloop.doctor.runtime.bundle import Replayed
-    from trueloop.doctor.runtime.bundle_format import SavedOperation
+    from trueloop.doctor.live.replay.bundle import Replayed
+    from trueloop.doctor.live.replay.bundle_format import SavedOperation
 
 _EPILOG = """\
 trueloop watch writes the folder when it finds TH101. A bundle holds tensors and a list of torch's
@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("bundle", metavar="BUNDLE", help="the folder that trueloop watch wrote")
     given = parser.parse(argv)
 
-    from trueloop.doctor.runtime.bundle import replay
+    from trueloop.doctor.live.replay.bundle import replay
 
     replayed = replay(given.bundle)
     print("\n".join(_lines(replayed)))
@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _lines(replayed: Replayed) -> list[str]:
-    from trueloop.doctor.runtime.allowed_ops import shown
+    from trueloop.doctor.live.replay.allowed_ops import shown
 
     bundle = replayed.bundle
     path, line = bundle.place
@@ -63,7 +63,7 @@ def _lines(replayed: Replayed) -> list[str]:
 
 
 def _operation(operation: SavedOperation, bad: str) -> str:
-    from trueloop.doctor.runtime.allowed_ops import shown
+    from trueloop.doctor.live.replay.allowed_ops import shown
 
     where = node = line = ""
     if operation.module:

@@ -19,8 +19,8 @@ from trueloop.errors import ConfigError, UserError, nearest
 
 if TYPE_CHECKING:
     from trueloop.doctor.config import Configs
-    from trueloop.doctor.runtime.script import Script
-    from trueloop.doctor.runtime.session import Session, Watched
+    from trueloop.doctor.live.entry.script import Script
+    from trueloop.doctor.live.session import Session, Watched
 
 _EPILOG = """\
 The program's output, files, weights and exit status are what they are
@@ -61,9 +61,9 @@ class WatchedProgram:
 
     def __init__(self, given: Any, script: Script) -> None:
         # All that the end needs is imported now: the program may change folders and paths.
-        from trueloop.doctor.formats import watched as formats
-        from trueloop.doctor.runtime.company import Company
-        from trueloop.doctor.runtime.session import Session
+        from trueloop.doctor.live.processes.participants import Company
+        from trueloop.doctor.live.session import Session
+        from trueloop.doctor.report import watched as formats
 
         if given.format not in formats.FORMATS:
             known = nearest(given.format, formats.FORMATS)
@@ -91,12 +91,12 @@ class WatchedProgram:
         self._is_told = False
 
     def __call__(self) -> int:
-        from trueloop.doctor.runtime.processes import before_exit
-        from trueloop.doctor.runtime.script import (
+        from trueloop.doctor.live.entry.script import (
             MissingModuleError,
             open_stage,
             show_as_python_would,
         )
+        from trueloop.doctor.live.processes.children import before_exit
 
         atexit.register(self.tell)  # the first to be registered is the last to run
         before_exit(lambda status: self.tell())
@@ -184,8 +184,8 @@ def _to_stderr(watched: Watched, form: str) -> None:
 
 
 def _text(watched: Watched, form: str, stream: Any) -> str:
-    from trueloop.doctor.formats import watched as formats
-    from trueloop.doctor.formats.text import Paint, paint_for
+    from trueloop.doctor.report import watched as formats
+    from trueloop.doctor.report.text import Paint, paint_for
 
     if form == "json":
         return formats.as_json(watched)
@@ -225,7 +225,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parse(argv: Sequence[str]) -> tuple[Any, Script]:
     """The options of ours, and the program with what is its own."""
-    from trueloop.doctor.runtime.script import Script
+    from trueloop.doctor.live.entry.script import Script
 
     ours, name, words, is_module = _split(list(argv))
     refuse_dashes(ours)
@@ -306,8 +306,8 @@ def _count(text: str) -> int:
 
 def _configs(given: Any) -> Configs:
     from trueloop.doctor.config import Configs
+    from trueloop.doctor.live.session import live_codes
     from trueloop.doctor.rules.selection import codes_of
-    from trueloop.doctor.runtime.session import live_codes
 
     select = None if given.select is None else live_codes(_words(given.select), "--select")
     ignore = None if given.ignore is None else codes_of(_words(given.ignore), "--ignore")

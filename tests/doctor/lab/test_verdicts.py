@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from trueloop.doctor.findings import Finding, Place
 from trueloop.doctor.lab import pages
 from trueloop.doctor.lab.claims import (
     UNITS,
@@ -22,6 +21,7 @@ from trueloop.doctor.lab.claims import (
     docstring_of,
 )
 from trueloop.doctor.lab.verdicts import UNDECIDED, LabFindings, MeasuredClaim, holds, spread
+from trueloop.doctor.model.findings import Finding, Place
 from trueloop.errors import ConfigError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trueloop.doctor.source import check_text
+from trueloop.doctor.static import check_text
 
 BY_HAND = """
 import torch

@@ -6,8 +6,9 @@ import ast
 import inspect
 from pathlib import Path
 
-from trueloop.doctor import events, rules
-from trueloop.doctor.events import Event
+from trueloop.doctor import rules
+from trueloop.doctor.model import events
+from trueloop.doctor.model.events import Event
 from trueloop.doctor.rules.base import _snake
 
 RULES = Path(rules.__file__).parent
@@ -37,7 +38,7 @@ def test_a_handler_names_an_event_and_takes_it() -> None:
 
 def test_every_event_is_of_use() -> None:
     """A rule or a probe has it in its code, beyond the import."""
-    folders = (RULES, RULES.parent / "runtime")
+    folders = (RULES, RULES.parent / "live")
     used = {
         node.id
         for folder in folders

@@ -6,8 +6,8 @@ import textwrap
 
 import pytest
 
-from trueloop.doctor.findings import Finding
-from trueloop.doctor.source import check_text
+from trueloop.doctor.model.findings import Finding
+from trueloop.doctor.static import check_text
 
 HEAD = """
 import torch

@@ -6,9 +6,9 @@ import textwrap
 
 import pytest
 
-from trueloop.doctor.findings import Finding, Insert, Replace
+from trueloop.doctor.model.findings import Finding, Insert, Replace
 from trueloop.doctor.rules.shared.passes import speaks_of_validation
-from trueloop.doctor.source import check_text
+from trueloop.doctor.static import check_text
 
 HEAD = """
 import torch

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from trueloop.doctor.source import check_text
+from trueloop.doctor.static import check_text
 
 HEAD = """
 import copy

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from trueloop.doctor.source import check_text
+from trueloop.doctor.static import check_text
 
 PROGRAM = """
 import argparse

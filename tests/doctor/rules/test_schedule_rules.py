@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from trueloop.doctor.events import Tick
-from trueloop.doctor.findings import Finding, Move
+from trueloop.doctor.model.events import Tick
+from trueloop.doctor.model.findings import Finding, Move
+from trueloop.doctor.model.things import Scheduler
 from trueloop.doctor.rules.schedules.tl604_plateau_watches_wrong_way import direction
-from trueloop.doctor.source import check_text
-from trueloop.doctor.things import Scheduler
+from trueloop.doctor.static import check_text
 
 PROGRAM = """
 import argparse

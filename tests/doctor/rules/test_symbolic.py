@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from trueloop.doctor.model.things import Size
 from trueloop.doctor.rules.shared import symbolic
-from trueloop.doctor.things import Size
 
 
 @pytest.mark.parametrize(

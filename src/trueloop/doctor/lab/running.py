@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from trueloop.doctor.config import Configs
-from trueloop.doctor.findings import Finding
 from trueloop.doctor.lab.claims import Claim
 from trueloop.doctor.lab.verdicts import LabFindings, MeasuredClaim
+from trueloop.doctor.model.findings import Finding
 from trueloop.errors import TrueloopError
 
 SEEDS = (0, 1, 2, 3, 4)
@@ -130,7 +130,7 @@ def context() -> Any:
         return multiprocessing.get_context("spawn")
     made = multiprocessing.get_context("forkserver")
     # The first optimizer imports torch._dynamo: once, and not in every child.
-    made.set_forkserver_preload(["torch._dynamo", "trueloop.doctor.runtime.block", __name__])
+    made.set_forkserver_preload(["torch._dynamo", "trueloop.doctor.live.entry.block", __name__])
     return made
 
 
@@ -191,8 +191,8 @@ def _run_alone(path: str) -> list[LabFindings]:
 
 def _run_watched(path: str) -> list[LabFindings]:
     """Both of the doctor's commands over a program: what `check` reads, and what `watch` sees."""
-    from trueloop.doctor.runtime.block import watch
-    from trueloop.doctor.source.checking import check
+    from trueloop.doctor.live.entry.block import watch
+    from trueloop.doctor.static.checking import check
 
     with watch(show=False) as watched:
         runpy.run_path(path, run_name="__main__")

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from trueloop.doctor.findings import Finding
 from trueloop.doctor.lab.claims import Claim, ClaimOutcome
+from trueloop.doctor.model.findings import Finding
 
 Figures = Mapping[str, Any]
 """What one program printed under one seed: numbers, and lists of numbers."""

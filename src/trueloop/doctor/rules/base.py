@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
-from trueloop.doctor.events import Event
-from trueloop.doctor.findings import Finding, Place, Related, Remedy, Severity
+from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.findings import Finding, Place, Related, Remedy, Severity
 from trueloop.doctor.rules.catalogue import BY_CODE
 
 Handler = Callable[[Any], None]

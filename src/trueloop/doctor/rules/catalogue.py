@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trueloop.doctor.findings import Severity
+from trueloop.doctor.model.findings import Severity
 
 
 class Entry(NamedTuple):

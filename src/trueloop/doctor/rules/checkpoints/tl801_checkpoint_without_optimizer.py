@@ -48,20 +48,10 @@ optimizers without state, and where code that cannot be read gets the checkpoint
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
-    LoopEntered,
-    Opaque,
-    StateLoaded,
-    Step,
-)
+from trueloop.doctor.model.events import LoopEntered, Opaque, StateLoaded, Step
+from trueloop.doctor.model.things import Checkpoint, Loop, Model, Optimizer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, checkpoint_of
-from trueloop.doctor.things import (
-    Checkpoint,
-    Loop,
-    Model,
-    Optimizer,
-)
 
 
 class CheckpointWithoutOptimizer(Rule):

@@ -39,8 +39,8 @@ that are not constants, and for a buffer in memory that the program itself wrote
 
 from __future__ import annotations
 
-from trueloop.doctor.events import LoadedFile
-from trueloop.doctor.findings import Replace
+from trueloop.doctor.model.events import LoadedFile
+from trueloop.doctor.model.findings import Replace
 from trueloop.doctor.rules.base import Rule
 
 

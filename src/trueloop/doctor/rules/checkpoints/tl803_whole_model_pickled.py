@@ -45,11 +45,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from trueloop.doctor.events import Forward, ModeSet, Saved
-from trueloop.doctor.findings import Remedy, Replace
+from trueloop.doctor.model.events import Forward, ModeSet, Saved
+from trueloop.doctor.model.findings import Remedy, Replace
+from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
-from trueloop.doctor.things import Model
 
 _MODEL = re.compile(r"model|net|encoder|decoder|generator|discriminator|ema", re.I)
 

@@ -44,11 +44,11 @@ somewhere.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Saved, StateLoaded
-from trueloop.doctor.findings import Remedy, Replace
+from trueloop.doctor.model.events import Saved, StateLoaded
+from trueloop.doctor.model.findings import Remedy, Replace
+from trueloop.doctor.model.things import Model, StateDict
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import held
-from trueloop.doctor.things import Model, StateDict
 
 _WRAPPERS = {
     "ddp": ("DistributedDataParallel", "module"),

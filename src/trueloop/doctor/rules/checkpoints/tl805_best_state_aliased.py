@@ -41,16 +41,11 @@ optimizer has updated the model again. Silent where it is saved or loaded at onc
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
-    Saved,
-    StateLoaded,
-    StateTaken,
-    Step,
-)
-from trueloop.doctor.findings import Replace
+from trueloop.doctor.model.events import Saved, StateLoaded, StateTaken, Step
+from trueloop.doctor.model.findings import Replace
+from trueloop.doctor.model.things import Loop, Model, StateDict
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, held
-from trueloop.doctor.things import Loop, Model, StateDict
 
 DEEP = "copy.deepcopy({})"
 BY_HAND = "{key: value.clone() for key, value in {}.items()}"

@@ -45,18 +45,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueloop.doctor.events import (
-    Backward,
-    Ended,
-    Made,
-    Seeded,
-    StateLoaded,
-    Used,
-)
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Backward, Ended, Made, Seeded, StateLoaded, Used
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, draws_weights, where_seeded
-from trueloop.doctor.things import Model
 
 
 class SeededTooLate(Rule):

@@ -40,10 +40,10 @@ an option.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import StateLoaded
+from trueloop.doctor.model.events import StateLoaded
+from trueloop.doctor.model.things import Checkpoint, Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
-from trueloop.doctor.things import Checkpoint, Model
 
 
 class KeysSilentlyMissing(Rule):

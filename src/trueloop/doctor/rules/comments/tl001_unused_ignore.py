@@ -48,7 +48,7 @@ only where another file of the project uses this one; check both together, as th
 
 from __future__ import annotations
 
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.findings import Place
 from trueloop.doctor.rules.base import Rule
 
 

@@ -60,11 +60,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueloop.doctor.events import Backward, Made
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Backward, Made
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Loader
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import trained_loader
-from trueloop.doctor.things import Loader
 
 
 class WorkersShareGenerator(Rule):

@@ -47,10 +47,10 @@ not seen to be constant.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Backward
+from trueloop.doctor.model.events import Backward
+from trueloop.doctor.model.things import Loader, Loop
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, trained_loader
-from trueloop.doctor.things import Loader, Loop
 
 _NAMES = {"numpy": "numpy.random", "random": "random", "torch": "torch"}
 

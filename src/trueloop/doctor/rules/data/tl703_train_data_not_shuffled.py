@@ -46,11 +46,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from trueloop.doctor.events import Backward, LoopLeft, Measured, Unwatched
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Backward, LoopLeft, Measured, Unwatched
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Dataset, Loader, Loop
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
-from trueloop.doctor.things import Dataset, Loader, Loop
 
 
 @dataclass

@@ -47,11 +47,11 @@ take.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Backward, Used
-from trueloop.doctor.findings import Insert, Place, Remedy
+from trueloop.doctor.model.events import Backward, Used
+from trueloop.doctor.model.findings import Insert, Place, Remedy
+from trueloop.doctor.model.things import Loader, Loop, Sampler
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
-from trueloop.doctor.things import Loader, Loop, Sampler
 
 
 class SamplerEpochNotSet(Rule):

@@ -50,11 +50,11 @@ from __future__ import annotations
 
 import re
 
-from trueloop.doctor.events import Backward, Forward, Made, Measured, StateLoaded
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Backward, Forward, Made, Measured, StateLoaded
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Loader, Model, Optimizer, Tensor
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
-from trueloop.doctor.things import Loader, Model, Optimizer, Tensor
 
 _HELD_OUT = re.compile(r"val|test|dev|held|hold|eval", re.I)
 _TRAIN = re.compile(r"train|fit", re.I)

@@ -49,8 +49,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from trueloop.doctor.events import Used
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Used
+from trueloop.doctor.model.findings import Place
 from trueloop.doctor.rules.base import Rule
 
 _DEPTH = 8

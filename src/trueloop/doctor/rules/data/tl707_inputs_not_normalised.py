@@ -42,9 +42,9 @@ may have been trained on such inputs.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Measured, StateLoaded
+from trueloop.doctor.model.events import Measured, StateLoaded
+from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.things import Model
 
 
 class InputsNotNormalised(Rule):

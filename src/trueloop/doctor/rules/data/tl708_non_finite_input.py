@@ -41,7 +41,7 @@ minus infinities alone, which are masks.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Measured
+from trueloop.doctor.model.events import Measured
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 

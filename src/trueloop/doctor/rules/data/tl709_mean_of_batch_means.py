@@ -48,10 +48,10 @@ the other. Silent for training losses shown on the way, sums weighted by the bat
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Used
+from trueloop.doctor.model.events import Used
+from trueloop.doctor.model.things import Loader
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
-from trueloop.doctor.things import Loader
 
 
 class MeanOfBatchMeans(Rule):

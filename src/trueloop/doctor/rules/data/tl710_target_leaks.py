@@ -47,10 +47,10 @@ may be a good measurement.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Measured
+from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.things import Loader
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
-from trueloop.doctor.things import Loader
 
 
 class TargetLeaks(Rule):

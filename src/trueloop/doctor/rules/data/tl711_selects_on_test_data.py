@@ -49,18 +49,11 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from trueloop.doctor.events import (
-    Forward,
-    LoadedFile,
-    Saved,
-    StateLoaded,
-    StateTaken,
-    Step,
-)
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Forward, LoadedFile, Saved, StateLoaded, StateTaken, Step
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Loader, StateDict, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, lineage
-from trueloop.doctor.things import Loader, StateDict, Turn
 
 _TEST = re.compile(r"test", re.I)
 _NOT_TEST = re.compile(r"val|dev", re.I)

@@ -48,19 +48,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueloop.doctor.events import (
-    Backward,
-    Event,
-    Made,
-    ManualUpdate,
-    Seeded,
-    Step,
-    Used,
-)
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Backward, Event, Made, ManualUpdate, Seeded, Step, Used
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Loop, Optimizer, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import where_seeded
-from trueloop.doctor.things import Loop, Optimizer, Turn
 
 
 class ReseedsInLoop(Rule):

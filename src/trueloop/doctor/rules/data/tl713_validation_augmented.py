@@ -47,10 +47,10 @@ augmentation.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Backward, Forward
+from trueloop.doctor.model.events import Backward, Forward
+from trueloop.doctor.model.things import Dataset
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, lineage, trained_loader
-from trueloop.doctor.things import Dataset
 
 
 class ValidationAugmented(Rule):

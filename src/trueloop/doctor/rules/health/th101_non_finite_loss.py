@@ -46,8 +46,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueloop.doctor.events import Measured
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.findings import Place
 from trueloop.doctor.rules.base import Rule
 
 

@@ -49,7 +49,7 @@ hundred updates, and where the loss comes back or becomes NaN (TH101).
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Measured
+from trueloop.doctor.model.events import Measured
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 

@@ -48,7 +48,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueloop.doctor.events import Measured
+from trueloop.doctor.model.events import Measured
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 

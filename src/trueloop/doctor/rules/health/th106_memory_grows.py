@@ -52,8 +52,8 @@ TL204's to tell.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Measured
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.findings import Place
 from trueloop.doctor.rules.base import Rule
 
 _MIB = 2**20

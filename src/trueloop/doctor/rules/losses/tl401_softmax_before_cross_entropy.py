@@ -52,7 +52,7 @@ batches must all lie in [0, 1] and sum to 1 over the classes.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Loss, Measured
+from trueloop.doctor.model.events import Loss, Measured
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.activations import (
     PROBABILITIES,

@@ -45,7 +45,7 @@ silent; so is `BCELoss`, which wants probabilities.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Loss, Measured
+from trueloop.doctor.model.events import Loss, Measured
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.activations import (
     PROBABILITIES,

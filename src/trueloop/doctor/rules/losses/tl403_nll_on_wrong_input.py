@@ -48,10 +48,10 @@ call is fed log-probabilities, what this path lacks was an option's doing, and n
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Loss
+from trueloop.doctor.model.events import Loss
+from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.activations import NO_LOGARITHMS, InputOrigins, activation_of
-from trueloop.doctor.things import Tensor
 
 _LOGARITHMS = ("log_softmax", "log", "logsigmoid")
 

@@ -44,10 +44,10 @@ from __future__ import annotations
 
 from math import prod
 
-from trueloop.doctor.events import Loss, Measured
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Loss, Measured
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.things import Tensor
 
 _ELEMENTWISE = ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
 

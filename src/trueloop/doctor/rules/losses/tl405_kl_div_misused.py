@@ -44,7 +44,7 @@ neither are `"sum"` and `"none"`, whose division stands elsewhere.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Loss
+from trueloop.doctor.model.events import Loss
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.activations import NO_LOGARITHMS, activation_of
 

@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from math import isfinite, log
 
-from trueloop.doctor.events import Measured, StateLoaded
+from trueloop.doctor.model.events import Measured, StateLoaded
 from trueloop.doctor.rules.base import Rule
 
 

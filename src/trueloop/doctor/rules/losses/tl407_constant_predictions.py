@@ -45,7 +45,7 @@ samples apart once.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Measured
+from trueloop.doctor.model.events import Measured
 from trueloop.doctor.rules.base import Rule
 
 

@@ -47,9 +47,9 @@ one observation.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Loss
+from trueloop.doctor.model.events import Loss
+from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.things import Tensor
 
 _OVER_CLASSES = ("NLLLoss", "CrossEntropyLoss")
 

@@ -59,7 +59,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from trueloop.doctor.events import (
+from trueloop.doctor.model.events import (
     Backward,
     Forward,
     GradTaken,
@@ -70,7 +70,8 @@ from trueloop.doctor.events import (
     Unwatched,
     ZeroGrad,
 )
-from trueloop.doctor.findings import Insert, Place, Remedy
+from trueloop.doctor.model.findings import Insert, Place, Remedy
+from trueloop.doctor.model.things import Model, Optimizer, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import (
     Forwards,
@@ -80,7 +81,6 @@ from trueloop.doctor.rules.shared.passes import (
     pass_of,
     takes_back,
 )
-from trueloop.doctor.things import Model, Optimizer, Turn
 
 
 @dataclass(eq=False)

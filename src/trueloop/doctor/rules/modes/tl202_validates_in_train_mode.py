@@ -59,7 +59,7 @@ compute nothing are silent.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
+from trueloop.doctor.model.events import (
     Backward,
     Ended,
     Forward,
@@ -70,7 +70,8 @@ from trueloop.doctor.events import (
     Opaque,
     Step,
 )
-from trueloop.doctor.findings import Insert, Remedy
+from trueloop.doctor.model.findings import Insert, Remedy
+from trueloop.doctor.model.things import Loop, Model, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import (
     Forwards,
@@ -83,7 +84,6 @@ from trueloop.doctor.rules.shared.passes import (
     switches,
     takes_back,
 )
-from trueloop.doctor.things import Loop, Model, Turn
 
 
 class ValidatesInTrainMode(Rule):

@@ -51,7 +51,7 @@ loops over anything but batches are silent.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
+from trueloop.doctor.model.events import (
     Backward,
     Ended,
     FlagsSet,
@@ -60,6 +60,7 @@ from trueloop.doctor.events import (
     ModeSet,
     Step,
 )
+from trueloop.doctor.model.things import Loop, Model, Tensor
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import (
     Forwards,
@@ -68,7 +69,6 @@ from trueloop.doctor.rules.shared.passes import (
     named_validation,
     pass_of,
 )
-from trueloop.doctor.things import Loop, Model, Tensor
 
 
 class ValidationBuildsGraph(Rule):

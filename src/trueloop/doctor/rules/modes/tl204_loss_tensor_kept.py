@@ -56,7 +56,7 @@ import itertools
 import re
 from dataclasses import dataclass, field
 
-from trueloop.doctor.events import (
+from trueloop.doctor.model.events import (
     Backward,
     Ended,
     Forward,
@@ -65,9 +65,9 @@ from trueloop.doctor.events import (
     Measured,
     Step,
 )
-from trueloop.doctor.findings import Place, Remedy, Replace
+from trueloop.doctor.model.findings import Place, Remedy, Replace
+from trueloop.doctor.model.things import Tensor, Turn
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.things import Tensor, Turn
 
 _WORTH = re.compile(
     r"loss|err|cost|nll|kl|[mb]?ce$|mse|elbo|entropy|penalty|objective|logit|pred|out|recon|feat|emb"

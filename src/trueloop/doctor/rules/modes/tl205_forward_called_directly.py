@@ -46,19 +46,11 @@ other class that passes its call on, hooks (which must not call themselves), obj
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
-    Backward,
-    Ended,
-    Forward,
-    Made,
-    ModeSet,
-    Moved,
-    Used,
-)
-from trueloop.doctor.findings import Replace
+from trueloop.doctor.model.events import Backward, Ended, Forward, Made, ModeSet, Moved, Used
+from trueloop.doctor.model.findings import Replace
+from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import Forwards
-from trueloop.doctor.things import Model, Optimizer
 
 _IN_FORWARD = ("ddp", "dp", "fsdp", "compile")
 """Wrappers that do their work in a `forward` of their own."""

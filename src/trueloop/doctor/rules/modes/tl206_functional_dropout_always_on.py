@@ -50,10 +50,10 @@ inference.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Used
-from trueloop.doctor.findings import Place, Remedy, Replace
+from trueloop.doctor.model.events import Used
+from trueloop.doctor.model.findings import Place, Remedy, Replace
+from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.things import Model
 
 
 class FunctionalDropoutAlwaysOn(Rule):

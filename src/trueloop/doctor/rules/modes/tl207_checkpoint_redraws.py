@@ -40,7 +40,7 @@ layers in eval mode, and without gradients.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Used
+from trueloop.doctor.model.events import Used
 from trueloop.doctor.rules.base import Rule
 
 

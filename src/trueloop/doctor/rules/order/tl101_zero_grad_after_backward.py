@@ -54,14 +54,8 @@ optimizers, each of which is judged by its own parameters.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
-    Backward,
-    Event,
-    Forward,
-    Step,
-    ZeroGrad,
-)
-from trueloop.doctor.findings import Move
+from trueloop.doctor.model.events import Backward, Event, Forward, Step, ZeroGrad
+from trueloop.doctor.model.findings import Move
 from trueloop.doctor.rules.shared.windows import (
     StepRule,
     backwards,

@@ -55,10 +55,10 @@ from __future__ import annotations
 
 import re
 
-from trueloop.doctor.events import Backward, Step
-from trueloop.doctor.findings import Insert
+from trueloop.doctor.model.events import Backward, Step
+from trueloop.doctor.model.findings import Insert
+from trueloop.doctor.model.things import Optimizer
 from trueloop.doctor.rules.shared.windows import StepRule, backwards, inside, micro, named, relieves
-from trueloop.doctor.things import Optimizer
 
 _TORCH_LIKE = re.compile(
     r"Adam|SGD|RMSprop|Adagrad|Adadelta|Adafactor|Lion|L[aA][mM][bB]|LARS|Ranger|Rprop|Shampoo"

@@ -53,16 +53,9 @@ and rollouts of reinforcement learning.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
-    Backward,
-    Clip,
-    Event,
-    Forward,
-    Step,
-    Unscale,
-    ZeroGrad,
-)
-from trueloop.doctor.findings import Move
+from trueloop.doctor.model.events import Backward, Clip, Event, Forward, Step, Unscale, ZeroGrad
+from trueloop.doctor.model.findings import Move
+from trueloop.doctor.model.things import Optimizer
 from trueloop.doctor.rules.shared.windows import (
     StepRule,
     holds,
@@ -71,7 +64,6 @@ from trueloop.doctor.rules.shared.windows import (
     side_by_side,
     supplies,
 )
-from trueloop.doctor.things import Optimizer
 
 
 class StepBeforeBackward(StepRule):

@@ -52,14 +52,8 @@ one's is added; loops that step first; clipping that cannot be tied to the optim
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
-    Backward,
-    Clip,
-    Event,
-    Step,
-    ZeroGrad,
-)
-from trueloop.doctor.findings import Move
+from trueloop.doctor.model.events import Backward, Clip, Event, Step, ZeroGrad
+from trueloop.doctor.model.findings import Move
 from trueloop.doctor.rules.shared.windows import StepRule, same_turn, side_by_side, supplies
 
 

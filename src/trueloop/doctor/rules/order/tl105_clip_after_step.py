@@ -49,17 +49,10 @@ clears (that is TL102).
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
-    Backward,
-    Clip,
-    Ended,
-    Event,
-    Step,
-    ZeroGrad,
-)
-from trueloop.doctor.findings import Move
+from trueloop.doctor.model.events import Backward, Clip, Ended, Event, Step, ZeroGrad
+from trueloop.doctor.model.findings import Move
+from trueloop.doctor.model.things import Optimizer
 from trueloop.doctor.rules.shared.windows import StepRule, clears, same_turn, side_by_side, supplies
-from trueloop.doctor.things import Optimizer
 
 
 class ClipAfterStep(StepRule):

@@ -53,7 +53,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueloop.doctor.events import (
+from trueloop.doctor.model.events import (
     Backward,
     Ended,
     Event,
@@ -66,6 +66,7 @@ from trueloop.doctor.events import (
     Step,
     ZeroGrad,
 )
+from trueloop.doctor.model.things import Optimizer, Tensor
 from trueloop.doctor.rules.shared.windows import (
     StepRule,
     backwards,
@@ -78,7 +79,6 @@ from trueloop.doctor.rules.shared.windows import (
     micro,
     named,
 )
-from trueloop.doctor.things import Optimizer, Tensor
 
 
 class BackwardNeverStepped(StepRule):

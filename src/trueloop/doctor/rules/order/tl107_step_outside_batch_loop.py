@@ -54,15 +54,9 @@ read or summed by hand.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
-    Backward,
-    Clip,
-    GradEdited,
-    GradRead,
-    Step,
-    ZeroGrad,
-)
-from trueloop.doctor.findings import Move
+from trueloop.doctor.model.events import Backward, Clip, GradEdited, GradRead, Step, ZeroGrad
+from trueloop.doctor.model.findings import Move
+from trueloop.doctor.model.things import Turn
 from trueloop.doctor.rules.shared.windows import (
     StepRule,
     backwards,
@@ -71,7 +65,6 @@ from trueloop.doctor.rules.shared.windows import (
     micro,
     named,
 )
-from trueloop.doctor.things import Turn
 
 
 class StepOutsideBatchLoop(StepRule):

@@ -52,7 +52,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from trueloop.doctor.events import (
+from trueloop.doctor.model.events import (
     Backward,
     Event,
     FlagsSet,
@@ -64,10 +64,10 @@ from trueloop.doctor.events import (
     StateLoaded,
     Step,
 )
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.parts import has_parameters
-from trueloop.doctor.things import Model, Optimizer
 
 
 @dataclass(eq=False)

@@ -47,8 +47,8 @@ silent. So is a program whose optimizer holds inputs alone (an attack), and one 
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Measured
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.findings import Place
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 

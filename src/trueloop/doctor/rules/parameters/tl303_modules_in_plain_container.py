@@ -48,18 +48,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trueloop.doctor.events import (
-    AttributeSet,
-    Ended,
-    FlagsSet,
-    Made,
-    Measured,
-    Opaque,
-)
-from trueloop.doctor.findings import Place, Remedy, Replace
+from trueloop.doctor.model.events import AttributeSet, Ended, FlagsSet, Made, Measured, Opaque
+from trueloop.doctor.model.findings import Place, Remedy, Replace
+from trueloop.doctor.model.things import Model, Optimizer, Thing
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.parts import has_parameters
-from trueloop.doctor.things import Model, Optimizer, Thing
 
 _OWN_PARAMETERS = ("parameters", "named_parameters", "_apply", "state_dict", "modules", "children")
 

@@ -47,8 +47,8 @@ parts of a library's networks, and whatever gets a gradient later (a branch that
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Measured
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.findings import Place
 from trueloop.doctor.rules.shared.by_parameter import ByParameter
 from trueloop.doctor.rules.shared.evidence import called
 

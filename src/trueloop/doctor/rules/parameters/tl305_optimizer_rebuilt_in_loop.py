@@ -54,7 +54,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from trueloop.doctor.events import (
+from trueloop.doctor.model.events import (
     Event,
     FlagsSet,
     LoopEntered,
@@ -64,14 +64,9 @@ from trueloop.doctor.events import (
     StateLoaded,
     Step,
 )
+from trueloop.doctor.model.things import Loop, Model, Optimizer, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import words
-from trueloop.doctor.things import (
-    Loop,
-    Model,
-    Optimizer,
-    Turn,
-)
 
 _FRESH_STARTS = frozenset(
     "fold folds trial trials task tasks client clients user users round rounds stage stages phase"

@@ -44,8 +44,8 @@ nothing, are silent.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Measured
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.findings import Place
 from trueloop.doctor.rules.shared.by_parameter import ByParameter
 from trueloop.doctor.rules.shared.evidence import called
 

@@ -48,10 +48,10 @@ and `.data` are meant, and a tensor computed from a registered parameter is righ
 
 from __future__ import annotations
 
-from trueloop.doctor.events import AttributeSet, Ended, Made
-from trueloop.doctor.findings import Remedy, Replace
+from trueloop.doctor.model.events import AttributeSet, Ended, Made
+from trueloop.doctor.model.findings import Remedy, Replace
+from trueloop.doctor.model.things import Optimizer, Tensor
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.things import Optimizer, Tensor
 
 
 class ParameterNotLeaf(Rule):

@@ -54,10 +54,10 @@ may divide the parameters themselves) are silent.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import FlagsSet, Made, Measured, Step
+from trueloop.doctor.model.events import FlagsSet, Made, Measured, Step
+from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
-from trueloop.doctor.things import Model, Optimizer
 
 _EMBEDDINGS = ("torch.nn.Embedding", "torch.nn.EmbeddingBag")
 _FIX = (

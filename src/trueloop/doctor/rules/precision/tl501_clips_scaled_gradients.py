@@ -50,15 +50,8 @@ Accelerate and Fabric, which unscale by themselves.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
-    Backward,
-    Clip,
-    Event,
-    GradEdited,
-    Step,
-    Unscale,
-)
-from trueloop.doctor.findings import Insert, Move
+from trueloop.doctor.model.events import Backward, Clip, Event, GradEdited, Step, Unscale
+from trueloop.doctor.model.findings import Insert, Move
 from trueloop.doctor.rules.shared.windows import (
     StepRule,
     disjoint,

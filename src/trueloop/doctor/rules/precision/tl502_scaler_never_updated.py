@@ -45,8 +45,8 @@ cannot be read.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Opaque, ScalerUpdate, Step
-from trueloop.doctor.findings import Insert
+from trueloop.doctor.model.events import Opaque, ScalerUpdate, Step
+from trueloop.doctor.model.findings import Insert
 from trueloop.doctor.rules.shared.windows import StepRule, scaling
 
 

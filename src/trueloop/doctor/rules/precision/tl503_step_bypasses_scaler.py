@@ -47,7 +47,7 @@ optimizer beside the scaled one.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
+from trueloop.doctor.model.events import (
     Backward,
     Ended,
     Event,
@@ -56,9 +56,9 @@ from trueloop.doctor.events import (
     Step,
     Unscale,
 )
-from trueloop.doctor.findings import Insert, Remedy, Replace
+from trueloop.doctor.model.findings import Insert, Remedy, Replace
+from trueloop.doctor.model.things import Scaler
 from trueloop.doctor.rules.shared.windows import StepRule, disjoint, meddles, named, scaling
-from trueloop.doctor.things import Scaler
 
 
 class StepBypassesScaler(StepRule):

@@ -60,13 +60,7 @@ runs in float16 beside the trained model.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
-    Backward,
-    Event,
-    Forward,
-    GradEdited,
-    Step,
-)
+from trueloop.doctor.model.events import Backward, Event, Forward, GradEdited, Step
 from trueloop.doctor.rules.shared.windows import StepRule, backwards, holds, meddles
 
 

@@ -54,13 +54,7 @@ batch or task by task, and a reduction that is not known.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
-    Backward,
-    Event,
-    GradEdited,
-    Step,
-    ZeroGrad,
-)
+from trueloop.doctor.model.events import Backward, Event, GradEdited, Step, ZeroGrad
 from trueloop.doctor.rules.shared.windows import StepRule, clears, inside, meddles, micro, named
 
 

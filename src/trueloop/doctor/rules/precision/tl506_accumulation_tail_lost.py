@@ -55,16 +55,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trueloop.doctor.events import (
-    Backward,
-    Ended,
-    LoopLeft,
-    Step,
-    ZeroGrad,
-)
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Backward, Ended, LoopLeft, Step, ZeroGrad
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Loop, Optimizer
 from trueloop.doctor.rules.shared.windows import StepRule, clears, inside, micro, named
-from trueloop.doctor.things import Loop, Optimizer
 
 
 @dataclass(eq=False)

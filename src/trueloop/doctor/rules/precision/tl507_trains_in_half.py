@@ -52,11 +52,11 @@ from __future__ import annotations
 from collections import defaultdict
 from statistics import median
 
-from trueloop.doctor.events import Measured, Step
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Measured, Step
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Optimizer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.windows import named
-from trueloop.doctor.things import Optimizer
 
 ENOUGH = 5
 """Updates, at least."""

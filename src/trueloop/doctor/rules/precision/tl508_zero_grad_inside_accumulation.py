@@ -51,7 +51,7 @@ by itself.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
+from trueloop.doctor.model.events import (
     Backward,
     Event,
     Forward,
@@ -60,7 +60,7 @@ from trueloop.doctor.events import (
     Step,
     ZeroGrad,
 )
-from trueloop.doctor.findings import Move
+from trueloop.doctor.model.findings import Move
 from trueloop.doctor.rules.shared.windows import (
     StepRule,
     backwards,

@@ -50,7 +50,7 @@ its `step`.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Backward, Step
+from trueloop.doctor.model.events import Backward, Step
 from trueloop.doctor.rules.shared.windows import StepRule, backwards, inside, named
 
 

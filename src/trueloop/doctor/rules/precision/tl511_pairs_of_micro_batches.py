@@ -59,7 +59,7 @@ columns (Barlow Twins), graphs that are a sample each, and programs without accu
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Backward, Measured, Step
+from trueloop.doctor.model.events import Backward, Measured, Step
 from trueloop.doctor.rules.shared.windows import StepRule, backwards, inside, micro, named
 
 

@@ -44,17 +44,10 @@ in a run whose process group has one rank.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
-    Backward,
-    Forward,
-    GradEdited,
-    Made,
-    Step,
-    Used,
-)
+from trueloop.doctor.model.events import Backward, Forward, GradEdited, Made, Step, Used
+from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, is_alone, makes_world_of_one
-from trueloop.doctor.things import Model
 
 
 class WrapperBypassed(Rule):

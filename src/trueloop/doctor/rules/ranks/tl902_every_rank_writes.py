@@ -42,8 +42,8 @@ whose process group has one rank.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Saved, Used
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Saved, Used
+from trueloop.doctor.model.findings import Place
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import asks_for_rank, makes_world_of_one
 

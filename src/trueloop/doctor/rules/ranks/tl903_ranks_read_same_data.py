@@ -44,14 +44,8 @@ and hands another one back, be it under an option, and in a run whose process gr
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
-    Backward,
-    Ended,
-    Forward,
-    Made,
-    Seeded,
-    Used,
-)
+from trueloop.doctor.model.events import Backward, Ended, Forward, Made, Seeded, Used
+from trueloop.doctor.model.things import Loader, Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import (
     called,
@@ -60,7 +54,6 @@ from trueloop.doctor.rules.shared.evidence import (
     makes_world_of_one,
     trained_loader,
 )
-from trueloop.doctor.things import Loader, Model
 
 
 class RanksReadSameData(Rule):

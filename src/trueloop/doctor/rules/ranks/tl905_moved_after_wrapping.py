@@ -45,16 +45,10 @@ be moved and cast.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import (
-    Backward,
-    Forward,
-    Made,
-    Moved,
-    Used,
-)
+from trueloop.doctor.model.events import Backward, Forward, Made, Moved, Used
+from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, is_alone, makes_world_of_one
-from trueloop.doctor.things import Model
 
 
 class MovedAfterWrapping(Rule):

@@ -47,8 +47,8 @@ those of other libraries are silent.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Step, Tick
-from trueloop.doctor.findings import Move, Place, Remedy
+from trueloop.doctor.model.events import Step, Tick
+from trueloop.doctor.model.findings import Move, Place, Remedy
 from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleRule, called
 
 

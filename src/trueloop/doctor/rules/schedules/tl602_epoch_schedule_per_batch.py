@@ -57,7 +57,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueloop.doctor.events import Tick
+from trueloop.doctor.model.events import Tick
 from trueloop.doctor.rules.shared import symbolic
 from trueloop.doctor.rules.shared.schedule_clock import (
     ScheduleClock,

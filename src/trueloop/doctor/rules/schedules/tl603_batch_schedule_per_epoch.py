@@ -54,7 +54,8 @@ silent.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Tick
+from trueloop.doctor.model.events import Tick
+from trueloop.doctor.model.things import Loop
 from trueloop.doctor.rules.shared import symbolic
 from trueloop.doctor.rules.shared.schedule_clock import (
     ScheduleClock,
@@ -64,7 +65,6 @@ from trueloop.doctor.rules.shared.schedule_clock import (
     epochs_of,
     length_of,
 )
-from trueloop.doctor.things import Loop
 
 _SIZES = ("T_0", "step_size", "step_size_up", "T_max", "total_iters", "num_training_steps")
 

@@ -48,7 +48,7 @@ from __future__ import annotations
 import ast
 import re
 
-from trueloop.doctor.events import Tick
+from trueloop.doctor.model.events import Tick
 from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleRule, called
 
 _RISING = re.compile(

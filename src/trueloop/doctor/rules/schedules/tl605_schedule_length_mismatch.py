@@ -54,7 +54,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from trueloop.doctor.events import Event, Tick
+from trueloop.doctor.model.events import Event, Tick
 from trueloop.doctor.rules.shared import symbolic
 from trueloop.doctor.rules.shared.schedule_clock import (
     Length,

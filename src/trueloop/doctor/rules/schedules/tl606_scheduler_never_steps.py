@@ -43,7 +43,7 @@ of the schedule's name. A schedule that ticks only when the loop over epochs is 
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Tick
+from trueloop.doctor.model.events import Tick
 from trueloop.doctor.rules.shared.schedule_clock import ENOUGH, ScheduleClock, ScheduleRule, called
 
 

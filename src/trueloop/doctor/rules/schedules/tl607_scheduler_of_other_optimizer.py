@@ -43,9 +43,9 @@ pairs over different models (GANs) are silent.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Step
+from trueloop.doctor.model.events import Step
+from trueloop.doctor.model.things import Loop, Optimizer
 from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleRule, called
-from trueloop.doctor.things import Loop, Optimizer
 
 
 class SchedulerOfOtherOptimizer(ScheduleRule):

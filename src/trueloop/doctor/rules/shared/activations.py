@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from trueloop.doctor.events import Loss, Measured
-from trueloop.doctor.findings import Place
-from trueloop.doctor.things import Activation, Model, Tensor
+from trueloop.doctor.model.events import Loss, Measured
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Activation, Model, Tensor
 
 PROBABILITIES = {"softmax": "a softmax", "sigmoid": "a sigmoid"}
 NO_LOGARITHMS = {

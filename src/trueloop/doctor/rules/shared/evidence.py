@@ -6,17 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from trueloop.doctor.events import Backward, Event, Seeded, Used
-from trueloop.doctor.findings import Place
-from trueloop.doctor.things import (
-    Checkpoint,
-    Dataset,
-    Loader,
-    Loop,
-    Model,
-    StateDict,
-    Thing,
-)
+from trueloop.doctor.model.events import Backward, Event, Seeded, Used
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Checkpoint, Dataset, Loader, Loop, Model, StateDict, Thing
 
 _RANK = re.compile(
     r"rank|master|main_?proc|is_main|primary|zero|leader|chief|coordinator|\bgpu|device|local_"

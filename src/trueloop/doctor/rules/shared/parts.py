@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from trueloop.doctor.things import Model, Tensor
+from trueloop.doctor.model.things import Model, Tensor
 
 _WITHOUT = re.compile(
     r"^(Identity|Flatten|Unflatten|Re?LU6?|\w*ReLU\w*|[GSCE]?ELU|Si?LU|Mish|Hard\w+|Tanh\w*|Sigmoid|LogSigmoid"

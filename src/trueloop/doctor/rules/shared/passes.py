@@ -5,21 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from trueloop.doctor.events import (
-    Backward,
-    Event,
-    Forward,
-    GradTaken,
-    ModeSet,
-)
-from trueloop.doctor.things import (
-    NOISY_LAYERS,
-    Loop,
-    Model,
-    Optimizer,
-    Tensor,
-    Turn,
-)
+from trueloop.doctor.model.events import Backward, Event, Forward, GradTaken, ModeSet
+from trueloop.doctor.model.things import NOISY_LAYERS, Loop, Model, Optimizer, Tensor, Turn
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _VALIDATION = frozenset(

@@ -10,17 +10,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from trueloop.doctor.events import (
-    Backward,
-    Ended,
-    Event,
-    Made,
-    Step,
-    Tick,
-)
+from trueloop.doctor.model.events import Backward, Ended, Event, Made, Step, Tick
+from trueloop.doctor.model.things import Loop, Scheduler, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared import symbolic
-from trueloop.doctor.things import Loop, Scheduler, Turn
 
 ENOUGH = 200
 """Events of a kind that are kept: what a loop does shows in its first turns."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from trueloop.doctor.things import Size
+from trueloop.doctor.model.things import Size
 
 Sum = dict[tuple[str, ...], float]
 """A sum of products: sorted factors -> their number. `{(): 3}` is three."""

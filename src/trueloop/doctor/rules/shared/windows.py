@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from trueloop.doctor.events import (
+from trueloop.doctor.model.events import (
     Backward,
     Clip,
     Event,
@@ -23,13 +23,8 @@ from trueloop.doctor.events import (
     Unwatched,
     ZeroGrad,
 )
+from trueloop.doctor.model.things import Model, Optimizer, Scaler, Turn
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.things import (
-    Model,
-    Optimizer,
-    Scaler,
-    Turn,
-)
 
 KEPT = 4_000
 """Events that are remembered: a watched run has no end."""

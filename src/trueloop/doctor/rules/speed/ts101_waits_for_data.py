@@ -46,11 +46,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from trueloop.doctor.events import Measured
+from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.things import Loader
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 from trueloop.doctor.rules.shared.timings import counts, duration, percent
-from trueloop.doctor.things import Loader
 
 SHARE = 0.2
 BUSY = 0.5

@@ -43,7 +43,7 @@ is, and it is silent, as it is where the line is left out in some updates (every
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Measured
+from trueloop.doctor.model.events import Measured
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.timings import counts, duration, percent
 

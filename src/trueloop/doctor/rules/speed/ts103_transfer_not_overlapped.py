@@ -43,7 +43,7 @@ work, in nine of ten updates or more. A plain copy out of ordinary memory is nob
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Measured
+from trueloop.doctor.model.events import Measured
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.timings import counts, duration, percent
 

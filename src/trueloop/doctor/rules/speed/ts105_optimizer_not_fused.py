@@ -39,7 +39,7 @@ nothing is said.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Measured
+from trueloop.doctor.model.events import Measured
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 from trueloop.doctor.rules.shared.timings import counts, duration, percent

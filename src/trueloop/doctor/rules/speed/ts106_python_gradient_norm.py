@@ -44,7 +44,7 @@ library does is not told.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Measured
+from trueloop.doctor.model.events import Measured
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.timings import counts, duration, percent
 

@@ -41,12 +41,12 @@ and forward and backward take half of an update or more, by the GPU's own clock.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Forward, Measured
-from trueloop.doctor.findings import Place
+from trueloop.doctor.model.events import Forward, Measured
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 from trueloop.doctor.rules.shared.timings import counts, duration, percent
-from trueloop.doctor.things import Model
 
 SHARE = 0.5
 PART = 0.75

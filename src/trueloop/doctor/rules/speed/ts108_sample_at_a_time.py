@@ -42,7 +42,7 @@ of them. A data set that fetches whole batches itself (`__getitems__`) is fine.
 
 from __future__ import annotations
 
-from trueloop.doctor.events import Measured
+from trueloop.doctor.model.events import Measured
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 from trueloop.doctor.rules.shared.timings import counts, duration, percent

@@ -1,0 +1,1 @@
+"""The ways to start watching: a script, a block, a notebook, `fit`."""

@@ -1,0 +1,1 @@
+"""Whose code runs, and where it stands: frames, loops, sources."""

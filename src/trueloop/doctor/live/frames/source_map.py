@@ -1,0 +1,375 @@
+"""The watched program's source, as far as a running frame needs it: loops, calls and names."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from functools import lru_cache
+from types import CodeType
+
+from trueloop.doctor.model.findings import Place
+
+LoopNode = ast.For | ast.AsyncFor | ast.While
+_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+
+
+class SourceFile:
+    """One file, parsed; without any nodes if its source cannot be had."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        text = "".join(linecache.getlines(path))
+        self.text = text
+        """As it was when it ran: the file may change before anything is said about it."""
+        try:
+            self.tree: ast.Module | None = ast.parse(text) if text else None
+        except (SyntaxError, ValueError, RecursionError):
+            self.tree = None
+        self._loops: list[tuple[int, int, LoopNode]] = []
+        self._functions: list[tuple[int, int]] = []
+        self._statements: dict[int, list[ast.stmt]] = {}
+        if self.tree is not None:
+            self._index(self.tree)
+
+    def _index(self, tree: ast.Module) -> None:
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+                last = node.body[-1].end_lineno or node.lineno
+                self._loops.append((node.lineno, last, node))
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                self._functions.append((node.lineno, node.end_lineno or node.lineno))
+            if isinstance(node, ast.stmt):
+                self._statements.setdefault(node.lineno, []).append(node)
+        self._loops.sort(key=lambda found: (found[0], -found[1]))
+
+    def loops_around(self, line: int) -> list[LoopNode]:
+        """The loops of its own function whose bodies a line stands in, outermost first."""
+        inner = [first for first, last in self._functions if first <= line <= last]
+        begins = max(inner, default=0)
+        return [
+            node
+            for first, last, node in self._loops
+            if begins <= first and _in_body(node, line) and line <= last
+        ]
+
+    def header_at(self, place: Place) -> ast.For | None:
+        """The `for` that asks for its next item at a place."""
+        for node in self._statements.get(place.line, ()):
+            if isinstance(node, ast.For):
+                asks = (node.lineno, node.col_offset + 1) == (place.line, place.column)
+                # Up to Python 3.11 the instruction stands for the whole statement.
+                if (asks and place.end_line == node.end_lineno) or _within(node.iter, place):
+                    return node
+        for _, _, node in self._loops:
+            if isinstance(node, ast.For) and _within(node.iter, place):
+                return node
+        return None
+
+    def statement_at(self, line: int) -> ast.stmt | None:
+        """The innermost statement that a line belongs to."""
+        best: ast.stmt | None = None
+        for first in range(line, max(0, line - 40), -1):
+            for node in self._statements.get(first, ()):
+                if (node.end_lineno or first) >= line:
+                    best = node
+            if best is not None:
+                return best
+        return best
+
+    def statements_at(self, line: int) -> list[ast.stmt]:
+        """The statements that begin on a line."""
+        return self._statements.get(line, [])
+
+    def call_at(self, place: Place) -> ast.Call | None:
+        """The call that a place spans."""
+        statement = self.statement_at(place.line)
+        for node in ast.walk(statement) if statement is not None else ():
+            if isinstance(node, ast.Call) and _spans(node, place):
+                return node
+        return None
+
+
+def _in_body(node: LoopNode, line: int) -> bool:
+    first = node.body[0].lineno
+    if first > node.lineno:
+        return line >= first or (isinstance(node, ast.While) and line >= node.lineno)
+    return line >= node.lineno
+
+
+def _within(node: ast.expr, place: Place) -> bool:
+    begin = (node.lineno, node.col_offset)
+    end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
+    return begin <= (place.line, place.column - 1) < end
+
+
+def _spans(node: ast.expr, place: Place) -> bool:
+    return (node.lineno, node.col_offset + 1) == (place.line, place.column) and (
+        node.end_lineno,
+        (node.end_col_offset or 0) + 1,
+    ) == (place.end_line, place.end_column)
+
+
+@lru_cache(maxsize=512)
+def source_of(path: str) -> SourceFile:
+    return SourceFile(path)
+
+
+@lru_cache(maxsize=8192)
+def loops_of(code: CodeType, line: int) -> tuple[LoopNode | CodeType, ...]:
+    """The loops that a line of a code object stands in, outermost first; a comprehension is one."""
+    if code.co_name in _COMPREHENSIONS:
+        return (code,)
+    return tuple(source_of(code.co_filename).loops_around(line))
+
+
+@lru_cache(maxsize=8192)
+def spelled(place: Place) -> str:
+    """How the thing that a method is called on is written: `self.optimizer`; empty for more."""
+    call = source_of(place.path).call_at(place) if place.end_line else None
+    if call is None:
+        return ""
+    function = call.func
+    return dotted(function.value) if isinstance(function, ast.Attribute) else ""
+
+
+@lru_cache(maxsize=8192)
+def callee_of(place: Place) -> tuple[str, Place]:
+    """How what is called is written, and where: `self.model`."""
+    call = source_of(place.path).call_at(place) if place.end_line else None
+    if call is None:
+        return "", place
+    node = call.func
+    where = Place(
+        place.path,
+        node.lineno,
+        node.col_offset + 1,
+        node.end_lineno or node.lineno,
+        (node.end_col_offset or 0) + 1,
+        place.function,
+    )
+    return dotted(node), where
+
+
+@lru_cache(maxsize=8192)
+def argument(place: Place, index: int, keyword: str = "") -> str:
+    """How an argument of a call is written, if it is a name or a chain of names."""
+    call = source_of(place.path).call_at(place) if place.end_line else None
+    if call is None:
+        return ""
+    for given in call.keywords:
+        if given.arg == keyword:
+            return dotted(given.value)
+    return dotted(call.args[index]) if index < len(call.args) else ""
+
+
+@lru_cache(maxsize=8192)
+def written(place: Place, index: int, *keywords: str) -> str:
+    """How an argument of a call is written, whatever it is."""
+    call = source_of(place.path).call_at(place) if place.end_line else None
+    if call is None:
+        return ""
+    for given in call.keywords:
+        if given.arg in keywords:
+            return ast.unparse(given.value)
+    return ast.unparse(call.args[index]) if 0 <= index < len(call.args) else ""
+
+
+@lru_cache(maxsize=8192)
+def result_used(place: Place) -> bool:
+    """What a call gives is more than thrown away."""
+    statement = source_of(place.path).statement_at(place.line)
+    if not isinstance(statement, ast.Expr) or not place.end_line:
+        return True
+    return not (isinstance(statement.value, ast.Call) and _spans(statement.value, place))
+
+
+@lru_cache(maxsize=2048)
+def assigned_to(place: Place) -> str:
+    """The name that the statement at a place binds, if it binds one: `model`, `self.net`."""
+    statement = source_of(place.path).statement_at(place.line)
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        return dotted(statement.targets[0])
+    if isinstance(statement, ast.AnnAssign):
+        return dotted(statement.target)
+    return ""
+
+
+def variables(node: LoopNode | CodeType) -> tuple[str, ...]:
+    """The names that a loop binds."""
+    if not isinstance(node, (ast.For, ast.AsyncFor)):
+        return ()
+    return tuple(name.id for name in ast.walk(node.target) if isinstance(name, ast.Name))
+
+
+def leaves(node: LoopNode | CodeType) -> bool:
+    """A `break` or `return` may end the loop early."""
+    if isinstance(node, CodeType):
+        return False
+    return any(isinstance(each, (ast.Break, ast.Return)) for each in ast.walk(node))
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b[c]` as it is written; empty for anything that computes."""
+    plain = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Load, ast.Store)
+    if all(isinstance(each, plain) for each in ast.walk(node)):
+        return ast.unparse(node)
+    return ""
+
+
+def names_in(place: Place) -> Iterator[str]:
+    """The names in the statement at a place."""
+    statement = source_of(place.path).statement_at(place.line)
+    for node in ast.walk(statement) if statement is not None else ():
+        if isinstance(node, ast.Name):
+            yield node.id
+
+
+@lru_cache(maxsize=2048)
+def calls_method(path: str, name: str, method: str) -> bool:
+    """A file calls a method on something of this name, whatever it belongs to."""
+    tree = source_of(path).tree
+    return tree is not None and any(
+        isinstance(node, ast.Attribute)
+        and node.attr == method
+        and (getattr(node.value, "attr", None) or getattr(node.value, "id", None)) == name
+        for node in ast.walk(tree)
+    )
+
+
+@lru_cache(maxsize=512)
+def speaks_of(path: str, beginnings: tuple[str, ...]) -> bool:
+    """A file holds a text that begins like one of these."""
+    tree = source_of(path).tree
+    return tree is not None and any(
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value.strip("^").startswith(beginnings)
+        for node in ast.walk(tree)
+    )
+
+
+@lru_cache(maxsize=512)
+def saves_parts(path: str) -> bool:
+    """A function of a file writes a choice of a model's entries."""
+    tree = source_of(path).tree
+    for function in ast.walk(tree) if tree is not None else ():
+        if isinstance(function, ast.FunctionDef):
+            inner = list(ast.walk(function))
+            saving = (each for each in inner if isinstance(each, ast.Call))
+            if any(map(_chooses_entries, inner)) and any(
+                ast.unparse(each.func).rpartition(".")[2] == "save" for each in saving
+            ):
+                return True
+    return False
+
+
+def _chooses_entries(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.DictComp)
+        and any(each.ifs for each in node.generators)
+        and any("state_dict(" in ast.unparse(each.iter) for each in node.generators)
+    )
+
+
+@lru_cache(maxsize=1024)
+def assigned(path: str, names: frozenset[str]) -> tuple[str, ...]:
+    """What is assigned to things of these names, anywhere in a file."""
+    tree = source_of(path).tree
+    found = []
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) or node.value is None:
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            last = getattr(target, "attr", None) or getattr(target, "id", None)
+            if last in names:
+                found.append(ast.unparse(node.value))
+    return tuple(found)
+
+
+def is_computed(path: str, name: str) -> bool:
+    """Something of this name is, somewhere in a file, what a call or an entry of something says."""
+    values = assigned(path, frozenset([name.rpartition(".")[2]]))
+    return any("(" in value or "[" in value for value in values)
+
+
+@lru_cache(maxsize=4096)
+def tests_above(path: str, line: int) -> tuple[str, ...]:
+    """The conditions that a line stands under in its function, or that leave it before; and what
+    decorates the function."""
+    tree = source_of(path).tree
+    if tree is None:
+        return ()
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    definition: ast.AST = around[-1] if around else tree
+    found = [ast.unparse(each) for each in getattr(definition, "decorator_list", ())]
+    for node in ast.walk(definition):
+        if isinstance(node, ast.If) and node.lineno <= line:
+            inside = line <= (node.end_lineno or 0)
+            leaves = isinstance(node.body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
+            if inside or (leaves and around):
+                found.append(ast.unparse(node.test))
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def is_conditional(place: Place) -> bool:
+    """A line stands under an `if` of its own, within the innermost loop or function around it."""
+    file = source_of(place.path)
+    begins = max((node.lineno for node in file.loops_around(place.line)), default=0)
+    return file.tree is not None and any(
+        isinstance(node, ast.If)
+        and begins < node.lineno <= place.line <= (node.end_lineno or 0)
+        and node.lineno > begins
+        and not (node.test.lineno <= place.line <= (node.test.end_lineno or 0))
+        for node in ast.walk(file.tree)
+    )
+
+
+_CUTS = frozenset("range arange islice".split())
+_SHARES = frozenset("shard split_dataset_by_node array_split tensor_split chunk".split())
+
+
+@lru_cache(maxsize=512)
+def cuts_by_rank(path: str) -> bool:
+    """A file takes a share of its data by the rank: `indices[rank::world_size]`."""
+    tree = source_of(path).tree
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Slice) and "rank" in ast.unparse(node).lower():
+            return True
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in _SHARES or (name in _CUTS and "rank" in ast.unparse(node).lower()):
+                return True
+    return False
+
+
+_LEAVE_ALONE = frozenset(
+    "enumerate len iter next zip tqdm print list cycle range isinstance".split()
+)
+
+
+@lru_cache(maxsize=1024)
+def given_away(path: str, name: str) -> bool:
+    """Something of this name is, somewhere in a file, handed to what the file does not define."""
+    tree = source_of(path).tree
+    if tree is None or not name:
+        return False
+    nodes = list(ast.walk(tree))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    own = {node.name for node in nodes if isinstance(node, kinds)} | _LEAVE_ALONE
+    return any(
+        isinstance(node, ast.Call)
+        and getattr(node.func, "attr", getattr(node.func, "id", "")) not in own
+        and any(
+            getattr(given, "attr", getattr(given, "id", "")) == name
+            for given in (*node.args, *(each.value for each in node.keywords))
+        )
+        for node in nodes
+    )

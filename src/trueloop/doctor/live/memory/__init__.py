@@ -1,0 +1,1 @@
+"""What takes memory, and what would fit."""

@@ -1,0 +1,1 @@
+"""Losses and gradients that are not finite, and where that began."""

@@ -1,0 +1,1 @@
+"""The program's objects, as the rules speak of them."""

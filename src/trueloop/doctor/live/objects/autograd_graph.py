@@ -1,0 +1,210 @@
+"""What a tensor's autograd graph tells: which models and losses it went through, and how its values
+were made.
+
+Nothing is recorded while the program computes: the graph is read at the moment when an event needs
+it. Nodes that an earlier event spoke of carry a note (`Node.metadata`), so that a walk ends there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from trueloop.doctor.live.objects import inspection
+from trueloop.doctor.live.objects.registry import Things
+from trueloop.doctor.model.things import NOWHERE, Activation, Criterion, Model, Tensor
+
+NOTE = "trueloop"
+MADE = "trueloop place"
+"""On the node of an activation: where the program applies it."""
+_NODES = 20_000
+_SHAPES = frozenset(
+    "View UnsafeView ReshapeAlias Squeeze Unsqueeze Permute Transpose T ToCopy Clone Alias Slice"
+    " Select Narrow Expand Contiguous Split SplitWithSizes Unbind Index AsStrided".split()
+)
+_SAME_DIMENSIONS = frozenset("ToCopy Clone Alias Contiguous Slice Narrow".split())
+_LINEAR = frozenset(
+    "Addmm Mm Baddbmm Bmm Convolution MkldnnLinear MkldnnConvolution Linear".split()
+)
+_ACTIVATIONS = {
+    "Softmax": "softmax",
+    "LogSoftmax": "log_softmax",
+    "Sigmoid": "sigmoid",
+    "LogSigmoid": "logsigmoid",
+    "Log": "log",
+}
+
+
+@dataclass
+class History:
+    """What a graph leads to."""
+
+    models: set[Model] = field(default_factory=set)
+    inputs: set[Tensor] = field(default_factory=set)
+    forwards: set[int] = field(default_factory=set)
+    criteria: set[Criterion] = field(default_factory=set)
+    reduced: str | None = None
+    divided: bool = False
+    parameters: list[Any] = field(default_factory=list)
+    """Leaves that belong to modules."""
+    whole: bool = True
+    """The walk came to its end."""
+
+
+def name_of(node: Any) -> str:
+    """`Softmax` of `SoftmaxBackward0`."""
+    return str(node.name()).rpartition("::")[2].partition("Backward")[0]
+
+
+def version(tensor: Any) -> int:
+    """Counts changes in place; inference tensors do not."""
+    return -1 if tensor.is_inference() else int(tensor._version)
+
+
+def note(tensor: Any, thing: Tensor) -> None:
+    """Write on a tensor's node what is known of it."""
+    if tensor.grad_fn is not None:
+        tensor.grad_fn.metadata[NOTE] = thing
+
+
+def history(tensor: Any, things: Things, *, through: bool = False) -> History:
+    """Walk the graph of a tensor from its end; `through` notes too, down to all leaves."""
+    found = History()
+    if tensor.grad_fn is None:
+        if tensor.requires_grad:
+            _leaf(tensor, things, found)
+        return found
+    # A node's wrapper is kept while the walk lasts: by then its identity means something.
+    seen: dict[int, Any] = {}
+    waiting = [(tensor.grad_fn, False)]
+    while waiting:
+        node, below_mark = waiting.pop()
+        if id(node) in seen:
+            continue
+        if len(seen) >= _NODES:
+            found.whole = False
+            break
+        seen[id(node)] = node
+        noted = node.metadata.get(NOTE)
+        if noted is not None:
+            if not below_mark:
+                _take(noted, found)
+            if not through:
+                continue
+            below_mark = True
+        elif not below_mark and name_of(node) in ("Div", "Mul"):
+            found.divided = True
+        variable = getattr(node, "variable", None)
+        if variable is not None:
+            _leaf(variable, things, found)
+        waiting += [(each, below_mark) for each, _ in node.next_functions if each is not None]
+    return found
+
+
+def _take(noted: Tensor, found: History) -> None:
+    found.models |= noted.models
+    found.inputs |= noted.inputs
+    found.forwards |= noted.forwards
+    found.criteria |= noted.criteria
+    found.reduced = found.reduced or noted.reduced
+    found.divided = found.divided or bool(noted.divided)
+
+
+def _leaf(variable: Any, things: Things, found: History) -> None:
+    owners = [each() for each in things.owners.get(variable) or ()]
+    owner = next((each for each in owners if each is not None), None)
+    if owner is None:
+        found.inputs.add(things.leaf(variable))
+    else:
+        found.parameters.append(variable)
+        found.models.add(things.model(owner))
+
+
+def tensor_of(tensor: Any, things: Things) -> Tensor:
+    """The thing for a tensor, with its history."""
+    known: Tensor | None = things.tensors.get(tensor)
+    if known is not None and known.facts.get("version") == version(tensor):
+        return known
+    found = history(tensor, things)
+    thing = Tensor(
+        known=True,
+        graph=tensor.grad_fn is not None,
+        models=frozenset(found.models),
+        inputs=frozenset(found.inputs),
+        forwards=frozenset(found.forwards),
+        criteria=frozenset(found.criteria),
+        is_loss=bool(found.criteria),
+        reduced=found.reduced,
+        divided=found.divided,
+        activation=activation(tensor),
+        shape=tuple(tensor.shape),
+        dtype=str(tensor.dtype).rpartition(".")[2],
+    )
+    thing.facts["version"] = version(tensor)
+    thing.facts["hidden"] = is_hidden(tensor)
+    things.tensors.put(tensor, thing)
+    return thing
+
+
+def activation(tensor: Any) -> Activation | None:
+    """The last operation on a tensor's values, if it bears on losses."""
+    node = tensor.grad_fn
+    kept = True
+    while node is not None:
+        name = name_of(node)
+        if _is_layer(node, name):
+            return Activation("linear", None, NOWHERE)
+        if name in _ACTIVATIONS:
+            dim = _dim(node) if kept else None
+            return Activation(_ACTIVATIONS[name], dim, node.metadata.get(MADE, NOWHERE))
+        if name not in _SHAPES:
+            return None
+        kept = kept and name in _SAME_DIMENSIONS
+        node = node.next_functions[0][0]
+    return None
+
+
+def is_hidden(tensor: Any) -> bool:
+    """How its values were made is not in the graph: there is none, or a compiled one."""
+    return tensor.grad_fn is None or "CompiledFunction" in tensor.grad_fn.name()
+
+
+def _is_layer(node: Any, name: str) -> bool:
+    """The product with a weight, its bias added or not."""
+    if name == "Add":
+        product, bias = (each for each, _ in (*node.next_functions, (None, 0), (None, 0))[:2])
+        if getattr(bias, "variable", None) is None or bias.variable.dim() > 1:
+            return False
+        while product is not None and name_of(product) in _SHAPES:
+            product = product.next_functions[0][0]
+        return product is not None and _is_layer(product, name_of(product))
+    if name in ("Mm", "Bmm", "Baddbmm"):
+        return any(_is_weight(each) for each, _ in node.next_functions)
+    return name in _LINEAR
+
+
+def _is_weight(node: Any) -> bool:
+    while node is not None and name_of(node) in ("T", "Transpose", "Expand", "View", "ToCopy"):
+        node = node.next_functions[0][0]
+    return getattr(node, "variable", None) is not None
+
+
+def _dim(node: Any) -> int | None:
+    dim = getattr(node, "_saved_dim", None)
+    if dim is None:
+        return None
+    # Saved as an unsigned number: -1 reads 2**64 - 1.
+    return int(dim - 2**64 if dim >= 2**63 else dim)
+
+
+def tensors_in(value: Any, depth: int = 3) -> Iterator[torch.Tensor]:
+    """The tensors in what a module takes or gives, as far as they can be read: nested sequences,
+    mappings, data classes."""
+    if inspection.is_tensor(value):
+        yield value
+    elif depth:
+        for each in inspection.entries(value):
+            yield from tensors_in(each, depth - 1)

@@ -1,0 +1,66 @@
+"""Where parameters came from: the line that registered them, what they took the place of, and
+whether they were read from somewhere."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.model.findings import Place
+
+if TYPE_CHECKING:
+    from torch import nn
+
+_DEEP = 12
+
+
+class Birth(NamedTuple):
+    """How a parameter, or a module, came to be where it is."""
+
+    sites: tuple[user_frames.Site, ...]
+    """The frames of the program then, outermost first."""
+    replaces: bool
+    """Another one stood there."""
+
+    @property
+    def place(self) -> Place:
+        return user_frames.user_place(list(self.sites))[0]
+
+
+class Births:
+    """Kept for parameters and modules by identity, as long as they live."""
+
+    def __init__(self) -> None:
+        from trueloop.doctor.live.objects.registry import Weak
+
+        self.parameters = Weak()
+        self.modules = Weak()
+        """Of modules that took another's place."""
+        self.displaced = Weak()
+        """Modules whose place was taken."""
+        self.loaded = Weak()
+        """Modules whose weights were read, copied or unpickled."""
+
+    def parameter(self, module: nn.Module, name: str, parameter: Any, frame: Any) -> None:
+        old = module._parameters.get(name)
+        replaces = old is not None and old is not parameter
+        self.parameters.put(parameter, Birth(_sites(frame), replaces))
+
+    def module(self, parent: nn.Module, name: str, child: Any, frame: Any) -> None:
+        old = parent._modules.get(name)
+        if child is None or old is None or old is child:
+            return
+        if any(part is old for part in child.modules()):
+            return  # it goes on inside of a wrapper
+        self.modules.put(child, Birth(_sites(frame), True))
+        self.displaced.put(old, weakref.ref(parent))
+
+    def read(self, module: nn.Module) -> None:
+        """The weights of a module were put in from outside."""
+        for part in module.modules():
+            self.loaded.put(part, True)
+
+
+def _sites(frame: Any) -> tuple[user_frames.Site, ...]:
+    return tuple(each for each in user_frames.sites(frame)[-_DEEP:])

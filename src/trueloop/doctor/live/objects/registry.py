@@ -1,0 +1,414 @@
+"""From the objects of a running program to the things that rules speak of."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from trueloop.doctor.live.frames import source_map
+from trueloop.doctor.live.objects import inspection
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import (
+    NOWHERE,
+    Dataset,
+    Loader,
+    Model,
+    Optimizer,
+    Sampler,
+    Scaler,
+    Scheduler,
+    Tensor,
+    Thing,
+)
+
+_WRAPPERS = {
+    "DistributedDataParallel": "ddp",
+    "DataParallel": "dp",
+    "OptimizedModule": "compile",
+    "FullyShardedDataParallel": "fsdp",
+    "AveragedModel": "ema",
+}
+
+
+class Weak:
+    """Object -> what is known of it, by identity, as long as the object lives."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, tuple[weakref.ref[Any], Any]] = {}
+
+    def get(self, key: Any) -> Any:
+        found = self._held.get(id(key))
+        return found[1] if found is not None and found[0]() is key else None
+
+    def put(self, key: Any, value: Any) -> None:
+        identity, held = id(key), self._held
+
+        def forget(gone: Any) -> None:
+            if identity in held and held[identity][0] is gone:
+                del held[identity]
+
+        held[identity] = (weakref.ref(key, forget), value)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        for reference, value in list(self._held.values()):
+            key = reference()
+            if key is not None:
+                yield key, value
+
+
+class Things:
+    """The registry: one thing for each object, made when it is first met."""
+
+    def __init__(self) -> None:
+        self.modules = Weak()
+        """Module -> Model."""
+        self.objects = Weak()
+        """Optimizers, schedules, scalers, loaders, data sets -> things."""
+        self.tensors = Weak()
+        """Tensor -> Tensor."""
+        self.states = Weak()
+        """Tensor of a state dict or of a file -> StateDict, Checkpoint."""
+        self.parents = Weak()
+        """Module -> weak references to the modules that hold it."""
+        self.owners = Weak()
+        """Parameter -> weak references to the modules that hold it."""
+        self.optimizers: list[weakref.ref[Any]] = []
+
+    # ------------------------------------------------------------------ modules
+
+    def registered(self, parent: nn.Module, child: nn.Module | None) -> None:
+        """A module was put into another."""
+        if child is None:
+            return
+        known = self.parents.get(child)
+        if known is None:
+            known = []
+            self.parents.put(child, known)
+        if not any(each() is parent for each in known):
+            known.append(weakref.ref(parent))
+
+    def owned(self, module: nn.Module, parameter: Any) -> None:
+        """A parameter was put into a module."""
+        if parameter is None:
+            return
+        known = self.owners.get(parameter)
+        if known is None:
+            known = []
+            self.owners.put(parameter, known)
+        if not any(each() is module for each in known):
+            known.append(weakref.ref(module))
+
+    def adopt(self, root: nn.Module) -> None:
+        """Take note of a tree of modules whose making was not seen (a copy, one from a file)."""
+        for module in root.modules():
+            for child in module._modules.values():
+                self.registered(module, child)
+            for parameter in module._parameters.values():
+                self.owned(module, parameter)
+
+    def root_of(self, module: nn.Module) -> nn.Module:
+        """The outermost module that holds this one."""
+        seen: set[int] = set()
+        while id(module) not in seen:
+            seen.add(id(module))
+            alive = [each() for each in self.parents.get(module) or ()]
+            holding = [
+                each
+                for each in alive
+                if each is not None and any(m is module for m in each._modules.values())
+            ]
+            if not holding:
+                return module
+            module = holding[-1]
+        return module
+
+    def model(self, module: nn.Module, made: Place = NOWHERE) -> Model:
+        """The thing for a module, with all that lies inside, as it is now."""
+        found: Model | None = self.modules.get(module)
+        if found is None:
+            kind = type(module)
+            found = Model(
+                kind=f"{_package(kind)}.{kind.__qualname__}",
+                training=module.training,
+                known=True,
+                made=made,
+                name=source_map.assigned_to(made) if made.line else "",
+            )
+            share = inspection.held(module, "p")
+            if type(share) in (int, float):
+                found.facts["p"] = float(share)
+            self.modules.put(module, found)
+            found.wrapper = _WRAPPERS.get(kind.__name__, "")
+        self.refresh(module, found)
+        return found
+
+    def refresh(self, module: nn.Module, model: Model) -> None:
+        """Bring a model's mode and children up to date."""
+        model.training = module.training
+        if "sharded" not in model.facts and _is_sharded(type(module)):
+            model.facts["sharded"] = _divides_data(module)
+        children = {name: child for name, child in module._modules.items() if child is not None}
+        if children:
+            model.children = {name: self.model(child) for name, child in children.items()}
+            for child in model.children.values():
+                if not any(each is model for each in child.parents):
+                    child.parents.append(model)
+        if model.wrapper:
+            inner = children.get("module") or children.get("_orig_mod")
+            model.wraps = self.model(inner) if inner is not None else None
+
+    def models_of(self, parameters: Iterable[Any]) -> tuple[list[Model], list[Any]]:
+        """The outermost modules that hold these parameters, and the parameters without one.
+
+        Where the parameters are those of a part alone (`model.head.parameters()`), that part is
+        meant: the smallest modules that are covered whole.
+        """
+        wanted = {id(each): each for each in parameters}
+        loose: list[Any] = []
+        roots: dict[int, nn.Module] = {}
+        for each in wanted.values():
+            owners = [found() for found in self.owners.get(each) or ()]
+            alive = [
+                owner
+                for owner in owners
+                if owner is not None and any(p is each for p in owner._parameters.values())
+            ]
+            if not alive:
+                loose.append(each)
+                continue
+            root = self.root_of(alive[-1])
+            roots[id(root)] = root
+        models = [
+            self.model(part) for root in roots.values() for part in _parts(root, wanted.keys())
+        ]
+        return models, loose
+
+    # ------------------------------------------------------------------ other objects
+
+    def thing(self, key: Any, make: Callable[[], Thing]) -> tuple[Any, bool]:
+        """The thing for an object, made by `make` if it is new; and whether it was."""
+        found = self.objects.get(key)
+        if found is not None:
+            return found, False
+        found = make()
+        self.objects.put(key, found)
+        return found, True
+
+    def optimizer(self, optimizer: Any, made: Place = NOWHERE) -> Optimizer:
+        inner = None if self.objects.get(optimizer) else self._wrapped(optimizer)
+        if inner is not None:
+            self.objects.put(optimizer, inner)
+
+        def make() -> Optimizer:
+            self.optimizers.append(weakref.ref(optimizer))
+            kind = type(optimizer)
+            thing = Optimizer(
+                kind=f"{_package(kind)}.{kind.__qualname__}",
+                known=True,
+                made=made,
+                name=source_map.assigned_to(made) if made.line else "",
+            )
+            thing.facts.update(
+                {
+                    key: value
+                    for key, value in (inspection.held(optimizer, "defaults") or {}).items()
+                    if type(value) in (int, float, str, bool, tuple)
+                }
+            )
+            if not kind.__module__.startswith("torch.optim"):
+                own = any("step" in vars(base) for base in kind.__mro__ if base in _users(kind))
+                thing.facts["own step"] = own
+            return thing
+
+        thing, _ = self.thing(optimizer, make)
+        self.hold(optimizer, thing)
+        return thing  # type: ignore[no-any-return]
+
+    def _wrapped(self, optimizer: Any) -> Any:
+        """The thing for the optimizer that a new one is a mere wrapper of: it lends its groups."""
+        groups = getattr(optimizer, "param_groups", None)
+        known = (reference() for reference in self.optimizers)
+        lends = (each for each in known if each is not None and each.param_groups is groups)
+        return self.objects.get(next(lends, None))
+
+    def hold(self, optimizer: Any, thing: Optimizer) -> None:
+        """Bring what an optimizer holds up to date."""
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        signature = tuple(map(id, parameters))
+        if thing.facts.get("held") == signature and thing.models:
+            return
+        models, loose = self.models_of(parameters)
+        thing.facts["held"] = signature
+        thing.models, thing.whole = models, True
+        thing.tensors = [self.leaf(each) for each in loose]
+
+    def scheduler(
+        self, scheduler: Any, made: Place = NOWHERE, facts: dict[str, Any] | None = None
+    ) -> Scheduler:
+        def make() -> Scheduler:
+            optimizer = inspection.held(scheduler, "optimizer")
+            kind = type(scheduler)
+            return Scheduler(
+                kind=kind.__name__,
+                cls=None if kind.__module__.startswith("torch.optim") else kind.__qualname__,
+                known=True,
+                made=made,
+                name=source_map.assigned_to(made) if made.line else "",
+                facts=facts or {},
+                optimizer=None if optimizer is None else self.optimizer(optimizer),
+            )
+
+        return self.thing(scheduler, make)[0]  # type: ignore[no-any-return]
+
+    def scaler(self, scaler: Any, made: Place = NOWHERE) -> Scaler:
+        def make() -> Scaler:
+            name = source_map.assigned_to(made) if made.line else ""
+            written = source_map.written(made, -1, "enabled") if made.line else ""
+            enabled = scaler.is_enabled()
+            # One that is off in this run may be on in another, unless its source says never.
+            off = None if written not in ("", "False") else False
+            return Scaler(known=True, made=made, name=name, enabled=True if enabled else off)
+
+        return self.thing(scaler, make)[0]  # type: ignore[no-any-return]
+
+    def dataset(self, dataset: Any) -> Dataset | None:
+        if dataset is None:
+            return None
+
+        def make() -> Dataset:
+            kind = type(dataset)
+            parent = inspection.held(dataset, "dataset")
+            return Dataset(
+                kind=f"{_package(kind)}.{kind.__qualname__}",
+                known=True,
+                size=inspection.length(dataset),
+                parent=self.dataset(parent) if parent is not None else None,
+            )
+
+        try:
+            return self.thing(dataset, make)[0]  # type: ignore[no-any-return]
+        except TypeError:  # a list, of which no weak reference can be had
+            return make()
+
+    def sampler(self, sampler: Any) -> Sampler:
+        def make() -> Sampler:
+            kind = type(sampler)
+            shuffles = inspection.is_a(
+                sampler,
+                (torch.utils.data.RandomSampler, torch.utils.data.WeightedRandomSampler,
+                 torch.utils.data.SubsetRandomSampler),
+            )  # fmt: skip
+            plain = inspection.is_a(sampler, torch.utils.data.SequentialSampler)
+            shuffle = inspection.held(
+                sampler, "shuffle", True if shuffles else False if plain else None
+            )
+            return Sampler(kind=f"{_package(kind)}.{kind.__qualname__}", shuffle=shuffle)
+
+        try:
+            return self.thing(sampler, make)[0]  # type: ignore[no-any-return]
+        except TypeError:  # a list, of which no weak reference can be had
+            return make()
+
+    def loader(self, loader: Any, made: Place = NOWHERE) -> Loader:
+        def make() -> Loader:
+            found = inspection.held(loader, "sampler")
+            sampler = None if found is None else self.sampler(found)
+            return Loader(
+                known=True,
+                made=made,
+                name=source_map.assigned_to(made) if made.line else "",
+                dataset=self.dataset(inspection.held(loader, "dataset")),
+                batch_size=inspection.held(loader, "batch_size"),
+                shuffle=None if sampler is None else sampler.shuffle,
+                drop_last=inspection.held(loader, "drop_last"),
+                workers=inspection.held(loader, "num_workers"),
+                length=inspection.length(loader),
+                sampler=sampler,
+                facts=_shares(loader, found, made),
+            )
+
+        return self.thing(loader, make)[0]  # type: ignore[no-any-return]
+
+    # ------------------------------------------------------------------ tensors
+
+    def leaf(self, tensor: Any) -> Tensor:
+        """The thing for a leaf: a parameter on its own, or an input that is optimised."""
+        found: Tensor | None = self.tensors.get(tensor)
+        if found is None:
+            role = "parameter" if isinstance(tensor, nn.Parameter) else ""
+            shape = None if inspection.is_lazy(tensor) else tuple(tensor.shape)
+            found = Tensor(known=True, role=role, shape=shape, graph=False)
+            self.tensors.put(tensor, found)
+        return found
+
+
+def _is_sharded(kind: type) -> bool:
+    """`fully_shard` has given a module this class."""
+    bases = kind.__bases__
+    return bool(bases) and bases[0].__name__ == "FSDPModule"
+
+
+def _divides_data(module: nn.Module) -> bool:
+    """A sharded module is one of as many replicas as there are ranks: no axis of its mesh is one of
+    tensor or pipeline parallelism, along which ranks see the same data."""
+    meshes = [each.device_mesh for each in module.parameters() if hasattr(each, "device_mesh")]
+    placed = [each.placements for each in module.parameters() if hasattr(each, "placements")]
+    world = torch.distributed.get_world_size()
+    return (
+        bool(meshes)
+        and world > 1
+        and all(
+            mesh.size() == world and sum(not place.is_replicate() for place in places) < 2
+            for mesh, places in zip(meshes, placed, strict=True)
+        )
+    )
+
+
+def _shares(loader: Any, sampler: Any, made: Place) -> dict[str, Any]:
+    """What bears on whether ranks share the data out among them."""
+    from trueloop.doctor.live.processes import rank_identity
+
+    standard = (torch.utils.data.RandomSampler, torch.utils.data.SequentialSampler)
+    name = source_map.assigned_to(made) if made.line else ""
+    return {
+        # Made by the loader itself, or as it would have made it.
+        "sampler_default": type(sampler) in standard,
+        "shared_by_hand": rank_identity.shares(loader, made.path, name),
+    }
+
+
+def _parts(root: nn.Module, wanted: Iterable[int]) -> list[nn.Module]:
+    """The largest modules below `root`, or itself, whose parameters that can be trained are all
+    wanted; and those of which only some of their own are."""
+    identities = set(wanted)
+
+    def search(module: nn.Module) -> list[nn.Module]:
+        below = [p for p in module.parameters() if p.requires_grad or id(p) in identities]
+        if not below or not any(id(p) in identities for p in below):
+            return []
+        own = any(id(p) in identities for p in module._parameters.values() if p is not None)
+        if own or all(id(p) in identities for p in below):
+            return [module]
+        return [
+            found for child in module._modules.values() if child is not None
+            for found in search(child)
+        ]  # fmt: skip
+
+    return search(root)
+
+
+def _package(kind: type) -> str:
+    """`torch.nn` of `torch.nn.modules.linear`: as people import it."""
+    module = kind.__module__
+    return "torch.nn" if module.startswith("torch.nn.modules.") else module
+
+
+def _users(kind: type) -> list[type]:
+    return [base for base in kind.__mro__ if not base.__module__.startswith("torch.optim")]

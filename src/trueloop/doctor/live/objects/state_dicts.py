@@ -1,0 +1,169 @@
+"""What is kept of a program's state: state dicts, files' contents, and containers of both.
+
+A dict cannot be referred to weakly, its tensors can: a state dict, or what came out of a file, is
+known again by them wherever the program has put it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from trueloop.doctor.live.frames import source_map
+from trueloop.doctor.live.objects import inspection
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Checkpoint, Loop, StateDict
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.objects.registry import Things
+
+IN_MEMORY = "<memory>"
+"""The file of what is written to or read from the program's own memory."""
+_SOME = 4
+"""Tensors of a dict by which it is known again."""
+_FILES = 16
+"""Files whose numbers are remembered."""
+_COUNTS = re.compile(r"epoch|step|iter|start|round", re.I)
+
+
+@dataclass(eq=False)
+class Held:
+    """A container with things in place of the objects."""
+
+    entries: dict[str, Any] = field(default_factory=dict)
+    values: list[Any] = field(default_factory=list)
+
+
+class States:
+    """What is known of state dicts and files' contents."""
+
+    def __init__(self, things: Things) -> None:
+        self._things = things
+        self._files: list[Checkpoint] = []
+
+    # ------------------------------------------------------------------ state dicts
+
+    def taken(self, state: Any, owner: Any, made: Place) -> StateDict:
+        """What a module's `state_dict()` has returned."""
+        thing = StateDict(owner=owner, made=made, known=True)
+        thing.facts["keys"] = _keys(state)
+        for each in _some(state):
+            self._things.states.put(each, thing)
+        return thing
+
+    def of(self, value: Any, depth: int = 4) -> Any:
+        """The thing for what is saved or loaded: a model, a state dict, a file's contents, or a
+        container of these."""
+        if inspection.is_a(value, nn.Module):
+            return self._things.model(value)
+        if inspection.is_a(value, dict):
+            found = self._known(value)
+            if found is not None or not depth:
+                return found
+            entries = [
+                (key, each) for key, each in inspection.items(value) if type(key) in (str, int)
+            ]
+            return Held({str(key): self.of(each, depth - 1) for key, each in entries})
+        if inspection.is_a(value, (list, tuple)) and depth:
+            return Held(values=[self.of(each, depth - 1) for each in inspection.entries(value)])
+        return None
+
+    def _known(self, value: Mapping[Any, Any]) -> StateDict | Checkpoint | None:
+        for each in _some(value):
+            found: StateDict | Checkpoint | None = self._things.states.get(each)
+            if found is not None:
+                return found if found.facts["keys"] == _keys(value) else _edited(found)
+        return None
+
+    # ------------------------------------------------------------------ files
+
+    def loaded(self, value: Any, file: str, made: Place) -> Checkpoint:
+        """What `torch.load` has returned."""
+        root = Checkpoint(file=file, made=made, known=True, facts={"keys": _keys(value)})
+        root.facts["counts"] = _counts(value)
+        for each in _dicts(value):
+            inner = root
+            if each is not value:
+                facts = {"inside": root, "keys": _keys(each)}
+                inner = Checkpoint(file=file, made=made, known=True, facts=facts)
+            for tensor in _some(each):
+                self._things.states.put(tensor, inner)
+        self._files = [*self._files[-_FILES:], root]
+        return root
+
+    def resumes(self, loop: Loop) -> None:
+        """Note the file whose count a loop goes on from."""
+        start, name = loop.facts.get("starts at"), loop.facts.get("start written", "")
+        if not isinstance(start, int) or start < 1:
+            return
+        for file in self._files:
+            counts = file.facts["counts"]
+            if (start in counts or start - 1 in counts) and source_map.is_computed(
+                loop.place.path, name
+            ):
+                loop.facts["start"] = file
+
+
+def path_of(file: Any) -> str:
+    """How a file is named: its path, or that it is no file that anybody else gets to see."""
+    if type(file).__module__ == "_io":  # what `open` gives
+        file = getattr(file, "name", None)
+    if not inspection.is_a(file, (str, bytes, PurePath)):
+        return IN_MEMORY
+    path = os.fsdecode(file)
+    folder, name = os.path.split(os.path.abspath(path))
+    own = folder == os.path.abspath(tempfile.gettempdir())
+    if own and re.fullmatch(re.escape(tempfile.gettempprefix()) + r"\w{8}", name):
+        return IN_MEMORY  # a temporary file's own name
+    return path
+
+
+def _keys(value: Any) -> tuple[int, int]:
+    """Equal for equal keys."""
+    if not inspection.is_a(value, dict):
+        return (0, 0)
+    keys = frozenset(key for key in dict.keys(value) if type(key) is str)
+    return dict.__len__(value), hash(keys)
+
+
+def _some(value: Any) -> list[torch.Tensor]:
+    """A few of the tensors that a dict holds directly."""
+    found: list[torch.Tensor] = []
+    for each in dict.values(value) if inspection.is_a(value, dict) else ():
+        if inspection.is_tensor(each):
+            found.append(each)
+            if len(found) == _SOME:
+                break
+    return found
+
+
+def _edited(found: StateDict | Checkpoint) -> StateDict | Checkpoint:
+    facts = {**found.facts, "edited": True}
+    if isinstance(found, StateDict):
+        return StateDict(owner=found.owner, made=found.made, known=True, facts=facts)
+    return Checkpoint(file=found.file, made=found.made, known=True, facts=facts)
+
+
+def _dicts(value: Any, depth: int = 3) -> Iterator[Mapping[Any, Any]]:
+    if inspection.is_a(value, dict):
+        yield value
+        for each in inspection.entries(value) if depth else ():
+            yield from _dicts(each, depth - 1)
+
+
+def _counts(value: Any) -> frozenset[int]:
+    """The numbers of a file that say how far the run had come."""
+    return frozenset(
+        number
+        for each in _dicts(value, 1)
+        for key, number in inspection.items(each)
+        if type(number) is int and type(key) is str and _COUNTS.search(key)
+    )

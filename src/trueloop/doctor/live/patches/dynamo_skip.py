@@ -1,0 +1,60 @@
+"""The compiler must not compile the watcher.
+
+`torch.compile` compiles whatever frames run below what it was given, and leaves some of them to
+Python: those of torch's own layers and optimizers, and whatever it breaks off at. What is put
+around these, and what that calls in turn, would be compiled as code of the program: graphs, graph
+breaks and recompilations that there would not be without us.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+from trueloop.doctor.live import torch_versions
+
+_PACKAGE = "trueloop.doctor.live"
+_PROGRAMS = "original"
+"""How a function of ours names one of the program's (or of torch's) that it calls."""
+
+
+def leave_to_python() -> None:
+    """Tell the compiler to begin with no function of ours, nor with what it calls, except where
+    that is what the program itself has called. What it compiles as a part of something larger
+    still goes through the functions that were put into torch."""
+    for name, module in list(sys.modules.items()):
+        if name == _PACKAGE or name.startswith(f"{_PACKAGE}."):
+            for code in _codes(module):
+                leave(code)
+
+
+def leave(code: CodeType) -> None:
+    """The same of one function of ours."""
+    alone, all_below = torch_versions.skipped_by_compiler()
+    is_around = _PROGRAMS in (*code.co_varnames[: _parameters(code)], *code.co_freevars)
+    (alone if is_around else all_below)(code)
+
+
+def _parameters(code: CodeType) -> int:
+    return code.co_argcount + code.co_kwonlyargcount
+
+
+def _codes(module: Any) -> Iterator[CodeType]:
+    """Of the functions that are written in a module, and of those inside of them."""
+    for value in vars(module).values():
+        for function in vars(value).values() if inspect.isclass(value) else (value,):
+            plain = inspect.unwrap(function) if callable(function) else function
+            plain = plain.fget if isinstance(plain, property) else plain
+            plain = plain.__func__ if isinstance(plain, (staticmethod, classmethod)) else plain
+            if isinstance(plain, FunctionType) and plain.__module__ == module.__name__:
+                yield from _and_inner(plain.__code__)
+
+
+def _and_inner(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _and_inner(each)

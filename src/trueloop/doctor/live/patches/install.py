@@ -1,0 +1,36 @@
+"""What is put into torch: each file patches one part of it and turns calls into events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trueloop.doctor.live.patches import (
+    activation_checkpointing,
+    backward,
+    compiled_steps,
+    dropout,
+    dynamo_skip,
+    loaders,
+    losses,
+    modules,
+    optimizers,
+    random_state,
+    ranks,
+    schedules,
+    state_files,
+)
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.patches.patching import Patches
+    from trueloop.doctor.live.watcher import Watcher
+
+
+def install(watcher: Watcher, patches: Patches) -> None:
+    """Put everything in; `patches.undo()` takes it back."""
+    dynamo_skip.leave_to_python()
+    parts = (
+        modules, optimizers, backward, schedules, loaders, losses, dropout, random_state,
+        state_files, ranks, activation_checkpointing, compiled_steps,
+    )  # fmt: skip
+    for part in parts:
+        part.install(watcher, patches)

@@ -1,0 +1,156 @@
+"""The loss functions of `torch.nn.functional`, which the loss modules call too."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.compiler import is_compiling
+from torch.nn import functional
+
+from trueloop.doctor.live.objects import autograd_graph, inspection
+from trueloop.doctor.live.objects.loss_functions import KINDS
+from trueloop.doctor.live.tracing import dispatch_modes, no_torch_function
+from trueloop.doctor.live.watcher import quietly
+from trueloop.doctor.model.events import Loss
+from trueloop.doctor.model.things import Criterion, Tensor
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.patches.patching import Patches
+    from trueloop.doctor.live.watcher import Watcher
+
+_ACTIVATIONS = ("softmax", "log_softmax", "sigmoid", "logsigmoid")
+
+
+def install(watcher: Watcher, patches: Patches) -> None:
+    for name, kind in KINDS.items():
+        patches.replace(functional, name, partial(_loss, watcher, kind))
+    for name in _ACTIVATIONS:
+        patches.replace(functional, name, partial(_activation, watcher))
+
+
+def _activation(watcher: Watcher, original: Any) -> Any:
+    def activation(*args: Any, **kwargs: Any) -> Any:
+        if is_compiling() or not watcher.looking or not watcher.can_read(args):
+            return original(*args, **kwargs)
+        output = original(*args, **kwargs)
+        quietly(watcher, _applied, watcher, output, sys._getframe(1))
+        return output
+
+    return activation
+
+
+def _applied(watcher: Watcher, output: Any, frame: Any) -> None:
+    if inspection.is_tensor(output) and output.grad_fn is not None:
+        metadata: Any = output.grad_fn.metadata
+        metadata[autograd_graph.MADE] = watcher.place(frame)
+
+
+def _loss(watcher: Watcher, kind: str, original: Any) -> Any:
+    names = list(inspect.signature(original).parameters)
+    clock, calls, between = watcher.clock, watcher.health.calls, watcher.between
+
+    def loss(*args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            return original(*args, **kwargs)
+        if between.on and torch.is_grad_enabled():  # nothing is asked of it there
+            return original(*args, **kwargs)
+        if clock.on and clock.enter("loss"):
+            return clock.run("loss", loss, *args, **kwargs)
+        if not watcher.looking:
+            if watcher.progress.on and not torch.is_grad_enabled():
+                output = original(*args, **kwargs)
+                _without_graph(watcher, kind, args, kwargs, output, sys._getframe(1))
+                return output
+            if calls.holds and watcher.health.on:
+                return calls.run(original, None, args, kwargs, sys._getframe(1))
+            return original(*args, **kwargs)
+        if not watcher.can_read(args, kwargs):
+            return original(*args, **kwargs)
+        track = quietly(watcher, watcher.track)
+        if watcher.health.on and track is not None and not track.depth:
+            output = calls.run(original, None, args, kwargs, sys._getframe(1))
+        else:
+            output = original(*args, **kwargs)
+        if track is not None and inspection.is_tensor(output) and not track.quiet:
+            frame = sys._getframe(1)
+
+            def say() -> None:
+                given = dict(zip(names, args, strict=False)) | kwargs  # the call has gone well
+                ordered = {name: given[name] for name in names if name in given}
+                _computed(watcher, kind, ordered, output, frame)
+
+            quietly(watcher, say)
+            if watcher.progress.on and not torch.is_grad_enabled():
+                _without_graph(watcher, kind, args, kwargs, output, frame)
+        return output
+
+    return loss
+
+
+def _without_graph(
+    watcher: Watcher, kind: str, args: Any, kwargs: Any, output: Any, frame: Any
+) -> None:
+    """A loss of an evaluation, whether somebody looks or not."""
+    try:
+        if watcher.crowded or dispatch_modes():
+            return
+        with no_torch_function():
+            watcher.progress.evaluated(kind, args, kwargs, output, frame)
+    except Exception as error:  # whatever it is, the program goes on
+        watcher.failed(error)
+
+
+def _computed(watcher: Watcher, kind: str, given: dict[str, Any], output: Any, frame: Any) -> None:
+    things = watcher.things
+    first = next(iter(given.values()), None)
+    source, target = (
+        autograd_graph.tensor_of(each, things) if inspection.is_tensor(each) else None
+        for each in (first, given.get("target"))
+    )
+    if isinstance(target, Tensor) and target.loader is None:
+        target = _moved(watcher.track().batch, source, target)
+    criterion = Criterion(kind=kind, known=True, reduction=_reduction(given))
+    criterion.facts["log_target"] = given.get("log_target") is True
+    base = autograd_graph.tensor_of(output, things)
+    reduced = criterion.reduction if criterion.reduction in ("mean", "sum") else None
+    thing = replace(
+        base,
+        criteria=base.criteria | {criterion},
+        is_loss=True,
+        reduced=reduced,
+        divided=False,
+    )
+    things.tensors.put(output, thing)
+    autograd_graph.note(output, thing)
+    event = watcher.emit(
+        Loss, frame, criterion=criterion, input=source, target=target, output=thing
+    )
+    if event is not None:
+        watcher.probes.tell("lost", given, output, event)
+
+
+def _moved(batch: tuple[Tensor, ...], source: Any, target: Tensor) -> Tensor:
+    """A target that is a part of the batch, by its shape and type: it was moved to a device."""
+    fitting = [each for each in batch if each.shape == target.shape and each.dtype == target.dtype]
+    square = isinstance(source, Tensor) and len(set(source.shape or ())) == 1
+    if len(fitting) != 1 or square:
+        return target
+    part = fitting[0]
+    facts = {**target.facts, "part": part.facts.get("part")}
+    return replace(target, loader=part.loader, role=part.role, facts=facts)
+
+
+def _reduction(given: dict[str, Any]) -> str:
+    """As it was asked for, in words or in the old way."""
+    average, reduce = given.get("size_average"), given.get("reduce")
+    if average is None and reduce is None:
+        asked = given.get("reduction", "mean")
+        return asked if type(asked) is str else "none"
+    if reduce is False:
+        return "none"
+    return "sum" if average is False else "mean"

@@ -1,0 +1,236 @@
+"""Modules: made, called, switched between training and evaluation."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+from torch.compiler import is_compiling
+from torch.nn.modules import module as registration
+
+from trueloop.doctor.live.frames import source_map
+from trueloop.doctor.live.objects import autograd_graph
+from trueloop.doctor.live.objects.registry import Things
+from trueloop.doctor.live.watcher import quietly
+from trueloop.doctor.model.events import Forward, ModeSet, ZeroGrad
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import NOISY_LAYERS, Model, Tensor
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.nonfinite.recent_calls import Calls
+    from trueloop.doctor.live.patches.patching import Patches
+    from trueloop.doctor.live.watcher import Track, Watcher
+
+
+def install(watcher: Watcher, patches: Patches) -> None:
+    for hook in (
+        registration.register_module_module_registration_hook(_module_registered(watcher)),
+        registration.register_module_parameter_registration_hook(_parameter_registered(watcher)),
+    ):
+        patches.add(hook.remove)
+    patches.replace(nn.Module, "__setstate__", lambda original: _set_state(watcher, original))
+    patches.replace(nn.Module, "load_state_dict", lambda original: _load(watcher, original))
+    watcher.calling = patches.replace(
+        nn.Module, "__call__", lambda original: _call(watcher, original)
+    )
+    patches.replace(nn.Module, "train", lambda original: _train(watcher, original))
+    patches.replace(nn.Module, "zero_grad", lambda original: _zero_grad(watcher, original))
+
+
+def _module_registered(watcher: Watcher) -> Any:
+    def hook(parent: nn.Module, name: str, child: Any) -> None:
+        frame = sys._getframe(1)
+        quietly(watcher, watcher.things.registered, parent, child)
+        quietly(watcher, watcher.births.module, parent, name, child, frame)
+
+    return hook
+
+
+def _parameter_registered(watcher: Watcher) -> Any:
+    def hook(module: nn.Module, name: str, parameter: Any) -> None:
+        if parameter is not None:
+            frame = sys._getframe(1)
+            quietly(watcher, watcher.things.owned, module, parameter)
+            quietly(watcher, watcher.births.parameter, module, name, parameter, frame)
+
+    return hook
+
+
+def _load(watcher: Watcher, original: Any) -> Any:
+    def load_state_dict(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        quietly(watcher, lambda: watcher.births.read(self))
+        return result
+
+    return load_state_dict
+
+
+def _set_state(watcher: Watcher, original: Any) -> Any:
+    def __setstate__(self: nn.Module, state: Any) -> None:
+        original(self, state)
+        quietly(watcher, lambda: watcher.things.adopt(self))
+        quietly(watcher, lambda: watcher.births.loaded.put(self, True))
+
+    return __setstate__
+
+
+def _call(watcher: Watcher, original: Any) -> Any:
+    clock, health, calls = watcher.clock, watcher.health, watcher.health.calls
+
+    def __call__(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        # The compiler must not read the flag: it would compile again whenever that changes.
+        if is_compiling():
+            return original(self, *args, **kwargs)
+        if clock.on and clock.enter("forward"):
+            return clock.run("forward", __call__, self, *args, **kwargs)
+        if not watcher.looking:
+            if calls.holds and id(self) in calls.roots and health.on:
+                return calls.run(original, self, args, kwargs, sys._getframe(1))
+            return original(self, *args, **kwargs)
+        track = watcher.can_read(args, kwargs) and quietly(watcher, watcher.track)
+        if not track:
+            return original(self, *args, **kwargs)
+        track.depth += 1
+        track.inside.append(self)
+        call = None
+        if track.depth == 1:
+            call = quietly(watcher, _enters, watcher, track, (args, kwargs), sys._getframe(1))
+        if not self.__dict__.get("_modules"):
+            watcher.probes.tell("entered", self, args, track.inside)
+        try:
+            output = original(self, *args, **kwargs)
+        finally:
+            track.depth -= 1
+            if track.inside:
+                track.inside.pop()
+        if call is not None:
+            quietly(watcher, _returns, calls, call, output)
+        if track.inside and watcher.looking:
+            watcher.probes.tell("called", self, track.inside, output)
+        if track.depth <= 0 and watcher.looking:
+            track.depth = 0
+            quietly(watcher, _forward, watcher, self, (args, kwargs), output, sys._getframe(1))
+        return output
+
+    return __call__
+
+
+def _enters(watcher: Watcher, track: Track, given: Any, frame: Any) -> Any:
+    """A module is about to be called from outside of any other; gives the call, if it is held."""
+    health, module = watcher.health, track.inside[-1]
+    if health.on and health.calls.takes(module):
+        return health.calls.begin(module, given[0], given[1], frame, look=True)
+    return None
+
+
+def _returns(calls: Calls, call: Any, output: Any) -> None:
+    calls.done(call, output, look=True)
+
+
+def _forward(watcher: Watcher, module: nn.Module, given: Any, output: Any, frame: Any) -> None:
+    """Say that a module was called from outside of any other."""
+    if not _counts(module):
+        return
+    things = watcher.things
+    model = things.model(module)
+    inputs = tuple(
+        autograd_graph.tensor_of(each, things) for each in autograd_graph.tensors_in(given)
+    )
+    outputs = list(autograd_graph.tensors_in(output))
+    trained = any(p.requires_grad for p in module.parameters())
+
+    def late(place: Place, serial: int) -> dict[str, Any]:
+        spelled, callee = source_map.callee_of(place)
+        model.name = model.name or spelled
+        made = [_output(each, model, trained, inputs, serial, things) for each in outputs]
+        return {
+            "spelled": spelled,
+            "callee": callee,
+            "result_used": source_map.result_used(place),
+            "output": made[0] if made else None,
+        }
+
+    event = watcher.emit(Forward, frame, late, model=model, training=module.training, inputs=inputs)
+    if event is not None:
+        watcher.probes.tell("after_forward", module, given, output, event)
+
+
+def _output(
+    tensor: Any,
+    model: Model,
+    trained: bool,
+    inputs: tuple[Tensor, ...],
+    serial: int,
+    things: Things,
+) -> Tensor:
+    """The thing for what a module gave, noted on its graph."""
+    inner = autograd_graph.tensor_of(tensor, things)
+    linked = [each for each in inputs if each.graph or each.inputs] if inner.graph else []
+    made = replace(
+        inner,
+        models=frozenset({model} if trained and inner.graph else ()).union(
+            *(each.models for each in linked)
+        ),
+        inputs=frozenset().union(*(each.inputs for each in linked)),
+        forwards=frozenset({serial} if inner.graph else ()).union(
+            *(each.forwards for each in linked)
+        ),
+    )
+    things.tensors.put(tensor, made)
+    autograd_graph.note(tensor, made)
+    return made
+
+
+def _counts(module: nn.Module) -> bool:
+    """It has something to learn, or behaves differently in training and evaluation: no mere loss
+    function or activation."""
+    if next(module.parameters(), None) is not None:
+        return True
+    return any(type(each).__name__ in NOISY_LAYERS for each in module.modules())
+
+
+def _train(watcher: Watcher, original: Any) -> Any:
+    def train(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            return original(self, *args, **kwargs)
+        track = quietly(watcher, watcher.track)
+        if track is None or track.switching:
+            return original(self, *args, **kwargs)
+        track.switching = True
+        before = self.__dict__.get("training")
+        try:
+            result = original(self, *args, **kwargs)
+        finally:
+            track.switching = False
+        mode = args[0] if args else kwargs.get("mode", True)
+        quietly(watcher, _switched, watcher, self, (before, mode), sys._getframe(1))
+        return result
+
+    return train
+
+
+def _switched(watcher: Watcher, module: nn.Module, modes: tuple[Any, bool], frame: Any) -> None:
+    before, mode = modes  # the latter is a bool: torch has checked it
+    if before != mode and module.training == mode:
+        watcher.clock.switched(module, mode)
+    caller = frame if frame.f_code.co_name != "eval" else frame.f_back
+    watcher.look(why=("mode", caller.f_code, caller.f_lasti))
+    if watcher.looking:
+        watcher.emit(ModeSet, frame, model=watcher.things.model(module), training=mode)
+
+
+def _zero_grad(watcher: Watcher, original: Any) -> Any:
+    def zero_grad(self: nn.Module, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if not is_compiling() and watcher.looking:
+            frame = sys._getframe(1)
+
+            def say() -> None:
+                watcher.emit(ZeroGrad, frame, target=watcher.things.model(self))
+                watcher.hands.note_gradients()
+
+            quietly(watcher, say)
+
+    return zero_grad

@@ -1,0 +1,152 @@
+"""Learning-rate schedules."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from torch.optim import lr_scheduler, swa_utils
+
+from trueloop.doctor.live.frames import source_map
+from trueloop.doctor.live.objects import constructor_arguments, inspection
+from trueloop.doctor.live.watcher import quietly
+from trueloop.doctor.model.events import Made, Tick
+from trueloop.doctor.model.findings import Place
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.patches.patching import Patches
+    from trueloop.doctor.live.watcher import Watcher
+
+_FIRST = 8
+
+
+def install(watcher: Watcher, patches: Patches) -> None:
+    for kind in (*vars(lr_scheduler).values(), swa_utils.SWALR):
+        if not isinstance(kind, type) or not kind.__module__.startswith("torch.optim."):
+            continue
+        if "step" in vars(kind) and kind.__name__ != "Optimizer":
+            patches.replace(kind, "step", lambda original: _step(watcher, original))
+        if "get_lr" in vars(kind):
+            patches.replace(kind, "get_lr", lambda original: _get_lr(watcher, original))
+        if "__init__" in vars(kind) and issubclass(kind, lr_scheduler.LRScheduler):
+            patches.replace(kind, "__init__", lambda original: _made(watcher, original))
+
+
+def _made(watcher: Watcher, original: Any) -> Any:
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        track = quietly(watcher, watcher.track)
+        if track is None or track.quiet:
+            original(self, *args, **kwargs)
+            return
+        track.quiet = True  # the first tick is the constructor's own
+        try:
+            original(self, *args, **kwargs)
+        finally:
+            track.quiet = False
+        frame = sys._getframe(1)
+
+        def say() -> None:
+            watcher.look(why=("made", frame.f_code, frame.f_lasti))
+            place = watcher.place(frame)
+            given = constructor_arguments.bound(original, self, *args, **kwargs)
+            thing = watcher.things.scheduler(self, place, _facts(watcher, original, given, place))
+            _by_function(thing, place)
+            if thing.facts.get("last_epoch", -1) != -1:
+                thing.attributes["last_epoch"] = thing.facts["last_epoch"]
+            watcher.emit(Made, frame, thing=thing)
+
+        quietly(watcher, say)
+
+    return __init__
+
+
+def _facts(watcher: Watcher, original: Any, given: dict[str, Any], place: Place) -> dict[str, Any]:
+    """The arguments, as `source/library/schedules.py` has them."""
+    facts = constructor_arguments.plain(given)
+    facts["spelled"] = spelled = constructor_arguments.spelled(place, original)
+    inner = given.get("schedulers")
+    if inspection.is_a(inner, (list, tuple)):
+        facts["schedules"] = [watcher.things.scheduler(each) for each in inspection.entries(inner)]
+    if "lr_lambda" in given:
+        facts["gamma"] = constructor_arguments.base_of_power(spelled.get("lr_lambda", ""))
+        facts |= constructor_arguments.of_partial(given["lr_lambda"])
+    facts["read_by_hand"] = ".get_lr(" in source_map.source_of(place.path).text
+    return facts
+
+
+def _by_function(thing: Any, place: Place) -> None:
+    """transformers makes its schedules by functions: `get_linear_schedule_with_warmup`."""
+    if thing.kind == "LambdaLR":
+        called, _ = source_map.callee_of(place)
+        name = called.rpartition(".")[2]
+        if name.startswith("get_"):
+            thing.kind = name
+
+
+def _get_lr(watcher: Watcher, original: Any) -> Any:
+    """Whoever asks a schedule for its values may apply them himself: Ignite does so."""
+
+    def get_lr(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        # Once an epoch, it may be, and never while it is looked at.
+        if watcher.active:
+            quietly(watcher, _read, watcher, self)
+        return result
+
+    return get_lr
+
+
+def _read(watcher: Watcher, scheduler: Any) -> None:
+    if not watcher.track().quiet:
+        watcher.things.scheduler(scheduler).facts.update(read_by_hand=True)
+
+
+def _step(watcher: Watcher, original: Any) -> Any:
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if watcher.clock.on and watcher.clock.enter("scheduler"):
+            return watcher.clock.run("scheduler", step, self, *args, **kwargs)
+        if not watcher.looking:
+            # It may tick once an epoch, long after the last turn that was looked at.
+            quietly(watcher, lambda: _wake(watcher, self))
+            if not watcher.looking:
+                return original(self, *args, **kwargs)
+        track = quietly(watcher, watcher.track)
+        if track is None or track.quiet:
+            return original(self, *args, **kwargs)
+        count = inspection.held(self, "last_epoch")
+        track.quiet = True  # a chain of schedules ticks as one
+        try:
+            result = original(self, *args, **kwargs)
+        finally:
+            track.quiet = False
+        frame = sys._getframe(1)
+        given = args[0] if args else kwargs.get("metrics", kwargs.get("epoch"))
+        quietly(watcher, lambda: _ticked(watcher, self, given, count, frame))
+        return result
+
+    return step
+
+
+def _wake(watcher: Watcher, scheduler: Any) -> None:
+    """Look at a schedule's first ticks, and ever more rarely at later ones."""
+    facts = watcher.things.scheduler(scheduler).facts
+    count = facts["unseen"] = facts.get("unseen", 0) + 1
+    if count <= _FIRST or not count & (count - 1):
+        watcher.look()
+
+
+def _ticked(watcher: Watcher, scheduler: Any, given: Any, count: Any, frame: Any) -> None:
+    metric = inspection.number(given)
+    thing = watcher.things.scheduler(scheduler)
+    if thing.facts.setdefault("first count", count):
+        # It was told where it stands, by hand or by the state of an earlier run.
+        thing.attributes["last_epoch"] = thing.facts["first count"]
+    watcher.emit(
+        Tick,
+        frame,
+        lambda place, serial: {
+            "metric_name": "" if given is None else source_map.written(place, 0, "metrics", "epoch")
+        },
+        scheduler=thing,
+        metric=metric,
+    )

@@ -1,0 +1,148 @@
+"""State: taken, kept in files, read from them, given back."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from trueloop.doctor.live.frames import source_map, user_frames
+from trueloop.doctor.live.objects import inspection, state_dicts
+from trueloop.doctor.live.processes import rank_identity
+from trueloop.doctor.live.watcher import quietly
+from trueloop.doctor.model.events import LoadedFile, Saved, StateLoaded, StateTaken
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Checkpoint, Model, StateDict
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.patches.patching import Patches
+    from trueloop.doctor.live.watcher import Watcher
+
+
+def install(watcher: Watcher, patches: Patches) -> None:
+    for owner in (torch, torch.serialization):
+        patches.replace(owner, "save", lambda original: _save(watcher, original))
+        patches.replace(owner, "load", lambda original: _load(watcher, original))
+    patches.replace(nn.Module, "state_dict", lambda original: _state_dict(watcher, original))
+    for kind in (nn.Module, torch.optim.Optimizer):
+        patches.replace(
+            kind, "load_state_dict", lambda original: _load_state_dict(watcher, original)
+        )
+
+
+def _wake(watcher: Watcher, why: str, frame: Any) -> bool:
+    """It happens seldom, and mostly when nothing else is looked at."""
+    watcher.look(why=(why, frame.f_code, frame.f_lasti))
+    return watcher.looking and not watcher.track().quiet
+
+
+def _save(watcher: Watcher, original: Any) -> Any:
+    def save(*args: Any, **kwargs: Any) -> Any:
+        frame = sys._getframe(1)
+        # Before, because what is written may be changed as soon as it is.
+        quietly(watcher, lambda: _saved(watcher, args, kwargs, frame))
+        return original(*args, **kwargs)
+
+    return save
+
+
+def _saved(watcher: Watcher, args: Any, kwargs: Any, frame: Any) -> None:
+    if not _wake(watcher, "save", frame):
+        return
+    given = args[0] if args else kwargs.get("obj")
+    file = state_dicts.path_of(args[1] if len(args) > 1 else kwargs.get("f"))
+    here = user_frames.sites(frame)
+    watcher.emit(
+        Saved,
+        frame,
+        lambda place, serial: {"by_rank": rank_identity.differs(file, place, here)},
+        value=watcher.states.of(given),
+        file=file,
+    )
+
+
+def _load(watcher: Watcher, original: Any) -> Any:
+    def load(*args: Any, **kwargs: Any) -> Any:
+        value = original(*args, **kwargs)
+        frame = sys._getframe(1)
+        quietly(watcher, lambda: _loaded(watcher, value, args, kwargs, frame))
+        return value
+
+    return load
+
+
+def _loaded(watcher: Watcher, value: Any, args: Any, kwargs: Any, frame: Any) -> None:
+    if not _wake(watcher, "load", frame):
+        return
+    path = state_dicts.path_of(args[0] if args else kwargs.get("f"))
+    thing = watcher.states.loaded(value, path, watcher.place(frame))
+    safely = kwargs.get("weights_only")
+    watcher.emit(LoadedFile, frame, file=path, weights_only=safely, value=thing)
+
+
+def _state_dict(watcher: Watcher, original: Any) -> Any:
+    def state_dict(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        state = original(self, *args, **kwargs)
+        if not args and kwargs.get("destination") is None:  # else it was asked by its parent
+            frame = sys._getframe(1)
+            quietly(watcher, lambda: _taken(watcher, self, state, frame))
+        return state
+
+    return state_dict
+
+
+def _taken(watcher: Watcher, module: nn.Module, state: Any, frame: Any) -> None:
+    if not _wake(watcher, "state", frame):
+        return
+    owner = watcher.things.model(module)
+    taken = watcher.states.taken(state, owner, watcher.place(frame))
+    taken.facts["conditional"] = source_map.is_conditional(taken.made)
+    if owner.wrapper:
+        _describe(taken, owner, taken.made)
+    watcher.emit(StateTaken, frame, state=taken)
+
+
+def _describe(state: StateDict, owner: Model, place: Place) -> None:
+    """What the source says of a wrapper's prefix."""
+    name = source_map.spelled(place).rpartition(".")[2]
+    state.facts["loaded_back"] = source_map.calls_method(place.path, name, "load_state_dict")
+    state.facts["prefix known"] = source_map.speaks_of(
+        place.path, ("module.", "_orig_mod.", "model._orig_mod")
+    )
+
+
+def _load_state_dict(watcher: Watcher, original: Any) -> Any:
+    def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        frame = sys._getframe(1)
+        quietly(watcher, lambda: _given(watcher, self, args, kwargs, result, frame))
+        return result
+
+    return load_state_dict
+
+
+def _given(watcher: Watcher, target: Any, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
+    if not _wake(watcher, "restore", frame):
+        return
+    things = watcher.things
+    is_module = inspection.is_a(target, nn.Module)
+    thing: Any = things.model(target) if is_module else things.optimizer(target)
+    state = watcher.states.of(args[0] if args else kwargs.get("state_dict"))
+    strict = args[1] if len(args) > 1 else kwargs.get("strict", True)
+
+    def late(place: Place, serial: int) -> dict[str, Any]:
+        written = source_map.written(place, 1, "strict")
+        if isinstance(state, Checkpoint):
+            state.facts["saved in part"] = source_map.saves_parts(place.path)
+        return {
+            # As an option it is somebody's decision.
+            "strict": None if strict is False and written != "False" else strict,
+            "result_used": source_map.result_used(place),
+            "missing": tuple(inspection.entries(getattr(result, "missing_keys", ()))),
+        }
+
+    watcher.emit(
+        StateLoaded, frame, late, thing=thing, state=state, assign=kwargs.get("assign") is True
+    )

@@ -1,0 +1,1 @@
+"""Probes: what they measure on the running program, no single event shows."""

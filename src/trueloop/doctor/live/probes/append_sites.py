@@ -1,0 +1,161 @@
+"""The statement that adds to what holds tensors."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+from trueloop.doctor.live.frames import source_map, user_frames
+from trueloop.doctor.live.probes import class_source
+from trueloop.doctor.model.findings import Place
+
+_ADDS = frozenset("append extend insert appendleft add setdefault update put push".split())
+_CUT = frozenset("item detach tolist numpy data".split())
+_ANY = "*."
+"""Before an attribute: of whatever object."""
+_SUBSCRIPT = re.compile(r"\[[^\[\]]*\]")
+
+
+def place(holder: Any) -> Place | None:
+    """Where a holder grows: in the function at hand, else where that calls the method which does
+    it, else in the method itself, else in the one function that adds to an attribute of that
+    name."""
+    stack = list(_stack(holder.frame))
+    for code in stack:
+        found = _first(_adders(_function(code), holder.spelled), code)
+        if found is not None:
+            return found
+    if holder.kind is None:
+        return None
+    below = holder.spelled[len(holder.owner) + 1 :]
+    methods: dict[str, Place] = {}
+    for path, node in class_source.classes(holder.kind):
+        for each in node.body:
+            if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                for adder in _adders(each, f"self.{below}"):
+                    methods.setdefault(each.name, class_source.place_of(path, adder, each.name))
+    for code in stack:
+        found = _first(_calls(_function(code), holder.owner, methods.keys()), code)
+        if found is not None:
+            return found
+    if methods:
+        return next(iter(methods.values()))
+    elsewhere = [
+        class_source.place_of(code.co_filename, adder, function.name)
+        for code in {each.co_filename: each for each in stack}.values()
+        for function in _functions(code.co_filename)
+        for adder in _adders(function, _ANY + holder.attribute)
+    ]
+    return elsewhere[0] if len(elsewhere) == 1 else None
+
+
+def _stack(frame: Any) -> Iterator[CodeType]:
+    while frame is not None:
+        if user_frames.kind_of(frame.f_code.co_filename) == "user":
+            yield frame.f_code
+        frame = frame.f_back
+
+
+def _first(nodes: Iterator[ast.AST], code: CodeType) -> Place | None:
+    node = next(nodes, None)
+    return None if node is None else class_source.place_of(code.co_filename, node, code.co_name)
+
+
+def _function(code: CodeType) -> ast.AST | None:
+    """The source of a code object: a function, or the file's own statements."""
+    tree = source_map.source_of(code.co_filename).tree
+    if tree is None or code.co_name == "<module>":
+        return tree
+    for node in _functions(code.co_filename):
+        if node.name == code.co_name:
+            lines = {node.lineno, *(each.lineno for each in node.decorator_list)}
+            if code.co_firstlineno in lines:
+                return node
+    return None
+
+
+def _functions(path: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    tree = source_map.source_of(path).tree
+    for node in () if tree is None else ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+
+
+def _own(tree: ast.AST | None) -> Iterator[ast.AST]:
+    """The nodes of a function, in order, without those of functions inside of it."""
+    waiting = [] if tree is None else list(ast.iter_child_nodes(tree))
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            continue
+        yield node
+        waiting = [*ast.iter_child_nodes(node), *waiting]
+
+
+def _adders(tree: ast.AST | None, spelled: str) -> Iterator[ast.AST]:
+    """The statements that add to what is spelled so."""
+    for node in _own(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            function = node.value.func
+            if (
+                isinstance(function, ast.Attribute)
+                and function.attr in _ADDS
+                and _same(function.value, spelled)
+                and not _is_cut(node.value.args)
+            ):
+                yield node
+        elif isinstance(node, ast.AugAssign):
+            if _same(node.target, spelled) and not _is_cut([node.value]):
+                yield node
+        elif isinstance(node, ast.Assign) and not _is_cut([node.value]):
+            for target in node.targets:
+                stores = isinstance(target, ast.Subscript) and _same(target.value, spelled)
+                again = _same(target, spelled) and any(
+                    _same(part, spelled) for part in ast.walk(node.value)
+                )
+                if stores or again:
+                    yield node
+
+
+def _calls(tree: ast.AST | None, owner: str, methods: Any) -> Iterator[ast.AST]:
+    """The calls of an object's methods that are given something with a graph."""
+    for node in _own(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in methods
+            and _same(node.func.value, owner)
+            and not _is_cut([*node.args, *(each.value for each in node.keywords)][:1])
+        ):
+            yield node
+
+
+def _same(node: ast.AST, spelled: str) -> bool:
+    """A subscript may be a variable in the one and its value in the other."""
+    if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+        return False
+    if spelled.startswith(_ANY):
+        return isinstance(node, ast.Attribute) and node.attr == spelled.removeprefix(_ANY)
+    text = ast.unparse(node)
+    if text == spelled:
+        return True
+    computed = any(
+        not isinstance(each.slice, ast.Constant)
+        for each in ast.walk(node) if isinstance(each, ast.Subscript)
+    )  # fmt: skip
+    return computed and _SUBSCRIPT.sub("[]", text) == _SUBSCRIPT.sub("[]", spelled)
+
+
+def _is_cut(values: list[ast.expr]) -> bool:
+    """What is added is a number, or a tensor without its graph."""
+    for value in values:
+        for node in ast.walk(value):
+            if isinstance(node, ast.Attribute) and node.attr in _CUT:
+                return True
+            function = node.func if isinstance(node, ast.Call) else None
+            if isinstance(function, ast.Name) and function.id in ("float", "int", "len"):
+                return True
+    return bool(values) and all(isinstance(value, ast.Constant) for value in values)

@@ -1,0 +1,307 @@
+"""What is in the batches: values that are no numbers, raw inputs, columns that are the target, and
+samples that are both trained on and validated on."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+from torch.utils.data import (
+    RandomSampler,
+    SequentialSampler,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+)
+
+from trueloop.doctor.live.objects import autograd_graph, inspection
+from trueloop.doctor.live.probes.probe import Probe, measured
+from trueloop.doctor.model.events import BatchFetched, Forward, Loss
+from trueloop.doctor.model.things import Loader
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.model.events import Event
+
+_LAYERS = (nn.Linear, nn.modules.conv._ConvNd, nn.Bilinear, nn.RNNBase)
+_NAMED = 8
+"""Samples that are named."""
+_LOOKS = 6
+"""Batches of one model whose first layer is looked at."""
+_ROWS = 20_000
+_COLUMNS = 512
+
+
+class NonFinite(Probe):
+    """NaN and infinity in a batch that reach a layer or a loss."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__(watcher)
+        self._bad: dict[int, tuple[BatchFetched, dict[str, Any]]] = {}
+
+    def fetched(self, batch: Any, event: Event) -> None:
+        assert isinstance(event, BatchFetched)
+        thread = threading.get_ident()
+        self._bad.pop(thread, None)
+        for position, each in enumerate(autograd_graph.tensors_in(batch)):
+            if each.is_floating_point() and each.numel() and not bool(each.sum().isfinite()):
+                found = _rows(each)
+                if found is not None:
+                    indices = self.watcher.track().indices
+                    samples = [indices[row] for row in found["rows"] if row < len(indices)]
+                    found |= {"part": position, "samples": samples}
+                    self._bad[thread] = (event, found)
+                    return
+
+    def entered(self, module: Any, given: Any, outer: list[Any]) -> None:
+        bad = self._bad.get(threading.get_ident())
+        if bad is None or not isinstance(module, _LAYERS):
+            return
+        source = next(autograd_graph.tensors_in(given), None)
+        if source is not None and source.is_floating_point() and not _finite(source):
+            self._say(bad, type(module).__name__)
+
+    def lost(self, given: Any, output: Any, event: Event) -> None:
+        assert isinstance(event, Loss)
+        bad = self._bad.get(threading.get_ident())
+        if bad is None or event.criterion.reduction == "none" or _finite(output):
+            return
+        if any(inspection.is_tensor(each) and not _finite(each) for each in given.values()):
+            self._say(bad, event.criterion.kind)
+
+    def _say(self, bad: tuple[BatchFetched, dict[str, Any]], what: str) -> None:
+        self._bad.pop(threading.get_ident(), None)
+        event, found = bad
+        place = self.watcher.place(sys._getframe(1))
+        values = found | {"reaches": what, "place": place}
+        measured(self.watcher, event, "non-finite", event.loader, values)
+
+
+def _finite(tensor: Any) -> bool:
+    return bool(tensor.detach().isfinite().all())
+
+
+def _rows(tensor: Any) -> dict[str, Any] | None:
+    """The first rows with NaN or +infinity; -infinity alone is a mask."""
+    bad = tensor.isnan() | tensor.isposinf()
+    rows = bad.reshape(bad.shape[0], -1).any(1) if bad.dim() else bad.reshape(1)
+    found = rows.nonzero().reshape(-1)
+    if not len(found):
+        return None
+    kind = "NaN" if bool(tensor.isnan().any()) else "infinity"
+    return {"rows": found[:_NAMED].tolist(), "count": len(found), "kind": kind}
+
+
+class RawInputs(Probe):
+    """How large the inputs are that reach the first layer of a model."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__(watcher)
+        self._looks: Counter[int] = Counter()
+        self._first: dict[int, tuple[float, float, str] | None] = {}
+        self._followed: set[int] = set()
+        """Threads in which the module behind the first layer has been met."""
+
+    def entered(self, module: Any, given: Any, outer: list[Any]) -> None:
+        thread = threading.get_ident()
+        root = outer[0]
+        if not root.training or not torch.is_grad_enabled():
+            return
+        if thread in self._first:
+            if thread not in self._followed:
+                self._followed.add(thread)
+                if "Norm" in type(module).__name__:
+                    self._first[thread] = None  # of the layer's output the scale does not matter
+            return
+        if not _has_weights(module) or self._looks[id(root)] >= _LOOKS:
+            return
+        self._looks[id(root)] += 1
+        self._first[thread] = None
+        self._followed.discard(thread)
+        source = next(autograd_graph.tensors_in(given), None)
+        if source is None or not isinstance(module, _LAYERS) or not source.is_floating_point():
+            return
+        if source.numel() and _trains(module) and not source.requires_grad:
+            x = source.detach().float()
+            size, largest = torch.stack([x.square().mean().sqrt(), x.abs().amax()]).tolist()
+            self._first[thread] = (size, largest, type(module).__name__)
+
+    def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
+        assert isinstance(event, Forward)
+        found = self._first.pop(threading.get_ident(), None)
+        if found is None or not event.grad or not event.training:
+            return
+        size, largest, layer = found
+        values = {"size": size, "largest": largest, "layer": layer}
+        measured(self.watcher, event, "first layer", event.model, values)
+
+    def unwatched(self) -> None:
+        self._first.clear()
+
+
+def _has_weights(module: Any) -> bool:
+    return next(module.parameters(recurse=False), None) is not None
+
+
+def _trains(module: Any) -> bool:
+    return any(each.requires_grad for each in module.parameters(recurse=False))
+
+
+class Columns(Probe):
+    """Is the target one of the columns of a table?"""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__(watcher)
+        self._tables: dict[Loader, _Table] = {}
+        self._now: dict[int, tuple[Any, Any, Loader]] = {}
+
+    def fetched(self, batch: Any, event: Event) -> None:
+        assert isinstance(event, BatchFetched)
+        self._now.pop(threading.get_ident(), None)
+        parts = list(autograd_graph.tensors_in(batch))
+        if len(parts) != 2 or event.loader is None:
+            return
+        inputs, target = parts
+        table = inputs.dim() == 2 and 2 <= inputs.shape[1] <= _COLUMNS
+        column = target.dim() == 1 or (target.dim() == 2 and target.shape[1] == 1)
+        if table and column and inputs.is_floating_point() and len(inputs) == len(target):
+            self._now[threading.get_ident()] = (
+                weakref.ref(inputs), weakref.ref(target), event.loader
+            )  # fmt: skip
+
+    def lost(self, given: Any, output: Any, event: Event) -> None:
+        assert isinstance(event, Loss)
+        now = self._now.pop(threading.get_ident(), None)
+        if now is None or not event.grad:
+            return
+        inputs, target, loader = now[0](), now[1](), now[2]
+        used = given.get("target")
+        if inputs is None or target is None or not inspection.is_tensor(used):
+            return
+        if used.numel() != target.numel():
+            return
+        table = self._tables.setdefault(loader, _Table())
+        table.see(inputs, target.reshape(-1))
+        if not table.closed:
+            columns = table.columns()
+            values = {"rows": table.rows, "columns": columns, "width": inputs.shape[1]}
+            measured(self.watcher, event, "columns", loader, values)
+
+
+class _Table:
+    """Of each column: is it the target, by equality or by renaming?"""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.closed = False
+        self._equal: torch.Tensor | None = None
+        self._pairs: dict[int, dict[float, float]] | None = None
+        self._counts: Counter[float] = Counter()
+
+    def see(self, inputs: Any, target: Any) -> None:
+        if self.closed:
+            return
+        x, y = inputs.detach().cpu(), target.detach().cpu()
+        self.rows += len(x)
+        same = (x == y.to(x.dtype)[:, None]).all(0)
+        self._equal = same if self._equal is None else self._equal & same
+        self._counts.update(y.tolist())
+        whole = len(self._counts) <= 20 and all(each == int(each) for each in self._counts)
+        if self._pairs is None:
+            self._pairs = {column: {} for column in range(x.shape[1])}
+        if not whole:
+            self._pairs = {}
+        for column in list(self._pairs):
+            known = self._pairs[column]
+            for value, label in set(zip(x[:, column].tolist(), y.tolist(), strict=True)):
+                if known.setdefault(value, label) != label:
+                    del self._pairs[column]
+                    break
+            else:
+                if len(known) > 20 or len(set(known.values())) < len(known):
+                    del self._pairs[column]
+        self.closed = self.rows > _ROWS or not (self._pairs or bool(self._equal.any()))
+
+    def columns(self) -> list[int]:
+        """Those that are the target, if it is no constant and rare in none of its values."""
+        if self.rows < 100 or len(self._counts) < 2:
+            return []
+        if len(self._counts) <= 20 and min(self._counts.values()) < 5:
+            return []
+        equal = [] if self._equal is None else self._equal.nonzero().reshape(-1).tolist()
+        return sorted({*equal, *(self._pairs or {})})
+
+
+class Overlap(Probe):
+    """Which samples the loaders have in common."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__(watcher)
+        self._loaders: dict[Loader, tuple[Any, Any, Any]] = {}
+        """Loader -> what tells the data apart, the data set (weak), the samples (None: all)."""
+
+    def fetched(self, batch: Any, event: Event) -> None:
+        assert isinstance(event, BatchFetched)
+        loader = event.loader
+        if loader is None or loader in self._loaders:
+            return
+        actual = self.watcher.track().loader
+        reached = None if actual is None else _reach(actual)
+        if reached is None:
+            return
+        key, dataset, samples = reached
+        for other, (their_key, their_set, theirs) in list(self._loaders.items()):
+            if their_set() is None:
+                del self._loaders[other]
+            elif their_key == key:
+                common = len(samples & theirs)
+                if common:
+                    values = {"other": other, "common": common, "size": len(samples),
+                              "other size": len(theirs)}  # fmt: skip
+                    measured(self.watcher, event, "overlap", loader, values)
+        if len(self._loaders) < 64:
+            self._loaders[loader] = (key, weakref.ref(dataset), samples)
+
+
+def _reach(loader: Any) -> tuple[Any, Any, frozenset[int]] | None:
+    """The data set and the samples that a loader draws from; None where that is not known."""
+    dataset, sampler = loader.dataset, loader.sampler
+    if not hasattr(type(dataset), "__len__") or not hasattr(type(dataset), "__getitem__"):
+        return None
+    if loader.batch_sampler is None or type(loader.batch_sampler).__module__ != (
+        "torch.utils.data.sampler"
+    ):
+        return None
+    if inspection.is_a(sampler, SubsetRandomSampler):
+        samples = [int(each) for each in sampler.indices]
+    elif inspection.is_a(sampler, (SequentialSampler, RandomSampler)):
+        samples = list(range(inspection.length(dataset) or 0))
+    else:
+        return None
+    if len(samples) > 5_000_000:
+        return None
+    while isinstance(dataset, Subset) and type(dataset) is Subset:
+        indices = dataset.indices
+        samples = [int(indices[each]) for each in samples]
+        dataset = dataset.dataset
+    try:
+        weakref.ref(dataset)
+    except TypeError:
+        return None
+    if type(dataset) is TensorDataset and dataset.tensors:
+        first = dataset.tensors[0]
+        row = first[0].numel() if first.dim() and len(first) else 0
+        if row and first.is_contiguous():
+            begin = first.storage_offset()
+            if begin % row == 0:
+                key = ("storage", first.untyped_storage().data_ptr(), row, first.dtype)
+                return key, dataset, frozenset(begin // row + each for each in samples)
+    return ("object", id(dataset)), dataset, frozenset(samples)
+
+
+PROBES = (NonFinite, RawInputs, Columns, Overlap)

@@ -1,0 +1,189 @@
+"""Parameters that an optimizer holds: which never get a gradient, and which never move."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import torch
+
+from trueloop.doctor.live.objects import inspection
+from trueloop.doctor.live.objects.registry import Weak
+from trueloop.doctor.live.probes import parameter_stats
+from trueloop.doctor.live.probes.probe import Probe
+from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.findings import Place
+
+UPDATES = 20
+"""Updates after which something is said."""
+_NOISE = 1e-3
+"""Of the others' gradients: what lies below may be rounding (a bias before a batch norm)."""
+_STEPS = 16
+"""Steps between neighbouring floating-point numbers that an update should be at least."""
+_HOLD_STILL = ("Rprop", "LBFGS")
+
+
+@dataclass(eq=False)
+class Record:
+    """What was seen of one parameter."""
+
+    gets: bool = False
+    misses: int = 0
+    moves: bool = False
+    still: int = 0
+    sums: tuple[float, ...] | None = None
+    """Before the step at hand."""
+    without: Place | None = None
+    """Where it was said that it gets no gradient."""
+    unmoved: Place | None = None
+
+
+class Updates(Probe):
+    def __init__(self, watcher: Any) -> None:
+        super().__init__(watcher)
+        self.records = Weak()
+        self._before: list[tuple[Any, Any]] = []
+        self._received: set[int] = set()
+
+    def _record(self, parameter: Any) -> Record:
+        found = self.records.get(parameter)
+        if found is None:
+            found = Record()
+            self.records.put(parameter, found)
+        return found  # type: ignore[no-any-return]
+
+    def unwatched(self) -> None:
+        self._before = []
+        self._received.clear()
+
+    # ------------------------------------------------------------------ gradients
+
+    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+        self._before = [
+            (weakref.ref(parameter), parameter_stats.state(parameter))
+            for optimizer in parameter_stats.optimizers(self.watcher)
+            for parameter in parameter_stats.held(optimizer)
+            if parameter.requires_grad
+        ]
+
+    def after_backward(self, frame: Any) -> None:
+        before, self._before = self._before, []
+        for reference, state in before:
+            parameter = reference()
+            now = None if parameter is None else parameter_stats.state(parameter)
+            if now is not None and now != state:
+                self._received.add(id(parameter))
+
+    def before_step(self, optimizer: Any, frame: Any) -> None:
+        if type(optimizer).__name__ in _HOLD_STILL or parameter_stats.capturing():
+            return
+        for parameter in parameter_stats.held(optimizer):
+            record = self._record(parameter)
+            if parameter.grad is not None and not record.moves and _is_plain(parameter):
+                record.sums = parameter_stats.sums(parameter)
+
+    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+        held = [each for each in parameter_stats.held(optimizer) if each.requires_grad]
+        received = self._received
+        if any(id(each) in received for each in held):
+            for parameter in held:
+                self._follow(parameter, id(parameter) in received, optimizer, frame)
+        received.difference_update(map(id, held))
+        if not parameter_stats.capturing():
+            self._look_at_moves(optimizer, held, frame)
+
+    def _follow(self, parameter: Any, received: bool, optimizer: Any, frame: Any) -> None:
+        record = self._record(parameter)
+        if record.gets:
+            return
+        if received or parameter.grad is not None or optimizer.state.get(parameter):
+            record.gets = True
+            if record.without is not None:
+                self._say(frame, optimizer, parameter, "gets", record.without)
+            return
+        record.misses += 1
+        if record.misses == UPDATES and self._should_get(parameter):
+            record.without = self.watcher.births.parameters.get(parameter).place
+            self._say(frame, optimizer, parameter, "without", record.without)
+
+    def _should_get(self, parameter: Any) -> bool:
+        births = self.watcher.births
+        owners = parameter_stats.owners(self.watcher, parameter)
+        if not owners or births.parameters.get(parameter) is None:
+            return False
+        if not parameter.numel():  # FSDP has given all of it to other ranks
+            return False
+        owner = owners[-1]
+        read = births.loaded.get(owner) is not None
+        return owner.training and not read and parameter_stats.is_users(self.watcher, owner)
+
+    def _say(self, frame: Any, optimizer: Any, parameter: Any, kind: str, place: Place) -> None:
+        owners = parameter_stats.owners(self.watcher, parameter)
+        root = self.watcher.things.root_of(owners[-1]) if owners else None
+        name = parameter_stats.name_of(root, parameter) if root is not None else ""
+        model = self.watcher.things.model(root).name if root is not None else ""
+        parameter_stats.say(
+            self.watcher, frame, "updates", self.watcher.things.optimizer(optimizer),
+            kind=kind, place=place, parameter=".".join(filter(None, (model, name))),
+            updates=UPDATES,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------ moves
+
+    def _look_at_moves(self, optimizer: Any, held: list[Any], frame: Any) -> None:
+        waiting = []
+        others = False
+        for parameter in held:
+            record = self._record(parameter)
+            before, record.sums = record.sums, None
+            if record.moves:
+                others = others or parameter.grad is not None
+            elif before is not None:
+                if parameter_stats.sums(parameter) == before:
+                    waiting.append((parameter, record))
+                    continue
+                record.moves = others = True
+                record.still = 0
+                if record.unmoved is not None:
+                    self._say(frame, optimizer, parameter, "moves", record.unmoved)
+        if not waiting or not others:
+            return
+        usual = _usual(held)
+        for parameter, record in waiting:
+            if _should_move(optimizer, parameter, usual):
+                record.still += 1
+                if record.still == UPDATES:
+                    record.unmoved = self.watcher.things.optimizer(optimizer).made
+                    self._say(frame, optimizer, parameter, "unmoved", record.unmoved)
+
+
+def _is_plain(parameter: Any) -> bool:
+    """In half precision small updates round to nothing: that is another fault."""
+    return parameter.dtype in (torch.float32, torch.float64)
+
+
+def _usual(held: list[Any]) -> float:
+    sizes = [_rms(each.grad) for each in held if each.grad is not None]
+    finite = [each for each in sizes if math.isfinite(each) and each > 0]
+    return median(finite) if finite else math.inf
+
+
+def _rms(tensor: Any) -> float:
+    return float(parameter_stats.norm(tensor) / max(1, tensor.numel()) ** 0.5)
+
+
+def _should_move(optimizer: Any, parameter: Any, usual: float) -> bool:
+    group = next(
+        each for each in optimizer.param_groups if any(p is parameter for p in each["params"])
+    )
+    rate = inspection.number(group.get("lr"))
+    if rate is None or parameter.grad is None:
+        return False
+    size = _rms(parameter.grad)
+    if not math.isfinite(size) or size < _NOISE * usual:
+        return False
+    spacing = torch.finfo(parameter.dtype).eps * _rms(parameter)
+    return rate * min(1.0, size) > _STEPS * spacing

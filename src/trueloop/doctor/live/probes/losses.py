@@ -1,0 +1,185 @@
+"""What the numbers that losses are fed say, where the graph does not say how they were made."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from trueloop.doctor.live.objects import autograd_graph
+from trueloop.doctor.live.probes.probe import Probe, measured
+from trueloop.doctor.model.events import BatchFetched, Loss
+from trueloop.doctor.model.things import Tensor
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.model.events import Event
+    from trueloop.doctor.model.findings import Place
+
+_BATCHES = 60
+"""Batches whose values are read at one place."""
+_WALKS = 12
+"""Losses written by hand that are looked through at one place."""
+_LABELS = 4096
+_RUNS = 256
+
+
+class Inputs(Probe):
+    """Do the inputs of a loss lie between 0 and 1, and sum to 1 over the classes?"""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__(watcher)
+        self._seen: Counter[Place] = Counter()
+
+    def lost(self, given: Any, output: Any, event: Event) -> None:
+        assert isinstance(event, Loss)
+        classes = event.criterion.kind == "CrossEntropyLoss"
+        if not classes and event.criterion.kind != "BCEWithLogitsLoss":
+            return
+        source, thing = given.get("input"), event.input
+        if not isinstance(thing, Tensor) or thing.activation is not None:
+            return
+        if classes and (not thing.facts.get("hidden") or source.dim() < 1):
+            return
+        if not source.is_floating_point() or source.numel() == 0:
+            return
+        self._seen[event.place] += 1
+        if self._seen[event.place] <= _BATCHES:
+            measured(self.watcher, event, "loss inputs", event.criterion, _spread(source, classes))
+
+
+def _spread(source: Any, classes: bool) -> dict[str, Any]:
+    plain = source.detach().float()
+    numbers = [plain.amin(), plain.amax()]
+    if classes:
+        dim = 1 if plain.dim() > 1 else 0
+        numbers.append((plain.sum(dim) - 1).abs().amax())
+    low, high, *off = torch.stack(numbers).tolist()
+    exact = source.dtype in (torch.float32, torch.float64)
+    return {
+        "low": low,
+        "high": high,
+        "count": source.numel(),
+        "sums to one": bool(off) and off[0] < (1e-3 if exact else 2e-2),
+        "classes": source.shape[1 if source.dim() > 1 else 0] if classes else 1,
+    }
+
+
+class Initial(Probe):
+    """The first cross-entropy of a model that nobody has trained."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__(watcher)
+        self._seen: set[Place] = set()
+
+    def lost(self, given: Any, output: Any, event: Event) -> None:
+        assert isinstance(event, Loss)
+        if event.criterion.kind != "CrossEntropyLoss" or self.watcher.updates:
+            return
+        source, target = given.get("input"), given.get("target")
+        if event.place in self._seen or not event.grad or event.criterion.reduction != "mean":
+            return
+        self._seen.add(event.place)
+        if given.get("weight") is not None or not isinstance(target, torch.Tensor):
+            return
+        if target.is_floating_point() or target.numel() < 8 or source.dim() < 2:
+            return
+        made = event.input.activation
+        square = source.dim() == 2 and source.shape[0] == source.shape[1]
+        if square or made is None or made.kind != "linear":
+            return
+        values = {"loss": float(output.detach()), "classes": int(source.shape[1])}
+        measured(self.watcher, event, "initial loss", event.input, values)
+
+
+class ByHand(Probe):
+    """`((prediction - target) ** 2).mean()` whose two sides have met as a square."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__(watcher)
+        self._batches: dict[int, set[tuple[int, ...]]] = {}
+        self._walked: Counter[Place] = Counter()
+
+    def fetched(self, batch: Any, event: Event) -> None:
+        assert isinstance(event, BatchFetched)
+        shapes = {tuple(each.shape) for each in autograd_graph.tensors_in(batch)}
+        self._batches[threading.get_ident()] = shapes
+
+    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+        shapes = self._batches.get(threading.get_ident())
+        loss = next(autograd_graph.tensors_in(tensors), None)
+        self._walked[event.place] += 1
+        if not shapes or loss is None or self._walked[event.place] > _WALKS:
+            return
+        found = _square(loss, shapes)
+        if found is not None:
+            measured(self.watcher, event, "broadcast", None, found)
+
+
+def _square(loss: Any, shapes: set[tuple[int, ...]]) -> dict[str, Any] | None:
+    """A difference of a prediction and a target of the batch that is larger than both."""
+    waiting, seen = [loss.grad_fn], dict[int, Any]()
+    while waiting and len(seen) < 200:
+        node = waiting.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen[id(node)] = node
+        noted = node.metadata.get(autograd_graph.NOTE)
+        if noted is not None and not noted.is_loss:
+            continue  # inside of a model it may have many reasons
+        if autograd_graph.name_of(node) in ("Sub", "Rsub"):
+            found = _sides(node, shapes)
+            if found is not None:
+                return found
+        waiting += [each for each, _ in node.next_functions]
+    return None
+
+
+def _sides(node: Any, shapes: set[tuple[int, ...]]) -> dict[str, Any] | None:
+    parts = [each for each, _ in node.next_functions if each is not None]
+    if len(parts) != 1 or len(node._input_metadata) != 1:
+        return None
+    whole = tuple(node._input_metadata[0].shape)
+    position = next(index for each, index in node.next_functions if each is not None)
+    inner = parts[0]._input_metadata
+    if position >= len(inner) or len(whole) != 2 or whole[0] != whole[1] or whole[0] < 2:
+        return None
+    side, size = tuple(inner[position].shape), whole[0]
+    other = {(size, 1): (size,), (size,): (size, 1)}.get(side)
+    if other is None or other not in shapes or (other == (size,) and side in shapes):
+        return None
+    return {"input": side, "target": other, "whole": whole}
+
+
+class Labels(Probe):
+    """In which order the labels come that a classifier is trained on."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__(watcher)
+        self._mixed: set[Place] = set()
+
+    def lost(self, given: Any, output: Any, event: Event) -> None:
+        assert isinstance(event, Loss)
+        kinds = ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
+        if event.criterion.kind not in kinds or not event.grad or event.place in self._mixed:
+            return
+        turn, target = event.turn, given.get("target")
+        if turn is None or not isinstance(target, torch.Tensor):
+            return
+        if turn.loop.loader is not None and turn.loop.loader.shuffle is not False:
+            return
+        column = target.dim() == 1 or (target.dim() == 2 and target.shape[1] == 1)
+        if not column or not 0 < target.numel() <= _LABELS:
+            return
+        values, counts = torch.unique_consecutive(target.detach(), return_counts=True)
+        runs = list(zip(values.reshape(-1).tolist(), counts.tolist(), strict=True))
+        labels = {label for label, _ in runs}
+        if len(runs) > len(labels) or len(runs) > _RUNS or any(x != int(x) for x in labels):
+            self._mixed.add(event.place)  # not class by class
+            runs = []
+        measured(self.watcher, event, "labels", turn.loop.loader, {"runs": runs})
+
+
+PROBES = (Inputs, Initial, ByHand, Labels)

@@ -1,0 +1,151 @@
+"""What probes measure on parameters, and how they say it."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.live.objects import inspection
+from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.things import Thing
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.watcher import Watcher
+
+_SMALL = 16_384
+
+
+def say(watcher: Watcher, frame: Any, what: str, subject: Thing | None, **values: Any) -> None:
+    """Hand on what was measured; it is no step of the program, so no loop moves."""
+    here = user_frames.sites(frame)
+    if here:
+        fields = {"what": what, "subject": subject, "values": values}
+        watcher.send(watcher.track(), Measured, here, fields)
+
+
+def optimizers(watcher: Watcher) -> list[Any]:
+    """Those that are alive."""
+    found = (reference() for reference in watcher.things.optimizers)
+    return [each for each in found if each is not None]
+
+
+def held(optimizer: Any) -> list[Any]:
+    return inspection.parameters_of(optimizer)
+
+
+def rates(optimizer: Any) -> list[float]:
+    """The learning rates of an optimizer's groups, as far as they are numbers."""
+    found = (inspection.number(group.get("lr")) for group in optimizer.param_groups)
+    return [each for each in found if each is not None]
+
+
+def small_of(optimizer: Any) -> Any:
+    """A small parameter near the beginning of what an optimizer holds: what its gradient does, the
+    others do."""
+    for each in held(optimizer):
+        exact = each.dtype in (torch.float32, torch.float64)
+        if each.requires_grad and each.dim() == 1 and exact and 1 < each.numel() <= _SMALL:
+            return weakref.ref(each)
+    return _nothing
+
+
+def _nothing() -> None:
+    return None
+
+
+def owners(watcher: Watcher, parameter: Any) -> list[Any]:
+    """The modules that have a parameter now."""
+    alive = (found() for found in watcher.things.owners.get(parameter) or ())
+    return [
+        each
+        for each in alive
+        if each is not None and any(p is parameter for p in each._parameters.values())
+    ]
+
+
+def state(parameter: Any) -> tuple[int, int] | None:
+    """Changes when a gradient arrives."""
+    gradient = parameter.grad
+    return None if gradient is None else (id(gradient), gradient._version)
+
+
+def local(tensor: Any) -> torch.Tensor:
+    """What of a tensor lies here: a look at it must not wait for other ranks."""
+    plain = tensor.detach()
+    if hasattr(plain, "to_local"):
+        plain = plain.to_local()
+    if plain.is_sparse:
+        plain = plain.coalesce().values()
+    return plain  # type: ignore[no-any-return]
+
+
+def sums(tensor: Any) -> tuple[float, ...]:
+    """Changes whenever the values do."""
+    plain = local(tensor)
+    exact = torch.float32 if plain.device.type == "mps" else torch.float64
+    total = plain.sum(dtype=exact)
+    size = torch.linalg.vector_norm(plain, dtype=exact)
+    return tuple(torch.stack((total, size)).tolist())
+
+
+def norm(tensor: Any) -> float:
+    return 0.0 if tensor is None else float(torch.linalg.vector_norm(local(tensor)))
+
+
+def total(tensors: list[Any]) -> float:
+    """Norm of all numbers of some tensors together."""
+    plain = [local(each) for each in tensors]
+    plain = [each for each in plain if each.is_floating_point() and each.numel()]
+    if not plain:
+        return 0.0
+    sizes = torch._foreach_norm(plain)
+    return float(torch.linalg.vector_norm(torch.stack([s.to(sizes[0]) for s in sizes])))
+
+
+def capturing() -> bool:
+    """A CUDA graph is being recorded: nothing may wait for the device."""
+    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+
+
+def name_of(root: Any, parameter: Any) -> str:
+    """`head.weight`."""
+    found = (name for name, each in root.named_parameters() if each is parameter)
+    return next(found, "")
+
+
+def looks_fresh(module: Any) -> bool:
+    """Its own parameters look as a constructor leaves them: constants, or evenly spread, or of a
+    standard deviation of one; what training leaves has tails."""
+    seen = [_is_fresh(local(each)) for each in module._parameters.values() if each is not None]
+    known = [each for each in seen if each is not None]
+    return not known or sum(known) * 2 >= len(known)
+
+
+def _is_fresh(values: torch.Tensor) -> bool | None:
+    flat = values.reshape(-1)[:65_536].double()
+    if len(flat) < 2:
+        return None
+    if bool((flat == flat[0]).all()):
+        return True
+    if len(flat) < 48:
+        return None
+    spread = float(flat.std())
+    reach = float((flat - flat.mean()).abs().max())
+    return reach < 1.95 * spread or abs(spread - 1) < 0.1
+
+
+def is_users(watcher: Watcher, module: Any) -> bool:
+    """The class that composes a layer is the program's own, and no library's."""
+    seen: set[int] = set()
+    while id(module) not in seen:
+        seen.add(id(module))
+        kind = type(module)
+        if not kind.__module__.startswith("torch."):
+            forward = getattr(kind.forward, "__code__", None)
+            return forward is None or user_frames.kind_of(forward.co_filename) == "user"
+        parents = [found() for found in watcher.things.parents.get(module) or ()]
+        module = next((each for each in parents if each is not None), module)
+    return True

@@ -1,0 +1,114 @@
+"""Whether a model tells its samples apart."""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from trueloop.doctor.live.objects import autograd_graph, inspection
+from trueloop.doctor.live.probes import parameter_stats
+from trueloop.doctor.live.probes.probe import Probe, measured
+from trueloop.doctor.model.events import Event, Loss
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Model
+
+UPDATES = 20
+_SAMPLES = 4
+_SAME = 1e-6
+"""Of the largest output: what differs by less is the same."""
+
+
+@dataclass(eq=False)
+class Row:
+    """Updates in a row in which all samples got the same output."""
+
+    count: int = 0
+    update: int = -1
+    told: Place | None = None
+    varies: bool = False
+
+
+class Predictions(Probe):
+    def __init__(self, watcher: Any) -> None:
+        super().__init__(watcher)
+        self._forwards: OrderedDict[int, tuple[Event, list[Any]]] = OrderedDict()
+        self._rows: dict[Model, Row] = {}
+        self._updates = 0
+
+    def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
+        if event.grad and module.training:
+            inputs = [weakref.ref(each) for each in autograd_graph.tensors_in(given)]
+            self._forwards[event.serial] = (event, inputs)
+            while len(self._forwards) > 32:
+                self._forwards.popitem(last=False)
+
+    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+        self._updates += 1
+
+    def unwatched(self) -> None:
+        self._forwards.clear()
+
+    def lost(self, given: dict[str, Any], loss: Any, event: Event) -> None:
+        assert isinstance(event, Loss)
+        output = next(iter(given.values()), None)
+        target = given.get("target")
+        if not inspection.is_tensor(output) or not inspection.is_tensor(target):
+            return
+        thing = event.input
+        if output.grad_fn is None or len(getattr(thing, "forwards", ())) != 1:
+            return
+        known = self._forwards.get(next(iter(thing.forwards)))
+        if known is None or parameter_stats.capturing():
+            return
+        forward, inputs = known
+        row = self._rows.setdefault(forward.model, Row())  # type: ignore[attr-defined]
+        if row.varies or row.update == self._updates:
+            return
+        self._judge(row, (output, target), inputs, forward)
+
+    def _judge(self, row: Row, given: tuple[Any, Any], inputs: list[Any], forward: Event) -> None:
+        same = _is_constant(given[0])
+        if same is None:
+            return
+        if not same:
+            row.varies = True
+            if row.told is not None:
+                self._say(row, forward, "varies")
+            return
+        alive = [each for each in (reference() for reference in inputs) if each is not None]
+        if not any(_differs(each) for each in alive) or not _differs(given[1]):
+            return
+        row.update = self._updates
+        row.count += 1
+        if row.count == UPDATES:
+            row.told = forward.place
+            self._say(row, forward, "constant")
+
+    def _say(self, row: Row, forward: Any, kind: str) -> None:
+        values = {
+            "kind": kind, "place": row.told, "updates": row.count, "spelled": forward.spelled,
+        }  # fmt: skip
+        measured(self.watcher, forward, "predictions", forward.model, values)
+
+
+def _is_constant(output: Any) -> bool | None:
+    """All samples got the same; None where there are too few to tell."""
+    values = parameter_stats.local(output)
+    if values.dim() == 0 or len(values) < _SAMPLES or not values.is_floating_point():
+        return None
+    spread = (values.amax(0) - values.amin(0)).max()
+    largest, spread = torch.stack((values.abs().max(), spread)).tolist()
+    if not largest < float("inf"):
+        return None
+    return bool(spread <= _SAME * largest)
+
+
+def _differs(tensor: Any) -> bool:
+    values = parameter_stats.local(tensor)
+    if values.dim() == 0 or len(values) < _SAMPLES:
+        return False
+    return bool((values != values[:1]).any())

@@ -1,0 +1,317 @@
+"""Parameters that each rank holds whole: are they still alike?
+
+No rank ever waits for another: each puts a few numbers of its own into the store that the process
+group was made with, at a few updates; the first rank reads later what has come in.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.live.objects.registry import Weak
+from trueloop.doctor.live.probes import parameter_stats, replica_digests
+from trueloop.doctor.live.probes.probe import Probe
+from trueloop.doctor.live.probes.replica_digests import Look
+from trueloop.doctor.live.processes import rank_identity
+from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Thing
+
+_AT = (11, 21, 31, 41, 48)
+"""Updates, while all of them are looked at."""
+_IN_A_ROW = 3
+_WAITING = 8
+_RANKS = 64
+"""That are compared, of many."""
+_GONE = (RuntimeError, ValueError)
+"""The store is: its process has ended, or the program has taken the group down."""
+
+
+class Record:
+    """What is known of a wrapper, or of an optimizer."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        """The same on all ranks."""
+        self.calls = 0
+        self.next = 0
+        """Of `_AT`."""
+        self.due = ""
+        """The look that is to be taken in the backward that follows."""
+        self.updates: list[int] = []
+        self.row = 0
+        """Looks in a row at which it differed."""
+        self.same: int | None = None
+        """Updates after which it was still the same."""
+        self.told = False
+
+    def has_new(self, updates: int) -> bool:
+        """It was compared all along, and not yet after so many updates."""
+        return len(self.updates) >= len(_AT) and self.updates[-1] != updates
+
+
+class Waiting(NamedTuple):
+    """A look that the other ranks' are awaited for; their keys in the store."""
+
+    keys: list[str]
+    record: Record
+    own: Look
+    subject: Thing
+    place: Place
+    names: list[str]
+    is_wrapped: bool
+
+
+class Replicas(Probe):
+    """Compares what ranks hold: of a module in DistributedDataParallel, and of an optimizer whose
+    gradients the program averages itself. It says nothing where parameters are averaged by hand, or
+    gradients reduced by a hook of the program's own: there they differ on purpose."""
+
+    def __init__(self, watcher: Any) -> None:
+        super().__init__(watcher)
+        self._wrappers = Weak()
+        self._optimizers = Weak()
+        self._waiting: list[Waiting] = []
+        self._whole = True
+        """All updates were looked at until now."""
+        self._backwards = 0
+        """Since the last step."""
+        self._summed: set[int] = set()
+        """Addresses of tensors that were summed over ranks since a backward began."""
+        self._numbers = 0
+        """In them, and in those that were put together from others."""
+        self._early: set[replica_digests.Site] = set()
+        """Where ranks were made alike before the first update."""
+        self._is_off = not dist.is_available()
+
+    # ------------------------------------------------------------------ when to look
+
+    def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
+        self._called(module)
+
+    def called(self, module: Any, outer: list[Any], output: Any) -> None:
+        self._called(module)
+
+    def unwatched(self) -> None:
+        self._read()
+        self._whole = False
+        self._backwards = 0
+
+    def _called(self, module: Any) -> None:
+        if not isinstance(module, nn.parallel.DistributedDataParallel) or self._is_off:
+            return
+        if not module.training or not torch.is_grad_enabled() or parameter_stats.capturing():
+            return
+        record = self._record(self._wrappers, module, "wrapper")
+        self._read()
+        # The second pass of one update may be through weights that were shifted for it (SAM); where
+        # no update is ever made here, other ranks may make them.
+        if not self._backwards or not self.watcher.updates:
+            self._count(record)
+        else:
+            record.calls += 1
+
+    def _record(self, known: Weak, key: Any, kind: str) -> Record:
+        record = known.get(key)
+        if record is None:
+            record = Record(f"{kind} {len(known)}")
+            known.put(key, record)
+        return record  # type: ignore[no-any-return]
+
+    def _count(self, record: Record) -> None:
+        """One more update of it begins: is it one to look at?"""
+        record.calls += 1
+        updates = self.watcher.updates
+        if self._whole and record.next < len(_AT) and record.calls >= _AT[record.next]:
+            record.due = f"look {record.next}"
+            record.next += 1
+        elif not self._whole and _is_mark(updates) and record.has_new(updates):
+            record.due = f"update {updates}"
+
+    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+        self._summed.clear()
+        self._numbers = 0
+
+    def after_backward(self, frame: Any) -> None:
+        self._backwards += 1
+        for module, record in self._wrappers.items():
+            if record.due:
+                when, record.due = record.due, ""
+                self._look_at_wrapper(module, record, when)
+
+    def summed(self, name: str, tensor: Any, frame: Any) -> None:
+        if name == "broadcast" and not self.watcher.updates:
+            caller = user_frames.of_program(frame)
+            self._early.add((caller.f_code.co_filename, caller.f_lineno))
+        elif isinstance(tensor, torch.Tensor) and name != "broadcast":
+            plain = parameter_stats.local(tensor)
+            self._summed.add(plain.data_ptr())
+            self._numbers += plain.numel()
+
+    def before_step(self, optimizer: Any, frame: Any) -> None:
+        if self._is_off or rank_identity.number() is None or parameter_stats.capturing():
+            return
+        self._read()
+        if self._numbers:
+            self._look_at_optimizer(optimizer)
+
+    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+        self._backwards = 0
+
+    # ------------------------------------------------------------------ the looks
+
+    def _look_at_wrapper(self, module: Any, record: Record, when: str) -> None:
+        group = dist.get_process_group_ranks(module.process_group)
+        if record.told or module._comm_hooks:
+            return
+        named = [
+            (name, each) for name, each in module.module.named_parameters()
+            if name not in module.parameters_to_ignore
+        ]  # fmt: skip
+        model = self.watcher.things.model(module)
+        self._look(named, record, when, group, (model, model.made, True))
+
+    def _look_at_optimizer(self, optimizer: Any) -> None:
+        """One whose gradients were just summed over the ranks by the program."""
+        record = self._record(self._optimizers, optimizer, "optimizer")
+        self._count(record)
+        when, record.due = record.due, ""
+        held = parameter_stats.held(optimizer)
+        if not when or record.told or not self._are_summed(held) or self._are_kept(held):
+            return
+        place = _place_of(self.watcher, held[0])
+        thing = self.watcher.things.optimizer(optimizer)
+        subject: Thing = thing.models[0] if len(thing.models) == 1 else thing
+        owners = parameter_stats.owners(self.watcher, held[0])
+        root = self.watcher.things.root_of(owners[-1]) if owners else None
+        names = {id(each): name for name, each in root.named_parameters()} if root else {}
+        named = [(names.get(id(each), "?"), each) for each in held]
+        group = list(range(dist.get_world_size()))
+        self._look(named, record, when, group, (subject, place or thing.made, False))
+
+    def _are_summed(self, held: list[Any]) -> bool:
+        gradients = [each.grad for each in held if each.grad is not None]
+        numbers = sum(each.numel() for each in gradients)
+        if not numbers:
+            return False
+        found = any(parameter_stats.local(each).data_ptr() in self._summed for each in gradients)
+        return found or 2 * self._numbers >= numbers
+
+    def _are_kept(self, held: list[Any]) -> bool:
+        """Something else keeps them alike, or in parts."""
+        kept = {id(p) for module, _ in self._wrappers.items() for p in module.parameters()}
+        return any(id(p) in kept or not p.numel() or hasattr(p, "to_local") for p in held)
+
+    def _look(
+        self, named: list[tuple[str, Any]], record: Record, when: str, group: list[int],
+        about: tuple[Thing, Place, bool],
+    ) -> None:  # fmt: skip
+        record.updates.append(self.watcher.updates)
+        del record.updates[: -2 * len(_AT)]
+        parameters = replica_digests.some([each for _, each in named])
+        compared = [rank for rank in group if rank][:: -(-len(group) // _RANKS)]
+        is_first = rank_identity.rank() == 0
+        if not compared or 0 not in group or not parameters:
+            return
+        if not is_first and rank_identity.rank() not in compared:
+            return
+        own = replica_digests.take(self.watcher, parameters, list(record.updates))
+        prefix = f"trueloop/{record.name}/{when}/"
+        if not is_first:
+            self._put(f"{prefix}{rank_identity.rank()}", own)
+            return
+        names = {id(each): name for name, each in named}
+        keys = [f"{prefix}{rank}" for rank in compared]
+        shown = [names[id(each)] for each in parameters]
+        self._waiting.append(Waiting(keys, record, own, about[0], about[1], shown, about[2]))
+        del self._waiting[:-_WAITING]
+
+    def _put(self, key: str, own: Look) -> None:
+        try:
+            dist.distributed_c10d._get_default_store().set(key, json.dumps(own))
+        except _GONE:
+            self._is_off = True
+
+    def _read(self) -> None:
+        """Compare with what has come in since; nothing is waited for."""
+        if not self._waiting or self._is_off or not dist.is_initialized():
+            return
+        for waiting in list(self._waiting):
+            try:
+                store = dist.distributed_c10d._get_default_store()
+                if not store.check(waiting.keys):
+                    continue
+                others = [Look(*json.loads(store.get(key))) for key in waiting.keys]
+                for key in waiting.keys:
+                    store.delete_key(key)
+            except _GONE:
+                self._is_off = True
+                return
+            self._waiting.remove(waiting)
+            self._compare(waiting, others)
+
+    # ------------------------------------------------------------------ the comparison
+
+    def _compare(self, waiting: Waiting, others: list[Look]) -> None:
+        record, own = waiting.record, waiting.own
+        found = [_compared(own, each, waiting.is_wrapped) for each in others]
+        known = [each for each in found if each is not None]
+        if record.told or len(known) < len(found):
+            record.row = 0  # they do not do the same: nothing is to be compared
+            return
+        worst = max(range(len(known)), key=lambda rank: known[rank].by)
+        if known[worst].by <= replica_digests.DIFFERS:
+            record.row, record.same = 0, own.updates[-1]
+            return
+        record.row += 1
+        if record.row == _IN_A_ROW:
+            self._tell(waiting, others[worst], waiting.keys[worst], known[worst])
+
+    def _tell(self, waiting: Waiting, other: Look, key: str, apart: replica_digests.Apart) -> None:
+        record = waiting.record
+        record.told = True
+        if replica_digests.brings_together(waiting.place.path, self._early):
+            return
+        parameter_stats.say(
+            self.watcher, sys._getframe(), "ranks differ", waiting.subject,
+            place=waiting.place, rank=int(key.rpartition("/")[2]),
+            updates=waiting.own.updates[-1], parameter=waiting.names[apart.most], by=apart.by,
+            count=apart.differing, of=len(waiting.names), same=record.same,
+            rates=(waiting.own.rates, other.rates), wrapped=waiting.is_wrapped,
+        )  # fmt: skip
+
+
+def _compared(own: Look, other: Look, is_wrapped: bool) -> replica_digests.Apart | None:
+    """How far two ranks are apart; None where they are not at the same point of the same work."""
+    if len(own.values) != len(other.values):
+        return None
+    averaged = replica_digests.are_averaged(own, other)
+    if not is_wrapped:
+        return replica_digests.apart(own, other, averaged) if any(averaged) else None
+    if any(averaged) or replica_digests.do_the_same(own, other):
+        return replica_digests.apart(own, other, [True] * len(averaged))
+    return None
+
+
+def _is_mark(updates: int) -> bool:
+    """One of the updates that every watcher looks at: 100 and half as much again, each plus two."""
+    mark = 100
+    while mark + 2 < updates:
+        mark = int(mark * 1.5)
+    return mark + 2 == updates
+
+
+def _place_of(watcher: Any, parameter: Any) -> Place | None:
+    """The line that makes the model which a parameter belongs to."""
+    birth = watcher.births.parameters.get(parameter)
+    sites = [] if birth is None else [each for each in birth.sites if each.kind == "user"]
+    while len(sites) > 1 and sites[-1].code.co_name in ("__init__", "reset_parameters"):
+        sites.pop()
+    return user_frames.user_place(sites)[0] if sites else None

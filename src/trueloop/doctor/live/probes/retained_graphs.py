@@ -1,0 +1,260 @@
+"""Graphs that live on although their backward is done, and what of the program holds them.
+
+Every graph that goes into an update gets a sentinel, which its nodes keep alive. Where those of
+several updates in a row are still there, the variables of the frames on the stack are searched.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+
+from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.live.objects import autograd_graph
+from trueloop.doctor.live.probes import append_sites, parameter_stats
+from trueloop.doctor.live.probes.probe import Probe
+from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.findings import Place
+
+_NOTE = "trueloop kept"
+_ROW = 4
+"""Updates in a row, before the one at hand, whose graphs live on."""
+_VISITS = 20_000
+_NODES = 5_000
+_OPTIMIZED = 0x1
+_SKIPPED = ("_parameters", "_buffers", "_modules")
+
+
+class Sentinel:
+    """Lives as long as the graph that it is noted on."""
+
+    __slots__ = ("__weakref__", "number")
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        """The update that the graph went into."""
+
+
+class Holder(NamedTuple):
+    """A variable, or something below one, that holds graphs of several updates."""
+
+    frame: Any
+    spelled: str
+    owner: str
+    """How the object is spelled whose attribute it is; empty for a variable."""
+    kind: type | None
+    """Of that object."""
+    attribute: str
+    how: str
+    size: int
+
+
+class Kept(Probe):
+    """Counts the graphs that outlive their updates."""
+
+    def __init__(self, watcher: Any) -> None:
+        super().__init__(watcher)
+        self._pending: deque[tuple[int, Any]] = deque(maxlen=256)
+        """Of forwards whose gradient was not taken: serial numbers and sentinels, weakly."""
+        self._done: list[tuple[int, Any]] = []
+        self._updates: deque[list[tuple[int, Any]]] = deque(maxlen=64)
+        self._number = 0
+        self._suspects: dict[str, int] = {}
+        self._told = False
+
+    def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
+        if event.grad:
+            for each in autograd_graph.tensors_in(output):
+                self._note(each, event.serial, self._pending)
+
+    def _note(self, tensor: Any, serial: int, where: Any) -> None:
+        if tensor.grad_fn is not None:
+            sentinel = Sentinel()
+            tensor.grad_fn.metadata[_NOTE] = sentinel
+            where.append((serial, weakref.ref(sentinel)))
+
+    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+        loss = getattr(event, "loss", None)
+        through = loss.forwards if loss is not None else frozenset()
+        # What goes back once more is of use.
+        for update in self._updates:
+            update[:] = [each for each in update if each[0] not in through]
+        mine = [each for each in self._pending if each[0] in through]
+        for each in mine:
+            self._pending.remove(each)
+        self._done += mine
+        for tensor in autograd_graph.tensors_in(tensors):
+            self._note(tensor, -1, self._done)
+
+    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+        if not self._done or self._told:
+            return
+        self._number += 1
+        for _, reference in self._done:
+            sentinel = reference()
+            if sentinel is not None:
+                sentinel.number = self._number
+        self._updates.append(self._done)
+        self._done = []
+        row = list(self._updates)[-_ROW - 1 : -1]
+        if len(row) == _ROW and all(map(_lives, row)):
+            self._search(frame)
+        else:
+            self._suspects.clear()
+
+    def unwatched(self) -> None:
+        self._pending.clear()
+        self._done = []
+        self._updates.clear()
+        self._suspects.clear()
+
+    def _search(self, frame: Any) -> None:
+        found = {each.spelled: each for each in _Search(frame).holders()}
+        for spelled, holder in found.items():
+            before = self._suspects.get(spelled)
+            if before is None or holder.size <= before:
+                continue
+            place = append_sites.place(holder)
+            if place is not None:
+                self._tell(holder, place, frame)
+                return
+        self._suspects = {spelled: each.size for spelled, each in found.items()}
+
+    def _tell(self, holder: Holder, place: Place, frame: Any) -> None:
+        self._told = True
+        parameter_stats.say(
+            self.watcher, frame, "kept", None,
+            place=place, holder=holder.spelled, how=holder.how, size=holder.size,
+        )  # fmt: skip
+
+
+def _lives(update: list[tuple[int, Any]]) -> bool:
+    return any(reference() is not None for _, reference in update)
+
+
+class _Search:
+    """Through the variables of the frames on the stack, as far as is reasonable."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+        self._seen: set[int] = set()
+        self._numbers: dict[int, set[int]] = {}
+        self._left = _VISITS
+
+    def holders(self) -> Iterator[Holder]:
+        frame = self._frame
+        while frame is not None:
+            if user_frames.kind_of(frame.f_code.co_filename) == "user":
+                variables = frame.f_locals
+                for name, value in list(variables.items()):
+                    if not name.startswith("__"):
+                        yield from self._visit(frame, value, name, "", None, "", 4)
+                if frame.f_globals is not variables:
+                    for name, value in list(frame.f_globals.items()):
+                        if not name.startswith("__"):
+                            yield from self._visit(frame, value, name, "", None, "", 3)
+                let_go(frame, variables)
+            frame = frame.f_back
+
+    def _visit(
+        self, frame: Any, value: Any, spelled: str, owner: str, kind: type | None,
+        attribute: str, depth: int,
+    ) -> Iterator[Holder]:  # fmt: skip
+        self._left -= 1
+        if self._left < 0:
+            return
+        if isinstance(value, torch.Tensor):
+            numbers = self._of(value)
+            if len(numbers) > _ROW:
+                yield Holder(frame, spelled, owner, kind, attribute, "sum", len(numbers))
+            return
+        plain = isinstance(value, (str, bytes, int, float, type))
+        if depth == 0 or plain or id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        if isinstance(value, (list, tuple, deque, dict)):
+            yield from self._container(frame, value, spelled, owner, kind, attribute, depth)
+        elif hasattr(value, "__dict__") and _is_open(value):
+            parts = dict(vars(value))
+            if isinstance(value, torch.nn.Module):
+                parts = {k: v for k, v in parts.items() if k not in _SKIPPED} | value._modules
+            for name, each in parts.items():
+                below = f"{spelled}.{name}"
+                yield from self._visit(frame, each, below, spelled, type(value), name, depth - 1)
+
+    def _container(
+        self, frame: Any, value: Any, spelled: str, owner: str, kind: type | None,
+        attribute: str, depth: int,
+    ) -> Iterator[Holder]:  # fmt: skip
+        pairs = list(value.items() if isinstance(value, dict) else enumerate(value))
+        pairs = pairs[-64:]
+        sums = False
+        for key, each in pairs:
+            if isinstance(each, torch.Tensor) and len(self._of(each)) > _ROW:
+                sums = True
+                below = f"{spelled}[{key!r}]"
+                numbers = self._of(each)
+                yield Holder(frame, below, owner, kind, attribute, "sum", len(numbers))
+        if sums or getattr(value, "maxlen", None) is not None:
+            return
+        numbers = {
+            number
+            for _, each in pairs
+            if not isinstance(each, (list, dict, deque)) or isinstance(value, list)
+            for tensor in autograd_graph.tensors_in(each, 2)
+            for number in self._of(tensor)
+        }
+        if len(numbers) >= _ROW and not isinstance(value, tuple):
+            how = "store" if isinstance(value, dict) else "append"
+            yield Holder(frame, spelled, owner, kind, attribute, how, len(value))
+            return
+        for key, each in pairs:
+            if isinstance(each, (list, tuple, deque, dict)) or hasattr(each, "__dict__"):
+                below = f"{spelled}[{key!r}]"
+                yield from self._visit(frame, each, below, owner, kind, attribute, depth - 1)
+
+    def _of(self, tensor: torch.Tensor) -> set[int]:
+        """The updates whose graphs a tensor keeps."""
+        if tensor.grad_fn is None:
+            return set()
+        known = self._numbers.get(id(tensor))
+        if known is not None:
+            return known
+        found: set[int] = set()
+        seen: dict[int, Any] = {}
+        waiting: list[Any] = [tensor.grad_fn]
+        while waiting and len(seen) < _NODES:
+            node = waiting.pop()
+            if id(node) in seen:
+                continue
+            seen[id(node)] = node
+            noted = node.metadata.get(_NOTE)
+            if noted is not None and noted.number is not None:
+                found.add(noted.number)
+                continue
+            waiting += [each for each, _ in node.next_functions if each is not None]
+        self._numbers[id(tensor)] = found
+        return found
+
+
+def _is_open(value: Any) -> bool:
+    """An object whose attributes may hold what a loop collects."""
+    module = type(value).__module__
+    if isinstance(value, torch.nn.Module):
+        return True
+    return not module.startswith(("torch", "numpy", "builtins")) and not isinstance(
+        value, type(sys)
+    )
+
+
+def let_go(frame: Any, variables: Any) -> None:
+    """Before Python 3.13 a look at a function's variables leaves a copy behind, which would keep
+    them alive; unless the program itself has asked for it."""
+    fast = frame.f_code.co_flags & _OPTIMIZED
+    if fast and isinstance(variables, dict) and sys.getrefcount(variables) <= 5:
+        variables.clear()

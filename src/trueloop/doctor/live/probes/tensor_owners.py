@@ -1,0 +1,189 @@
+"""Containers of the program that hold tensors: found from its variables and modules downwards."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterator
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+import torch
+
+from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.live.memory import footprint
+from trueloop.doctor.live.probes.retained_graphs import let_go
+
+_VISITS = 20_000
+_PARTS = 100_000
+_DEPTH = 6
+_FEW = 64
+"""Elements up to which the things in a container are looked into one by one."""
+_SKIPPED = ("_parameters", "_buffers", "_modules")
+
+
+class Holder(NamedTuple):
+    """A container that holds tensors or arrays, and how the program comes to it."""
+
+    identity: int
+    spelled: str
+    names: set[tuple[str, bool]]
+    """Of the variables and attributes that it is bound to; True: an attribute."""
+    kind: str
+    """`list`, `dict`, ..."""
+    tensors: int
+    """And arrays: how many."""
+    memory: tuple[int, int]
+    """Bytes of them: in main memory, and on a device."""
+
+
+class Search:
+    """One walk through what the frames on the stack and the program's modules can reach."""
+
+    def __init__(self, frame: Any) -> None:
+        self.codes: list[CodeType] = []
+        """Of the program's frames, innermost first."""
+        self.paths: set[str] = set()
+        """Files of the program."""
+        self.found: dict[int, Holder] = {}
+        self._seen: set[int] = set()
+        self._left = _VISITS
+        self._look(frame)
+
+    def _look(self, frame: Any) -> None:
+        while frame is not None:
+            if user_frames.kind_of(frame.f_code.co_filename) == "user":
+                self.codes.append(frame.f_code)
+                self.paths.add(frame.f_code.co_filename)
+                variables = frame.f_locals
+                self._names(variables)
+                if frame.f_globals is not variables:
+                    self._names(frame.f_globals)
+                let_go(frame, variables)
+            frame = frame.f_back
+        for module in list(sys.modules.values()):
+            path = getattr(module, "__file__", None)
+            if (
+                isinstance(path, str)
+                and path.endswith(".py")
+                and user_frames.kind_of(path) == "user"
+            ):
+                self.paths.add(path)
+                self._names(vars(module))
+
+    def _names(self, variables: Any) -> None:
+        for name, value in list(variables.items()):
+            if not name.startswith("__"):
+                self._visit(value, name, name, False, _DEPTH)
+
+    def _visit(self, value: Any, name: str, spelled: str, is_attribute: bool, depth: int) -> None:
+        known = self.found.get(id(value))
+        if known is not None:
+            known.names.add((name, is_attribute))
+        self._left -= 1
+        plain = isinstance(value, (str, bytes, int, float, torch.Tensor, ModuleType))
+        if self._left < 0 or depth == 0 or plain or id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        if isinstance(value, (list, dict, set, deque, tuple)):
+            self._container(value, name, spelled, is_attribute, depth)
+            return
+        for below, each in self._parts(value):
+            inner = not isinstance(value, (FunctionType, MethodType))
+            path = f"{spelled}.{below}" if inner else below
+            self._visit(each, below, path, inner, depth - 1)
+
+    def _container(
+        self, value: Any, name: str, spelled: str, is_attribute: bool, depth: int
+    ) -> None:
+        if not isinstance(value, tuple) and getattr(value, "maxlen", None) is None:
+            count, memory = measured(value)
+            if count:
+                kind = type(value).__name__
+                self.found[id(value)] = Holder(
+                    id(value), spelled, {(name, is_attribute)}, kind, count, memory
+                )
+        if len(value) <= _FEW:
+            for each in list(value.values() if isinstance(value, dict) else value):
+                if not isinstance(each, (list, dict, set, deque)):
+                    self._visit(each, name, spelled, is_attribute, depth - 1)
+
+    def _parts(self, value: Any) -> Iterator[tuple[str, Any]]:
+        """What lies below an object, with names."""
+        if isinstance(value, MethodType):
+            yield type(value.__self__).__name__.lower(), value.__self__
+        elif isinstance(value, FunctionType):
+            if user_frames.kind_of(value.__code__.co_filename) == "user":
+                yield from _closed_over(value)
+        elif isinstance(value, type):
+            if _is_users(value):
+                yield from _containers(value)
+        elif hasattr(value, "__dict__") and (
+            isinstance(value, torch.nn.Module) or _is_users(type(value))
+        ):
+            for name, each in list(vars(value).items()):
+                if name not in _SKIPPED:
+                    yield name, each
+            if isinstance(value, torch.nn.Module):
+                yield from list(value._modules.items())
+            if _is_users(type(value)):
+                yield from _containers(type(value))
+
+
+def _closed_over(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """What a function of the program keeps: variables around it, and defaults."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
+    defaults = function.__defaults__ or ()
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    yield from zip(names[len(names) - len(defaults) :], defaults, strict=True)
+    yield from (function.__kwdefaults__ or {}).items()
+    yield from list(vars(function).items())
+
+
+def _containers(kind: type) -> Iterator[tuple[str, Any]]:
+    """What a class shares among its objects."""
+    for name, each in list(vars(kind).items()):
+        if not name.startswith("__") and isinstance(each, (list, dict, set, deque)):
+            yield name, each
+
+
+def _is_users(kind: type) -> bool:
+    module = sys.modules.get(kind.__module__)
+    path = getattr(module, "__file__", None)
+    if module is None or kind.__module__ == "__main__":
+        return True
+    return isinstance(path, str) and user_frames.kind_of(path) == "user"
+
+
+def measured(container: Any) -> tuple[int, tuple[int, int]]:
+    """How many tensors and arrays a container holds, and their bytes in main memory and on a
+    device; of a very large one, as its first parts have it."""
+    main: dict[int, int] = {}
+    device: dict[int, int] = {}
+    count = visited = 0
+    waiting: list[Any] = [container]
+    seen: set[int] = set()
+    while waiting and visited < _PARTS:
+        value = waiting.pop()
+        visited += 1
+        if isinstance(value, torch.Tensor):
+            identity, size = footprint.storage_of(value)
+            (main if value.device.type == "cpu" else device)[identity] = size
+            count += 1
+        elif type(value).__module__ == "numpy" and hasattr(value, "nbytes"):
+            base = value if value.base is None else value.base
+            main[id(base)] = int(getattr(base, "nbytes", value.nbytes))
+            count += 1
+        elif id(value) not in seen:
+            seen.add(id(value))
+            if isinstance(value, dict):
+                waiting += list(value.values())
+            elif isinstance(value, (list, tuple, set, deque)):
+                waiting += list(value)
+            elif hasattr(value, "__dict__") and not callable(value) and _is_users(type(value)):
+                waiting += list(vars(value).values())
+    return count, (sum(main.values()), sum(device.values()))

@@ -1,0 +1,285 @@
+"""Parameters that get gradients and are updated by nobody."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.live.objects.registry import Weak
+from trueloop.doctor.live.probes import class_source, parameter_stats
+from trueloop.doctor.live.probes.probe import Probe
+from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.findings import Place
+
+_UPDATES = 4
+"""Updates in which a parameter gets a gradient and does not change."""
+_OWN = ("parameters", "named_parameters", "state_dict", "modules", "children", "_apply")
+
+
+@dataclass(eq=False)
+class Stray:
+    """A parameter that gets gradients and belongs to no optimizer."""
+
+    count: int = 0
+    sums: tuple[float, ...] | None = None
+    done: bool = False
+    told: Place | None = None
+
+
+@dataclass(eq=False)
+class Hidden:
+    """A module that is called in another's forward and not registered in it."""
+
+    outer: Any
+    """Weak reference to the module whose attribute holds it."""
+    attribute: str
+    kind: str
+
+
+class Strays(Probe):
+    """Follows parameters that get gradients although no optimizer has ever held them."""
+
+    def __init__(self, watcher: Any) -> None:
+        super().__init__(watcher)
+        self.strays = Weak()
+        self.ever = Weak()
+        """Parameters that an optimizer holds, or has held."""
+        self.hidden = Weak()
+        self._met = Weak()
+        self._before: list[tuple[Any, Any]] = []
+        self._received: list[Any] = []
+
+    # ------------------------------------------------------------------ who holds what
+
+    def made(self, optimizer: Any, frame: Any) -> None:
+        self._hold(optimizer, frame)
+
+    def _hold(self, optimizer: Any, frame: Any) -> None:
+        for parameter in parameter_stats.held(optimizer):
+            if self.ever.get(parameter) is None:
+                self.ever.put(parameter, True)
+                self._acquit(parameter, frame)
+
+    def _acquit(self, parameter: Any, frame: Any) -> None:
+        stray = self.strays.get(parameter)
+        if stray is None:
+            return
+        stray.done = True
+        if stray.told is not None:
+            parameter_stats.say(self.watcher, frame, "strays", None, kind="taken", place=stray.told)
+
+    def called(self, module: Any, outer: list[Any], output: Any) -> None:
+        if self._met.get(module) is not None:
+            return
+        self._met.put(module, True)
+        things = self.watcher.things
+        if things.parents.get(module) and things.root_of(module) is not module:
+            return
+        if not any(p.requires_grad for p in module.parameters()):
+            return
+        for holder in reversed(outer):
+            found = _plain_holder(holder, module)
+            if found is not None:
+                self.hidden.put(module, Hidden(weakref.ref(holder), *found))
+                return
+
+    # ------------------------------------------------------------------ gradients
+
+    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+        self._before = []
+        optimizers = parameter_stats.optimizers(self.watcher)
+        if not optimizers:
+            return
+        for each in optimizers:
+            self._hold(each, frame)
+        for parameter, _ in list(self.watcher.things.owners.items()):
+            if parameter.requires_grad and self.ever.get(parameter) is None:
+                self._before.append((weakref.ref(parameter), parameter_stats.state(parameter)))
+
+    def after_backward(self, frame: Any) -> None:
+        before, self._before = self._before, []
+        for reference, state in before:
+            parameter = reference()
+            now = None if parameter is None else parameter_stats.state(parameter)
+            if now is not None and now != state:
+                self._received.append(reference)
+
+    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+        received, self._received = self._received, []
+        alive = [each for each in (reference() for reference in received) if each is not None]
+        if not alive or parameter_stats.capturing():
+            return
+        ready = [each for each in alive if self._follow(each, frame)]
+        if ready:
+            self._judge(optimizer, ready, frame)
+
+    def unwatched(self) -> None:
+        self._before, self._received = [], []
+
+    def _follow(self, parameter: Any, frame: Any) -> bool:
+        stray = self.strays.get(parameter)
+        if stray is None:
+            stray = Stray()
+            self.strays.put(parameter, stray)
+        if stray.done:
+            return False
+        sums = parameter_stats.sums(parameter)
+        if stray.sums is not None and stray.sums != sums:
+            self._acquit(parameter, frame)
+            stray.done = True
+            return False
+        stray.sums = sums
+        stray.count += 1
+        return stray.told is None and stray.count >= _UPDATES
+
+    # ------------------------------------------------------------------ what it is
+
+    def _judge(self, optimizer: Any, ready: list[Any], frame: Any) -> None:
+        held = parameter_stats.held(optimizer)
+        stale = [each for each in held if self._is_stale(each)]
+        things = self.watcher.things
+        roots = {
+            id(things.root_of(owner))
+            for each in held if each.grad is not None
+            for owner in parameter_stats.owners(self.watcher, each)
+        }  # fmt: skip
+        for parameter in ready:
+            owner = parameter_stats.owners(self.watcher, parameter)[-1:]
+            if not owner or not bool(parameter_stats.norm(parameter.grad)):
+                continue
+            root = things.root_of(owner[0])
+            found = (
+                self._stale(parameter, owner[0], stale, held)
+                or self._hidden(root, roots)
+                or (roots and self._unheld(parameter, owner[0], root, optimizer))
+            )
+            if found:
+                self._tell(parameter, root, optimizer, frame, found)
+
+    def _tell(
+        self, parameter: Any, root: Any, optimizer: Any, frame: Any, found: dict[str, Any]
+    ) -> None:
+        stray = self.strays.get(parameter)
+        stray.told = found["place"]
+        model = self.watcher.things.model(root)
+        name = parameter_stats.name_of(root, parameter)
+        parameter_stats.say(
+            self.watcher, frame, "strays", self.watcher.things.optimizer(optimizer),
+            parameter=".".join(filter(None, (model.name, name))), model=model.kind,
+            named=bool(model.name), updates=stray.count, numel=parameter.numel(), **found,
+        )  # fmt: skip
+
+    def _is_stale(self, parameter: Any) -> bool:
+        """It was a module's parameter, and no module has it any more that is in use."""
+        if self.watcher.things.owners.get(parameter) is None:
+            return False
+        owners = parameter_stats.owners(self.watcher, parameter)
+        root_of = self.watcher.things.root_of
+        return all(self.watcher.births.displaced.get(root_of(each)) is not None for each in owners)
+
+    def _stale(
+        self, parameter: Any, owner: Any, stale: list[Any], held: list[Any]
+    ) -> dict[str, Any] | None:
+        """Another took its place after the optimizer was made."""
+        if not stale:
+            return None
+        births = self.watcher.births
+        birth = births.parameters.get(parameter)
+        for module in self._around(owner):
+            taken = births.modules.get(module)
+            if taken is not None:
+                return {"kind": "stale", "place": taken.place}
+        if birth is None:
+            return None
+        if birth.replaces:
+            return {"kind": "stale", "place": birth.place}
+        if len(stale) == len(held):
+            old = births.parameters.get(stale[0])
+            return {"kind": "rebuilt", "place": _where_again(birth, old)}
+        return {"kind": "stale", "place": birth.place}
+
+    def _around(self, module: Any) -> Iterator[Any]:
+        """A module and those that hold it, outwards."""
+        seen: set[int] = set()
+        waiting = [module]
+        while waiting:
+            each = waiting.pop()
+            if each is None or id(each) in seen:
+                continue
+            seen.add(id(each))
+            yield each
+            waiting += [found() for found in self.watcher.things.parents.get(each) or ()]
+
+    def _hidden(self, root: Any, roots: set[int]) -> dict[str, Any] | None:
+        """It lies in a plain container of a module that the optimizer trains."""
+        found = self.hidden.get(root)
+        outer = found.outer() if found is not None else None
+        if found is None or outer is None:
+            return None
+        kind = type(outer)
+        if id(self.watcher.things.root_of(outer)) not in roots:
+            return None
+        if any(getattr(kind, name) is not getattr(torch.nn.Module, name) for name in _OWN):
+            return None
+        place = class_source.attribute_set(kind, found.attribute)
+        birth = self.watcher.births.parameters.get(next(root.parameters()))
+        inside = class_source.code_of(kind)
+        if place is None or birth is None or not any(site.code in inside for site in birth.sites):
+            return None
+        return {
+            "kind": "hidden", "place": place, "attribute": found.attribute,
+            "container": found.kind, "holder": kind.__qualname__, "made": birth.place,
+        }  # fmt: skip
+
+    def _unheld(
+        self, parameter: Any, owner: Any, root: Any, optimizer: Any
+    ) -> dict[str, Any] | None:
+        births = self.watcher.births
+        birth = births.parameters.get(parameter)
+        if not (owner.training and root.training) or birth is None or birth.replaces:
+            return None
+        if parameter._backward_hooks or self.hidden.get(root) is not None:
+            return None
+        if any(births.loaded.get(each) is not None for each in self._around(owner)):
+            return None
+        if not parameter_stats.looks_fresh(owner):
+            return None
+        made = self.watcher.things.optimizer(optimizer).made
+        return {"kind": "unheld", "place": made, "made": birth.place}
+
+
+def _plain_holder(holder: Any, module: Any) -> tuple[str, str] | None:
+    """The attribute of a module that is, or holds, a list, tuple or dict with another module."""
+
+    def within(value: Any, depth: int) -> bool:
+        if value is module:
+            return True
+        if depth == 0 or not isinstance(value, (list, tuple, dict)) or len(value) > 1024:
+            return False
+        parts = value.values() if isinstance(value, dict) else value
+        return any(within(each, depth - 1) for each in parts)
+
+    for name, value in vars(holder).items():
+        if name in ("_modules", "_parameters", "_buffers"):
+            continue
+        if isinstance(value, (list, tuple, dict)) and within(value, 3):
+            kind = next(k for k in (list, tuple, dict) if isinstance(value, k)).__name__
+            return name, kind
+    return None
+
+
+def _where_again(birth: Any, old: Any) -> Place:
+    """Where a model is made anew: of two that one function makes, the line that calls it."""
+    sites = [each for each in birth.sites if each.kind == "user"]
+    # Not inside of the modules' own constructors.
+    while len(sites) > 1 and sites[-1].code.co_name == "__init__":
+        sites.pop()
+    lines = {(each.code, each.line) for each in old.sites} if old is not None else set()
+    while len(sites) > 1 and (sites[-1].code, sites[-1].line) in lines:
+        sites.pop()
+    return user_frames.user_place(sites)[0]

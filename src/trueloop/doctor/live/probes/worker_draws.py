@@ -1,0 +1,452 @@
+"""What a loader's workers draw at random, and what they are seeded with: read from the source of
+the objects that they are given, without running any of it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import random
+import re
+import sys
+from types import (
+    BuiltinFunctionType,
+    BuiltinMethodType,
+    FunctionType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+from torch.utils.data import ConcatDataset, Dataset, Subset
+
+from trueloop.doctor.live.frames import source_map
+from trueloop.doctor.live.frames.user_frames import kind_of
+from trueloop.doctor.live.objects import inspection
+from trueloop.doctor.model import vocabulary
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Loader, Thing
+
+_UNKNOWN = object()
+_DEPTH = 6
+_ALWAYS_PLAIN = (type(None), bool, int, float, str)
+_BOUND = (MethodType, BuiltinMethodType)
+_NAMED = (FunctionType, BuiltinFunctionType, MethodType, type)
+_CHANGES = re.compile(r"epoch|step|iter|time|round|info", re.I)
+_PLAIN_CALLS = re.compile(
+    r"(np|numpy)\.random\.seed|random\.seed|torch\.(random\.)?manual_seed|int|abs|str|print"
+    r"|torch\.cuda\.manual_seed(_all)?"
+)
+
+
+class Draw(NamedTuple):
+    """Something drawn at random while a sample is read."""
+
+    library: str
+    """Whose global generator it is from: `numpy`, `random`, `torch`; empty for one of its own."""
+    generator: Thing | None
+    """The user's own generator that it is from."""
+    place: Place
+    name: str
+    """What augments by it, if that is what it does: `RandomFlip`, `Images.augment`; else empty."""
+
+
+class WorkerSeed(NamedTuple):
+    """What a `worker_init_fn` sets a generator to."""
+
+    library: str
+    constant: bool
+    place: Place
+
+
+def look_at(loader: Any, thing: Loader) -> None:
+    """Note on a loader's thing, and on its data set's, what rules ask about workers."""
+    function = inspection.held(loader, "worker_init_fn")
+    thing.facts["persistent"] = inspection.held(loader, "persistent_workers") is True
+    thing.facts["reseeds"] = False if function is None else _touches_dataset(function)
+    thing.facts["worker_seeds"] = [] if function is None else _seeds_of(function)
+    if thing.dataset is not None and "draws" not in thing.dataset.facts:
+        thing.dataset.facts["draws"] = draws_of(loader.dataset)
+
+
+def draws_of(dataset: Any) -> list[Draw]:
+    """What reading a sample of a data set draws."""
+    reader = _Reader()
+    reader.read_dataset(dataset)
+    flag = next((name for name, value in _flags(dataset) if value is True), "")
+    return [
+        draw._replace(name=draw.name or flag)
+        for draw in reader.draws
+        if draw.generator is None or id(draw.generator) not in reader.reseeded
+    ]
+
+
+def _flags(dataset: Any) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for _ in range(_DEPTH):
+        own = inspection.attributes(dataset)
+        found += [(name, value) for name, value in own.items() if vocabulary.AUGMENTS.search(name)]
+        dataset = own.get("dataset")
+        if dataset is None:
+            break
+    return found
+
+
+class _Reader:
+    """Goes through the functions that read a sample."""
+
+    def __init__(self) -> None:
+        self.draws: list[Draw] = []
+        self.reseeded: set[int] = set()
+        self._seen: set[tuple[Any, int]] = set()
+        self._generators: dict[int, Thing] = {}
+
+    def read_dataset(self, dataset: Any, depth: int = 0) -> None:
+        if depth > _DEPTH:
+            return
+        if inspection.is_a(dataset, Subset):
+            self.read_dataset(dataset.dataset, depth + 1)
+        elif inspection.is_a(dataset, ConcatDataset):
+            for each in dataset.datasets:
+                self.read_dataset(each, depth + 1)
+        else:
+            kind = type(dataset)
+            method = getattr(kind, "__getitem__", None) or getattr(kind, "__iter__", None)
+            if isinstance(method, FunctionType) and _is_users(method):
+                self.read(method, dataset, (), depth)
+                return
+            for name in ("transform", "transforms", "target_transform"):
+                self.apply(inspection.attributes(dataset).get(name), None, (), depth)
+
+    def apply(self, called: Any, place: Place | None, inside: tuple[str, ...], depth: int) -> None:
+        """Something is called on a sample."""
+        if depth > _DEPTH or called is None or called is _UNKNOWN:
+            return
+        if inspection.is_a(called, functools.partial):
+            self.apply(called.func, place, inside, depth)
+        elif inspection.is_a(called, MethodType):
+            if isinstance(called.__func__, FunctionType):
+                self.read(called.__func__, called.__self__, inside, depth)
+        elif inspection.is_a(called, FunctionType):
+            self.read(called, None, inside, depth)
+        elif inspection.is_a(called, (list, tuple)):
+            for each in inspection.entries(called):
+                self.apply(each, place, inside, depth)
+        elif not inspection.is_a(called, (type, ModuleType)):
+            self._apply_object(called, place, inside, depth)
+
+    def _apply_object(
+        self, called: Any, place: Place | None, inside: tuple[str, ...], depth: int
+    ) -> None:
+        kind = type(called)
+        name = "forward" if inspection.is_a(called, nn.Module) else "__call__"
+        method = getattr(kind, name, None)
+        if isinstance(method, FunctionType) and _is_users(method):
+            self.read(method, called, inside, depth)
+            return
+        head = kind.__module__.partition(".")[0]
+        if head in ("torchvision", "albumentations", "kornia", "monai"):
+            random_name = (
+                kind.__name__.startswith("Random") or kind.__name__ in vocabulary.RANDOM_TRANSFORMS
+            )
+            if (
+                random_name
+                and inspection.number(inspection.held(called, "p", 1)) != 0
+                and place is not None
+            ):
+                self.draws.append(Draw("torch", None, place, kind.__name__))
+        held = inspection.held(called, "transforms")
+        if inspection.is_a(held, nn.ModuleList):
+            held = list(held._modules.values())
+        if inspection.is_a(held, (list, tuple)):
+            for each in inspection.entries(held):
+                self.apply(each, place, inside, depth + 1)
+
+    def read(self, function: FunctionType, owner: Any, inside: tuple[str, ...], depth: int) -> None:
+        if (function, id(owner)) in self._seen or not _is_users(function) or depth > _DEPTH:
+            return
+        self._seen.add((function, id(owner)))
+        node = _node_of(function)
+        if node is None:
+            return
+        scope = _Scope(function, owner, node)
+        body = node.body if isinstance(node.body, list) else [node.body]
+        for statement in body:
+            self._walk(statement, scope, (*inside, function.__qualname__), depth)
+
+    def _walk(self, node: ast.AST, scope: _Scope, inside: tuple[str, ...], depth: int) -> None:
+        if isinstance(node, (ast.If, ast.IfExp)):
+            test = scope.resolve(node.test)
+            chosen: list[ast.AST] = [node.test]
+            for branch, wanted in ((node.body, True), (node.orelse, False)):
+                if _is_plain(test) and bool(test) is not wanted:
+                    continue
+                chosen += branch if isinstance(branch, list) else [branch]
+            for each in chosen:
+                self._walk(each, scope, inside, depth)
+            return
+        if isinstance(node, ast.Call):
+            self._call(node, scope, inside, depth)
+        elif isinstance(node, ast.Subscript):
+            read = scope.resolve(node.value)
+            if inspection.is_a(read, Dataset):
+                self.read_dataset(read, depth + 1)
+        for child in ast.iter_child_nodes(node):
+            self._walk(child, scope, inside, depth)
+
+    def _call(self, node: ast.Call, scope: _Scope, inside: tuple[str, ...], depth: int) -> None:
+        place = scope.place(node)
+        for keyword in node.keywords:
+            own = scope.resolve(keyword.value) if keyword.arg == "generator" else None
+            if _is_generator(own):
+                self._own(own, keyword.value, place, scope, inside)
+                return
+        function, receiver = node.func, _UNKNOWN
+        name = function.attr if isinstance(function, ast.Attribute) else ""
+        if isinstance(function, ast.Attribute):
+            receiver = scope.resolve(function.value)
+            if _is_generator(receiver):
+                if name in vocabulary.RESEEDS:
+                    self.reseeded.add(id(self._thing(receiver, function.value, scope)))
+                elif name not in vocabulary.NO_DRAW:
+                    self._own(receiver, function.value, place, scope, inside)
+                return
+        called = scope.resolve(function)
+        library = _library(receiver, name, called)
+        if library:
+            self.draws.append(Draw(library, None, place, _augmenting(inside)))
+        elif called is not _UNKNOWN:
+            self.apply(called, place, inside, depth + 1)
+
+    def _own(
+        self, generator: Any, node: ast.expr, place: Place, scope: _Scope, inside: tuple[str, ...]
+    ) -> None:
+        thing = self._thing(generator, node, scope)
+        self.draws.append(Draw("", thing, place, _augmenting(inside)))
+
+    def _thing(self, generator: Any, node: ast.expr, scope: _Scope) -> Thing:
+        found = self._generators.get(id(generator))
+        if found is None:
+            found = Thing(facts={"made": scope.made(node), "worker": False})
+            self._generators[id(generator)] = found
+        return found
+
+
+class _Scope:
+    """What names mean in a function."""
+
+    def __init__(self, function: FunctionType, owner: Any, node: Any) -> None:
+        self._function = function
+        self._names: dict[str, Any] = {}
+        arguments = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
+        arguments += [each.arg for each in node.args.kwonlyargs]
+        stored = {
+            each.id
+            for each in ast.walk(node)
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+        }
+        for each in (*arguments, *stored):
+            self._names[each] = _UNKNOWN
+        if owner is not None and arguments:
+            self._names[arguments[0]] = owner
+        closure = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+        for name, cell in closure:
+            try:
+                self._names[name] = cell.cell_contents
+            except ValueError:  # not bound yet
+                self._names[name] = _UNKNOWN
+
+    def resolve(self, node: ast.AST) -> Any:
+        """The object that an expression is, as far as that takes no running of code."""
+        if isinstance(node, ast.Name):
+            if node.id in self._names:
+                return self._names[node.id]
+            return self._function.__globals__.get(node.id, _UNKNOWN)
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.Attribute):
+            return _attribute(self.resolve(node.value), node.attr)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            inner = self.resolve(node.operand)
+            return not inner if _is_plain(inner) else _UNKNOWN
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            left, right = self.resolve(node.left), self.resolve(node.comparators[0])
+            if right is None and left is not _UNKNOWN:
+                if isinstance(node.ops[0], ast.Is):
+                    return left is None
+                if isinstance(node.ops[0], ast.IsNot):
+                    return left is not None
+        return _UNKNOWN
+
+    def place(self, node: ast.expr) -> Place:
+        return place_of(node, self._function.__code__.co_filename, self._function.__qualname__)
+
+    def made(self, node: ast.expr) -> Place | None:
+        """Where a generator that is spelled so was put where it is found."""
+        path = self._function.__code__.co_filename
+        if isinstance(node, ast.Attribute):
+            owner = self.resolve(node.value)
+            for kind in type(owner).__mro__:
+                for method in vars(kind).values():
+                    if isinstance(method, FunctionType) and _is_users(method):
+                        found = _assigned(_node_of(method), node.attr)
+                        if found is not None:
+                            return place_of(found, method.__code__.co_filename, method.__qualname__)
+        if isinstance(node, ast.Name):
+            found = _assigned(source_map.source_of(path).tree, node.id)
+            if found is not None:
+                return place_of(found, path, "")
+        return None
+
+
+def place_of(node: ast.expr, path: str, function: str) -> Place:
+    return Place(
+        path,
+        node.lineno,
+        node.col_offset + 1,
+        node.end_lineno or node.lineno,
+        (node.end_col_offset or 0) + 1,
+        function.replace(".<locals>", ""),
+    )
+
+
+def _assigned(tree: ast.AST | None, name: str) -> ast.expr | None:
+    """The value that `self.name = ...` or `name = ...` gives."""
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if getattr(target, "attr", getattr(target, "id", None)) == name:
+                    return node.value
+    return None
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    """`owner.name`, but for what would run code: properties and the like."""
+    if owner is _UNKNOWN or owner is None:
+        return _UNKNOWN
+    if inspection.is_a(owner, ModuleType):
+        return vars(owner).get(name, _UNKNOWN)
+    held = inspection.attributes(owner)
+    if name in held:
+        return held[name]
+    if inspection.is_a(owner, nn.Module) and name in owner._modules:
+        return owner._modules[name]
+    for kind in type(owner).__mro__:
+        if name in vars(kind):
+            found = vars(kind)[name]
+            if isinstance(found, FunctionType):
+                return MethodType(found, owner)
+            if isinstance(found, staticmethod):
+                return found.__func__
+            return found if _is_plain(found) else _UNKNOWN
+    return _UNKNOWN
+
+
+def _is_plain(value: Any) -> bool:
+    """Its truth can be asked for without running code of the user's."""
+    if value is _UNKNOWN:
+        return False
+    kind = type(value)
+    return kind in _ALWAYS_PLAIN or (callable(value) and not hasattr(kind, "__bool__"))
+
+
+def _is_generator(value: Any) -> bool:
+    """A random generator that somebody has made."""
+    if inspection.is_a(value, random.Random):
+        return value is not getattr(random, "_inst", None)
+    if inspection.is_a(value, torch.Generator):
+        return value is not torch.default_generator
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return False
+    made = inspection.is_a(value, (numpy.random.Generator, numpy.random.RandomState))
+    return made and value is not getattr(numpy.random.mtrand, "_rand", None)
+
+
+def _library(receiver: Any, name: str, called: Any) -> str:
+    """Whose global generator a call draws from; empty if none."""
+    numpy = sys.modules.get("numpy")
+    bound = called.__self__ if type(called) in _BOUND else None
+    name = name or (called.__name__ if type(called) in _NAMED else "")
+    if not isinstance(name, str) or name in vocabulary.NO_DRAW:
+        return ""
+    if receiver is random or (bound is not None and bound is getattr(random, "_inst", None)):
+        return "random"
+    if numpy is not None:
+        is_global = bound is not None and bound is getattr(numpy.random.mtrand, "_rand", None)
+        if receiver is numpy.random or is_global:
+            return "numpy"
+    if name in vocabulary.TORCH_DRAWS and (
+        receiver is torch or called is getattr(torch, name, None)
+    ):
+        return "torch"
+    return "torch" if name in vocabulary.IN_PLACE_DRAWS and receiver is _UNKNOWN else ""
+
+
+def _augmenting(inside: tuple[str, ...]) -> str:
+    for name in reversed(inside):
+        if vocabulary.AUGMENTS.search(name):
+            return name.removesuffix(".__call__").removesuffix(".forward")
+    return ""
+
+
+def _is_users(function: FunctionType) -> bool:
+    return kind_of(function.__code__.co_filename) == "user"
+
+
+def _node_of(function: FunctionType) -> Any:
+    """The source of a function, or of a lambda; None where two may be meant."""
+    tree = source_map.source_of(function.__code__.co_filename).tree
+    line = function.__code__.co_firstlineno
+    is_lambda = function.__name__ == "<lambda>"
+    found: list[Any] = []
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            lines = [node.lineno, *(each.lineno for each in node.decorator_list)]
+            if line in lines and node.name == function.__name__:
+                found.append(node)
+        elif isinstance(node, ast.Lambda) and node.lineno == line and is_lambda:
+            found.append(node)
+    return found[0] if len(found) == 1 else None
+
+
+# ------------------------------------------------------------------------------- seeds
+
+
+def _plain_function(function: Any) -> FunctionType | None:
+    while inspection.is_a(function, functools.partial):
+        function = function.func
+    if inspection.is_a(function, MethodType):
+        function = function.__func__
+    return function if inspection.is_a(function, FunctionType) and _is_users(function) else None
+
+
+def _touches_dataset(function: Any) -> bool:
+    """A `worker_init_fn` that may reach into the data set itself (or is not understood)."""
+    plain = _plain_function(function)
+    node = _node_of(plain) if plain is not None else None
+    if node is None:
+        return True
+    return bool(re.search(r"dataset|get_worker_info|\brng\b|generator", ast.unparse(node)))
+
+
+def _seeds_of(function: Any) -> list[WorkerSeed] | None:
+    """What a `worker_init_fn` seeds; None if it cannot be read."""
+    plain = _plain_function(function)
+    node = _node_of(plain) if plain is not None else None
+    if plain is None or node is None:
+        return None
+    scope = _Scope(plain, None, node)
+    calls = [each for each in ast.walk(node) if isinstance(each, ast.Call)]
+    strange = any(not _PLAIN_CALLS.fullmatch(ast.unparse(each.func)) for each in calls)
+    found = []
+    for call in calls:
+        owner = ast.unparse(call.func)
+        if call.args and owner.endswith(("seed", "manual_seed")):
+            written = ast.unparse(call.args[0])
+            library = "torch" if owner.startswith("torch") else "numpy"
+            library = "random" if owner == "random.seed" else library
+            constant = not strange and not _CHANGES.search(written)
+            found.append(WorkerSeed(library, constant, scope.place(call)))
+    return found

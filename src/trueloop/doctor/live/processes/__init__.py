@@ -1,0 +1,1 @@
+"""Child processes and ranks, and one report of all."""

@@ -1,0 +1,88 @@
+"""Which of several processes this is, and what in the source asks for it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import socket
+from functools import lru_cache
+from typing import Any
+
+import torch.distributed as dist
+
+from trueloop.doctor.live.frames import source_map
+from trueloop.doctor.live.frames.user_frames import Site, place_at
+from trueloop.doctor.live.objects import inspection
+from trueloop.doctor.model.findings import Place
+
+_ASKS = re.compile(
+    r"rank|master|main_?proc|is_main|primary|zero|leader|chief|coordinator|\bgpu|device|local_"
+    r"|proc\w*_(id|index)|node|world|hostname|getpid|shard|replica",
+    re.I,
+)
+
+
+def rank() -> int:
+    """This process's number; 0 for a single one."""
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_rank()
+    found = os.environ.get("RANK", "0")
+    return int(found) if found.isdecimal() else 0
+
+
+def number() -> int | None:
+    """This process's number in a group of several; None outside such a group."""
+    if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
+        return dist.get_rank()
+    return None
+
+
+def asked(written: str) -> bool:
+    """An expression speaks of what differs between the processes."""
+    return bool(_ASKS.search(written))
+
+
+def shares(loader: Any, path: str, name: str) -> bool:
+    """Ranks may well go through different data by this loader: the data set knows of ranks, the
+    source cuts data by them, or a library is given the loader and may give back another one."""
+    import torch
+
+    dataset = inspection.held(loader, "dataset")
+    for _ in range(5):
+        if inspection.is_a(dataset, torch.utils.data.IterableDataset):
+            return True
+        if any(_ASKS.search(each) for each in inspection.attributes(dataset)):
+            return True
+        dataset = inspection.held(dataset, "dataset")
+    return source_map.cuts_by_rank(path) or source_map.given_away(path, name.rpartition(".")[2])
+
+
+def differs(file: str, place: Place, here: list[Site]) -> bool | None:
+    """Whether ranks write different files here, or only some of them write."""
+    if file.startswith("<") or re.search(rf"(?<!\d){rank()}(?!\d)", os.path.basename(file)):
+        return True
+    if str(os.getpid()) in file or (socket.gethostname() or "\0") in file:
+        return True
+    if _ASKS.search(source_map.written(place, 1, "f")):
+        return True
+    places = [place_at(each.code, each.offset, each.line) for each in here]
+    return any(_asks_above(each) for each in places if each.path)
+
+
+def _asks_above(place: Place) -> bool:
+    """A condition around a line, or one before it that leaves its function, asks for the rank."""
+    return any(_asks(place.path, test) for test in source_map.tests_above(place.path, place.line))
+
+
+@lru_cache(maxsize=1024)
+def _asks(path: str, test: str) -> bool:
+    if _ASKS.search(test):
+        return True
+    # `if self.main:` where `self.main = rank == 0`.
+    names = {
+        each.attr if isinstance(each, ast.Attribute) else each.id
+        for each in ast.walk(ast.parse(test, mode="eval"))
+        if isinstance(each, (ast.Attribute, ast.Name))
+    }
+    return any(_ASKS.search(value) for value in source_map.assigned(path, frozenset(names)))

@@ -1,0 +1,200 @@
+"""What was found in several processes: as text from one to another, and as one report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from trueloop.doctor.live.session import AsRun, Watched
+from trueloop.doctor.live.timing.step_timing import Speed
+from trueloop.doctor.model.findings import Finding, Place, Related
+from trueloop.doctor.static.files.discovery import FileProblem
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.memory.out_of_memory import Exhausted
+
+_OF_ALL = frozenset({"TL904"})
+"""Rules that compare ranks: what one of them finds is about all."""
+_Key = tuple[object, ...]
+
+
+@dataclass
+class Part:
+    """One process, and what was found in it."""
+
+    name: str
+    """What the program calls the process: `Process-2`."""
+    rank: int | None
+    """Its number in the process group; None outside of any."""
+    ended: bool
+    """This is all of it; False: so far, and the process went on."""
+    watched: Watched
+
+    @property
+    def label(self) -> str:
+        """`rank 1`, or the name of the process."""
+        return self.name if self.rank is None else f"rank {self.rank}"
+
+    @property
+    def trains(self) -> bool:
+        return self.watched.updates > 0
+
+
+# ---------------------------------------------------------------------- as text
+
+
+def as_text(part: Part) -> str:
+    """One line of JSON, which `read` takes."""
+    watched = part.watched
+    return json.dumps(
+        {
+            "name": part.name,
+            "rank": part.rank,
+            "ended": part.ended,
+            "findings": [_finding_object(each) for each in watched.findings],
+            "shown": watched.shown,
+            "problems": [list(each) for each in watched.problems],
+            "errors": watched.errors,
+            "updates": watched.updates,
+            "unseen": watched.unseen,
+            "optimizers": watched.optimizers,
+            "processes": watched.processes,
+            "unheard": watched.unheard,
+            "begun": watched.begun,
+            "stopped": watched.stopped,
+            "speed": None if watched.speed is None else asdict(watched.speed),
+            "memory": None if watched.memory is None else asdict(watched.memory),
+        }
+    )
+
+
+def finding_text(finding: Finding) -> str:
+    """One line of JSON, which `read_finding` takes."""
+    return json.dumps(_finding_object(finding))
+
+
+def read_finding(text: str) -> Finding:
+    """The finding that `finding_text` wrote."""
+    return _finding(json.loads(text))
+
+
+def _finding_object(finding: Finding) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity,
+        "place": list(finding.place),
+        "message": finding.message,
+        "fix": finding.fix,
+        "related": [[list(each.place), each.label] for each in finding.related],
+        "count": finding.count,
+        "seen_in": finding.seen_in,
+    }
+
+
+def read(text: str) -> Part:
+    """The part that `as_text` wrote."""
+    told = json.loads(text)
+    watched = Watched([], [], 0, shown=told["shown"], documents=AsRun())
+    watched.findings = [_finding(each) for each in told["findings"]]
+    watched.problems = [FileProblem(*each) for each in told["problems"]]
+    watched.errors = told["errors"]
+    watched.updates, watched.optimizers = told["updates"], told["optimizers"]
+    watched.unseen = told["unseen"]
+    watched.begun, watched.stopped = told["begun"], told["stopped"]
+    watched.processes, watched.unheard = told["processes"], told["unheard"]
+    watched.speed = None if told["speed"] is None else Speed(**told["speed"])
+    watched.memory = None if told["memory"] is None else _memory(told["memory"])
+    return Part(told["name"], told["rank"], told["ended"], watched)
+
+
+def _finding(told: dict[str, Any]) -> Finding:
+    related = tuple(Related(Place(*place), label) for place, label in told["related"])
+    return Finding(**{**told, "place": Place(*told["place"]), "related": related})
+
+
+def _memory(told: dict[str, Any]) -> Exhausted:
+    # Imported late: they import torch.
+    from trueloop.doctor.live.memory.options import Fit
+    from trueloop.doctor.live.memory.out_of_memory import Exhausted
+
+    return Exhausted(
+        **{
+            **told,
+            "place": Place(*told["place"]),
+            "modules": [tuple(each) for each in told["modules"]],
+            "optimizers": tuple(told["optimizers"]),
+            "fits": [Fit(**each) for each in told["fits"]],
+        }
+    )
+
+
+# ---------------------------------------------------------------------- as one report
+
+
+def together(own: Part, others: Iterable[Part]) -> Watched:
+    """One report of several processes, the first of which is this one. A fault that several of
+    them have is reported once, and says where it was seen if others that train do not have it."""
+    others = sorted(others, key=lambda part: (part.rank is None, part.rank or 0, part.name))
+    told = own.watched
+    parts = [own, *others]
+    if not others:
+        return told
+    training = [part for part in parts if part.trains]
+    found = _by_place(parts)
+    told.findings = [_one(where, training) for where in found.values()]
+    told.timed_updates = next((p.watched.updates for p in parts if p.watched.speed), 0)
+    told.processes = sum(part.watched.processes for part in training)
+    told.of_ranks = all(part.rank is not None for part in training)
+    told.unheard = [label for part in parts for label in part.watched.unheard]
+    told.unheard += [part.label for part in others if part.trains and not part.ended]
+    watched = [part.watched for part in parts]
+    told.updates = sum(each.updates for each in watched)
+    told.unseen = sum(each.unseen for each in watched)
+    told.optimizers = sum(each.optimizers for each in watched)
+    told.begun = any(each.begun for each in watched)
+    told.stopped = any(each.stopped for each in watched)
+    told.speed = next((each.speed for each in watched if each.speed is not None), None)
+    told.memory = next((each.memory for each in watched if each.memory is not None), None)
+    told.errors = list(dict.fromkeys(error for each in watched for error in each.errors))
+    told.problems = list(dict.fromkeys(problem for each in watched for problem in each.problems))
+    for each in watched:
+        told.shown.update(each.shown)
+    told.findings.sort(key=lambda each: (told.name(each.place.path), *each.place[1:3]))
+    told.files = len({finding.place.path for finding in told.findings})
+    return told
+
+
+def _by_place(parts: list[Part]) -> dict[_Key, list[tuple[Part, Finding]]]:
+    found: dict[_Key, list[tuple[Part, Finding]]] = {}
+    for part in parts:
+        for finding in part.watched.findings:
+            key = (finding.code, *finding.place[:3])
+            found.setdefault(key, []).append((part, finding))
+    return found
+
+
+def _one(where: list[tuple[Part, Finding]], training: list[Part]) -> Finding:
+    """One finding in place of the same of several processes."""
+    finding = where[0][1]
+    labels = [part.label for part, _ in where]
+    count = sum(each.count for _, each in where)
+    elsewhere = [part for part in training if part.label not in labels]
+    if not elsewhere or finding.code in _OF_ALL:
+        return replace(finding, count=count)
+    return seen_in(replace(finding, count=count), labels)
+
+
+def seen_in(finding: Finding, labels: list[str]) -> Finding:
+    """The finding of some processes among others, which have these labels."""
+    return replace(finding, seen_in="" if finding.code in _OF_ALL else _listed(labels))
+
+
+def _listed(labels: list[str]) -> str:
+    """`rank 1`, `ranks 1 and 3`, `Process-1 and Process-2`."""
+    labels = list(dict.fromkeys(labels))
+    if len(labels) > 1 and all(label.startswith("rank ") for label in labels):
+        labels = ["ranks " + labels[0][5:], *(label[5:] for label in labels[1:])]
+    return labels[0] if len(labels) == 1 else f"{', '.join(labels[:-1])} and {labels[-1]}"

@@ -1,0 +1,1 @@
+"""Recorded computations that gave NaN or infinity, run again."""

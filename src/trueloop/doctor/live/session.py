@@ -1,0 +1,394 @@
+"""Watching this process, from the arrival of its torch to what is told of it."""
+
+from __future__ import annotations
+
+import ctypes
+import linecache
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from trueloop.doctor.config import Configs
+from trueloop.doctor.live.frames import source_map
+from trueloop.doctor.live.frames.clean_stacks import CleanStacks
+from trueloop.doctor.live.patches.import_hook import Arrival
+from trueloop.doctor.model.findings import Finding, Related
+from trueloop.doctor.rules.catalogue import BY_CODE, ENTRIES
+from trueloop.doctor.rules.selection import codes_of
+from trueloop.doctor.static.checking import CheckResult
+from trueloop.doctor.static.files.discovery import FileProblem
+from trueloop.doctor.static.files.documents import Document, Program
+from trueloop.doctor.static.files.ignores import Ignore, hold_back, ignores_in
+from trueloop.doctor.static.files.open_document import Documents
+from trueloop.errors import ConfigError
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.memory.out_of_memory import Death, Exhausted
+    from trueloop.doctor.live.timing.step_timing import Speed
+    from trueloop.doctor.live.watcher import Track, Watcher
+
+LIVE = frozenset(entry.code for entry in ENTRIES if "L" in entry.seen)
+"""The codes of the rules that watch programs."""
+_sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+_fork_is_minded: list[bool] = []
+
+
+@dataclass
+class Watched(CheckResult):
+    """What there is to say about a program that was watched."""
+
+    updates: int = 0
+    """Steps of optimizers in this process."""
+    unseen: int = 0
+    """Those of them that were one compiled graph each, into which nobody sees."""
+    optimizers: int = 0
+    begun: bool = False
+    """The program has imported torch, and was watched from there."""
+    first: int | None = None
+    """So many updates were asked for."""
+    stopped: bool = False
+    """It was stopped at its first error, as asked."""
+    errors: list[str] = field(default_factory=list)
+    """What went wrong in the watching itself."""
+    memory: Exhausted | None = None
+    """What took the memory of a program that ran out of it."""
+    speed: Speed | None = None
+    """Where the time of an update went; None if no update was timed."""
+    asks_speed: bool = False
+    """That is to be told, however short the run was."""
+    processes: int = 1
+    """In which an optimizer stepped."""
+    of_ranks: bool = False
+    """All of them belong to a process group."""
+    unheard: list[str] = field(default_factory=list)
+    """Processes that trained, and that have not said what they found in the end."""
+    timed_updates: int = 0
+    """Updates of the process that `speed` is of; 0: all of them."""
+
+    @property
+    def alarms(self) -> bool:
+        """There are errors or warnings."""
+        return any(finding.severity != "advice" for finding in self.findings)
+
+
+def live_codes(words: list[str], source: str) -> frozenset[str]:
+    """The codes of live rules that `words` stand for. Raises `ConfigError`, which begins with
+    `source`, for a word that stands for no rule, or for none that watches programs."""
+    for word in words:
+        if not codes_of([word], source) & LIVE:
+            in_data = any("D" in BY_CODE[code].seen for code in codes_of([word], source))
+            where = "the data of trueloop train" if in_data else "source"
+            remedy = "" if in_data else "use trueloop check, or "
+            raise ConfigError(f"{source}: {word} is found in {where} alone: {remedy}leave it out")
+    if not words:
+        raise ConfigError(f"{source} names no rule: write codes such as TL101,TL2")
+    return codes_of(words, source) & LIVE
+
+
+class AsRun(Documents):
+    """The program's files as they were when they ran, and the cells of IPython."""
+
+    def __getitem__(self, path: str) -> Document:
+        text = source_map.source_of(path).text or "".join(linecache.getlines(path))
+        return Document(path, text, [Program(text)])
+
+
+class Session:
+    """One watching of this process; `begin`, then `end`.
+
+    Args:
+        configs: which rules are asked for in which file.
+        first: watch so many updates only; None: all.
+        fail_fast: end the program at the first finding that is an error.
+        speed: tell where the time goes, and give advice about it, however short the run was.
+        folder: where the program began, from which paths are told; empty: here.
+    """
+
+    def __init__(
+        self,
+        configs: Configs,
+        *,
+        first: int | None = None,
+        fail_fast: bool = False,
+        speed: bool = False,
+        folder: str = "",
+    ) -> None:
+        self.watcher: Watcher | None = None
+        self.stopped = False
+        self.heard: Callable[[], None] | None = None
+        """Called when there is a new finding, and when the watcher looks away."""
+        self.bundles = os.getcwd()
+        """Folder that computations without finite numbers are written to; empty: none is."""
+        self._configs = configs
+        self._first = first
+        self._fail_fast = fail_fast
+        self._speed = speed
+        self._folder = folder or os.getcwd()
+        self._process = os.getpid()
+        self._arrival = Arrival("torch", self._start)
+        self._stacks = CleanStacks()
+        self._errors: list[str] = []
+        self._problems: dict[str, str] = {}
+        self._documents = AsRun()
+        self._ignores: dict[str, list[Ignore]] = {}
+        self._judged: dict[int, tuple[int, bool]] = {}
+        self._death: Death | None = None
+        self._death_of: Callable[[Watcher, BaseException], Death | None] | None = None
+        self._memory: Exhausted | None = None
+        configs.of(os.path.join(self._folder, "_"))  # complains now, not in the end
+
+    # ------------------------------------------------------------------ on and off
+
+    def begin(self) -> None:
+        """Watch from now on, or from the moment that torch is imported."""
+        if not _fork_is_minded and hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_leave_child)
+            _fork_is_minded.append(True)
+        _sessions.add(self)
+        try:
+            self._stacks.put_on()
+            self._arrival.await_it()
+        except Exception as error:  # the program goes on without us
+            self._failed(error)
+
+    @property
+    def is_here(self) -> bool:
+        """This is the process that is watched, and no child of it."""
+        return os.getpid() == self._process
+
+    @property
+    def rank(self) -> int | None:
+        """The number of this process in the group that it trains in; None outside of any."""
+        return None if self.watcher is None else self.watcher.rank()
+
+    def keep_bundles_in(self, folder: str) -> None:
+        """Write computations without finite numbers to `folder`; empty: none is written."""
+        self.bundles = folder
+        if self.watcher is not None:
+            self.watcher.bundles = folder
+
+    def end_after_next_update(self) -> None:
+        """Take all hooks off at the next update; what was found until then is kept."""
+        if self.watcher is not None:
+            self.watcher.end_after_next_update()
+
+    def leave(self) -> None:
+        """Take all hooks off and say nothing."""
+        _sessions.discard(self)
+        try:
+            self._stacks.take_off()
+            self._arrival.withdraw()
+            if self.watcher is not None:
+                self.watcher.stop()
+        except Exception as error:  # the program goes on
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        self._errors.append(f"{type(error).__name__}: {error}")
+
+    def _start(self) -> None:
+        if not self.is_here:
+            return
+        try:
+            from trueloop.doctor.rules.loading import load
+
+            self._stacks.add_logging()
+            # Imported now: where it is needed, there may be no memory left to do it.
+            from trueloop.doctor.live.memory.out_of_memory import death_of
+            from trueloop.doctor.live.watcher import Watcher
+
+            rules = [load(entry) for entry in ENTRIES if self._may_be_asked(entry.code)]
+            self._death_of = death_of
+            self.watcher = Watcher(rules, self._first)
+            self.watcher.bundles = self.bundles
+            if self._speed:
+                self.watcher.clock.least = 0.0
+            if self._fail_fast or self.heard is not None:
+                self.watcher.judged = self._judge
+                self.watcher.rested = self.heard
+            self.watcher.start()
+        except Exception as error:  # the program goes on without us
+            self._failed(error)
+            watcher, self.watcher = self.watcher, None
+            if watcher is not None:
+                watcher.stop()
+
+    def _may_be_asked(self, code: str) -> bool:
+        select, ignore = self._configs.select, self._configs.ignore
+        asked = select is None or code in select
+        return code in LIVE and asked and code not in (ignore or ())
+
+    # ------------------------------------------------------------------ stopping it
+
+    def _judge(self, track: Track) -> None:
+        """Hand on what is new; stop the program if it is an error that is to be told."""
+        assert self.watcher is not None
+        found = track.bench.findings()
+        now = (len(found), self.watcher.updates > 0)
+        if now == self._judged.get(id(track), (0, False)):
+            return
+        self._judged[id(track)] = now
+        if self.heard is not None:
+            self.heard()
+        if self._fail_fast and any(each.severity == "error" for each in self._asked(found)):
+            self._stop()
+
+    def _stop(self) -> None:
+        assert self.watcher is not None
+        self.stopped = self.watcher.cut = True
+        self.watcher.judged = None
+        self.watcher.stop()
+        main = threading.main_thread()
+        if threading.current_thread() is not main:
+            # This thread ends by what is raised below; the main one by what awaits it.
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(main.ident or 0), ctypes.py_object(SystemExit)
+            )
+        # It passes `except Exception`, and neither Python nor a thread prints it.
+        raise SystemExit(1)
+
+    # ------------------------------------------------------------------ what is told
+
+    def died(self, error: BaseException) -> None:
+        """An exception is about to end what is watched: if memory has run out, what took it is
+        measured while it is still there."""
+        watcher = self.watcher
+        if watcher is None or not self.is_here or self.stopped:
+            return
+        assert self._death_of is not None
+        try:
+            self._death = self._death_of(watcher, error)
+        except Exception as ours:  # there may be no memory left for it
+            watcher.failed(ours)
+
+    def reckon(self) -> None:
+        """Find out what took the memory, once the program has ended and let go of it; torch must
+        still be whole: its own exit handlers take it apart."""
+        if self._death is None or self.watcher is None or not self.is_here:
+            return
+        death, self._death = self._death, None
+        self.watcher.stop()
+        try:
+            self._memory = death.told()
+        except Exception as error:  # the program itself has ended
+            self.watcher.failed(error)
+
+    def end(self, *, cut: bool = False) -> Watched:
+        """Take all hooks off; what was found. `cut`: the program did not come to its own end."""
+        self.leave()
+        self.reckon()
+        if self.watcher is not None:
+            self.watcher.cut = self.watcher.cut or cut
+            return self._told(self.watcher.findings())
+        return self._told([])
+
+    def so_far(self, *, between_cells: bool = False) -> Watched:
+        """What was found until now; `between_cells`: none of the program's own code is running."""
+        if self.watcher is None:
+            return self._told([])
+        if between_cells:
+            self.watcher.close_loops()
+        return self._told(self.watcher.so_far())
+
+    def _told(self, findings: list[Finding]) -> Watched:
+        watcher = self.watcher
+        told = Watched([], [], 0, documents=self._documents, first=self._first)
+        told.findings = _merged(self._asked(findings))
+        for finding in told.findings:
+            for place in (finding.place, *(related.place for related in finding.related)):
+                told.shown[place.path] = self._name(place.path)
+        told.findings.sort(key=lambda found: (told.name(found.place.path), *found.place[1:3]))
+        told.files = len({finding.place.path for finding in told.findings})
+        told.stopped = self.stopped
+        told.begun = watcher is not None
+        told.problems = [FileProblem(path, 0, message) for path, message in self._problems.items()]
+        told.errors = list(self._errors)
+        if watcher is not None:
+            told.updates, told.unseen = watcher.updates, watcher.unseen
+            told.optimizers = len(watcher.things.optimizers)
+            told.speed = watcher.clock.speed()
+            told.errors += watcher.errors
+        told.asks_speed = self._speed
+        told.memory = self._memory
+        if self._memory is not None and self._memory.place.line:
+            at = self._memory.place
+            self._memory.place = at._replace(path=os.path.join(self._folder, at.path))
+            told.shown[self._memory.place.path] = self._name(self._memory.place.path)
+        return told
+
+    def _asked(self, findings: list[Finding]) -> list[Finding]:
+        """Those that are asked for, and that no comment in the program holds back."""
+        left: list[Finding] = []
+        for finding in map(self._absolute, findings):
+            path = finding.place.path
+            whole = os.path.normpath(path)
+            try:
+                config = self._configs.of(whole)
+            except ConfigError as error:
+                self._problems[path] = str(error)
+            else:
+                if not config.wants(finding.code, whole) or config.excludes(whole):
+                    continue
+            if path not in self._ignores:
+                self._ignores[path] = ignores_in(self._documents[path])
+            left += hold_back([finding], self._ignores[path])
+        return left
+
+    def _absolute(self, finding: Finding) -> Finding:
+        """Paths from the folder that the program began in, wherever it stands now."""
+
+        def path(given: str) -> str:
+            return given if given.startswith("<") else os.path.join(self._folder, given)
+
+        at = finding.place
+        return replace(
+            finding,
+            place=at._replace(path=path(at.path)),
+            related=tuple(
+                Related(each.place._replace(path=path(each.place.path)), each.label)
+                for each in finding.related
+            ),
+        )
+
+    def _name(self, path: str) -> str:
+        cell = _cell_name(path)
+        if cell or path.startswith("<"):
+            return cell or path
+        relative = os.path.relpath(path, self._folder)
+        return path if relative.startswith("..") else relative
+
+
+def _merged(findings: list[Finding]) -> list[Finding]:
+    """Each once for its rule and place; threads find the same."""
+    merged: dict[tuple[object, ...], Finding] = {}
+    for finding in findings:
+        key = (finding.code, *finding.place[:3])
+        known = merged.get(key)
+        merged[key] = (
+            finding if known is None else replace(known, count=known.count + finding.count)
+        )
+    return list(merged.values())
+
+
+def _cell_name(path: str) -> str:
+    """What IPython calls the cell whose code has this path: `In[3]`; empty if it is no cell."""
+    interactive = sys.modules.get("IPython")
+    shell: Any = None if interactive is None else interactive.get_ipython()
+    name = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    found = None if name is None else name(path)
+    return str(found[1]) if found else ""
+
+
+def running() -> Session | None:
+    """The session that watches this process."""
+    return next((session for session in _sessions if session.is_here), None)
+
+
+def _leave_child() -> None:
+    """A forked child is another process: it is not watched, and says nothing."""
+    for session in list(_sessions):
+        session.leave()

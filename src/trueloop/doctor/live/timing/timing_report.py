@@ -1,0 +1,216 @@
+"""What the clock has measured, for the rules to judge."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from trueloop.doctor.live.frames import source_map, user_frames
+from trueloop.doctor.live.probes.parameter_stats import is_users
+from trueloop.doctor.live.timing.step_timing import Fetches
+from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import NOWHERE, Thing
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.timing.step_timer import Clock
+    from trueloop.doctor.live.timing.step_timing import Speed
+
+_PARAMETERS = re.compile(r"param|grad|weight", re.I)
+_PRODUCTS = (nn.Linear, nn.Bilinear, nn.MultiheadAttention, nn.RNNBase, nn.RNNCellBase)
+
+
+def tell(clock: Clock) -> None:
+    """Emit one `Measured` event for each thing that a rule may have something to say about."""
+    speed = clock.speed()
+    if speed is not None:
+        basis = {
+            "updates": speed.updates,
+            "seconds": speed.seconds,
+            "lasted": speed.lasted,
+            "least": clock.least,
+            "device": speed.device,
+        }
+        _tell_fetches(clock, speed, basis)
+        _tell_optimizers(clock, speed, basis)
+        _tell_norms(clock, speed, basis)
+        if speed.device == "cuda":
+            _tell_reads(clock, speed, basis)
+            _tell_moves(clock, speed, basis)
+            _tell_products(clock, speed, basis)
+    _tell_starts(clock)
+
+
+def _say(clock: Clock, what: str, subject: Thing | None, place: Place, **values: Any) -> None:
+    fields = {"what": what, "subject": subject, "values": values, "place": place}
+    watcher = clock.watcher
+    watcher.send(watcher.track(), Measured, [], {**fields, "stack": (), "turns": ()})
+
+
+def _tell_fetches(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
+    """Of the loader that is waited for longest."""
+    found = _by_place(clock.tally.fetches)
+    if not found:
+        return
+    loader = max(found, key=lambda each: found[each].seconds)
+    fetches = found[loader]
+    whole = sum(each.seconds for each in found.values())
+    batches = fetches.count / speed.updates
+    rest = speed.seconds - speed.parts["data"]
+    _say(
+        clock, "waiting for data", loader, loader.made, **basis,
+        share=speed.share("data") * (fetches.seconds / whole if whole else 0.0),
+        batch=fetches.seconds / fetches.count,
+        busy=_part(fetches.busy, fetches.seconds),
+        workers_busy=_part(fetches.workers_busy, fetches.workers_time),
+        rest=rest / batches,
+        cores=cores(),
+    )  # fmt: skip
+
+
+def _by_place(found: dict[Any, Fetches]) -> dict[Any, Fetches]:
+    """A loader that is made anew for every epoch is one."""
+    first: dict[Any, Any] = {}
+    merged: dict[Any, Fetches] = {}
+    for loader, fetches in found.items():
+        one = first.setdefault(loader.made if loader.made.line else loader, loader)
+        before = merged.get(one, Fetches())
+        both = (
+            getattr(before, f.name) + getattr(fetches, f.name) for f in dataclasses.fields(Fetches)
+        )
+        merged[one] = Fetches(*both)
+    return merged
+
+
+def _part(some: float, whole: float) -> float:
+    """From 0 to 1; 1 where it is not known."""
+    found = some / whole if whole else 1.0
+    return min(1.0, found) if found == found else 1.0
+
+
+def cores() -> int:
+    """Of this machine, that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _tell_optimizers(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
+    found = clock.tally.optimizers
+    whole = sum(found.values())
+    for optimizer, seconds in found.items():
+        if optimizer.facts.get("fusible") and whole:
+            part = seconds / whole
+            share = speed.share("optimizer") * part
+            if clock.device == "cpu":
+                share = min(share, clock.tally.share_of(optimizer))
+            _say(
+                clock, "optimizer step", optimizer, optimizer.made, **basis,
+                share=share,
+                step=speed.parts["optimizer"] * part,
+                ratio=optimizer.facts.get("fused ratio"),
+            )  # fmt: skip
+
+
+def _tell_norms(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
+    for (kind, site), calls in clock.tally.calls.items():
+        place = user_frames.place_at(*site)
+        if kind == "norm" and _adds_up(place):
+            _say(
+                clock, "norms of gradients", None, place, **basis,
+                often=calls.units / speed.updates,
+                count=calls.count // calls.units,
+                each=calls.seconds / speed.updates,
+                share=calls.seconds / speed.updates / speed.seconds,
+            )  # fmt: skip
+
+
+def _adds_up(place: Place) -> bool:
+    """The numbers are added up in the loop that this line stands in: they make one norm."""
+    source = source_map.source_of(place.path)
+    loops = source.loops_around(place.line)
+    over = loops[-1].iter if loops and isinstance(loops[-1], ast.For) else None
+    if over is not None and _PARAMETERS.search(ast.unparse(over)):
+        return any(isinstance(each, ast.AugAssign) for each in ast.walk(loops[-1]))
+    statement = source.statement_at(place.line)
+    return statement is not None and any(
+        isinstance(each, ast.Call) and source_map.dotted(each.func).rpartition(".")[2] == "sum"
+        for each in ast.walk(statement)
+    )
+
+
+def _tell_reads(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
+    idle = speed.parts["data"] + speed.parts["rest"]
+    for (kind, site), calls in clock.tally.calls.items():
+        if kind == "norm" or kind.startswith("move by "):
+            continue
+        blocked = calls.seconds / speed.updates
+        _say(
+            clock, "read of the device", None, user_frames.place_at(*site), **basis,
+            how=kind,
+            often=calls.units / speed.updates,
+            blocked=blocked,
+            # What the device could do meanwhile is what it does not do while it is not waited for.
+            share=min(blocked, idle) / speed.seconds,
+        )  # fmt: skip
+
+
+def _tell_moves(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
+    for (kind, site), calls in clock.tally.calls.items():
+        if kind.startswith("move by "):
+            each = calls.seconds / speed.updates
+            _say(
+                clock, "transfer", None, user_frames.place_at(*site), **basis, **calls.facts,
+                how=kind.removeprefix("move by "),
+                often=calls.units / speed.updates,
+                each=each,
+                share=min(each, speed.parts["transfer"]) / speed.seconds,
+            )  # fmt: skip
+
+
+def _tell_products(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
+    """Of models whose parameters are mostly those of matrix products in float32."""
+    precision = _precision()
+    capable = torch.cuda.get_device_capability() >= (8, 0)
+    for reference in clock.models:
+        module = reference()
+        if module is None or precision != "highest" or not capable:
+            continue
+        found = {
+            id(p): p for part in module.modules() if isinstance(part, _PRODUCTS)
+            for p in part.parameters() if p.dim() == 2 and p.dtype == torch.float32 and p.is_cuda
+        }  # fmt: skip
+        whole = sum(each.numel() for each in module.parameters())
+        _say(
+            clock, "matrix products", clock.watcher.things.model(module), NOWHERE, **basis,
+            part=sum(each.numel() for each in found.values()) / max(1, whole),
+            widest=max((min(each.shape) for each in found.values()), default=0),
+            users=is_users(clock.watcher, module),
+            share=speed.share("forward") + speed.share("backward"),
+        )  # fmt: skip
+
+
+def _precision() -> str:
+    """Of float32 matrix products; empty where the program has decided for parts of it."""
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:  # the old and the new way to set it were both used
+        return ""
+
+
+def _tell_starts(clock: Clock) -> None:
+    for loader, passes in clock.starts.found.items():
+        if passes.count:
+            _say(
+                clock, "starts of workers", loader, loader.made,
+                passes=passes.count,
+                lasted=passes.seconds,
+                least=clock.least,
+                each=passes.lost / passes.count,
+                share=passes.lost / passes.seconds,
+                changes=passes.changes,
+            )  # fmt: skip

@@ -1,0 +1,57 @@
+"""Whether numbers are computed, or a program is merely traced, transformed, or asked for shapes."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch._C import _functorch
+
+from trueloop.doctor.live import torch_versions
+from trueloop.doctor.live.objects import autograd_graph, inspection
+
+_infra: Any = getattr(torch._C, "_TorchDispatchModeKey", None)
+_KEYS = tuple(
+    getattr(_infra, name) for name in ("FAKE", "PROXY", "FUNCTIONAL") if hasattr(_infra, name)
+)
+_transforms: Any = _functorch.peek_interpreter_stack
+_traces: Any = torch._C._get_tracing_state
+dispatch_modes: Any = torch._C._len_torch_dispatch_stack
+"""How many dispatch modes are on."""
+function_modes: Any = torch._C._len_torch_function_stack
+"""How many modes are on that are given the functions of torch."""
+no_torch_function: Any = torch._C.DisableTorchFunction
+"""A context in which neither such modes nor classes of tensors are given anything."""
+no_torch_dispatch: Any = torch._C._DisableTorchDispatch
+"""The same of operations."""
+
+
+def is_transformed() -> bool:
+    """Tensors are wrapped by `torch.func`, or what is done to them is recorded by `torch.jit`."""
+    return _transforms() is not None or _traces() is not None
+
+
+def is_abstract(*given: Any) -> bool:
+    """Nothing can be read off these tensors: they have no values (shapes alone are worked out, on
+    the meta device or by fake tensors), or what is done to them now is recorded into somebody's
+    trace, or done to a batch of them that `torch.func` makes one look like."""
+    if is_transformed():
+        return True
+    if dispatch_modes() and any(torch._C._get_dispatch_mode(key) is not None for key in _KEYS):
+        return True
+    if torch_versions.is_fx_tracing():
+        return True
+    if len(given) == 2 and not given[1] and type(given[0]) is tuple and len(given[0]) == 1:
+        given = given[0]  # the arguments of a call, by place and by name
+    if len(given) == 1 and type(given[0]) is torch.Tensor and not function_modes():
+        return given[0].is_meta  # by far the most
+    with no_torch_function():
+        return any(each.is_meta or _is_fake(each) for each in autograd_graph.tensors_in(given))
+
+
+def _is_fake(tensor: Any) -> bool:
+    if type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter:
+        return False
+    fake: Any = sys.modules.get("torch._subclasses.fake_tensor")
+    return fake is not None and inspection.is_a(tensor, fake.FakeTensor)

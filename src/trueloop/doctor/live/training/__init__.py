@@ -1,0 +1,1 @@
+"""Whether training makes progress: losses, gradients and updates together."""

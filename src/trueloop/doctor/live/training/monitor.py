@@ -1,0 +1,487 @@
+"""Does training get anywhere? The losses, the gradients and the updates of a run, put together.
+
+The loss is asked at each backward and a small gradient at each update, on the CPU; on an
+accelerator only while somebody looks. What the numbers mean (which losses are a measure of
+progress at all, and which evaluations are of the same model) is learnt while somebody looks.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.live.objects import autograd_graph, inspection as kinds
+from trueloop.doctor.live.objects.registry import Weak
+from trueloop.doctor.live.probes import parameter_stats
+from trueloop.doctor.live.probes.call_sites import near, path
+from trueloop.doctor.live.probes.probe import Probe, measured
+from trueloop.doctor.live.tracing import is_abstract
+from trueloop.doctor.live.training.gradient_spikes import AFTER, Jump
+from trueloop.doctor.live.training.loss_history import spread
+from trueloop.doctor.live.training.update_history import (
+    LOOKED,
+    SUPERVISED,
+    TOGETHER,
+    Aside,
+    Cycle,
+    Stream,
+    until_next_stand,
+)
+from trueloop.doctor.live.training.validation_history import Series
+from trueloop.doctor.model.events import Backward, Forward, Loss, Measured
+from trueloop.doctor.model.things import Model, Tensor
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.model.events import Event
+
+CODES = ("TH102", "TH103", "TH104", "TH105")
+_SEARCHES = ("LBFGS", "Rprop")
+"""Optimizers that ask for more than one gradient, or for none but its sign."""
+_ASIDES = 32
+_LONGEST = 4096
+"""Calls between two updates that are noted."""
+_SCALES = frozenset("Div Mul ToCopy View Squeeze Clone Alias".split())
+
+
+class Progress(Probe):
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__(watcher)
+        self.on = any(rule.code in CODES for rule in watcher.rules)
+        """Read by the seams."""
+        self.stream: Stream | None = None
+        self._known, self._cycle = Weak(), Cycle()
+        self._total, self._count = 0.0, 0
+        self._began = False
+        """A backward has been run since the last step."""
+        self._site: Any = None
+        """Where it was run from, if that was looked at."""
+        self._several = False
+        self._unread = False
+        self._scaled: Any = None
+        self._passes = 0
+        self._near: Any = None
+        """Where the latest loss without a graph was computed, as far as the nearest frames tell."""
+        self._key: Any = None
+        """The same, as all of them do."""
+        self._judged: tuple[Model, Loss] | None = None
+        """Of the loss without a graph at hand: its model."""
+        self._lost_inside = False
+
+    # ------------------------------------------------------------------ told at every update
+
+    def scaled(self, outputs: Any, result: Any) -> None:
+        """A scaler has multiplied a loss."""
+        self.watcher.between.leave()
+        if type(outputs) is torch.Tensor and kinds.is_tensor(result):
+            self._scaled = (weakref.ref(result), outputs.detach())
+
+    def backward(self, tensors: Any, frame: Any) -> None:
+        """A backward begins."""
+        stream = self.stream
+        if stream is not None and stream.evaluations.open:
+            self._evaluated(stream)
+        self._began, self._passes, self._near = True, 0, None
+        health = self.watcher.health
+        number = health.number if health.on else None
+        if number is None:
+            number = self._read(tensors)
+        elif self._scaled is not None:
+            self._scaled = None
+        if number is not None:
+            self._total += number
+            self._count += 1
+        if self.watcher.looking or stream is None or not until_next_stand(stream.updates):
+            self._stands(user_frames.of_program(frame))
+
+    def add(self, loss: float) -> None:
+        """A backward was run, at such a loss, as the ones before it were."""
+        self._began = True
+        self._total += loss
+        self._count += 1
+
+    def _stands(self, frame: Any) -> None:
+        """A backward is run from here."""
+        site = (id(frame.f_code), frame.f_lasti)
+        if self._site is not None and self._site != site:
+            self._several = True
+        self._site = site
+        health = self.watcher.health
+        if not health.calls.holds and not health.recall.is_at(frame):
+            health.holds_again()  # another loop than the one that was looked at
+
+    def _read(self, tensors: Any) -> float | None:
+        """The loss that a backward begins at; None where it cannot be read without waiting."""
+        loss = (
+            tensors
+            if type(tensors) is torch.Tensor
+            else next(autograd_graph.tensors_in(tensors), None)
+        )
+        held, self._scaled = self._scaled, None
+        value = held[1] if held is not None and held[0]() is loss else loss
+        if type(value) is not torch.Tensor or value.numel() != 1:
+            self._unread = True
+            return None
+        if value.device.type == "cpu" or (self.watcher.looking and not parameter_stats.capturing()):
+            return float(value.item())
+        return None
+
+    def stepped(self, optimizer: Any, frame: Any) -> None:
+        """An optimizer has stepped."""
+        if self.watcher.crowded:
+            self.on = False
+            return
+        stream = self.stream
+        if stream is None or stream.optimizer() is not optimizer:
+            stream = self._switch(optimizer)
+        stream.updates += 1
+        total, count = self._total, self._count
+        self._total, self._count = 0.0, 0
+        began, self._began = self._began, False
+        site, self._site = self._site, None
+        if not began or site is not None:
+            if (stream.site or site) != site:
+                self._several = True
+            stream.site = site
+        if self._unread or self._several:
+            stream.odd = True
+            self._unread = self._several = False
+        if stream.mixed or stream.odd:
+            return
+        jumps = stream.jumps
+        if count:
+            loss = total / count
+            if jumps.pending is None:
+                stream.losses.append(loss)
+            else:
+                followed = stream.lost(loss)
+                if followed is not None:
+                    self._tell_jump(stream, followed)
+        if not stream.doubtful and jumps.pending is None and not jumps.over:
+            health = self.watcher.health
+            known, health.small = health.small, None
+            if known is None or known[0] is not stream.small:
+                self._ask_gradients(stream, optimizer, frame)
+            elif known[1] < jumps.limit and stream.updates < jumps.due:
+                stream.squares.append(known[1])
+            else:
+                self._ask_gradients(stream, optimizer, frame)
+        if len(stream.losses) >= TOGETHER or len(stream.squares) >= TOGETHER:
+            stream.settle()
+
+    def _ask_gradients(self, stream: Stream, optimizer: Any, frame: Any) -> None:
+        with self.watcher.reading:
+            if not self.watcher.crowded:
+                stream.settle()
+                self._look_at_gradients(stream, optimizer, frame)
+
+    def _switch(self, optimizer: Any) -> Stream:
+        """Another optimizer steps than the time before."""
+        last = self.stream
+        known: Stream | None = self._known.get(optimizer)
+        if known is None:
+            known = Stream(weakref.ref(optimizer), odd=type(optimizer).__name__ in _SEARCHES)
+            self._known.put(optimizer, known)
+            if last is not None:
+                self._end_of(last)
+        elif last is not None:
+            last.mixed = known.mixed = True
+        self.watcher.health.holds_again()  # another model, perhaps
+        self.stream = known
+        return known
+
+    # ------------------------------------------------------------------ gradients
+
+    def _look_at_gradients(self, stream: Stream, optimizer: Any, frame: Any) -> None:
+        square = self._square(stream, optimizer)
+        if square is None:
+            return
+        stands_out = square > stream.jumps.limit
+        if not stands_out:
+            stream.jumps.usual(square)
+            if stream.updates < stream.jumps.due:
+                return
+        held = parameter_stats.held(optimizer)
+        norm = parameter_stats.total([each.grad for each in held if each.grad is not None])
+        weights = parameter_stats.total(held)
+        if not stands_out:
+            stream.jumps.sample(stream.updates, norm, weights)
+            return
+        here = user_frames.sites(frame)
+        place, stack = user_frames.user_place(here)
+        turns = self.watcher.track().turns.now()
+        where = {"place": place, "stack": stack, "turns": turns, "rate": _rate(optimizer)}
+        if stream.jumps.follow(stream.updates, norm, weights, where):
+            self.watcher.look(turns=AFTER)
+        else:
+            stream.jumps.usual(square)
+
+    def _square(self, stream: Stream, optimizer: Any) -> float | None:
+        """Of the norm of a small gradient; None where it cannot be read without waiting."""
+        if stream.small is None:
+            stream.small = parameter_stats.small_of(optimizer)
+        parameter = stream.small()
+        gradient = None if parameter is None else parameter.grad
+        if type(gradient) is not torch.Tensor:
+            return None
+        if not gradient.is_cpu and (not self.watcher.looking or parameter_stats.capturing()):
+            return None
+        plain = gradient.detach()
+        return float(torch.dot(plain, plain).item())
+
+    def _tell_jump(self, stream: Stream, jump: Jump) -> None:
+        optimizer = stream.optimizer()
+        if optimizer is None or not stream.is_supervised or stream.doubtful:
+            return
+        with self.watcher.reading:
+            values = jump.values(parameter_stats.total(parameter_stats.held(optimizer)))
+        if values is None:
+            return
+        fields = {key: jump.where[key] for key in ("place", "stack", "turns")}
+        fields |= {"what": "gradient jump", "subject": self._thing(stream)}
+        fields["values"] = values | {"rate": jump.where["rate"]}
+        self.watcher.send(self.watcher.track(), Measured, [], fields)
+
+    def _thing(self, stream: Stream) -> Any:
+        optimizer = stream.optimizer()
+        return None if optimizer is None else self.watcher.things.objects.get(optimizer)
+
+    # ------------------------------------------------------------------ evaluations
+
+    def begins(self) -> None:
+        """A loader is gone through from its beginning."""
+        self.watcher.between.leave()
+        self._passes += 1
+        self._near = None
+
+    def evaluated(self, kind: str, args: Any, kwargs: Any, output: Any, frame: Any) -> None:
+        """A loss was computed without a graph."""
+        self.watcher.between.leave()
+        stream = self.stream
+        if stream is None or kind not in SUPERVISED or stream.mixed or stream.odd:
+            return
+        if type(output) is not torch.Tensor or output.numel() != 1:
+            return
+        frame = user_frames.of_program(frame)
+        here = near(frame)
+        if here != self._near:
+            self._near = here
+            self._key = None if is_abstract(output) else (*path(frame), self._passes)
+        if self._key is None:
+            return
+        source = args[0] if args else kwargs.get("input")
+        weight = source.size(0) if kinds.is_tensor(source) and source.dim() else 1
+        if output.is_cpu:
+            value: Any = output.item()
+        elif parameter_stats.capturing():
+            return
+        else:
+            value = output.detach().reshape(())
+        if kwargs.get("reduction") == "sum":
+            value = value / max(1, weight)
+        series = stream.evaluations.lost(self._key, kind, value, weight)
+        judged, self._judged = self._judged, None
+        if judged is not None and series is not None and stream.looked >= LOOKED:
+            self._note(stream, series, kind, *judged)
+
+    def _note(self, stream: Stream, series: Series, kind: str, model: Model, event: Loss) -> None:
+        """What is known of a loss without a graph, while somebody looks."""
+        known = any(model.kin(each) for each in stream.models)
+        series.qualifies = known and kind in stream.kinds
+        series.where = {key: getattr(event, key) for key in ("place", "stack", "turns")}
+        series.stops = any(t.loop.leaves and t.loop in stream.loops for t in event.turns)
+
+    def _evaluated(self, stream: Stream) -> None:
+        """Training goes on after evaluations."""
+        stream.settle()
+        evaluations = stream.evaluations
+        evaluations.close(stream.updates)
+        if evaluations.waits and (not self.watcher.looking or parameter_stats.capturing()):
+            return
+        for series in evaluations.settle():
+            if not series.qualifies or not stream.is_supervised:
+                continue
+            values = series.values()
+            if values is not None:
+                fields = {**series.where, "what": "evaluations", "values": values}
+                fields["subject"] = self._thing(stream)
+                self.watcher.send(self.watcher.track(), Measured, [], fields)
+
+    def end(self) -> None:
+        """The run is over."""
+        if self.stream is not None and not self.watcher.cut:
+            self._end_of(self.stream)
+
+    def _end_of(self, stream: Stream) -> None:
+        stream.settle()
+        followed = stream.jumps.end()
+        if followed is not None:
+            self._tell_jump(stream, followed)
+        if stream.evaluations.open:
+            self._evaluated(stream)
+
+    # ------------------------------------------------------------------ told while somebody looks
+
+    def unwatched(self) -> None:
+        self._cycle = Cycle(whole=False)
+        self._judged = None
+        if self.stream is not None:
+            self.stream.sizes.forget()
+
+    def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
+        assert isinstance(event, Forward)
+        self._keep_small()
+        inside, self._lost_inside = self._lost_inside, False
+        if isinstance(event.output, Tensor) and event.output.graph:
+            self._cycle.forwards.add(event.serial)
+            return
+        outputs = [weakref.ref(each) for each in autograd_graph.tensors_in(output)]
+        self._cycle.asides.append(Aside(event, outputs, inside))
+        if len(self._cycle.asides) > _ASIDES:  # those of the training turn are few
+            self._cycle.asides.pop(0)
+
+    def _keep_small(self) -> None:
+        """Without an optimizer there is no end to a cycle."""
+        cycle = self._cycle
+        if len(cycle.forwards) + len(cycle.losses) + len(cycle.criteria) > _LONGEST:
+            self._cycle = Cycle(whole=False)
+
+    def lost(self, given: Any, output: Any, event: Event) -> None:
+        assert isinstance(event, Loss)
+        if not event.grad:
+            self._qualify(given, event)
+        elif output.numel() == 1 and not parameter_stats.capturing():
+            self._learn(event, given, output)
+
+    def _qualify(self, given: Any, event: Loss) -> None:
+        """Of a loss without a graph: which model is it of?"""
+        self._judged = None
+        source = next(iter(given.values()), None)
+        inside = self.watcher.track().inside
+        if inside and next(inside[0].parameters(), None) is not None:
+            self._lost_inside = True
+            self._judged = (self.watcher.things.model(inside[0]), event)
+            return
+        aside = next((each for each in self._cycle.asides if _shares(each, source)), None)
+        if aside is not None:
+            aside.evaluated = True
+            self._judged = (aside.event.model, event)
+
+    def _learn(self, event: Loss, given: Any, output: Any) -> None:
+        """Of a loss that is trained on, or may be: what guessing would lose, and how predictions
+        differ."""
+        self._keep_small()
+        from_data = isinstance(event.target, Tensor) and event.target.loader is not None
+        value = output.detach().item()
+        self._cycle.criteria[event.criterion] = (value, from_data)
+        stream, source = self.stream, given.get("input")
+        if stream is None or not kinds.is_tensor(source):
+            return
+        if event.criterion.reduction == "mean":
+            stream.guess.see(event.criterion.kind, given)
+            stream.spread = spread(source.detach())
+        else:
+            stream.guess.known = False
+
+    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+        assert isinstance(event, Backward)
+        self._keep_small()
+        self._cycle.losses.append(event.loss)
+        loss = next(autograd_graph.tensors_in(tensors), None)
+        self._cycle.pure = self._cycle.pure and loss is not None and _is_pure(loss)
+
+    def before_step(self, optimizer: Any, frame: Any) -> None:
+        stream = self.stream
+        if (
+            stream is not None
+            and stream.optimizer() is optimizer
+            and not parameter_stats.capturing()
+        ):
+            stream.sizes.before(optimizer)
+
+    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+        cycle, self._cycle = self._cycle, Cycle()
+        stream = self.stream
+        if stream is None or stream.optimizer() is not optimizer or parameter_stats.capturing():
+            return
+        stream.sizes.after(optimizer, stream.updates + 1)
+        if cycle.whole and not stream.odd:
+            stream.looked += 1
+            self._check(stream, cycle, event)
+        if stream.updates >= stream.asked and stream.is_supervised:
+            self._ask(stream, event)
+
+    def _check(self, stream: Stream, cycle: Cycle, event: Event) -> None:
+        """Is what was seen of this update what supervised training looks like?"""
+        losses = [each for each in cycle.losses if each is not None]
+        criteria = [criterion for each in losses for criterion in each.criteria]
+        kinds = {each.kind for each in criteria}
+        if len(losses) != len(cycle.losses) or not kinds or not kinds <= SUPERVISED:
+            stream.odd = True
+            return
+        stream.kinds |= kinds
+        stream.models |= {model for each in losses for model in each.models}
+        stream.loops = tuple(turn.loop for turn in event.turns)
+        known = [cycle.criteria[each] for each in criteria if each in cycle.criteria]
+        joined = {serial for each in losses for serial in each.forwards}
+        from_data = bool(known) and all(each[1] for each in known)
+        alone = cycle.pure and len(cycle.forwards) == len(losses)
+        asides = [each for each in cycle.asides if not each.evaluated]
+        stream.pure = stream.pure and cycle.pure
+        stream.acts = stream.acts or bool(asides)
+        aside = any(each.event.turn == event.turn for each in asides)
+        if aside or not cycle.forwards <= joined or not (from_data or alone):
+            stream.doubtful = True
+        if stream.acts and not stream.pure:
+            stream.doubtful = True
+        if not cycle.pure or not len(losses) == len(known) == len(cycle.criteria):
+            stream.guess.known = False
+        elif self._count:
+            stream.level += sum(each[0] for each in known) / len(known)
+            stream.trained += self._total / self._count
+
+    def _ask(self, stream: Stream, event: Event) -> None:
+        """Say how far training has come; the rules judge."""
+        stream.settle()
+        stream.asked = int(stream.updates * 1.5)
+        course, sizes, guess = stream.course.values(), stream.sizes.values(), stream.guess.loss
+        if stream.doubtful or course is None or sizes is None or not guess or not stream.trained:
+            return
+        scale = stream.level / stream.trained
+        values = {key: value * scale for key, value in course.items()}
+        values |= sizes | {"guess": guess, "spread": stream.spread, "update": stream.updates + 1}
+        values["kind"] = next(iter(stream.kinds)) if len(stream.kinds) == 1 else ""
+        measured(self.watcher, event, "course", self._thing(stream), values)
+
+
+def _rate(optimizer: Any) -> float | None:
+    rates = set(parameter_stats.rates(optimizer))
+    return rates.pop() if len(rates) == 1 else None
+
+
+def _shares(aside: Aside, source: Any) -> bool:
+    """A tensor is what a forward gave, or a view of it."""
+    if not kinds.is_tensor(source):
+        return False
+    alive = (reference() for reference in aside.outputs)
+    memory = {each.untyped_storage().data_ptr() for each in alive if each is not None}
+    return source.untyped_storage().data_ptr() in memory
+
+
+def _is_pure(loss: Any) -> bool:
+    """It is what a loss function gave, up to a factor."""
+    node = loss.grad_fn
+    for _ in range(8):
+        if node is None:
+            return False
+        noted = node.metadata.get(autograd_graph.NOTE)
+        if noted is not None and noted.is_loss:
+            return len(noted.criteria) == 1
+        before = [each for each, _ in node.next_functions if each is not None]
+        if len(before) != 1 or autograd_graph.name_of(node) not in _SCALES:
+            return False
+        node = before[0]
+    return False

@@ -1,0 +1,122 @@
+"""Updates between two looks, in as few steps as can be.
+
+What is asked of every update (is the loss finite, is a small gradient, and how large are they) is
+asked by the seams themselves of those that are as the ones before them: they note two numbers here.
+Of all others, and of one in many of these, `Health` and `Progress` ask it.
+
+What costs is less the work than how much code is gone through: little of it is in the processor's
+caches between two updates of the program. So what can wait is put off until this is left.
+"""
+
+from __future__ import annotations
+
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+from trueloop.doctor.live.training.update_history import TOGETHER, until_next_stand
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.training.update_history import Stream
+    from trueloop.doctor.live.watcher import Watcher
+
+
+class Between:
+    """Of one watcher. It is left as soon as anything else happens than backwards and steps of one
+    optimizer: what was noted is then where `Health` and `Progress` would have put it."""
+
+    __slots__ = (
+        "_follows", "_health", "_progress", "_stream", "_watcher", "ends", "left", "limit",
+        "numbers", "on", "open", "optimizer", "parameter", "sizes", "thread",
+    )  # fmt: skip
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher, self._health, self._progress = watcher, watcher.health, watcher.progress
+        self._stream: Stream | None = None
+        self._follows = False
+        self.on = False
+        """Read by the seams."""
+        self.thread = 0
+        """The one that trains."""
+        self.parameter: Any = None
+        """A weak reference to a small parameter, or to nothing."""
+        self.limit = 0.0
+        """Of the square of its gradient's norm, above which more is asked."""
+        self.optimizer: Any = None
+        """A weak reference."""
+        self.numbers: list[float] = []
+        """The loss of each backward."""
+        self.sizes: list[float] = []
+        """The square of the small gradient's norm after each, where there is one."""
+        self.ends: list[int] = []
+        """How many backwards there had been at each update."""
+        self.open = False
+        """There was one since."""
+        self.left = 0
+        """Updates that are noted here at most."""
+
+    def leave(self) -> None:
+        """Something else happens: hand on what was noted."""
+        if not self.on:
+            return
+        self.on = False
+        stream, begin = self._stream, 0
+        assert stream is not None
+        for end in self.ends:
+            stream.losses.append(_mean(self.numbers[begin:end]))
+            if self._follows:
+                stream.squares.append(self.sizes[end - 1])
+            begin = end
+        stream.updates += len(self.ends)
+        self._health.recent.extend(self.numbers)
+        if self.open:  # its update is still to come
+            for each in self.numbers[begin:]:
+                self._progress.add(each)
+            if self.sizes:
+                self._health.small = (self.parameter, self.sizes[-1])
+
+    def begin(self) -> None:
+        """An update was made: note the ones to come, if they can be expected to be as it was."""
+        watcher, health, progress = self._watcher, self._health, self._progress
+        stream, calls = progress.stream, health.calls
+        if (
+            stream is None
+            or watcher.looking
+            or watcher.crowded
+            or watcher.clock.on
+            or not (watcher.active and health.on and progress.on)
+            or health.pending is not None
+            or calls.holds
+            or calls.raws
+            or not (watcher.trainer == calls.thread == get_ident())
+            or stream.mixed
+            or stream.odd
+            or stream.jumps.pending is not None
+            or stream.evaluations.open
+        ):
+            return
+        parameter = health.sentinel()
+        if stream.small is None or stream.small() is not parameter:
+            return
+        follows = not stream.doubtful and not stream.jumps.over and parameter is not None
+        ends = [watcher.mark, watcher.clock.next]
+        if watcher.first is not None:
+            ends.append(watcher.first)
+        self.left = min(
+            until_next_stand(stream.updates),
+            TOGETHER - 1 - max(len(stream.losses), len(stream.squares)),
+            min(ends) - 1 - watcher.updates,
+            stream.jumps.due - 1 - stream.updates if follows else TOGETHER,
+        )
+        self.numbers, self.sizes, self.ends, self.open = [], [], [], False
+        self.thread = get_ident()
+        self.parameter, self.optimizer = health.sentinel, stream.optimizer
+        self.limit = stream.jumps.limit
+        self._stream, self._follows = stream, follows
+        self.on = self.left > 0
+
+
+def _mean(numbers: list[float]) -> float:
+    total = 0.0
+    for each in numbers:  # one by one, as `Progress` adds them up
+        total += each
+    return total / len(numbers)

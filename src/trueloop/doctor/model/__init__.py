@@ -1,0 +1,1 @@
+"""What every part of the doctor speaks of: events, things, findings, words."""

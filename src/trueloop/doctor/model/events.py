@@ -1,0 +1,400 @@
+"""The vocabulary: what a training program does.
+
+*Things* (`things`) are what a program has; *events* are what it does to them, in the order in
+which it does it. Reading source yields the events of the runs that the source can make, one run at
+a time; watching yields those of the run at hand. A rule sees events alone: it is written once.
+
+Whatever is not known for certain is `None` (or a symbolic `Size`). A rule that meets it is silent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import (
+    NOWHERE,
+    Criterion,
+    Loader,
+    Loop,
+    Model,
+    Optimizer,
+    Scaler,
+    Scheduler,
+    StateDict,
+    Tensor,
+    Thing,
+    Turn,
+    Window,
+)
+
+
+@dataclass(eq=False, kw_only=True)
+class Event:
+    """Something that happened."""
+
+    place: Place = NOWHERE
+    """The user's line."""
+    turns: tuple[Turn, ...] = ()
+    """The loops that it happened in, outermost first."""
+    guards: frozenset[str] = frozenset()
+    """Open conditions that it depends on: a run may or may not get here. Empty when live, empty
+    where the condition was decided (constants, `i % n == 0`)."""
+    stack: tuple[Place, ...] = ()
+    """The calls that led here, outermost first, without `place` itself."""
+    grad: bool = True
+    """Autograd was recording (no `no_grad`, no `inference_mode`)."""
+    autocast: str | None = None
+    """`float16`, `bfloat16`, `unknown` inside an enabled autocast block; else None."""
+    serial: int = 0
+    """Counts events of a run; larger is later."""
+    windows: tuple[Window, ...] = ()
+    """It stands in a branch that such windows open and close: a step of every n-th micro-batch."""
+
+    @property
+    def turn(self) -> Turn | None:
+        """The innermost turn of a loop over batches that it happened in; None outside of any."""
+        for turn in reversed(self.turns):
+            if turn.loop.kind == "batches":
+                return turn
+        return None
+
+
+@dataclass(eq=False, kw_only=True)
+class Made(Event):
+    """A thing came into being: a model, optimizer, scheduler, scaler, loader, criterion, ..."""
+
+    thing: Thing
+
+
+@dataclass(eq=False, kw_only=True)
+class Used(Event):
+    """A function or class of a library was called that rules of one area ask about.
+
+    `what` is its canonical dotted name (`torch.nn.functional.dropout`, `torch.load`,
+    `sklearn.model_selection.train_test_split`, `torch.optim.swa_utils.update_bn`), `subject` the
+    thing it was called on or with first.
+    """
+
+    what: str
+    subject: Any = None
+    arguments: dict[str, Any] = field(default_factory=dict)
+    """By name; positions as "0", "1". Values of the reader, plain constants where known."""
+    result_used: bool = True
+
+
+@dataclass(eq=False, kw_only=True)
+class ZeroGrad(Event):
+    """Gradients were cleared: `zero_grad()`, or by hand (`p.grad = None`, `p.grad.zero_()`)."""
+
+    target: Optimizer | Model | Tensor | None
+    """None: some parameters, by hand, that could not be traced."""
+    by_hand: bool = False
+
+
+@dataclass(eq=False, kw_only=True)
+class Forward(Event):
+    """A model was called from outside of any other model."""
+
+    model: Model
+    training: bool | None
+    inputs: tuple[Any, ...] = ()
+    output: Any = None
+    direct: bool = False
+    """As `model.forward(x)`, and not from inside of a module."""
+    callee: Place = NOWHERE
+    """The expression that is called: `self.model`, or `self.model.forward`."""
+    spelled: str = ""
+    """How the module is written in the call: `self.model`."""
+    result_used: bool = True
+    functional: bool = False
+    """Through `torch.func.functional_call`."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Loss(Event):
+    """A loss function was called."""
+
+    criterion: Criterion
+    input: Any
+    target: Any
+    output: Tensor
+
+
+@dataclass(eq=False, kw_only=True)
+class Backward(Event):
+    """Gradients were computed and added to `.grad`."""
+
+    loss: Tensor | None
+    create_graph: bool | None = False
+    by: Literal["tensor", "scaler", "foreign"] = "tensor"
+    """`foreign`: through `accelerator.backward`, `fabric.backward`, apex, ... which may do more."""
+
+
+@dataclass(eq=False, kw_only=True)
+class GradTaken(Event):
+    """`torch.autograd.grad`: gradients were returned; nothing was added to `.grad`."""
+
+    outputs: Tensor | None
+
+
+@dataclass(eq=False, kw_only=True)
+class GradEdited(Event):
+    """`.grad` was changed by hand: divided, clamped, replaced, averaged over ranks."""
+
+    target: Any = None
+
+
+@dataclass(eq=False, kw_only=True)
+class GradRead(Event):
+    """`.grad` was looked at by hand: gathered, measured, or about to be edited."""
+
+    target: Any = None
+    logged: bool = False
+    """In the arguments of a call that writes a log: nothing is done with it."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Unscale(Event):
+    scaler: Scaler
+    optimizer: Optimizer | None
+
+
+@dataclass(eq=False, kw_only=True)
+class Clip(Event):
+    """`clip_grad_norm_` or `clip_grad_value_`."""
+
+    models: list[Model]
+    """The modules whose gradients are clipped."""
+    whole: bool
+    """All that is clipped was traced to `models` or `optimizer`."""
+    optimizer: Optimizer | None = None
+    """The optimizer whose parameter groups are clipped."""
+    by: Literal["norm", "value"] = "norm"
+    limit: Any = None
+    """`max_norm`: a number where known; None otherwise."""
+    result_used: bool = False
+
+
+@dataclass(eq=False, kw_only=True)
+class Step(Event):
+    """An optimizer was asked to update its parameters."""
+
+    optimizer: Optimizer
+    scaler: Scaler | None = None
+    """Through `scaler.step(optimizer)`."""
+    closure: bool = False
+    """With a closure, whose events came before this one."""
+    spelled: str = ""
+    """What the source calls the optimizer here: `self.optimizer`; empty where it has no name."""
+    scaler_spelled: str = ""
+    """What it calls the scaler, for a step through one."""
+    conditional: bool = False
+    """It stands under an `if` of its own (live; in source `guards` and `windows` say so)."""
+
+
+@dataclass(eq=False, kw_only=True)
+class ManualUpdate(Event):
+    """Parameters were changed by hand: `p -= lr * p.grad`, `p.data.copy_(...)`, EMA."""
+
+    target: Any = None
+
+
+@dataclass(eq=False, kw_only=True)
+class ScalerUpdate(Event):
+    scaler: Scaler
+
+
+@dataclass(eq=False, kw_only=True)
+class Tick(Event):
+    """`scheduler.step(...)`."""
+
+    scheduler: Scheduler
+    metric: Any = None
+    """The argument, if there was one: a metric (plateau) or an epoch number."""
+    metric_name: str = ""
+    """How the argument is written: `val_loss`, `scores["accuracy"]`."""
+
+
+@dataclass(eq=False, kw_only=True)
+class ModeSet(Event):
+    """`model.train()` / `model.eval()`."""
+
+    model: Model
+    training: bool | None
+
+
+@dataclass(eq=False, kw_only=True)
+class FlagsSet(Event):
+    """`requires_grad` of a whole module's parameters was switched."""
+
+    model: Model
+    requires_grad: bool | None
+
+
+@dataclass(eq=False, kw_only=True)
+class Replaced(Event):
+    """A module of a model was replaced by another, or a model's parameters were."""
+
+    model: Model
+    attribute: str
+    old: Any
+    new: Any
+    how: str = "assigned"
+    """`assigned`, `to_empty`, `assign` (load_state_dict), `parametrized`."""
+
+
+@dataclass(eq=False, kw_only=True)
+class AttributeSet(Event):
+    """`self.x = value` on a module, at construction or later."""
+
+    model: Model
+    attribute: str
+    value: Any
+    what: Place = NOWHERE
+    """The expression of the value."""
+    nn: str = ""
+    """How the file writes `torch.nn`: `nn`; empty if it does not import it."""
+    read: bool | None = None
+    """A method of its class, other than `__init__`, reads the attribute (only of containers)."""
+
+
+@dataclass(eq=False, kw_only=True)
+class LoopEntered(Event):
+    loop: Loop
+
+
+@dataclass(eq=False, kw_only=True)
+class LoopLeft(Event):
+    loop: Loop
+
+
+@dataclass(eq=False, kw_only=True)
+class BatchFetched(Event):
+    """A turn of a loop over batches begins."""
+
+    loop: Loop
+    loader: Loader | None
+    batch: Any = None
+
+
+@dataclass(eq=False, kw_only=True)
+class Kept(Event):
+    """A tensor was added up, appended or stored in something that outlives the turn."""
+
+    tensor: Tensor
+    how: Literal["sum", "append", "store"]
+    holder: str
+    """How the code names what holds it: `total_loss`, `history["loss"]`."""
+    container: Any = None
+    """The value that holds it now (for `sum`: the new total)."""
+    what: Place = NOWHERE
+    """The expression that is kept: `loss` in `total += loss`."""
+    since: int | None = None
+    """Tells the lives of a holder apart: another number once it was begun afresh."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Moved(Event):
+    """`.to(...)`, `.cuda()`, `.half()`, ... of a model."""
+
+    model: Model
+    how: str
+    """`device`, `dtype` or `both`."""
+    to: str = ""
+    """What it is cast to: `half`, `double`, `float16`, ...; empty where unknown."""
+
+
+@dataclass(eq=False, kw_only=True)
+class StateTaken(Event):
+    """`thing.state_dict()` was called."""
+
+    state: StateDict
+
+
+@dataclass(eq=False, kw_only=True)
+class Saved(Event):
+    """`torch.save(value, file)`."""
+
+    value: Any
+    file: str = ""
+    """How the file is written in the source, or its path."""
+    by_rank: bool | None = None
+    """The file's name depends on the rank, or only some ranks get here; None where that cannot be
+    told."""
+    what: Place = NOWHERE
+    """Where `value` is written."""
+
+
+@dataclass(eq=False, kw_only=True)
+class LoadedFile(Event):
+    """`torch.load(file)`."""
+
+    file: str
+    weights_only: bool | None
+    """None where it was not given."""
+    value: Any = None
+    option: Place = NOWHERE
+    """Where the value of `weights_only` is written."""
+
+
+@dataclass(eq=False, kw_only=True)
+class StateLoaded(Event):
+    """`thing.load_state_dict(state)`."""
+
+    thing: Thing
+    state: Any
+    strict: bool | None = True
+    assign: bool | None = False
+    result_used: bool = False
+    missing: tuple[str, ...] = ()
+    """Keys that the state lacked (live)."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Seeded(Event):
+    """A global generator was seeded."""
+
+    library: str
+    """`torch`, `numpy`, `random`, `all`."""
+    value: Any
+    """The seed: a constant, or a value of the reader."""
+    depends: bool | None = False
+    """It changes with the loops it stands in; None where unknown."""
+    forked: bool = False
+    """Inside `fork_rng`, or restored afterwards."""
+    by_rank: bool = False
+    """The seed depends on the rank."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Opaque(Event):
+    """Things were handed to code that cannot be read."""
+
+    things: list[Thing]
+    callee: str
+
+
+@dataclass(eq=False, kw_only=True)
+class Measured(Event):
+    """Numbers that were read off the running program (live): plain Python values by name."""
+
+    what: str
+    """What was measured, as the rules that ask for it call it: `updates`, `gradients`, `inputs`."""
+    subject: Any = None
+    """The thing that it was measured on."""
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(eq=False, kw_only=True)
+class Unwatched(Event):
+    """From here to the next event the program ran on without being looked at (live)."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Ended(Event):
+    """The run is over (or all of it that could be read)."""
+
+    whole: bool = True
+    """The reader saw a whole program: from its top, not a function on its own."""

@@ -1,0 +1,292 @@
+"""Things: what a training program has.
+
+Models, optimizers, schedules, scalers, loaders, tensors, and the loops that go through them.
+Reading source makes them out of expressions, watching out of the objects themselves; rules see only
+these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from trueloop.doctor.model.findings import Place
+
+NOWHERE = Place("", 0)
+
+Size = int | str | None
+"""A number as far as it is known: the number, a symbolic text that is equal for equal quantities
+(`args.epochs`, `len(train_loader)`), or None."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Thing:
+    """Anything that events speak of; compared by identity."""
+
+    name: str = ""
+    """What the user's code calls it: `model`, `self.optimizer`; empty if it has no name."""
+    made: Place = NOWHERE
+    """Where it was made; `NOWHERE` if that was not seen."""
+    known: bool = False
+    """It was seen being made from a class that is understood. Otherwise its kind is inferred from
+    how it is used, and it may be something else in disguise."""
+    exposed: bool = False
+    """It was handed to code that cannot be read: anything may have happened to it since."""
+    attributes: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What was set on it (only while reading source)."""
+    cls: Any = field(default=None, repr=False)
+    """The user's own class, where it is one (only while reading source)."""
+    facts: dict[str, Any] = field(default_factory=dict, repr=False)
+    """Constructor arguments and others that rules of one area need: name -> plain value. Symbolic
+    where the value is not a constant; see the library module that makes the thing."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Model(Thing):
+    """A module with (or without) parameters."""
+
+    kind: str = ""
+    """Dotted class name: `torch.nn.Linear`, or the user's own class."""
+    training: bool | None = True
+    """Its mode now; None where unknown (a function's parameter)."""
+    children: dict[str, Model] = field(default_factory=dict)
+    """Registered submodules by name."""
+    complete: bool = True
+    """All its children are known; False for a model made by foreign code."""
+    parents: list[Model] = field(default_factory=list)
+    wraps: Model | None = None
+    """The module inside DistributedDataParallel, DataParallel, torch.compile, ..."""
+    wrapper: str = ""
+    """`ddp`, `dp`, `compile`, `fsdp`, `ema`, ...; empty for none."""
+
+    def family(self) -> Iterator[Model]:
+        """Itself and all that lies inside."""
+        seen: set[int] = set()
+        waiting = [self]
+        while waiting:
+            model = waiting.pop()
+            if id(model) in seen:
+                continue
+            seen.add(id(model))
+            yield model
+            waiting.extend(model.children.values())
+            if model.wraps is not None:
+                waiting.append(model.wraps)
+
+    def covers(self, other: Model) -> bool:
+        """`other` is this model, or lies inside it."""
+        return any(member is other for member in self.family())
+
+    def kin(self, other: Model) -> bool:
+        """They share parameters: one covers the other."""
+        return self is other or self.covers(other) or other.covers(self)
+
+    @property
+    def noisy(self) -> bool | None:
+        """It has layers that behave differently in training and evaluation (dropout, batch norm);
+        None where that cannot be told."""
+        found: bool | None = False
+        for member in self.family():
+            if member.facts.get("asks mode"):
+                return True
+            if member.kind.rpartition(".")[2] in NOISY_LAYERS:
+                if member.facts.get("p") not in (0, 0.0):
+                    return True
+            elif not member.complete:
+                found = None
+        return found
+
+
+NOISY_LAYERS = frozenset(
+    "Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout BatchNorm1d BatchNorm2d"
+    " BatchNorm3d SyncBatchNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d DropPath"
+    " StochasticDepth TransformerEncoderLayer TransformerDecoderLayer Transformer"
+    " TransformerEncoder TransformerDecoder".split()
+)
+
+
+@dataclass(eq=False, kw_only=True)
+class Optimizer(Thing):
+    """Something that updates parameters."""
+
+    kind: str = ""
+    """Dotted class name: `torch.optim.Adam`; empty if unknown."""
+    models: list[Model] = field(default_factory=list)
+    """The modules whose parameters it holds."""
+    whole: bool = True
+    """`models` is all that it holds; False if it holds parameters that could not be traced."""
+    tensors: list[Tensor] = field(default_factory=list)
+    """Single tensors that it holds (inputs that are optimised, `log_alpha`, ...)."""
+
+    def trains(self, model: Model) -> bool:
+        """It holds parameters of `model`, as far as can be told."""
+        return any(held.kin(model) for held in self.models)
+
+
+@dataclass(eq=False, kw_only=True)
+class Scheduler(Thing):
+    """A learning-rate schedule. `facts` has its constructor's arguments by name."""
+
+    kind: str = ""
+    """Class name alone: `CosineAnnealingLR`, `OneCycleLR`, `ReduceLROnPlateau`, ..."""
+    optimizer: Optimizer | None = None
+
+
+@dataclass(eq=False, kw_only=True)
+class Scaler(Thing):
+    """A gradient scaler for float16."""
+
+    enabled: bool | None = True
+    """None where it depends on an option."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Dataset(Thing):
+    """A data set, or a part of one."""
+
+    kind: str = ""
+    """Dotted class name: `torch.utils.data.TensorDataset`, the user's class, ..."""
+    size: Size = None
+    parent: Dataset | None = None
+    """The data set that this is a part of (`Subset`, `random_split`)."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Loader(Thing):
+    """A DataLoader, or what is used as one (a function's parameter `loader`)."""
+
+    dataset: Dataset | None = None
+    batch_size: Size = None
+    shuffle: bool | None = None
+    drop_last: bool | None = None
+    workers: Size = None
+    length: Size = None
+    """Batches in an epoch."""
+    sampler: Thing | None = None
+
+
+@dataclass(eq=False, kw_only=True)
+class Sampler(Thing):
+    """What decides the order of a loader's samples."""
+
+    kind: str = ""
+    """Dotted class name: `torch.utils.data.DistributedSampler`, the user's class, ..."""
+    shuffle: bool | None = None
+    """It draws the order at random."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Checkpoint(Thing):
+    """What `torch.load` returned."""
+
+    file: str = ""
+
+
+@dataclass(eq=False, kw_only=True)
+class Criterion(Thing):
+    """A loss function, as a module or as a function of `torch.nn.functional`."""
+
+    kind: str = ""
+    """Class name alone: `CrossEntropyLoss`, `BCEWithLogitsLoss`, `NLLLoss`, `KLDivLoss`, ..."""
+    reduction: str | None = "mean"
+    """`mean`, `sum`, `none`, `batchmean`; None where unknown."""
+
+
+class Activation(NamedTuple):
+    """The last thing that was done to a tensor's values, if it bears on losses.
+
+    Shape-only operations (view, reshape, squeeze, permute, `.to`, `.float()`) keep it; any other
+    arithmetic removes it.
+    """
+
+    kind: str
+    """`softmax`, `log_softmax`, `sigmoid`, `logsigmoid`, `log`, `argmax`, or `linear` (straight out
+    of a linear or convolution layer: certainly logits)."""
+    dim: int | None
+    """Dimension that it runs over; None where unknown or meaningless."""
+    place: Place
+    guards: frozenset[str] = frozenset()
+    """Open conditions that it depended on; see `Event.guards`."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Tensor(Thing):
+    """A tensor, as far as its history matters. Operations make new ones."""
+
+    graph: bool | None = False
+    """It carries an autograd graph; None where unknown."""
+    models: frozenset[Model] = frozenset()
+    """The modules whose parameters its graph leads to, as they were called."""
+    inputs: frozenset[Tensor] = frozenset()
+    """Leaf tensors with `requires_grad` (not a model's) that its graph leads to."""
+    forwards: frozenset[int] = frozenset()
+    """Serial numbers of the `Forward` events that its graph goes through."""
+    criteria: frozenset[Criterion] = frozenset()
+    """The loss functions that its value went through: not empty for a loss."""
+    is_loss: bool = False
+    """It came out of a loss function, perhaps added up, weighted or divided since."""
+    reduced: str | None = None
+    """`mean` or `sum`: how it was reduced to one number; None where unknown."""
+    divided: bool | None = False
+    """It was divided (or multiplied by a number) after it was reduced; None where unknown."""
+    scaled_by: Scaler | None = None
+    activation: Activation | None = None
+    role: str = ""
+    """`input`, `target` or `batch` when it came from a loader; `parameter` for a leaf; else ''."""
+    loader: Loader | None = None
+    """The loader whose batch it belongs to, or was computed from."""
+    shape: tuple[Size, ...] | None = None
+    dtype: str | None = None
+    """`float16`, `int64`, ...; None where unknown."""
+    values: tuple[float, ...] | None = None
+    """The numbers themselves, where they are few and known (class counts, sorted labels)."""
+
+
+@dataclass(eq=False, kw_only=True)
+class StateDict(Thing):
+    """What `state_dict()` returned."""
+
+    owner: Thing | None = None
+    copied: bool = False
+    """Its tensors were copied (`deepcopy`, `.clone()` one by one); else they are the live ones."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Loop:
+    """A loop of the program, entered once."""
+
+    place: Place = NOWHERE
+    kind: Literal["batches", "epochs", "other"] = "other"
+    """`batches`: one turn is one micro-batch; `epochs`: its turns hold loops over batches."""
+    loader: Loader | None = None
+    variables: tuple[str, ...] = ()
+    """Names that it binds, in source: `i`, `images`, `labels`."""
+    turns: Size = None
+    """How many turns it makes in a real run."""
+    endless: bool = False
+    """`while True`, or over `itertools.count()`."""
+    simulated: int = 0
+    """How many turns the reader goes through; 0 when live."""
+    leaves: bool = False
+    """A `break` or `return` in it may end it before all its turns (early stopping)."""
+    facts: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What rules of one area note about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a loop."""
+
+    loop: Loop
+    index: int
+    """From 0, in the run that is simulated: a few turns stand for many."""
+
+
+class Window(NamedTuple):
+    """A window of turns that a test like `(i + 1) % n == 0` closes."""
+
+    size: Size
+    """The `n`."""
+    loop: Loop | None
+    """The loop whose own count is tested; None for a counter that runs on across loops."""

@@ -1,0 +1,131 @@
+"""Reading Python source: an abstract machine that goes through the runs a program can make.
+
+Nothing of the user's code is run. `machine` has the state of one run, `statements`, `expressions`,
+`calling` and `loops` move it on over values that are known only in part (`values`), `library` knows
+what torch and its neighbours do, `project` follows imports between the user's own files, and `runs`
+decides which runs a file is worth. What happens is handed to the rules as events.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from trueloop.doctor.model.findings import Finding
+from trueloop.doctor.static.files.skipped import Gaps
+from trueloop.doctor.static.interpreter.limits import STEPS_A_FILE
+from trueloop.doctor.static.interpreter.syntax import FRAMES, parse, room
+
+if TYPE_CHECKING:
+    from trueloop.doctor.model.events import Event
+    from trueloop.doctor.rules.base import Rule
+    from trueloop.doctor.static.interpreter.project import Project
+
+_RELEVANT = re.compile(
+    r"\btorch|lightning|accelerate|\bfabric\b|backward\(|zero_grad|optimizer|DataLoader"
+)
+
+
+@dataclass(slots=True)
+class Report:
+    """What reading one file found."""
+
+    findings: list[Finding] = field(default_factory=list)
+    followed: dict[str, str] = field(default_factory=dict)
+    """Other files of the project that were read for it, each with the digest of what was read; an
+    empty one for a file that was looked for and was not there."""
+    gaps: Gaps = field(default_factory=Gaps)
+    steps: int = 0
+    """What it cost; see `counting`."""
+
+
+def check_text(
+    text: str,
+    path: str,
+    *,
+    above: int = 0,
+    project: Project | None = None,
+    rules: list[type[Rule]] | None = None,
+    steps: int = STEPS_A_FILE,
+    listen: Callable[[Event], None] | None = None,
+    strict: bool = False,
+) -> Report:
+    """Read a file's text and say what is wrong in it, as the text (and the files that it imports)
+    alone decides.
+
+    `above`: how many lines of the file stand above the text, which is a part of it. `rules`: those
+    to apply, by default all that are seen in source. `steps`: how many it may take,
+    by default as many as a file has. `listen` is called with every event of every run. Raises
+    `SyntaxError` (or `ValueError`, for null bytes) for text that is not Python, `RecursionError` or
+    `MemoryError` for what is nested too deeply to be parsed.
+    """
+    tree = parse(text)
+    cost = len(text) >> 8
+    if not _RELEVANT.search(text):
+        return Report(steps=cost >> 3)
+    if above:
+        ast.increment_lineno(tree, above)
+    from trueloop.doctor.rules.loading import rules_for
+    from trueloop.doctor.static import stubs
+    from trueloop.doctor.static.files.columns import in_characters
+    from trueloop.doctor.static.interpreter.project import project_at
+    from trueloop.doctor.static.interpreter.runs import FileAnalysis, read_module
+    from trueloop.doctor.static.interpreter.survey import FileSummary
+    from trueloop.doctor.static.interpreter.values import Module
+
+    stubs.register()
+    owner = project or project_at(root_of(path))
+    owner.begin()
+    name = _dotted(path)
+    package = name if os.path.basename(path) == "__init__.py" else name.rpartition(".")[0]
+    module = Module(path, name, tree, FileSummary(tree), package)
+    reading = FileAnalysis(
+        owner,
+        module,
+        rules_for("S") if rules is None else rules,
+        steps - cost,
+        listen=listen,
+        strict=strict,
+    )
+    with room(FRAMES):
+        read_module(reading)
+    findings = sorted(reading.findings.values(), key=lambda found: (found.place, found.code))
+    reading.gaps.not_followed |= owner.not_followed
+    return Report(
+        in_characters(findings, path, text, above),
+        dict(owner.followed),
+        reading.gaps,
+        steps - reading.left,
+    )
+
+
+MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+"""What lies at the top of a project."""
+
+
+def root_of(path: str) -> str:
+    """The folder that imports of a file start from at the latest: the top of its project, or else
+    the folder above its package."""
+    folder = os.path.dirname(os.path.abspath(path))
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder = os.path.dirname(folder)
+    above = folder
+    for _ in range(4):
+        if any(os.path.exists(os.path.join(above, mark)) for mark in MARKS):
+            return above
+        above = os.path.dirname(above)
+    return folder
+
+
+def _dotted(path: str) -> str:
+    """The dotted name of a file, through the packages that it lies in."""
+    folder, file = os.path.split(os.path.abspath(path))
+    parts = [] if file == "__init__.py" else [file.removesuffix(".py")]
+    while os.path.isfile(os.path.join(folder, "__init__.py")) and folder != os.path.dirname(folder):
+        folder, name = os.path.split(folder)
+        parts.insert(0, name)
+    return ".".join(parts)

@@ -1,0 +1,88 @@
+"""`check`: from paths to findings, as they are told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from trueloop.doctor.config import Configs
+from trueloop.doctor.model.findings import Finding
+from trueloop.doctor.rules.comments.tl001_unused_ignore import UnusedIgnore
+from trueloop.doctor.static.files.cache import Cache, Examined
+from trueloop.doctor.static.files.discovery import FileProblem, Unread, find_files
+from trueloop.doctor.static.files.examine import examine_all
+from trueloop.doctor.static.files.ignores import complaints, hold_back, ignores_in
+from trueloop.doctor.static.files.open_document import Documents
+
+
+@dataclass
+class CheckResult:
+    """What there is to say about the files that were checked."""
+
+    findings: list[Finding]
+    """By place; paths are absolute."""
+    problems: list[FileProblem]
+    """Files and parts of files that could not be checked."""
+    files: int
+    shown: dict[str, str] = field(default_factory=dict)
+    """What the files are called that were checked, by absolute path."""
+    documents: Documents = field(default_factory=Documents)
+    unread: list[Unread] = field(default_factory=list)
+    """Files that were not read to their end."""
+
+    def name(self, path: str) -> str:
+        """What a file is called: as it was given, or from the working directory."""
+        if path in self.shown:
+            return self.shown[path]
+        relative = os.path.relpath(path)
+        return path if relative.startswith("..") else relative
+
+
+def check(
+    paths: Sequence[str],
+    configs: Configs,
+    *,
+    force_exclude: bool = False,
+    jobs: int | None = None,
+    cache: Cache | None = None,
+) -> CheckResult:
+    """Check the files at and below `paths`. Raises `ConfigError` for a path or a configuration that
+    cannot be."""
+    wanted = find_files(paths, is_excluded=configs.excludes, force_exclude=force_exclude)
+    examined = examine_all(wanted.shown, jobs=jobs, cache=cache)
+    outcome = CheckResult([], list(wanted.problems), len(wanted.shown), wanted.shown)
+    outcome.findings = told(examined, configs, outcome.documents)
+    outcome.problems += [problem for each in examined for problem in each.problems]
+    outcome.unread = [each.unread for each in examined if each.unread is not None]
+    outcome.unread.sort(key=lambda unread: outcome.name(unread.path))
+    outcome.findings.sort(key=lambda found: (outcome.name(found.place.path), *found.place[1:3]))
+    outcome.problems.sort(key=lambda problem: (outcome.name(problem.path), problem.line))
+    return outcome
+
+
+def told(examined: Sequence[Examined], configs: Configs, documents: Documents) -> list[Finding]:
+    """The findings that are asked for and that no comment holds back; and TL001 about comments.
+
+    A file that several others use is read with each of them: what is found in it is told once.
+    """
+    checked = {each.path: each for each in examined}
+    by_file: dict[str, dict[tuple[object, ...], Finding]] = {path: {} for path in checked}
+    for each in examined:
+        for finding in each.findings:
+            key = (finding.code, *finding.place[:3])
+            by_file.setdefault(finding.place.path, {}).setdefault(key, finding)
+    found: list[Finding] = []
+    for path, findings in by_file.items():
+        own = checked.get(path)
+        if own is None and configs.excludes(path):
+            continue
+        config = configs.of(path)
+        asked = [each for each in findings.values() if config.wants(each.code, path)]
+        if own is None or own.ignores:
+            ignores = ignores_in(documents[path])
+            asked = hold_back(asked, ignores)
+            if own is not None and not own.problems and config.wants(UnusedIgnore.code, path):
+                asked += complaints(ignores, config, path)
+        found += asked
+    return found

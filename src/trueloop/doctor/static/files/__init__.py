@@ -1,0 +1,1 @@
+"""What is read of a project, and what was found in it before."""

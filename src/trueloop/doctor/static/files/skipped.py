@@ -1,0 +1,100 @@
+"""What was not read of a file, and why: nothing that is left out goes unsaid."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.static.files.discovery import Unread
+from trueloop.doctor.static.interpreter.limits import STEPS_A_FILE
+
+SHOWN = 3
+"""Names that are listed before the rest is counted."""
+
+
+@dataclass
+class Gaps:
+    """What was left out while a file was read."""
+
+    cuts: list[tuple[Place, int]] = field(default_factory=list)
+    """Where runs were stopped, each with its limit of steps; 0 where those of the file ran out."""
+    not_begun: list[tuple[str, int]] = field(default_factory=list)
+    """Functions that no run began with, each with its line: the file's steps were used up."""
+    blocks: list[int] = field(default_factory=list)
+    """First lines of the programs of a document that were not begun."""
+    left_out: dict[str, Place] = field(default_factory=dict)
+    """What was not gone into, with the first place of it."""
+    not_followed: dict[str, str] = field(default_factory=dict)
+    """Files that are imported and could not be read, each with the reason."""
+    faults: list[str] = field(default_factory=list)
+    """Errors of our own that ended a run."""
+
+    def add(self, other: Gaps) -> None:
+        """Take over what was left out of another program of the same document."""
+        self.cuts += other.cuts
+        self.not_begun += other.not_begun
+        self.blocks += other.blocks
+        self.left_out = other.left_out | self.left_out
+        self.not_followed |= other.not_followed
+        self.faults += other.faults
+
+    def told(self, path: str) -> Unread | None:
+        """All of it in one line about the file at the absolute `path`; None if there is nothing."""
+        parts = [*self._runs(path), *self._rest(path)]
+        if not parts:
+            return None
+        line, function = self._reached(path)
+        return Unread(path, line, function, f"not read to its end: {'; '.join(parts)}")
+
+    def _runs(self, path: str) -> list[str]:
+        parts = []
+        if self.cuts:
+            place, steps = self.cuts[0]
+            many = len(self.cuts) > 1
+            which = f"{len(self.cuts)} runs were" if many else "a run was"
+            limit = f"{steps:,} steps" if steps else f"the {STEPS_A_FILE:,} steps of a file"
+            parts.append(f"{which} stopped after {limit}, {'the first ' * many}{_at(place, path)}")
+        if self.not_begun:
+            names = [f"`{name}`" for name, _ in self.not_begun[:SHOWN]]
+            more = len(self.not_begun) - len(names)
+            tail = f" and {more} more" if more else ""
+            were = "was" if len(self.not_begun) == 1 else "were"
+            spent = "" if self.cuts else f", the {STEPS_A_FILE:,} steps of a file were used up"
+            parts.append(f"{', '.join(names)}{tail} {were} not begun{spent}")
+        if self.blocks:
+            parts.append(f"the code blocks from line {self.blocks[0]:,} on were not begun")
+        return parts
+
+    def _rest(self, path: str) -> list[str]:
+        parts = [
+            f"{what} was left out, {_at(place, path)}" for what, place in self.left_out.items()
+        ]
+        names = sorted(self.not_followed)
+        parts += [f"{_name(each)} was not followed: {self.not_followed[each]}" for each in names]
+        if self.faults:
+            parts.append(
+                "a fault of trueloop's own ended a run, please report it with the file "
+                f"({self.faults[0]})"
+            )
+        return parts
+
+    def _reached(self, path: str) -> tuple[int, str]:
+        """The line and the function where reading stopped first; 0 where none can be named."""
+        for place in (*(place for place, _ in self.cuts), *self.left_out.values()):
+            if os.path.abspath(place.path) == path:
+                return place.line, place.function
+        if self.not_begun:
+            return self.not_begun[0][1], self.not_begun[0][0]
+        return (self.blocks[0], "") if self.blocks else (0, "")
+
+
+def _at(place: Place, path: str) -> str:
+    """`in train (line 12)`; of another file, with its name."""
+    of = "" if os.path.abspath(place.path) == path else f" of {_name(place.path)}"
+    where = f"line {place.line}{of}"
+    return f"in `{place.function}` ({where})" if place.function else f"in {where}"
+
+
+def _name(path: str) -> str:
+    return os.path.basename(path)

@@ -1,0 +1,1 @@
+"""`--fix`: edits of source that findings suggest."""

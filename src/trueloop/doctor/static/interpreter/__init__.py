@@ -1,0 +1,1 @@
+"""An abstract interpreter of source: from files to runs to events."""

@@ -1,0 +1,421 @@
+"""Attributes and items: reading and writing them, unpacking."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from trueloop.doctor.model.events import AttributeSet, GradRead, Kept, Replaced, Used
+from trueloop.doctor.model.things import (
+    NOWHERE,
+    Dataset,
+    Loader,
+    Model,
+    Optimizer,
+    Scheduler,
+    Tensor,
+    Thing,
+)
+from trueloop.doctor.static.interpreter import imports
+from trueloop.doctor.static.interpreter.calls import enter, has_decorator
+from trueloop.doctor.static.interpreter.canonical_names import canonical
+from trueloop.doctor.static.interpreter.constant_sizes import is_hashable
+from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
+from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_method
+from trueloop.doctor.static.interpreter.syntax import once, written
+from trueloop.doctor.static.interpreter.values import (
+    KEY,
+    BoundLibrary,
+    Class,
+    DictValue,
+    Function,
+    Instance,
+    Items,
+    Known,
+    Library,
+    Method,
+    Namespace,
+    OpaqueObject,
+    Parameters,
+    Super,
+    Unknown,
+)
+from trueloop.doctor.static.stubs.optimizers import param_groups
+from trueloop.doctor.static.stubs.tensors import (
+    attribute_of,
+    element,
+    parts_of,
+    set_attribute,
+    set_element,
+)
+
+
+def read(m: Machine, value: Any, name: str, node: ast.AST) -> Any:
+    """`value.name`."""
+    if isinstance(value, Library):
+        if len(value.name) > KEY:
+            return m.unknown(node, (value,), key=f"{value.name}.{name}")
+        return Library(canonical(f"{value.name}.{name}"))
+    if isinstance(value, Namespace):
+        return _of_namespace(m, value, name)
+    if isinstance(value, (Instance, Thing)):
+        return _of_object(m, value, name, node)
+    if isinstance(value, Class):
+        found = value.lookup(name)
+        return found if found is not None else Unknown(f"{value.name}.{name}")
+    if isinstance(value, OpaqueObject):
+        return _of_foreign(m, value, name)
+    if isinstance(value, Unknown):
+        if name == "grad":
+            m.emit(GradRead, node, target=value, logged=id(node) in m.modules[-1].survey.logged)
+        return _of_unknown(m, value, name)
+    if isinstance(value, Super):
+        return _of_super(value, name)
+    if isinstance(value, Function) and name == "__name__":
+        return Known(value.name)
+    return BoundLibrary(value, name)
+
+
+def _of_super(value: Super, name: str) -> Any:
+    """`super().name`: the user's own method above, or the library's."""
+    cls = getattr(value.receiver, "cls", None)
+    lineage = cls.lineage() if isinstance(cls, Class) else []
+    if value.owner in lineage:
+        lineage = lineage[lineage.index(value.owner) + 1 :]
+    for kind in lineage:
+        if isinstance(kind, Class) and isinstance(kind.namespace.get(name), Function):
+            return Method(value.receiver, kind.namespace[name])
+    if name == "__init__" and not isinstance(value.receiver, (Scheduler, Optimizer)):
+        return Library("object.__init__")
+    if isinstance(value.receiver, Thing):
+        return BoundLibrary(value.receiver, name)
+    return Library(f"object.{name}")
+
+
+def _of_namespace(m: Machine, value: Namespace, name: str) -> Any:
+    found = imports.value_in(m, value.scope, name)
+    if found is not None:
+        return found
+    module = value.scope.module
+    return imports.member(m, module.name, name, module)
+
+
+def _of_object(m: Machine, value: Instance | Thing, name: str, node: ast.AST) -> Any:
+    if name in value.attributes:
+        return value.attributes[name]
+    if isinstance(value, Model):
+        if name in value.children:
+            return value.children[name]
+        if name == "training":
+            return _mode_of(m, value)
+        if name in ("module", "_orig_mod") and value.wraps is not None:
+            return value.wraps
+    if isinstance(value.cls, Class):
+        found = value.cls.lookup(name)
+        if name == "forward" and isinstance(value, Model) and isinstance(found, Function):
+            return BoundLibrary(value, name)
+        if found is not None:
+            return _bound(m, value, found, node)
+        if name == "__class__":
+            return value.cls
+    if isinstance(value, Thing):
+        if isinstance(value, Tensor):
+            return attribute_of(m, value, name, node)
+        if name == "param_groups" and isinstance(value, Optimizer):
+            return param_groups(value)
+        if find_method(value, name) is not None:
+            return BoundLibrary(value, name)
+        if isinstance(value, Loader) and name == "dataset" and value.dataset is not None:
+            return value.dataset
+        if isinstance(value, Dataset) and name == "dataset" and value.parent is not None:
+            return value.parent
+        if isinstance(value, Scheduler) and name == "optimizer" and value.optimizer is not None:
+            return value.optimizer
+        if _is_called(node, m, name):
+            return BoundLibrary(value, name)
+    owner = value.key if isinstance(value, Instance) else m.key(value)
+    # Not remembered as set: it is the same unknown each time, and a thing once it was guessed.
+    found = guess(m, name, Unknown(f"{owner}.{name}"), m.modules[-1])
+    value.attributes[name] = found
+    return found
+
+
+def _mode_of(m: Machine, model: Model) -> Any:
+    """`model.training`; a module that asks for its own mode behaves differently in the two."""
+    if m.inside_models and m.receivers and m.receivers[-1] is model:
+        model.facts["asks mode"] = True
+    return Unknown(f"{model.name}.training") if model.training is None else Known(model.training)
+
+
+def _is_called(node: ast.AST, m: Machine, name: str) -> bool:
+    uses = m.modules[-1].survey.uses
+    return name in uses and "()" in uses[name]
+
+
+def _bound(m: Machine, owner: Any, found: Any, node: ast.AST) -> Any:
+    """A member of the class, as its object sees it."""
+    if not isinstance(found, Function):
+        return found
+    if has_decorator(found, "property", "cached_property"):
+        return enter(m, found, [owner], {}, node)
+    if has_decorator(found, "staticmethod"):
+        return found
+    if has_decorator(found, "classmethod"):
+        return Method(owner.cls, found)
+    return Method(owner, found)
+
+
+def _of_foreign(m: Machine, value: OpaqueObject, name: str) -> Any:
+    if name in value.attributes:
+        return value.attributes[name]
+    return BoundLibrary(value, name)
+
+
+def _of_unknown(m: Machine, value: Unknown, name: str) -> Any:
+    found = value.attributes.get(name)
+    if found is None and find_method(value, name) is not None:
+        return BoundLibrary(value, name)
+    if found is None:
+        fresh = Unknown(f"{value.key}.{name}", (value,), looped=value.looped)
+        # Of a batch, an `.image` is no module; of a trainer, an `.optimizer` is an optimizer.
+        found = value.attributes[name] = guess(m, name, fresh, m.modules[-1])
+    return found
+
+
+def write(m: Machine, owner: Any, name: str, value: Any, node: ast.AST) -> None:
+    """`owner.name = value`."""
+    if isinstance(value, (Unknown, OpaqueObject)):
+        value = guess(m, name, value, m.modules[-1])
+    elif isinstance(value, Tensor) and is_no_tensor(name, value, m.modules[-1]):
+        value = guess(m, name, m.unknown(node, (value,)), m.modules[-1])
+    elif isinstance(value, Thing) and not value.name:
+        value.name = f"{_spelled(owner)}{name}"
+    if isinstance(owner, Tensor):
+        set_attribute(m, owner, name, value, node)
+    elif isinstance(owner, Model):
+        _write_to_model(m, owner, name, value, node)
+    elif isinstance(owner, (Thing, Instance, OpaqueObject, Unknown)):
+        owner.attributes[name] = value
+    elif isinstance(owner, Class):
+        owner.namespace[name] = value
+    elif isinstance(owner, Namespace):
+        owner.scope.variables[name] = value
+
+
+def _spelled(owner: Any) -> str:
+    return "self." if isinstance(owner, Instance) else ""
+
+
+def _write_to_model(m: Machine, owner: Model, name: str, value: Any, node: ast.AST) -> None:
+    old = owner.children.get(name)
+    if isinstance(value, Model):
+        owner.children[name] = value
+        value.parents.append(owner)
+        owner.attributes.pop(name, None)
+        if old is not None and old is not value:
+            m.emit(Replaced, node, model=owner, attribute=name, old=old, new=value)
+        elif old is None and not owner.complete and not _is_self(m, owner):
+            # A layer of a model that is not understood: as likely as not it had one there.
+            m.emit(Replaced, node, model=owner, attribute=name, old=None, new=value)
+    else:
+        if old is not None:
+            del owner.children[name]
+        owner.attributes[name] = value
+    _tell(m, owner, name, value, node)
+
+
+def _tell(m: Machine, owner: Model, name: str, value: Any, node: ast.AST) -> None:
+    what, spelled, used = NOWHERE, "", None
+    if isinstance(value, (Items, DictValue)):
+        what = m.place(m.assigned) if m.assigned is not None else NOWHERE
+        spelled = _spelling_of_nn(m)
+        used = reads(owner.cls, name) if isinstance(owner.cls, Class) else None
+    m.emit(
+        AttributeSet, node, model=owner, attribute=name, value=value,
+        what=what, nn=spelled, read=used,
+    )  # fmt: skip
+
+
+def _spelling_of_nn(m: Machine) -> str:
+    """How the file at hand writes `torch.nn`."""
+    scope = m.namespaces.get(id(m.modules[-1]))
+    names = scope.variables.items() if scope is not None else ()
+    found = {value.name: name for name, value in names if isinstance(value, Library)}
+    if "torch.nn" in found:
+        return found["torch.nn"]
+    return f"{found['torch']}.nn" if "torch" in found else ""
+
+
+def reads(cls: Class, attribute: str) -> bool:
+    """A method of a class, other than `__init__`, reads `self.attribute`."""
+    for kind in cls.lineage():
+        for method in kind.namespace.values() if isinstance(kind, Class) else ():
+            if not isinstance(method, Function) or method.name.endswith("__init__"):
+                continue
+            if attribute in _attributes_read(method.node):
+                return True
+    return False
+
+
+@once
+def _attributes_read(function: ast.AST) -> frozenset[str]:
+    return frozenset(
+        node.attr
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    )
+
+
+def _is_self(m: Machine, owner: Model) -> bool:
+    return owner.made.line > 0 and bool(m.functions) and m.functions[-1].endswith("__init__")
+
+
+def item_of(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
+    """`value[index]`."""
+    if isinstance(value, Tensor):
+        return element(m, value, index, node)
+    if isinstance(index, Known):
+        if isinstance(value, Items):
+            return _of_items(m, value, index.value, node)
+        if (
+            isinstance(value, DictValue)
+            and is_hashable(index.value)
+            and index.value in value.entries
+        ):
+            found = value.entries[index.value]
+            if isinstance(found, Thing) and not found.name:
+                found.name = str(index.value)
+            return found
+        if isinstance(value, Known) and isinstance(value.value, (str, tuple)):
+            try:
+                return Known(value.value[index.value])
+            except (TypeError, IndexError, KeyError):
+                return m.unknown(node, (value,))
+    if isinstance(value, Model) and isinstance(index, Known):
+        children = list(value.children.values())
+        if isinstance(index.value, int) and -len(children) <= index.value < len(children):
+            return children[index.value]
+        if isinstance(index.value, str) and index.value in value.children:
+            return value.children[index.value]
+    if isinstance(value, (Unknown, OpaqueObject)):
+        name = f"[{m.key(index)}]"
+        found = value.attributes.get(name)
+        if found is None:
+            of = (value, index) if isinstance(value, Unknown) else (value,)
+            fresh = Unknown(f"{m.key(value)}{name}", of, looped=bool(getattr(index, "looped", 0)))
+            fresh.number = bool(getattr(value, "number", False))
+            word = index.value if isinstance(index, Known) else None
+            found = guess(m, word, fresh, m.modules[-1]) if isinstance(word, str) else fresh
+            if not fresh.looped:
+                value.attributes[name] = found
+            if m.preprocesses and isinstance(index, (Known, Items)):
+                m.emit(Used, node, what="slice", subject=value, arguments={"index": index})
+        return found
+    if isinstance(value, Library):
+        return m.unknown(node, (value, index), key=f"{value.name}[{m.key(index)}]")
+    method = find_method(value, "__getitem__")
+    if method is not None:
+        return method(LibraryCall(m, node, "__getitem__", [index], receiver=value))
+    return _of_user(m, value, index, node)
+
+
+def _of_user(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
+    """`__getitem__` of the user's own class."""
+    cls = getattr(value, "cls", None)
+    if isinstance(cls, Class):
+        found = cls.lookup("__getitem__")
+        if isinstance(found, Function):
+            return enter(m, found, [value, index], {}, node)
+    return m.unknown(node, (value, index))
+
+
+def _of_items(m: Machine, value: Items, index: Any, node: ast.AST) -> Any:
+    if isinstance(index, slice):
+        try:
+            return Items(value.kind, value.values[index], value.open, turns=value.turns)
+        except (TypeError, ValueError):
+            return value
+    if isinstance(index, int) and -len(value.values) <= index < len(value.values):
+        return value.values[index]
+    return m.unknown(node, (value,))
+
+
+def set_item(m: Machine, owner: Any, index: Any, value: Any, node: ast.Subscript) -> None:
+    """`owner[index] = value`."""
+    if isinstance(owner, DictValue):
+        if isinstance(index, Known) and is_hashable(index.value) and not index.looped:
+            owner.put(index.value, value)
+        else:
+            owner.put_somewhere(value)
+            _store(m, owner, index, value, node)
+    elif isinstance(owner, Items):
+        position = index.value if isinstance(index, Known) else None
+        if isinstance(position, int) and -len(owner.values) <= position < len(owner.values):
+            owner.values[position] = value
+        else:
+            owner.open = True
+            _store(m, owner, index, value, node)
+    elif isinstance(owner, (Unknown, OpaqueObject)):
+        owner.attributes[f"[{m.key(index)}]"] = value
+    elif isinstance(owner, Tensor):
+        set_element(m, owner, value, node)
+    elif isinstance(owner, Model):
+        old = item_of(m, owner, index, node)
+        key = str(index.value) if isinstance(index, Known) else m.key(index)
+        if isinstance(value, Model):
+            owner.children[key] = value
+            if isinstance(old, Model):
+                m.emit(Replaced, node, model=owner, attribute=key, old=old, new=value)
+
+
+def _within_turn(m: Machine, loop: Any) -> bool:
+    """A loop begins anew in each turn of the batch loop around it."""
+    inner: list[Any] = []
+    for turn in reversed(m.turns):
+        if turn.loop.kind == "batches":
+            break
+        inner.append(turn.loop)
+    return loop in inner
+
+
+def _store(
+    m: Machine, owner: Items | DictValue, index: Any, value: Any, node: ast.Subscript
+) -> None:
+    if isinstance(value, Tensor) and value.graph and m.outlives(owner.turns):
+        # Another place in each turn, or the same ones again: only the first makes it grow.
+        grows = isinstance(index, Known) and index.looped and not _within_turn(m, index.looped)
+        m.emit(
+            Kept, node, tensor=value, how="store", holder=written(node.value),
+            container=owner if grows else None,
+            what=m.place(m.assigned) if m.assigned is not None else NOWHERE,
+        )  # fmt: skip
+
+
+def unpack(m: Machine, value: Any, count: int, starred: int | None, node: ast.AST) -> list[Any]:
+    """`a, b = value`: the parts."""
+    if isinstance(value, Items):
+        values = value.values
+        if starred is None and len(values) == count and not value.open:
+            return list(values)
+        if starred is not None and len(values) >= count - 1 and not value.open:
+            after = count - 1 - starred
+            middle = values[starred : len(values) - after]
+            tail = values[len(values) - after :] if after else []
+            return [*values[:starred], Items("list", list(middle)), *tail]
+        if values and value.open and len(values) >= count:
+            return list(values[:count])
+    if isinstance(value, Tensor):
+        return parts_of(m, value, count, node)
+    if isinstance(value, Known) and isinstance(value.value, (tuple, str)):
+        known = [Known(each) for each in value.value]
+        if len(known) == count:
+            return known
+    if isinstance(value, (Unknown, OpaqueObject)):
+        return [
+            Unknown(f"{m.key(value)}[{i}]", (value,), looped=bool(getattr(value, "looped", 0)))
+            for i in range(count)
+        ]
+    if isinstance(value, Parameters):
+        return [value] * count
+    return [m.unknown(node, (value,), key=f"{m.key(value)}[{i}]") for i in range(count)]

@@ -1,0 +1,439 @@
+"""Calls: entering the user's own functions and classes, and asking the library about the rest."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from trueloop.doctor.model.events import Made
+from trueloop.doctor.model.things import Dataset, Model, Optimizer, Scheduler, Tensor, Thing
+from trueloop.doctor.static.interpreter.constant_sizes import is_small, len_of
+from trueloop.doctor.static.interpreter.inference import parameter
+from trueloop.doctor.static.interpreter.machine import CallRecord, Machine, Signal
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_call, find_method
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    TEXT,
+    BoundLibrary,
+    Class,
+    DictValue,
+    Function,
+    Generator,
+    Instance,
+    Items,
+    Known,
+    Library,
+    Method,
+    OpaqueObject,
+    Scope,
+    Unknown,
+)
+from trueloop.doctor.static.interpreter.with_blocks import GeneratorContext, inside_foreign
+from trueloop.doctor.static.stubs.tensors import call_foreign_method, derive
+
+MODULE_BASES = frozenset({"Module", "LightningModule", "PreTrainedModel", "ModelMixin"})
+HARMLESS = frozenset(
+    "torch numpy builtins logging tqdm os sys time math json random wandb matplotlib PIL pandas"
+    " sklearn torchmetrics tensorboard tensorboardX rich warnings datetime pathlib collections"
+    " itertools functools string re argparse typing pprint pickle csv yaml loguru mlflow shutil"
+    " torchvision torchaudio torchinfo torchsummary thop fvcore evaluate seaborn plotly scipy"
+    " contextlib copy gc glob object operator textwrap tabulate absl cv2 einops".split()
+)
+"""Libraries whose functions do nothing to a model or an optimizer that they are given."""
+
+
+def call(
+    m: Machine,
+    function: Any,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    node: ast.AST,
+    rest: list[Any] | None = None,
+) -> Any:
+    """Call a value. `rest`: what was spread into the call (`*args`) and is not known."""
+    m.spend(1, node)
+    if m.noted is not None:
+        m.noted.append(CallRecord(function, args, kwargs, m.place(node), tuple(m.functions)))
+    if isinstance(function, Function):
+        return start(m, function, args, kwargs, node, rest)
+    if isinstance(function, Method):
+        return start(m, function.function, [function.receiver, *args], kwargs, node, rest)
+    if isinstance(function, Class):
+        return instantiate(m, function, args, kwargs, node, rest)
+    if isinstance(function, Library):
+        return _library(m, function.name, args, kwargs, node, rest)
+    if isinstance(function, BoundLibrary):
+        return _method(m, function, args, kwargs, node, rest)
+    if isinstance(function, (Instance, Thing)):
+        known = find_method(function, "__call__")
+        mine = getattr(function, "cls", None)
+        if not isinstance(function, Model) and isinstance(mine, Class):
+            found = mine.lookup("__call__")
+            if isinstance(found, Function):
+                return start(m, found, [function, *args], kwargs, node, rest)
+        if known is not None:
+            return known(LibraryCall(m, node, "__call__", args, kwargs, function, rest is not None))
+    return _foreign(m, function, args, kwargs, node, rest)
+
+
+def _library(
+    m: Machine,
+    name: str,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    node: ast.AST,
+    rest: list[Any] | None,
+) -> Any:
+    known = find_call(name)
+    if known is not None:
+        return known(LibraryCall(m, node, name, args, kwargs, None, rest is not None))
+    everything = [*args, *kwargs.values(), *(rest or [])]
+    head, _, last = name.rpartition(".")
+    if head.partition(".")[0] not in HARMLESS:
+        m.expose(everything, name, node)
+    if last[:1].isupper():
+        named = {str(i): arg for i, arg in enumerate(args)} | kwargs
+        return OpaqueObject(name, named, key=f"{last}()@{getattr(node, 'lineno', 0)}")
+    return m.unknown(node, everything)
+
+
+def _method(
+    m: Machine,
+    bound: BoundLibrary,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    node: ast.AST,
+    rest: list[Any] | None,
+) -> Any:
+    receiver, name = bound.receiver, bound.name
+    known = find_method(receiver, name)
+    if known is not None:
+        return known(LibraryCall(m, node, name, args, kwargs, receiver, rest is not None))
+    everything = [*args, *kwargs.values(), *(rest or [])]
+    if isinstance(receiver, Tensor):
+        parents = [each for each in (receiver, *args) if isinstance(each, Tensor)]
+        return derive(m, node, *parents)
+    if isinstance(receiver, Known):
+        return _method_of_constant(m, receiver, name, args, kwargs, node)
+    if isinstance(receiver, Library):
+        return _library(m, f"{receiver.name}.{name}", args, kwargs, node, rest)
+    if not isinstance(receiver, (Items, DictValue)):
+        harmless = (
+            isinstance(receiver, OpaqueObject) and receiver.kind.partition(".")[0] in HARMLESS
+        )
+        if not harmless:
+            # `optimizer.step_and_update_lr()`: what an optimizer of somebody's own does to itself.
+            own = isinstance(receiver, Optimizer) and name not in _OF_OPTIMIZERS
+            m.expose([*everything, receiver] if own else everything, name, node)
+    if isinstance(receiver, Model):
+        return call_foreign_method(m, receiver, name, everything, node)
+    found = m.unknown(node, [receiver, *everything])
+    found.number = isinstance(receiver, Unknown) and receiver.number
+    return found
+
+
+def _method_of_constant(
+    m: Machine,
+    receiver: Known,
+    name: str,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    node: ast.AST,
+) -> Any:
+    """Methods of texts and numbers, where all is known and the result is small."""
+    method = getattr(receiver.value, name, None)
+    values = [each.value for each in args if isinstance(each, Known)]
+    safe = isinstance(receiver.value, str) and name in _TEXT_METHODS and not kwargs
+    safe = safe and all(map(is_small, (receiver.value, *values)))
+    if name == "replace" and safe and len(values) > 1:
+        safe = (len(receiver.value) + 1) * max(1, len_of(values[1])) <= TEXT
+    if safe and callable(method) and len(values) == len(args):
+        try:
+            result = method(*values)
+        except (TypeError, ValueError, IndexError):
+            return m.unknown(node, [receiver, *args])
+        if isinstance(result, list):
+            return Items("list", [Known(each) for each in result], turns=m.turns_begun)
+        return Known(result)
+    found = m.unknown(node, [receiver, *args, *kwargs.values()])
+    found.number = True
+    return found
+
+
+_OF_OPTIMIZERS = frozenset(
+    "add_param_group state_dict train eval register_step_pre_hook register_step_post_hook"
+    " share_memory get_lr __repr__".split()
+)
+"""Methods of optimizers that neither step nor clear."""
+_TEXT_METHODS = frozenset(
+    "lower upper strip lstrip rstrip startswith endswith replace split rsplit partition"
+    " rpartition removeprefix removesuffix title capitalize isdigit".split()
+)
+
+
+def _foreign(
+    m: Machine,
+    function: Any,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    node: ast.AST,
+    rest: list[Any] | None,
+) -> Any:
+    everything = [*args, *kwargs.values(), *(rest or [])]
+    m.expose([*everything, function], m.key(function), node)
+    return m.unknown(node, [function, *everything])
+
+
+# ------------------------------------------------------------------------------- the user's own
+
+
+def start(
+    m: Machine,
+    function: Function,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    node: ast.AST,
+    rest: list[Any] | None = None,
+) -> Any:
+    """Call a function of the user's: enter it, or put it off if it is a generator."""
+    contents = function.module.survey.contents.get(id(function.node))
+    if contents is not None and contents.yields:
+        if any("contextmanager" in m.key(each) for each in function.decorators):
+            return GeneratorContext(function, None, args, kwargs)
+        return Generator(function, args, kwargs)
+    return enter(m, function, args, kwargs, node, rest=rest)
+
+
+def enter(
+    m: Machine,
+    function: Function,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    node: ast.AST,
+    *,
+    rest: list[Any] | None = None,
+    on_yield: Callable[[Any], Any] | None = None,
+) -> Any:
+    """Run the body of a function of the user's; what it returns."""
+    definition = function.node
+    depth = sum(1 for _, each in m.calls if each is definition)
+    if len(m.calls) >= m.depth or depth > 1:
+        everything = [*args, *kwargs.values(), *(rest or [])]
+        m.expose(everything, function.name, node)
+        return m.unknown(node, everything)
+    m.entered.add(id(definition))
+    scope = Scope(function.module, function.scope, function, function.owner)
+    scope.receiver = args[0] if args else None
+    scope.on_yield = on_yield
+    _bind(m, function, args, kwargs, scope, rest)
+    if node is definition:
+        _leave_open(definition, scope)
+    m.calls.append((m.place(node), definition))
+    m.modules.append(function.module)
+    m.functions.append(function.name)
+    m.receivers.append(scope.receiver if function.owner is not None else None)
+    try:
+        return _inside_decorators(m, function, list(function.decorators), scope)
+    finally:
+        m.receivers.pop()
+        m.functions.pop()
+        m.modules.pop()
+        m.calls.pop()
+
+
+def _leave_open(definition: ast.AST, scope: Scope) -> None:
+    """Nobody is seen to call it: there may be more arguments."""
+    spec = getattr(definition, "args", None)
+    for star in (getattr(spec, "vararg", None), getattr(spec, "kwarg", None)):
+        if star is not None:
+            scope.variables[star.arg].open = True
+
+
+def _inside_decorators(m: Machine, function: Function, left: list[Any], scope: Scope) -> Any:
+    """Run the body under what the decorators switch (`@torch.no_grad()`)."""
+    while left:
+        decorator = left.pop(0)
+        m.spend(1, function.node)
+        if isinstance(decorator, Library) and decorator.name.startswith("torch."):
+            known = find_call(decorator.name)
+            decorator = (
+                known(LibraryCall(m, function.node, decorator.name, [])) if known else decorator
+            )
+        if isinstance(decorator, OpaqueObject) and decorator.facts:
+            results: list[Any] = []
+
+            def inside(results: list[Any] = results) -> Signal | None:
+                with m.nested(function.node) as may_go:
+                    results.append(_inside_decorators(m, function, left, scope) if may_go else NONE)
+                return None
+
+            inside_foreign(m, decorator, inside)
+            return results[0]
+    if isinstance(function.node, ast.Lambda):
+        return m.evaluate(function.node.body, scope)
+    signal = m.run_block(function.node.body, scope)
+    if signal is Signal.RETURN and scope.returned:
+        return scope.returned[-1]
+    return NONE
+
+
+def _bind(
+    m: Machine,
+    function: Function,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    scope: Scope,
+    rest: list[Any] | None,
+) -> None:
+    """Give parameters their arguments; what was not given and has no default is guessed."""
+    beginning, m.beginning = m.beginning, False
+    spec = function.node.args
+    names = [arg.arg for arg in (*spec.posonlyargs, *spec.args)]
+    m.spend((len(names) + len(spec.kwonlyargs) + len(args)) >> 3, function.node)
+    annotations = {arg.arg: arg.annotation for arg in (*spec.args, *spec.kwonlyargs)}
+    given = dict(zip(names, args, strict=False))
+    left = dict(kwargs)
+    for name in (*names, *(arg.arg for arg in spec.kwonlyargs)):
+        if name in left:
+            given[name] = left.pop(name)
+    defaults = dict(
+        zip(names[len(names) - len(function.defaults) :], function.defaults, strict=False)
+    )
+    defaults.update(function.keyword_defaults)
+    for name in (*names, *(arg.arg for arg in spec.kwonlyargs)):
+        if name in given:
+            m.bind(name, given[name], scope)
+        elif name in defaults and beginning:
+            default = defaults[name]
+            scope.variables[name] = _option(m, name, default, annotations.get(name), function)
+            scope.born[name] = m.turns_begun
+        elif name in defaults and rest is None:
+            m.bind(name, defaults[name], scope)
+        else:
+            scope.variables[name] = parameter(m, name, annotations.get(name), function)
+            scope.born[name] = m.turns_begun
+    if spec.vararg is not None:
+        extra = list(args[len(names) :])
+        scope.variables[spec.vararg.arg] = Items(
+            "tuple", [*extra, *(rest or [])], rest is not None, turns=m.turns_begun
+        )
+    if spec.kwarg is not None:
+        scope.variables[spec.kwarg.arg] = DictValue(
+            left, rest is not None, list(rest or []), m.turns_begun
+        )
+
+
+def _option(
+    m: Machine, name: str, default: Any, annotation: ast.expr | None, function: Function
+) -> Any:
+    """A parameter with a default, of a function that nobody is seen to call: given, or not.
+
+    A text keeps its default (it names one of several ways); a number stands for any.
+    """
+    if not isinstance(default, Known) or isinstance(default.value, (str, bytes)):
+        return default
+    if default.value is None and not m.policy.optional:
+        return default
+    return parameter(m, name, annotation, function)
+
+
+def decorate(m: Machine, function: Function, node: ast.AST) -> Any:
+    """What a definition leaves behind once the user's own decorators have seen it."""
+    value: Any = function
+    for decorator in reversed(function.decorators):
+        if isinstance(decorator, (Function, Method)):
+            wrapped = call(m, decorator, [value], {}, node)
+            if isinstance(wrapped, (Function, Method)):
+                value = wrapped
+    return value
+
+
+def has_decorator(function: Function, *names: str) -> bool:
+    """A function stands under one of these (last part of the name)."""
+    for decorator in function.decorators:
+        dotted = decorator.name if isinstance(decorator, Library) else ""
+        if dotted.rpartition(".")[2] in names:
+            return True
+    return False
+
+
+# ------------------------------------------------------------------------------- classes
+
+
+def instantiate(
+    m: Machine,
+    cls: Class,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    node: ast.AST,
+    rest: list[Any] | None = None,
+) -> Any:
+    """Make an object of a class of the user's and run its `__init__`."""
+    made = new_object(m, cls, node)
+    initialise = cls.lookup("__init__")
+    if isinstance(initialise, Function):
+        start(m, initialise, [made, *args], kwargs, node, rest)
+    elif isinstance(made, Instance):
+        for name in [name for kind in cls.lineage() for name in getattr(kind, "fields", [])]:
+            default = cls.lookup(name)
+            if default is not None:
+                made.attributes[name] = default
+        made.attributes.update(zip(cls.fields, args, strict=False))
+        made.attributes.update(kwargs)
+    elif isinstance(made, (Optimizer, Scheduler, Dataset)):
+        adopt(m, made, cls, args, kwargs, node)
+    if isinstance(made, Thing):
+        m.emit(Made, node, thing=made)
+    return made
+
+
+def adopt(
+    m: Machine,
+    made: Thing,
+    cls: Class,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    node: ast.AST,
+) -> None:
+    """Let an object of a user's subclass take over what its library's class would be given."""
+    for base in cls.dotted_bases():
+        known = find_call(base)
+        if known is None:
+            continue
+        twin = known(LibraryCall(m, node, base, args, kwargs))
+        if type(twin) is type(made):
+            for name in ("models", "whole", "tensors", "optimizer", "size", "parent"):
+                if hasattr(twin, name):
+                    setattr(made, name, getattr(twin, name))
+            made.facts |= twin.facts
+        return
+
+
+def new_object(m: Machine, cls: Class, node: ast.AST) -> Any:
+    """An object of a class of the user's, before its `__init__`."""
+    bases = cls.dotted_bases()
+    place = m.place(node)
+    shorts = {base.rpartition(".")[2] for base in bases}
+    common: dict[str, Any] = {"made": place, "known": True, "cls": cls}
+    if any(base.startswith("torch.optim.lr_scheduler.") for base in bases):
+        kind = next(base.rpartition(".")[2] for base in bases if "lr_scheduler" in base)
+        return Scheduler(kind=kind, **common)
+    if any(base.startswith("torch.optim.") for base in bases):
+        return Optimizer(kind=cls.name, **common)
+    if shorts & {"Dataset", "IterableDataset", "TensorDataset", "ImageFolder"} or any(
+        base.startswith("torchvision.datasets.") for base in bases
+    ):
+        return Dataset(kind=cls.name, **common)
+    is_module = bool(shorts & MODULE_BASES) or any(base.startswith("torch.nn.") for base in bases)
+    looks_like_one = cls.lookup("forward") is not None and cls.lookup("backward") is None
+    if is_module or (bases and looks_like_one):
+        complete = any(base.startswith("torch.nn.") for base in bases)
+        return Model(kind=cls.name, complete=complete, **common)
+    return Instance(cls, key=f"{cls.name}()@{place.line}")
+
+
+def is_loss_module(model: Model) -> bool:
+    """A module of the user's that computes a loss rather than being trained."""
+    kind = model.kind.rpartition(".")[2].lower()
+    return "loss" in kind or "criterion" in kind

@@ -1,0 +1,239 @@
+"""Tests of `if`, `while` and conditional expressions: what they come to in one run."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from typing import Any
+
+from trueloop.doctor.model.things import Loop, Model, Scheduler, Thing
+from trueloop.doctor.static.interpreter.constant_sizes import is_hashable
+from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.values import (
+    Class,
+    DictValue,
+    Function,
+    Instance,
+    Items,
+    Known,
+    Library,
+    Method,
+    OpaqueObject,
+    Scope,
+    Unknown,
+)
+
+_COMPARE = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+}
+_SIGN = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+
+
+def outcome_of(
+    m: Machine, node: ast.expr, scope: Scope, lean: bool | None = None
+) -> tuple[bool, list[str]]:
+    """What a test comes to in this run, and the open conditions that made it so.
+
+    `lean`: which outcome to prefer where the source leaves it open.
+    """
+    if isinstance(node, ast.BoolOp):
+        wanted = isinstance(node.op, ast.Or)
+        guards: list[str] = []
+        for part in node.values:
+            outcome, more = outcome_of(m, part, scope, lean)
+            guards += more
+            if outcome is wanted:
+                return wanted, guards
+            if any(guard.removeprefix("not ") in m.policy.forced for guard in more):
+                lean = None  # The run was asked to get past this test.
+        return not wanted, guards
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        lean = None if lean is None else not lean
+        if lean is None and _asks_for_type(node.operand) and m.policy.optional:
+            lean = False  # `if not isinstance(...)`: the branch is the option.
+        outcome, guards = outcome_of(m, node.operand, scope, lean)
+        return not outcome, guards
+    value = m.evaluate(node, scope)
+    if isinstance(value, Known) and value.residue is not None:
+        m.tested.append(value.residue)
+    outcome, guard = m.decide(value, lean)
+    return outcome, [guard] if guard else []
+
+
+def _asks_for_type(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"
+
+
+def compare(m: Machine, sign: ast.cmpop, left: Any, right: Any, node: ast.expr) -> Any:
+    """One comparison."""
+    kind = type(sign)
+    if kind in (ast.Is, ast.IsNot) or _is_none(left) or _is_none(right):
+        return _identity(m, kind, left, right, node)
+    if kind in (ast.In, ast.NotIn):
+        return _contained(m, kind, left, right, node)
+    if isinstance(left, Known) and isinstance(right, Known):
+        return _numbers(m, kind, left, right)
+    if isinstance(left, Known) and left.looped and kind in (ast.Eq, ast.NotEq):
+        return _counted(m, kind, left, right)
+    if isinstance(right, Known) and right.looped and kind in (ast.Eq, ast.NotEq):
+        return _counted(m, kind, right, left)
+    if isinstance(left, Unknown) and isinstance(right, Known) and kind in (ast.Eq, ast.NotEq):
+        return _equality(m, kind, left, right)
+    key = f"{m.key(left)} {_SIGN[kind]} {m.key(right)}"
+    return Unknown(key, (left, right))
+
+
+def _is_none(value: Any) -> bool:
+    return isinstance(value, Known) and value.value is None
+
+
+def _identity(m: Machine, kind: type[ast.cmpop], left: Any, right: Any, node: ast.expr) -> Any:
+    """`x is None` asks the same as `not x`; other identities are like equality."""
+    negated = kind in (ast.IsNot, ast.NotEq)
+    if _is_none(left) and not _is_none(right):
+        left, right = right, left
+    if _is_none(right):
+        if isinstance(left, Unknown):
+            return Unknown(left.key if negated else f"not {left.key}", (left,))
+        return Known(_is_none(left) != negated)
+    if isinstance(left, Known) and isinstance(right, Known):
+        same = left.value is right.value or left.value == right.value
+        return Known(same != negated)
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
+        if isinstance(right, Known) and isinstance(right.value, bool) and isinstance(left, Unknown):
+            turned = right.value == negated
+            return Unknown(f"not {left.key}" if turned else left.key, (left,))
+        key = f"{m.key(left)} == {m.key(right)}"
+        return Unknown(f"not {key}" if negated else key, (left, right))
+    if isinstance(left, Library) and isinstance(right, Library):
+        return Known((left.name == right.name) != negated)
+    return Known((left is right) != negated)
+
+
+def _contained(m: Machine, kind: type[ast.cmpop], left: Any, right: Any, node: ast.expr) -> Any:
+    negated = kind is ast.NotIn
+    if isinstance(left, Known):
+        if isinstance(right, Known) and isinstance(right.value, (str, bytes, tuple)):
+            m.spend(len(right.value) >> 8, node)
+            try:
+                return Known((left.value in right.value) != negated)
+            except TypeError:
+                pass
+        if isinstance(right, Items) and not right.open:
+            known = [each.value for each in right.values if isinstance(each, Known)]
+            if len(known) == len(right.values):
+                return Known((left.value in known) != negated)
+        if isinstance(right, DictValue) and not right.open and is_hashable(left.value):
+            return Known((left.value in right.entries) != negated)
+    key = f"{m.key(left)} in {m.key(right)}"
+    return Unknown(f"not {key}" if negated else key, (left, right))
+
+
+def _numbers(m: Machine, kind: type[ast.cmpop], left: Known, right: Known) -> Any:
+    if right.looped and not left.looped:
+        swap: dict[type[ast.cmpop], type[ast.cmpop]] = {
+            ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE,
+        }  # fmt: skip
+        left, right, kind = right, left, swap.get(kind, kind)
+    if left.residue is not None and kind in (ast.Eq, ast.NotEq):
+        wanted = 0 if right.value == 0 else 1
+        return Known((left.value == wanted) == (kind is ast.Eq), residue=left.residue)
+    if left.looped and not right.looped and isinstance(right.value, (int, float)):
+        if kind in (ast.Eq, ast.NotEq):
+            return _counted(m, kind, left, right)
+        if right.value > 2:
+            # A few turns stand for many: whether the run gets that far is open.
+            return Unknown(f"{m.key(left)} {_SIGN[kind]} {right.value}", (left, right))
+    try:
+        return Known(bool(_COMPARE[kind](left.value, right.value)))
+    except TypeError:
+        return Unknown(f"{m.key(left)} {_SIGN[kind]} {m.key(right)}", (left, right))
+
+
+def _counted(m: Machine, kind: type[ast.cmpop], left: Known, right: Any) -> Any:
+    """A loop's count against a number: the last turn, one of the simulated ones, or an open one."""
+    outcome: bool | None = None
+    loop = left.looped
+    if left.residue is not None:
+        outcome = left.value == (0 if isinstance(right, Known) and right.value == 0 else 1)
+    elif isinstance(right, Known):
+        outcome = left.value == right.value
+        if isinstance(loop, Loop) and isinstance(loop.turns, int) and loop.turns > 3:
+            index = next((turn.index for turn in m.turns if turn.loop is loop), 0)
+            if right.value - (left.value - index) == loop.turns - 1:
+                return Known(_is_last(m, loop) == (kind is ast.Eq))
+        if not outcome and isinstance(right.value, int) and right.value > 2:
+            return Unknown(f"{left.value} == {right.value}", (left, right))
+    elif isinstance(loop, Loop):
+        outcome = _is_last(m, loop)
+    else:
+        return Unknown(f"{m.key(left)} == {m.key(right)}", (left, right))
+    return Known(outcome == (kind is ast.Eq), residue=left.residue)
+
+
+def _is_last(m: Machine, loop: Loop) -> bool:
+    return any(turn.loop is loop and turn.index == loop.simulated - 1 for turn in m.turns)
+
+
+def _equality(m: Machine, kind: type[ast.cmpop], left: Unknown, right: Known) -> Any:
+    negated = kind is ast.NotEq
+    if left.key in m.equal:
+        return Known((m.equal[left.key] == right.value) != negated)
+    if isinstance(right.value, bool):
+        turned = right.value == negated
+        return Unknown(f"not {left.key}" if turned else left.key, (left,))
+    key = f"{left.key} == {right.value!r}"
+    found = Unknown(f"not {key}" if negated else key, (left, right))
+    if not left.looped:
+        found.equals = (left.key, right.value)
+    return found
+
+
+_PLAIN = frozenset(
+    "bool bytes dict float int list set str tuple Mapping MutableMapping OrderedDict".split()
+)
+"""Classes of plain values and containers: no module is one of these."""
+
+
+def instance_of(m: Machine, value: Any, kind: Any, node: ast.AST) -> Any:
+    """`isinstance(value, kind)`."""
+    if isinstance(kind, Items):
+        with m.nested(node) as may_go:
+            m.spend(len(kind.values), node)
+            answers = [instance_of(m, value, each, node) for each in kind.values if may_go]
+        if any(isinstance(each, Known) and each.value for each in answers):
+            return Known(True)
+        if answers and all(isinstance(each, Known) for each in answers):
+            return Known(False)
+    cls = value.cls if isinstance(value, (Instance, Thing)) else None
+    if isinstance(kind, Class) and isinstance(cls, Class):
+        return Known(kind in cls.lineage())
+    if isinstance(kind, Class) and isinstance(value, (Known, Items, DictValue, Function, Method)):
+        return Known(False)
+    if isinstance(kind, Library) and isinstance(value, Known) and value.value is not None:
+        return Known(type(value.value).__name__ == kind.name.rpartition(".")[2])
+    if isinstance(kind, Library) and isinstance(value, Items):
+        return Known(kind.name == f"builtins.{value.kind}")
+    if isinstance(kind, Library) and isinstance(value, DictValue):
+        return Known(kind.name.rpartition(".")[2] in ("dict", "Mapping", "MutableMapping"))
+    if isinstance(kind, Library) and isinstance(value, (Thing, OpaqueObject)):
+        if isinstance(value, Model) and kind.name.rpartition(".")[2] in _PLAIN:
+            return Known(False)
+        mine = getattr(value, "kind", "")
+        if isinstance(value, Scheduler) and value.known and cls is None:
+            schedule, _, short = kind.name.rpartition(".")
+            if schedule == "torch.optim.lr_scheduler":
+                return Known(short in (mine, "LRScheduler", "_LRScheduler"))
+        if mine and mine.rpartition(".")[2] == kind.name.rpartition(".")[2]:
+            return Known(True)
+    return Unknown(f"isinstance({m.key(value)}, {m.key(kind)})", (value, kind))

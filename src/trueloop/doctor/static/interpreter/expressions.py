@@ -1,0 +1,453 @@
+"""Expressions: what each is worth, and what evaluating it does."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from trueloop.doctor.model.things import Loop, Tensor, Thing, Window
+from trueloop.doctor.static.interpreter import conditions, imports
+from trueloop.doctor.static.interpreter.attributes import item_of
+from trueloop.doctor.static.interpreter.calls import call
+from trueloop.doctor.static.interpreter.constant_sizes import is_hashable, is_small, stays_small
+from trueloop.doctor.static.interpreter.inference import guess
+from trueloop.doctor.static.interpreter.loops import elements, go_through
+from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.stub_lookup import find_call
+from trueloop.doctor.static.interpreter.values import (
+    SIZE,
+    DictValue,
+    Function,
+    Imported,
+    Items,
+    Known,
+    Library,
+    Scope,
+    Super,
+    Unknown,
+)
+from trueloop.doctor.static.stubs.batch_means import notice_division
+from trueloop.doctor.static.stubs.tensors import combine, derive
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+}
+_SIGNS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.MatMult: "@",
+}  # fmt: skip
+
+
+def evaluate(m: Machine, node: ast.expr, scope: Scope) -> Any:
+    """The value of an expression."""
+    m.spend(1, node)
+    handler = _HANDLERS.get(type(node))
+    m.nesting += 1
+    try:
+        if handler is None or m.is_too_deep(node):
+            return m.unknown(node)
+        return handler(m, node, scope)
+    finally:
+        m.nesting -= 1
+
+
+def _constant(m: Machine, node: ast.Constant, scope: Scope) -> Any:
+    if isinstance(node.value, int) and not is_small(node.value):
+        return _number(m, node)
+    return Known(node.value)
+
+
+def _number(m: Machine, node: ast.AST, *parts: Any) -> Any:
+    """A number, or text, that is too long to be computed with."""
+    found = m.unknown(node, parts)
+    found.number = True
+    return found
+
+
+def lookup(m: Machine, name: str, scope: Scope) -> Any:
+    """What a name stands for; None if nothing is known of it."""
+    holder = scope.find(name)
+    if holder is not None:
+        found = holder.variables[name]
+        return imports.value_in(m, holder, name) if isinstance(found, Imported) else found
+    if name in _BUILTINS:
+        return Library(f"builtins.{name}")
+    for star in scope.top().stars[:SIZE]:
+        if find_call(f"{star}.{name}") is not None:
+            return Library(f"{star}.{name}")
+    return None
+
+
+def _name(m: Machine, node: ast.Name, scope: Scope) -> Any:
+    found = lookup(m, node.id, scope)
+    if found is None:
+        found = guess(m, node.id, Unknown(node.id), scope.module)
+        scope.top().variables[node.id] = found
+    return found
+
+
+def _attribute(m: Machine, node: ast.Attribute, scope: Scope) -> Any:
+    return m.attribute(evaluate(m, node.value, scope), node.attr, node)
+
+
+def _call(m: Machine, node: ast.Call, scope: Scope) -> Any:
+    if isinstance(node.func, ast.Name) and node.func.id == "super":
+        method = _method_scope(scope)
+        return Super(method.owner, method.receiver)
+    function = evaluate(m, node.func, scope)
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    is_open = False
+    for arg in node.args:
+        if isinstance(arg, ast.Starred):
+            spread = evaluate(m, arg.value, scope)
+            if isinstance(spread, Items) and not spread.open:
+                args += spread.values
+            else:
+                is_open = True
+                kwargs.setdefault("*", spread)
+        else:
+            args.append(evaluate(m, arg, scope))
+    for keyword in node.keywords:
+        value = evaluate(m, keyword.value, scope)
+        if keyword.arg is not None:
+            kwargs[keyword.arg] = value
+        elif isinstance(value, DictValue) and not value.open:
+            kwargs.update({key: each for key, each in value.entries.items() if type(key) is str})
+        else:
+            is_open = True
+            kwargs.setdefault("**", value)
+    rest = [kwargs.pop(mark) for mark in ("*", "**") if mark in kwargs]
+    return call(m, function, args, kwargs, node, rest if is_open else None)
+
+
+def _method_scope(scope: Scope) -> Scope:
+    """The scope of the method around: comprehensions and inner functions have their own."""
+    inner: Scope | None = scope
+    while inner is not None:
+        if inner.owner is not None and inner.function is not None:
+            return inner
+        inner = inner.parent
+    return scope
+
+
+def _binary(m: Machine, node: ast.BinOp, scope: Scope) -> Any:
+    left, right = evaluate(m, node.left, scope), evaluate(m, node.right, scope)
+    return arithmetic(m, node.op, left, right, node)
+
+
+def arithmetic(m: Machine, sign: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
+    """One operation on two values."""
+    if isinstance(sign, ast.Div):
+        notice_division(m, left, right, node)
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        return combine(m, sign, left, right, node)
+    if isinstance(sign, ast.Mod) and getattr(left, "looped", None):
+        return _remainder(m, left, right, node)
+    if isinstance(left, Known) and isinstance(right, Known):
+        return _constants(m, sign, left, right, node)
+    if isinstance(left, Items) and isinstance(right, Items) and isinstance(sign, ast.Add):
+        values = [*left.values, *right.values]
+        return Items(left.kind, values, left.open or right.open, turns=m.turns_begun)
+    if isinstance(left, Items) and isinstance(sign, ast.Mult):
+        return Items(left.kind, list(left.values), True, turns=m.turns_begun)
+    a, b = m.key(left), m.key(right)
+    if type(sign) in (ast.Add, ast.Mult) and b < a:
+        a, b = b, a
+    found = m.unknown(node, (left, right), key=f"({a} {_SIGNS.get(type(sign), '?')} {b})")
+    found.number = all(is_number(each) for each in (left, right))
+    return found
+
+
+def is_number(value: Any) -> bool:
+    """A plain number, known or not."""
+    return isinstance(value, Known) or (isinstance(value, Unknown) and value.number)
+
+
+def _constants(m: Machine, sign: ast.operator, left: Known, right: Known, node: ast.AST) -> Any:
+    if not stays_small(sign, left.value, right.value):
+        return _number(m, node, left, right)
+    try:
+        value = _ARITHMETIC[type(sign)](left.value, right.value)
+    except (TypeError, ValueError, ArithmeticError, KeyError):
+        return m.unknown(node, (left, right))
+    return Known(value, looped=left.looped or right.looped)
+
+
+def _remainder(m: Machine, left: Any, right: Any, node: ast.AST) -> Any:
+    """A loop's count modulo the size of a window: the few turns that stand for all go through
+    windows of two."""
+    size = right.value if isinstance(right, Known) else None
+    if size == 1 or (isinstance(right, Unknown) and m.window_of_one(right.key)):
+        return Known(0, looped=getattr(left, "looped", None))
+    if isinstance(left, Known) and isinstance(left.value, int):
+        loop = left.looped if isinstance(left.looped, Loop) else None
+        return Known(left.value % 2, looped=left.looped, residue=Window(m.size(right), loop))
+    return Unknown(f"{m.key(left)} % {m.key(right)}", (left, right), looped=True)
+
+
+def _unary(m: Machine, node: ast.UnaryOp, scope: Scope) -> Any:
+    if isinstance(node.op, ast.Not):
+        operand = evaluate(m, node.operand, scope)
+        outcome, key, negated = m.verdict(operand)
+        if outcome is not None:
+            residue = operand.residue if isinstance(operand, Known) else None
+            return Known(not outcome, residue=residue)
+        return Unknown(key if negated else f"not {key}")
+    value = evaluate(m, node.operand, scope)
+    if isinstance(value, Known) and isinstance(value.value, (int, float)):
+        if not isinstance(node.op, (ast.USub, ast.UAdd)) and not isinstance(value.value, int):
+            return m.unknown(node, (value,))
+        if isinstance(node.op, ast.USub):
+            return Known(-value.value, looped=value.looped)
+        return value if isinstance(node.op, ast.UAdd) else Known(~int(value.value))
+    if isinstance(value, Tensor):
+        return derive(m, node, value, keeps_loss=True)
+    found = m.unknown(node, (value,), key=f"(-{m.key(value)})")
+    found.number = is_number(value)
+    return found
+
+
+def _compare(m: Machine, node: ast.Compare, scope: Scope) -> Any:
+    left = evaluate(m, node.left, scope)
+    found: Any = Known(True)
+    for sign, operand in zip(node.ops, node.comparators, strict=True):
+        right = evaluate(m, operand, scope)
+        if isinstance(left, Tensor) or isinstance(right, Tensor):
+            parents = [each for each in (left, right) if isinstance(each, Tensor)]
+            if not isinstance(sign, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
+                return derive(m, node, *parents, graph=False)
+        found = conditions.compare(m, sign, left, right, node)
+        if isinstance(found, Known) and not found.value:
+            return found
+        left = right
+    return found
+
+
+def _bool(m: Machine, node: ast.BoolOp, scope: Scope) -> Any:
+    """`a or b` as a value: what decides it, where that is known."""
+    is_or = isinstance(node.op, ast.Or)
+    value: Any = Known(not is_or)
+    for position, part in enumerate(node.values):
+        value = evaluate(m, part, scope)
+        outcome = m.verdict(value)[0]
+        if outcome is is_or:
+            return value
+        if outcome is None and position < len(node.values) - 1:
+            rest = [evaluate(m, each, scope) for each in node.values[position + 1 :]]
+            if is_or and isinstance(rest[-1], (Thing, Known)) and not isinstance(value, Thing):
+                # `x or default`: as an option it is what was given.
+                return value
+            word = " or " if is_or else " and "
+            key = f"({word.join(m.key(each) for each in (value, *rest))})"
+            return m.unknown(node, (value, *rest), key=key)
+    return value
+
+
+def _conditional(m: Machine, node: ast.IfExp, scope: Scope) -> Any:
+    outcome, guards = conditions.outcome_of(m, node.test, scope)
+    with m.guarded(guards):
+        return evaluate(m, node.body if outcome else node.orelse, scope)
+
+
+def _sequence(m: Machine, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Any:
+    values: list[Any] = []
+    is_open = len(node.elts) > SIZE
+    for element in node.elts[:SIZE]:
+        if isinstance(element, ast.Starred):
+            spread = evaluate(m, element.value, scope)
+            if isinstance(spread, Items):
+                values += spread.values
+                is_open |= spread.open
+            else:
+                values.append(spread)
+                is_open = True
+        else:
+            values.append(evaluate(m, element, scope))
+    kind = type(node).__name__.lower()
+    return Items(kind, values, is_open, m.place(node), m.turns_begun)
+
+
+def _dict(m: Machine, node: ast.Dict, scope: Scope) -> Any:
+    table = DictValue({}, len(node.keys) > SIZE, turns=m.turns_begun)
+    for key_node, value_node in islice(zip(node.keys, node.values, strict=True), SIZE):
+        value = evaluate(m, value_node, scope)
+        if key_node is None:
+            if isinstance(value, DictValue):
+                m.spend(len(value.entries) >> 3, value_node)
+                table.merge(value)
+            else:
+                table.put_somewhere(value)
+            continue
+        key = evaluate(m, key_node, scope)
+        _put(table, key, value)
+    return table
+
+
+def _put(table: DictValue, key: Any, value: Any) -> None:
+    if isinstance(key, Known) and key.value is not None and is_hashable(key.value):
+        table.put(key.value, value)
+    else:
+        table.put_somewhere(value)
+
+
+def _subscript(m: Machine, node: ast.Subscript, scope: Scope) -> Any:
+    value = evaluate(m, node.value, scope)
+    index = evaluate(m, node.slice, scope)
+    return item(m, value, index, node)
+
+
+def item(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
+    """`value[index]`."""
+    return item_of(m, value, index, node)
+
+
+def _slice(m: Machine, node: ast.Slice, scope: Scope) -> Any:
+    parts = [
+        Known(None) if part is None else evaluate(m, part, scope)
+        for part in (node.lower, node.upper, node.step)
+    ]
+    if all(isinstance(part, Known) and not part.looped for part in parts):
+        values = [part.value for part in parts if isinstance(part, Known)]
+        if all(each is None or isinstance(each, int) for each in values):
+            return Known(slice(*values))
+    return Items("slice", parts)
+
+
+def _lambda(m: Machine, node: ast.Lambda, scope: Scope) -> Any:
+    defaults = [evaluate(m, default, scope) for default in node.args.defaults]
+    return Function(node, scope, scope.module, "<lambda>", defaults=defaults)
+
+
+def _comprehension(
+    m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope
+) -> Any:
+    """The elements of the first few turns, in a scope of its own."""
+    inner = Scope(scope.module, scope, scope.function, scope.owner, scope.receiver)
+    found: list[Any] = []
+    complete = True
+
+    def go(position: int) -> None:
+        nonlocal complete
+        if position == len(node.generators):
+            if isinstance(node, ast.DictComp):
+                key, value = evaluate(m, node.key, inner), evaluate(m, node.value, inner)
+                found.append((key, value))
+            else:
+                found.append(evaluate(m, node.elt, inner))
+            return
+        generator = node.generators[position]
+
+        def turn(element: Any) -> None:
+            nonlocal complete
+            m.assign(generator.target, element, inner)
+            outcomes = [conditions.outcome_of(m, condition, inner) for condition in generator.ifs]
+            if any(guards for _, guards in outcomes):
+                complete = False
+            if all(outcome for outcome, _ in outcomes):
+                go(position + 1)
+
+        complete &= go_through(m, evaluate(m, generator.iter, inner), node, turn)
+
+    go(0)
+    if isinstance(node, ast.DictComp):
+        return _table_of(m, found, complete)
+    kind = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")
+    return Items(kind, found, not complete, m.place(node), m.turns_begun)
+
+
+def _table_of(m: Machine, pairs: list[tuple[Any, Any]], complete: bool) -> DictValue:
+    table = DictValue({}, not complete, turns=m.turns_begun)
+    for key, value in pairs:
+        _put(table, key, value)
+    return table
+
+
+def _text(m: Machine, node: ast.JoinedStr, scope: Scope) -> Any:
+    parts = [
+        evaluate(m, part.value, scope)
+        for part in node.values
+        if isinstance(part, ast.FormattedValue)
+    ]
+    if not parts:
+        text = "".join(str(each.value) for each in node.values)  # type: ignore[attr-defined]
+        m.spend(len(text) >> 8, node)
+        return Known(text)
+    looped = any(getattr(part, "looped", None) for part in parts)
+    key = f"text<{', '.join(m.key(part) for part in parts)}@{node.lineno}>"
+    return Unknown(key, tuple(parts), looped=looped, number=True)
+
+
+def _walrus(m: Machine, node: ast.NamedExpr, scope: Scope) -> Any:
+
+    value = evaluate(m, node.value, scope)
+    m.assign(node.target, value, scope)
+    return value
+
+
+def _yield(m: Machine, node: ast.Yield, scope: Scope) -> Any:
+    value = Known(None) if node.value is None else evaluate(m, node.value, scope)
+    if scope.on_yield is not None:
+        return scope.on_yield(value)
+    return m.unknown(node)
+
+
+def _yield_from(m: Machine, node: ast.YieldFrom, scope: Scope) -> Any:
+    for value in elements(m, evaluate(m, node.value, scope), node)[0]:
+        if scope.on_yield is not None:
+            scope.on_yield(value)
+    return m.unknown(node)
+
+
+def _await(m: Machine, node: ast.Await, scope: Scope) -> Any:
+    return evaluate(m, node.value, scope)
+
+
+def _starred(m: Machine, node: ast.Starred, scope: Scope) -> Any:
+    return evaluate(m, node.value, scope)
+
+
+_BUILTINS = frozenset(dir(builtins))
+_HANDLERS: dict[type[ast.AST], Callable[[Machine, Any, Scope], Any]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Call: _call,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.Compare: _compare,
+    ast.BoolOp: _bool,
+    ast.IfExp: _conditional,
+    ast.List: _sequence,
+    ast.Tuple: _sequence,
+    ast.Set: _sequence,
+    ast.Dict: _dict,
+    ast.Subscript: _subscript,
+    ast.Slice: _slice,
+    ast.Lambda: _lambda,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.JoinedStr: _text,
+    ast.NamedExpr: _walrus,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+    ast.Await: _await,
+    ast.Starred: _starred,
+}

@@ -1,0 +1,81 @@
+"""What the imports of a program bind, in one run of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trueloop.doctor.static.interpreter.canonical_names import canonical
+from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.values import (
+    Imported,
+    Known,
+    Library,
+    Module,
+    Namespace,
+    Scope,
+)
+
+
+def now(m: Machine, imported: Imported) -> Any:
+    """What an imported name stands for."""
+    if imported.name:
+        return member(m, imported.source, imported.name, imported.near)
+    return module_value(m, imported.source, imported.near)
+
+
+def value_in(m: Machine, scope: Scope, name: str) -> Any:
+    """A name of another scope; None if it has none."""
+    found = scope.variables.get(name)
+    if isinstance(found, Imported):
+        del scope.variables[name]  # modules that import each other do not go round for ever
+        found = scope.variables[name] = now(m, found)
+    return found
+
+
+def module_value(m: Machine, dotted: str, near: Module) -> Any:
+    """What `import dotted` binds."""
+    path = m.project.find(dotted, near)
+    module = m.project.load(path, dotted) if path else None
+    if module is None:
+        return Library(canonical(dotted))
+    return Namespace(scope_of(m, module))
+
+
+def member(m: Machine, source: str, name: str, near: Module) -> Any:
+    """What `from source import name` binds."""
+    path = m.project.find(source, near)
+    module = m.project.load(path, source) if path else None
+    if module is not None:
+        found = value_in(m, scope_of(m, module), name)
+        if found is not None:
+            return found
+    inner = m.project.find(f"{source}.{name}", near) if source else m.project.find(name, near)
+    module = m.project.load(inner, f"{source}.{name}") if inner else None
+    if module is not None:
+        return Namespace(scope_of(m, module))
+    return Library(canonical(f"{source}.{name}"))
+
+
+def import_star(m: Machine, source: str, scope: Scope) -> None:
+    path = m.project.find(source, scope.module)
+    module = m.project.load(path, source) if path else None
+    if module is None:
+        scope.top().stars.append(canonical(source))
+        return
+    found = scope_of(m, module)
+    public = {k: v for k, v in found.variables.items() if not k.startswith("_")}
+    m.project.names.update(public)
+    scope.variables.update(public)
+    scope.top().stars += found.stars
+
+
+def scope_of(m: Machine, module: Module) -> Scope:
+    """The names of a module of the project in this run; it is run when first asked for."""
+    scope = m.namespaces.get(id(module))
+    if scope is not None:
+        return scope
+    scope = m.namespaces[id(module)] = Scope(module)
+    scope.variables["__name__"] = Known(module.name)
+    with m.elsewhere(module):
+        m.run_block(module.tree.body, scope)
+    return scope

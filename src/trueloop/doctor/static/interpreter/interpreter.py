@@ -1,0 +1,49 @@
+"""The machine with all that moves it on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from trueloop.doctor.static.interpreter import attributes, calls, expressions, statements
+from trueloop.doctor.static.interpreter.machine import Machine, Signal
+from trueloop.doctor.static.interpreter.values import Function, Scope
+
+
+class Interpreter(Machine):
+    """One run of a program."""
+
+    def evaluate(self, node: ast.expr, scope: Scope) -> Any:
+        return expressions.evaluate(self, node, scope)
+
+    def run_block(self, body: list[ast.stmt], scope: Scope) -> Signal | None:
+        return statements.run_block(self, body, scope)
+
+    def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
+        statements.assign(self, target, value, scope)
+
+    def bind(self, name: str, value: Any, scope: Scope) -> None:
+        statements.bind(self, name, value, scope)
+
+    def call_value(
+        self,
+        function: Any,
+        args: list[Any],
+        kwargs: dict[str, Any] | None = None,
+        node: ast.AST | None = None,
+    ) -> Any:
+        return calls.call(self, function, args, kwargs or {}, node or ast.Pass())
+
+    def enter(
+        self,
+        function: Function,
+        args: list[Any],
+        kwargs: dict[str, Any],
+        node: ast.AST,
+        on_yield: Callable[[Any], Any],
+    ) -> None:
+        calls.enter(self, function, args, kwargs, node, on_yield=on_yield)
+
+    def attribute(self, value: Any, name: str, node: ast.AST) -> Any:
+        return attributes.read(self, value, name, node)

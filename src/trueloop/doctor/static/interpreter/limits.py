@@ -1,0 +1,76 @@
+"""What a run of the machine costs: a count of steps, and of levels of nesting.
+
+Steps stand for time, but are not measured in it: the same text costs the same on every machine,
+busy or not, and so gives the same findings. Each statement, expression, call and event is one step;
+whatever takes longer the more there is of it (a list of names, a text, a container) counts for its
+size.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from trueloop.doctor.model.findings import Place
+
+STEPS_A_FILE = 200_000
+"""Steps that all runs of a file may take together."""
+NESTING = 400
+"""Levels of nesting, of expressions, statements and calls together, that are gone into."""
+TOO_DEEP = f"what is nested deeper than {NESTING} levels"
+
+
+class OutOfBudgetError(Exception):
+    """The run has taken more steps than it may."""
+
+
+class Counting:
+    """The part of a machine that counts."""
+
+    def __init__(self, budget: int) -> None:
+        self.budget = budget
+        self.steps = 0
+        """What the run has cost so far."""
+        self.looks = 0
+        """Parts of values that were looked at, eight to a step."""
+        self.made = 0
+        """How many things were made: rules ask what is inside which."""
+        self.nesting = 0
+        self.stopped: Place | None = None
+        """Where the steps ran out."""
+        self.left_out: dict[str, Place] = {}
+        """What was not gone into, by its description, with the first place of it."""
+
+    def place(self, node: ast.AST) -> Place:
+        """Where a node of the file at hand is."""
+        raise NotImplementedError
+
+    def spend(self, steps: int, node: ast.AST | Place) -> None:
+        """Count what something costs. Raises `OutOfBudgetError`."""
+        self.steps += steps
+        if self.steps > self.budget:
+            self.stopped = node if isinstance(node, Place) else self.place(node)
+            raise OutOfBudgetError
+
+    def look(self, node: ast.AST) -> None:
+        """Count that a part of a value is looked at."""
+        self.looks += 1
+        if not self.looks & 7:
+            self.spend(1, node)
+
+    def is_too_deep(self, node: ast.AST) -> bool:
+        """There are too many levels around: what comes next is not gone into."""
+        if self.nesting <= NESTING:
+            return False
+        self.left_out.setdefault(TOO_DEEP, self.place(node))
+        return True
+
+    @contextmanager
+    def nested(self, node: ast.AST) -> Iterator[bool]:
+        """One level further in; whether that may be gone into."""
+        self.nesting += 1
+        try:
+            yield not self.is_too_deep(node)
+        finally:
+            self.nesting -= 1

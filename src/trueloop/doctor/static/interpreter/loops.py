@@ -1,0 +1,484 @@
+"""Loops: which turns of them are gone through, and with what."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from trueloop.doctor.model.events import BatchFetched, LoopEntered, LoopLeft
+from trueloop.doctor.model.things import Dataset, Loader, Loop, Model, Size, Tensor
+from trueloop.doctor.static.interpreter.calls import enter, start
+from trueloop.doctor.static.interpreter.machine import LeaveGenerator, Machine, Signal
+from trueloop.doctor.static.interpreter.syntax import names_bound, once, written
+from trueloop.doctor.static.interpreter.values import (
+    CombinedIterable,
+    DictValue,
+    Function,
+    Generator,
+    Instance,
+    Items,
+    Known,
+    Method,
+    Parameters,
+    Scope,
+    Unknown,
+)
+from trueloop.doctor.static.stubs.tensors import derive
+
+TURNS = 3
+"""Turns that stand for many: a first one, one that follows another, and a last."""
+FEW = 6
+"""A container of at most as many elements is gone through whole."""
+_BY_HAND = re.compile(r"batch|step|iter", re.I)
+
+
+@dataclass(slots=True)
+class LoopPlan:
+    """How a loop over something is gone through."""
+
+    count: int
+    make: Callable[[Loop, int], Any]
+    """The element of a turn."""
+    whole: bool = False
+    """These are all the turns that it makes."""
+    size: Size = None
+    loader: Loader | None = None
+    endless: bool = False
+    by_hand: bool = False
+    """A range that moves in steps of a batch."""
+    listed: bool = False
+    """Its elements stand in a container: they are no count."""
+
+
+def plan(m: Machine, value: Any, node: ast.AST) -> LoopPlan:
+    """How to go through a value."""
+    m.spend(1, node)
+    with m.nested(node) as may_go:
+        return _plan(m, value, node) if may_go else _exactly([])
+
+
+def _plan(m: Machine, value: Any, node: ast.AST) -> LoopPlan:
+    if isinstance(value, Loader):
+        return LoopPlan(
+            TURNS, lambda loop, index: _batch(m, value, node), False, value.length, value
+        )
+    if isinstance(value, CombinedIterable):
+        return _STREAMS[value.kind](m, value, node)
+    if isinstance(value, (Items, Known, DictValue, Parameters)):
+        return _plan_of_container(m, value, node)
+    if isinstance(value, Model):
+        children = list(value.children.values())
+        if children and value.complete:
+            return _exactly(children)
+    if isinstance(value, Tensor):
+        return LoopPlan(2, lambda loop, index: derive(m, node, value))
+    if isinstance(value, Dataset):
+        return LoopPlan(TURNS, lambda loop, index: _sample(m, value, node), False, value.size)
+    if isinstance(value, Instance):
+        found = _plan_of_instance(m, value, node)
+        if found is not None:
+            return found
+    key = m.key(value)
+    return LoopPlan(
+        TURNS if m.batch_turn() is None else 2,
+        lambda loop, index: Unknown(f"{key}[{m.turns_begun}]", (value,), looped=True),
+        size=f"len({key})",
+    )
+
+
+def _exactly(values: list[Any]) -> LoopPlan:
+    return LoopPlan(len(values), lambda loop, index: values[index], True, len(values), listed=True)
+
+
+def _plan_of_container(m: Machine, value: Any, node: ast.AST) -> LoopPlan:
+    if isinstance(value, Parameters):
+        leaf = _leaf(m, value, node)
+        return LoopPlan(1, lambda loop, index: leaf)
+    if isinstance(value, DictValue):
+        keys: list[Any] = [Known(key) for key in value.entries]
+        if not keys or value.open:
+            keys.append(Unknown(f"key<{m.number(value)}>", looped=True))
+        return _exactly(keys[:FEW])
+    if isinstance(value, Known):
+        inner = value.value
+        if isinstance(inner, (str, tuple, list)) and len(inner) <= 64:
+            return _some([Known(each) for each in inner])
+        return _some([Unknown(f"{m.key(value):.20}[*]", looped=True)])
+    if not value.values and value.open:
+        return LoopPlan(
+            2, lambda loop, index: Unknown(f"<{m.number(value)}[{index}]>", looped=True)
+        )
+    # `[*model.parameters()]`: what was spread is in it as a whole.
+    found = _some(
+        [
+            _leaf(m, each, node) if value.open and isinstance(each, Parameters) else each
+            for each in value.values
+        ]
+    )
+    found.whole &= not value.open
+    return found
+
+
+def _leaf(m: Machine, parameters: Parameters, node: ast.AST) -> Tensor:
+    """One parameter, which stands for all of them."""
+    leaf = Tensor(
+        role="parameter", graph=False, models=frozenset(parameters.models), made=m.place(node)
+    )
+    leaf.facts["holder"] = parameters.holder
+    return leaf
+
+
+def _some(values: list[Any]) -> LoopPlan:
+    if len(values) <= FEW:
+        return _exactly(values)
+    return LoopPlan(TURNS, lambda loop, index: values[index], False, len(values))
+
+
+def _plan_of_instance(m: Machine, value: Instance, node: ast.AST) -> LoopPlan | None:
+    iterate = value.cls.lookup("__iter__")
+    if isinstance(iterate, Function):
+        found = start(m, iterate, [value], {}, node)
+        if isinstance(found, Generator):
+            values, whole = elements(m, found, node)
+            return LoopPlan(len(values), lambda loop, index: values[index], whole)
+        if found is not value:
+            return plan(m, found, node)
+    following = value.cls.lookup("__next__") or value.cls.lookup("__getitem__")
+    if isinstance(following, Function):
+        args = [] if following.name.endswith("__next__") else [Unknown("index", looped=True)]
+        return LoopPlan(TURNS, lambda loop, index: enter(m, following, [value, *args], {}, node))
+    return None
+
+
+def _batch(m: Machine, loader: Loader, node: ast.AST) -> Tensor:
+    """What a loader yields: a batch, of whatever structure."""
+    return Tensor(role="batch", loader=loader, graph=False, made=m.place(node))
+
+
+def _sample(m: Machine, dataset: Dataset, node: ast.AST) -> Tensor:
+    return Tensor(role="batch", graph=False, made=m.place(node), facts={"dataset": dataset})
+
+
+# ------------------------------------------------------------------------------- streams
+
+
+def _range(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
+    begin, end, stride = value.sources
+    known = [each.value for each in (begin, end, stride) if isinstance(each, Known)]
+    if len(known) == 3 and all(isinstance(each, int) for each in known) and known[2]:
+        numbers = range(*known)
+        if len(numbers) <= TURNS:
+            exact = _exactly([Known(number) for number in numbers])
+            exact.listed = False
+            return exact
+        symbol = value.sources[1].symbol if isinstance(end, Known) else ""
+        return LoopPlan(
+            TURNS,
+            lambda loop, index: Known(numbers[index], looped=loop),
+            size=symbol or len(numbers),
+            by_hand=known[2] > 1,
+        )
+    one = isinstance(stride, Known) and stride.value == 1
+    zero = isinstance(begin, Known) and begin.value == 0
+    first = begin.value if isinstance(begin, Known) and isinstance(begin.value, int) else 0
+    return LoopPlan(
+        TURNS,
+        lambda loop, index: Known(first + index, looped=loop),
+        size=m.size(end) if zero and one else f"range({', '.join(map(m.key, value.sources))})",
+        by_hand=not one,
+    )
+
+
+def _enumerate(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
+    inner = plan(m, value.sources[0], node)
+    start = value.start.value if isinstance(value.start, Known) else 0
+    base = start if isinstance(start, int) else 0
+
+    def make(loop: Loop, index: int) -> Any:
+        number = Known(base + index, looped=None if inner.whole else loop)
+        return Items("tuple", [number, inner.make(loop, index)])
+
+    return LoopPlan(
+        inner.count, make, inner.whole, inner.size, inner.loader, inner.endless, inner.by_hand
+    )
+
+
+def _zip(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
+    plans = [plan(m, source, node) for source in value.sources]
+    if not plans:
+        return _exactly([])
+    finite = [each for each in plans if not each.endless] or plans
+    count = min(each.count for each in finite)
+
+    def make(loop: Loop, index: int) -> Any:
+        m.spend(len(plans), node)
+        return Items("tuple", [each.make(loop, index) for each in plans])
+
+    return LoopPlan(
+        count,
+        make,
+        any(each.whole and each.count == count for each in finite),
+        finite[0].size if len(finite) == 1 else None,
+        next((each.loader for each in plans if each.loader is not None), None),
+        all(each.endless for each in plans),
+    )
+
+
+def _count(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
+    return LoopPlan(TURNS, lambda loop, index: Known(index, looped=loop), endless=True)
+
+
+def _plain(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
+    return plan(m, value.sources[0], node)
+
+
+_STREAMS = {"range": _range, "enumerate": _enumerate, "zip": _zip, "count": _count, "plain": _plain}
+
+
+# ------------------------------------------------------------------------------- going through
+
+
+def elements(m: Machine, value: Any, node: ast.AST) -> tuple[list[Any], bool]:
+    """The elements of something (a few of them), and whether these are all."""
+    if isinstance(value, Generator):
+        found: list[Any] = []
+
+        def on_yield(each: Any) -> Any:
+            found.append(each)
+            if len(found) >= 64:
+                raise LeaveGenerator
+            return Known(None)
+
+        try:
+            enter(m, value.function, value.args, value.kwargs, node, on_yield=on_yield)
+        except LeaveGenerator:
+            return found, False
+        return found, False
+    how = plan(m, value, node)
+    loop = Loop(place=m.place(node), simulated=how.count)
+    return [how.make(loop, index) for index in range(how.count)], how.whole
+
+
+def go_through(
+    m: Machine,
+    value: Any,
+    node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
+    turn: Callable[[Any], None],
+) -> bool:
+    """A comprehension's turns, which are a loop over batches where a loader is gone through; and
+    whether these are all."""
+    how = None if isinstance(value, Generator) else plan(m, value, node)
+    if how is None or how.loader is None:
+        values, is_whole = elements(m, value, node)
+        for each in values:
+            turn(each)
+        return is_whole
+    loop = Loop(
+        place=m.place(node),
+        loader=how.loader,
+        turns=how.size,
+        endless=how.endless,
+        kind="batches",
+        simulated=how.count,
+    )
+    loop.facts["over"] = written(node.generators[0].iter)
+    m.emit(LoopEntered, node, loop=loop)
+    for index in range(how.count):
+        with m.turn(loop, index):
+            batch = how.make(loop, index)
+            m.emit(BatchFetched, node, loop=loop, loader=how.loader, batch=batch)
+            turn(batch)
+    m.emit(LoopLeft, node, loop=loop)
+    return how.whole
+
+
+def run_for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | None:
+    """A `for` loop."""
+
+    iterable = m.evaluate(node.iter, scope)
+    names = names_bound(node.target)
+    if isinstance(iterable, Generator):
+        return _over_generator(m, node, iterable, names, scope)
+    how = plan(m, iterable, node.iter)
+    loop = Loop(
+        place=m.place(node),
+        loader=how.loader,
+        variables=names,
+        turns=how.size,
+        endless=how.endless,
+        leaves=_leaves(node),
+        kind=_kind(m, node, how, scope),  # type: ignore[arg-type]
+    )
+    loop.facts["start"] = _start(iterable)
+    loop.facts["over"] = written(node.iter)
+    loop.facts["lines"] = len(node.body)
+
+    def turn(index: int) -> Signal | None:
+        value = how.make(loop, index)
+        if loop.kind == "batches":
+            m.emit(BatchFetched, node, loop=loop, loader=how.loader, batch=value)
+        m.assign(node.target, value, scope)
+        return m.run_block(node.body, scope)
+
+    signal = _go(m, node, loop, how, turn, scope)
+    if signal is None:
+        return m.run_block(node.orelse, scope)
+    return None if signal is Signal.BREAK else signal
+
+
+def _start(iterable: Any) -> Any:
+    """The number that a loop over a range begins with; None for other loops."""
+    while isinstance(iterable, CombinedIterable) and iterable.kind == "plain":
+        iterable = iterable.sources[0]
+    if isinstance(iterable, CombinedIterable) and iterable.kind == "range":
+        return iterable.sources[0]
+    return None
+
+
+def _kind(m: Machine, node: ast.For | ast.AsyncFor, how: LoopPlan, scope: Scope) -> str:
+    if how.loader is not None:
+        return "batches"
+    found = scope.module.survey.loop_kind(node)
+    if found == "epochs" and how.whole and not isinstance(how.size, str) and how.listed:
+        return "other"  # phases, models, folds: listed one by one
+    if found == "other" and how.by_hand and _BY_HAND.search(written(node.iter)):
+        return "batches"
+    return found
+
+
+@once
+def _leaves(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """A `break` or `return` may end this loop; those of inner loops and functions stay with
+    them."""
+    waiting: list[tuple[ast.AST, bool]] = [(statement, True) for statement in loop.body]
+    while waiting:
+        node, mine = waiting.pop()
+        if isinstance(node, ast.Return) or (mine and isinstance(node, ast.Break)):
+            return True
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.expr)):
+            mine = mine and not isinstance(node, (ast.For, ast.AsyncFor, ast.While))
+            waiting.extend((child, mine) for child in ast.iter_child_nodes(node))
+    return False
+
+
+def _go(
+    m: Machine,
+    node: ast.For | ast.AsyncFor | ast.While,
+    loop: Loop,
+    how: LoopPlan,
+    turn: Callable[[int], Signal | None],
+    scope: Scope,
+) -> Signal | None:
+
+    count = how.count
+    if not how.whole:
+        if not _worth(m, node, scope):
+            count = min(count, 1)
+        elif len(m.turns) >= 2 and loop.kind == "other":
+            count = min(count, 2)
+    loop.simulated = count
+    m.emit(LoopEntered, node, loop=loop)
+    signal: Signal | None = None
+    for index in range(count):
+        with m.turn(loop, index):
+            signal = turn(index)
+        if signal is not None and signal is not Signal.CONTINUE:
+            break
+        signal = None
+    m.emit(LoopLeft, node, loop=loop)
+    return signal
+
+
+def _worth(m: Machine, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -> bool:
+    """A second turn may show something that the first one does not."""
+    survey = scope.module.survey
+    if survey.interesting(node) or survey.contents[id(node)].yields:
+        return True
+    names = survey.contents[id(node)].names
+    m.spend(len(names) >> 4, node)
+    if any(name in survey.functions for name in names) or not names.isdisjoint(m.project.names):
+        return True
+    # `step_fn(batch)`, where the caller handed over what to do.
+    holders = ((name, scope.find(name)) for name in names)
+    return any(
+        isinstance(holder.variables[name], (Function, Method))
+        for name, holder in holders
+        if holder is not None
+    )
+
+
+def _over_generator(
+    m: Machine,
+    node: ast.For | ast.AsyncFor,
+    generator: Generator,
+    names: tuple[str, ...],
+    scope: Scope,
+) -> Signal | None:
+    """A loop over a generator of the user's: its body runs at each of the generator's `yield`s."""
+
+    survey = scope.module.survey
+    kind = survey.loop_kind(node)
+    loop = Loop(place=m.place(node), variables=names, kind=kind, simulated=TURNS)  # type: ignore[arg-type]
+    m.emit(LoopEntered, node, loop=loop)
+    left: list[Signal] = []
+    index = 0
+    where = len(m.calls), len(m.modules), len(m.functions)
+
+    def on_yield(value: Any) -> Any:
+        nonlocal index
+        inner = m.calls[where[0] :], m.modules[where[1] :], m.functions[where[2] :]
+        del m.calls[where[0] :], m.modules[where[1] :], m.functions[where[2] :]
+        try:
+            with m.turn(loop, index):
+                index += 1
+                if loop.kind == "batches":
+                    m.emit(BatchFetched, node, loop=loop, loader=None, batch=value)
+                m.assign(node.target, value, scope)
+                signal = m.run_block(node.body, scope)
+        finally:
+            m.calls += inner[0]
+            m.modules += inner[1]
+            m.functions += inner[2]
+        if signal is not None and signal is not Signal.CONTINUE:
+            left.append(signal)
+            raise LeaveGenerator
+        return Known(None)
+
+    args, kwargs = generator.args, generator.kwargs
+    before = len(m.turns)
+    try:
+        enter(m, generator.function, args, kwargs, node, on_yield=on_yield)
+    except LeaveGenerator:
+        if not left:
+            raise  # another loop's
+        del m.turns[before:], m.turn_starts[before:]
+    m.emit(LoopLeft, node, loop=loop)
+    return left[0] if left and left[0] is not Signal.BREAK else None
+
+
+def run_while(m: Machine, node: ast.While, scope: Scope) -> Signal | None:
+    """A `while` loop: a few turns, as long as its condition is not certainly false."""
+
+    condition = m.evaluate(node.test, scope)
+    outcome = m.verdict(condition)[0]
+    if outcome is False:
+        return m.run_block(node.orelse, scope)
+    kind = scope.module.survey.loop_kind(node)
+    endless = isinstance(node.test, ast.Constant)
+    loop = Loop(place=m.place(node), kind=kind, endless=endless)  # type: ignore[arg-type]
+
+    def turn(index: int) -> Signal | None:
+        if index and m.verdict(m.evaluate(node.test, scope))[0] is False:
+            return Signal.BREAK
+        if loop.kind == "batches":
+            m.emit(BatchFetched, node, loop=loop, loader=None)
+        return m.run_block(node.body, scope)
+
+    how = LoopPlan(TURNS, lambda loop, index: None)
+    signal = _go(m, node, loop, how, turn, scope)
+    if signal is None:
+        m.run_block(node.orelse, scope)
+    return None if signal in (None, Signal.BREAK) else signal

@@ -1,0 +1,321 @@
+"""Which runs a file is worth: its program from the top, then what nothing in it calls.
+
+An open condition splits a program in two. Following all combinations is out of reach and mostly
+meaningless, so a program is run with every option on, with none, and then once more for each branch
+of interest that neither run got to.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import traceback
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from trueloop.doctor.model.events import Ended, Event
+from trueloop.doctor.model.findings import Finding
+from trueloop.doctor.model.things import Thing
+from trueloop.doctor.rules.base import Bench, Rule
+from trueloop.doctor.static.files.skipped import Gaps
+from trueloop.doctor.static.interpreter.calls import enter, new_object, start
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.limits import OutOfBudgetError
+from trueloop.doctor.static.interpreter.loops import elements
+from trueloop.doctor.static.interpreter.machine import DEPTH, LeaveGenerator, Machine, Policy
+from trueloop.doctor.static.interpreter.project import Project
+from trueloop.doctor.static.interpreter.statements import run_block
+from trueloop.doctor.static.interpreter.survey import INTERESTING, last_name
+from trueloop.doctor.static.interpreter.syntax import once
+from trueloop.doctor.static.interpreter.values import (
+    Class,
+    Function,
+    Generator,
+    Instance,
+    Known,
+    Method,
+    Module,
+    Scope,
+)
+from trueloop.errors import cut
+
+STEPS_TO_BEGIN = 20
+"""What a run costs before its first step: the rules are made anew for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How far the runs from one beginning go."""
+
+    steps: int = 40_000
+    """Steps that one run may take."""
+    depth: int = DEPTH
+    """Calls within calls that are entered."""
+    both: bool = True
+    """Whether all options are also left off together."""
+    more: int = 5
+    """Runs for branches that were not reached then."""
+
+
+TRAINS = Effort()
+PASSES = Effort(steps=6_000, depth=4, both=False, more=2)
+"""For a function in which nothing is trained."""
+INSIDE = "<inside>"
+"""In place of an owner: the function is defined within another, whose variables it may use."""
+DEFINITIONS = (
+    ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign,
+    ast.AnnAssign, ast.If, ast.Try,
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class FileAnalysis:
+    """What is known so far of one file."""
+
+    project: Project
+    module: Module
+    rules: list[type[Rule]]
+    left: int
+    """Steps that the runs still to come may take."""
+    gaps: Gaps = field(default_factory=Gaps)
+    listen: Callable[[Event], None] | None = None
+    strict: bool = False
+    findings: dict[tuple[Any, ...], Finding] = field(default_factory=dict)
+    refuted: set[tuple[Any, ...]] = field(default_factory=set)
+    """Findings that some run has shown to be none."""
+    entered: set[int] = field(default_factory=set)
+
+    def go(self, drive: Callable[[Machine], None], effort: Effort, *, whole: bool) -> None:
+        """Make the runs of one beginning."""
+        first = self._run(drive, Policy(True), effort, whole)
+        sites, reached = dict(first.sites), set(first.reached)
+        if sites and effort.both and self.goes_on():
+            second = self._run(drive, Policy(False), effort, whole)
+            sites |= second.sites
+            reached |= second.reached
+        for _ in range(effort.more):
+            forced = self._unreached(sites, reached, whole)
+            if forced is None or not self.goes_on():
+                break
+            key, fact = forced
+            more = self._run(drive, Policy(True, {key: fact}), effort, whole)
+            missing = self._unreached(sites | more.sites, reached | more.reached, whole)
+            if missing == forced:
+                # It cannot be got to this way either.
+                reached |= {
+                    (site, branch)
+                    for site, where in sites.items()
+                    for branch in (True, False)
+                    if where.key == key
+                }
+            sites |= more.sites
+            reached |= more.reached
+
+    def goes_on(self) -> bool:
+        """There is room for another run."""
+        return self.left > 0
+
+    def _unreached(
+        self, sites: dict[int, Any], reached: set[tuple[int, bool]], whole: bool
+    ) -> tuple[str, bool] | None:
+        for identity, site in sites.items():
+            if not whole and site.module is not self.module:
+                continue  # It is looked at when its own file is read.
+            for branch in (True, False):
+                body = site.branches[0 if branch else 1]
+                if (identity, branch) not in reached and _is_worth(body, site.module):
+                    return site.key, branch != site.negated
+        return None
+
+    def _run(
+        self, drive: Callable[[Machine], None], policy: Policy, effort: Effort, whole: bool
+    ) -> Machine:
+        bench = Bench(self.rules)
+        listen = self.listen
+
+        def watch(event: Event) -> None:
+            bench.see(event)
+            if listen is not None:
+                listen(event)
+
+        budget = min(effort.steps, self.left)
+        machine = Interpreter(self.project, watch, policy, budget, effort.depth)
+        machine.modules.append(self.module)
+        machine.functions.append("")
+        try:
+            drive(machine)
+            machine.modules[:], machine.functions[:] = [self.module], [""]
+            machine.budget += 10  # the end is not a step of the program
+            machine.emit(Ended, self.module.tree, whole=whole)
+        except OutOfBudgetError:
+            if machine.stopped is not None:  # what was seen before stands
+                limit = effort.steps if budget == effort.steps else 0
+                self.gaps.cuts.append((machine.stopped, limit))
+        except LeaveGenerator:
+            pass  # of a loop that was left before the generator was
+        except Exception as error:
+            if self.strict:
+                raise
+            self.gaps.faults.append(_told(error))
+        self.gaps.left_out = machine.left_out | self.gaps.left_out
+        for finding in bench.findings():
+            self.findings.setdefault((finding.code, *finding.place[:3]), finding)
+        self.refuted |= {(rule.code, *place[:3]) for rule in bench.rules for place in rule.refuted}
+        self.left -= machine.steps + STEPS_TO_BEGIN
+        self.entered |= machine.entered
+        return machine
+
+
+def _told(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    what = cut(" ".join(f"{type(error).__name__}: {error}".split()), 200)
+    return f"{what}, {os.path.basename(frame.filename)}:{frame.lineno}"
+
+
+def _is_worth(body: list[ast.stmt], module: Module) -> bool:
+    """Something in a branch bears on training."""
+    if not body:
+        return False
+    calls = _calls_of_interest(module.tree)
+    at = bisect_left(calls, _start(body[0]))
+    return at < len(calls) and calls[at] < (body[-1].end_lineno, body[-1].end_col_offset)
+
+
+def _start(statement: ast.stmt) -> tuple[int, int]:
+    """Where a statement begins, its decorators included."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    nodes: list[ast.stmt | ast.expr] = [statement, *decorators]
+    return min((each.lineno, each.col_offset) for each in nodes)
+
+
+@once
+def _calls_of_interest(tree: ast.Module) -> list[tuple[int, int]]:
+    """Where the calls of a file stand that bear on training, in order."""
+    return sorted(
+        (node.lineno, node.col_offset)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and last_name(node.func) in INTERESTING
+    )
+
+
+# ------------------------------------------------------------------------------- beginnings
+
+
+def read_module(reading: FileAnalysis) -> None:
+    """Make all runs that a file is worth."""
+    module = reading.module
+    reading.go(lambda m: _program(m, module), TRAINS, whole=True)
+    for definition, owner in _beginnings(reading):
+        if id(definition) in reading.entered:
+            continue
+        if not reading.goes_on():
+            name = ".".join(each for each in (*owner, definition.name) if each != INSIDE)
+            reading.gaps.not_begun.append((name, definition.lineno))
+            continue
+        trains = any(module.survey.trains(definition.name))
+        effort = TRAINS if trains else PASSES
+        reading.go(_from(module, definition, owner), effort, whole=False)
+    for refuted in reading.refuted:
+        reading.findings.pop(refuted, None)
+
+
+def _program(m: Machine, module: Module) -> None:
+    """The file as it is run from the command line."""
+    scope = m.namespaces[id(module)] = Scope(module)
+    scope.variables["__name__"] = Known("__main__")
+    run_block(m, module.tree.body, scope)
+
+
+def _definitions(m: Machine, module: Module) -> Scope:
+    """The names of the file without what its top level does."""
+    scope = m.namespaces[id(module)] = Scope(module)
+    scope.variables["__name__"] = Known(module.name or "<module>")
+    watch, m.watch = m.watch, lambda event: None
+    body: list[ast.stmt] = [each for each in module.tree.body if isinstance(each, DEFINITIONS)]
+    try:
+        run_block(m, body, scope)
+    finally:
+        m.watch = watch
+    return scope
+
+
+def _from(module: Module, definition: Any, owner: list[str]) -> Callable[[Machine], None]:
+    """A run that begins with one function or method, with arguments that are not known."""
+
+    def drive(m: Machine) -> None:
+        scope = _definitions(m, module)
+        if INSIDE in owner:
+            m.beginning = True
+            start(m, Function(definition, scope, module, definition.name), [], {}, definition)
+            return
+        holder: Any = None
+        for name in owner:
+            members = holder.namespace if isinstance(holder, Class) else scope.variables
+            holder = members.get(name)
+            if not isinstance(holder, Class):
+                return
+        members = holder.namespace if isinstance(holder, Class) else scope.variables
+        function = members.get(definition.name)
+        if isinstance(function, Method):
+            function = function.function
+        if not isinstance(function, Function) or function.node is not definition:
+            return
+        receiver = [] if holder is None else [_receiver(m, holder, definition)]
+        m.beginning = True
+        found = start(m, function, receiver, {}, definition)
+        if isinstance(found, Generator):
+            elements(m, found, definition)
+
+    return drive
+
+
+def _receiver(m: Machine, cls: Class, definition: ast.AST) -> Any:
+    """An object of a class as its `__init__` leaves it."""
+    made = new_object(m, cls, cls.node)
+    if isinstance(made, Instance):
+        made.key = "self"
+    elif isinstance(made, Thing):
+        made.name = "self"
+        if getattr(made, "training", None):
+            made.training = None  # type: ignore[attr-defined]
+    initialise = cls.lookup("__init__")
+    if isinstance(initialise, Function) and initialise.node is not definition:
+        m.beginning = True
+        enter(m, initialise, [made], {}, cls.node)
+    return made
+
+
+def _beginnings(reading: FileAnalysis) -> Iterator[tuple[Any, list[str]]]:
+    """Functions and methods of interest; first those that nothing in the file calls."""
+    survey = reading.module.survey
+    called = {name for contents in survey.contents.values() for name in contents.names}
+    found = [
+        (node, owner)
+        for node, owner in _walk(reading.module.tree.body, [])
+        if survey.interesting(node) or (owner and node.name == "__init__")
+    ]
+    yield from (each for each in found if each[0].name not in called)
+    yield from (each for each in found if each[0].name in called)
+
+
+def _walk(body: list[ast.stmt], owner: list[str]) -> Iterator[tuple[Any, list[str]]]:
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node, owner
+            for inner in _inner_functions(node.body):
+                yield inner, [*owner, INSIDE]
+        elif isinstance(node, ast.ClassDef):
+            yield from _walk(node.body, [*owner, node.name])
+        elif isinstance(node, (ast.If, ast.Try)):
+            yield from _walk(node.body, owner)
+
+
+def _inner_functions(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Functions defined within a function: what it hands to an engine that cannot be read."""
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+        elif isinstance(node, (ast.If, ast.With, ast.Try)):
+            yield from _inner_functions(node.body)

@@ -1,0 +1,430 @@
+"""Statements: what each does to the state of a run, and where it goes on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from trueloop.doctor.model.events import Kept
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import NOWHERE, Tensor, Thing
+from trueloop.doctor.static.interpreter import conditions, imports
+from trueloop.doctor.static.interpreter.attributes import set_item, unpack, write
+from trueloop.doctor.static.interpreter.calls import decorate
+from trueloop.doctor.static.interpreter.expressions import arithmetic, evaluate
+from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
+from trueloop.doctor.static.interpreter.loops import run_for, run_while
+from trueloop.doctor.static.interpreter.machine import Machine, Signal
+from trueloop.doctor.static.interpreter.survey import last_name
+from trueloop.doctor.static.interpreter.syntax import shape, written
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    Class,
+    DictValue,
+    Function,
+    Instance,
+    Items,
+    Known,
+    Library,
+    OpaqueObject,
+    Scope,
+    Unknown,
+)
+from trueloop.doctor.static.interpreter.with_blocks import entered
+from trueloop.doctor.static.stubs.checkpoints import is_edited
+from trueloop.doctor.static.stubs.manual_updates import notice
+
+
+def run_block(m: Machine, body: list[ast.stmt], scope: Scope) -> Signal | None:
+    """Run statements one after the other; the signal if they were left early."""
+    if not body:
+        return None
+    m.nesting += 1
+    try:
+        return None if m.is_too_deep(body[0]) else _run(m, body, scope)
+    finally:
+        m.nesting -= 1
+
+
+def _run(m: Machine, body: list[ast.stmt], scope: Scope) -> Signal | None:
+    for statement in body:
+        m.spend(1, statement)
+        handler = _HANDLERS.get(type(statement))
+        if handler is None:
+            continue
+        signal = handler(m, statement, scope)
+        if signal is not None:
+            return signal
+    return None
+
+
+def _expression(m: Machine, node: ast.Expr, scope: Scope) -> Signal | None:
+    if isinstance(node.value, ast.Constant):
+        return None
+    m.bare.add(id(node.value))
+    evaluate(m, node.value, scope)
+    ends = ("exit", "_exit", "abort", "quit")
+    if isinstance(node.value, ast.Call) and last_name(node.value.func) in ends:
+        return Signal.RAISE
+    return None
+
+
+# ------------------------------------------------------------------------------- assignment
+
+
+def _assign(m: Machine, node: ast.Assign, scope: Scope) -> Signal | None:
+    value = evaluate(m, node.value, scope)
+    m.assigned = node.value
+    for target in node.targets:
+        if isinstance(value, Tensor) and _stands_in(target, node.value):
+            _keep_sum(m, target, value, node.value, scope)
+            assign(m, target, value, scope, afresh=False)
+        else:
+            assign(m, target, value, scope)
+    m.assigned = None
+    return None
+
+
+def _stands_in(target: ast.expr, value: ast.expr) -> bool:
+    """`total = total + loss`: the old total is part of the new one."""
+    if not (isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add)):
+        return False
+    return shape(target) in (shape(value.left), shape(value.right))
+
+
+def _annotated(m: Machine, node: ast.AnnAssign, scope: Scope) -> Signal | None:
+    if node.value is not None:
+        assign(m, node.target, evaluate(m, node.value, scope), scope)
+    return None
+
+
+def _augmented(m: Machine, node: ast.AugAssign, scope: Scope) -> Signal | None:
+    import copy
+
+    read = copy.copy(node.target)
+    read.ctx = ast.Load()
+    old = evaluate(m, read, scope)
+    value = evaluate(m, node.value, scope)
+    if isinstance(old, Items) and isinstance(node.op, ast.Add):
+        if isinstance(value, Items):
+            extend(m, old, value.values, node.target, node)
+            old.open |= value.open
+        return None
+    result = arithmetic(m, node.op, old, value, node)
+    if m.turns and isinstance(result, Known) and isinstance(result.value, (int, float)):
+        result.looped = result.looped or True
+    if isinstance(result, Tensor) and isinstance(node.op, ast.Add):
+        kept = value if isinstance(value, Tensor) else result
+        _keep_sum(m, node.target, kept, node, scope, result)
+    notice(m, old, value, node)
+    assign(m, node.target, result, scope, afresh=False)
+    return None
+
+
+def born(m: Machine, target: ast.expr, scope: Scope) -> int | None:
+    """How many turns had begun when a variable or attribute was last assigned afresh."""
+    if isinstance(target, ast.Name):
+        holder = scope.find(target.id)
+        return holder.born.get(target.id) if holder is not None else None
+    if isinstance(target, ast.Attribute):
+        owner = evaluate(m, target.value, scope)
+        if isinstance(owner, Instance):
+            return owner.born.get(target.attr, 0)
+        # What a module carries from call to call (a membrane potential) is its state, not a record.
+        return None if m.inside_models else 0
+    if isinstance(target, ast.Subscript):
+        owner = evaluate(m, target.value, scope)
+        return owner.turns if isinstance(owner, (DictValue, Items)) else None
+    return None
+
+
+def _keep_sum(
+    m: Machine,
+    target: ast.expr,
+    kept: Tensor,
+    node: ast.AST,
+    scope: Scope,
+    total: Any = None,
+) -> None:
+    since = born(m, target, scope)
+    if kept.graph and m.outlives(since):
+        holder = written(target)
+        container = kept if total is None else total
+        m.emit(
+            Kept, node, tensor=kept, how="sum", holder=holder, container=container,
+            what=_summand(m, node, target), since=since,
+        )  # fmt: skip
+
+
+def _summand(m: Machine, node: ast.AST, target: ast.expr) -> Place:
+    """What is added: the right side of `total += loss`, the loss of `total = total + loss`."""
+    if isinstance(node, ast.AugAssign):
+        return m.place(node.value)
+    if isinstance(node, ast.BinOp):
+        return m.place(node.right if shape(node.left) == shape(target) else node.left)
+    return NOWHERE
+
+
+def extend(m: Machine, items: Items, values: list[Any], holder: ast.expr, node: ast.AST) -> None:
+    """Add to a list, which may outlive the turn."""
+    if items.turns < m.turns_begun and any(turn.loop.kind != "other" for turn in m.turns):
+        items.grown = True
+    for value in values:
+        items.add(value)
+        if isinstance(value, Tensor) and value.graph and m.outlives(items.turns):
+            name = written(holder)
+            given = node.args if isinstance(node, ast.Call) else []
+            what = m.place(given[-1]) if given and len(values) == 1 else NOWHERE
+            m.emit(
+                Kept, node, tensor=value, how="append", holder=name, container=items, what=what,
+                since=items.turns,
+            )  # fmt: skip
+
+
+def assign(m: Machine, target: ast.expr, value: Any, scope: Scope, *, afresh: bool = True) -> None:
+    """Give a target a value."""
+    if isinstance(target, ast.Name):
+        bind(m, target.id, value, scope, afresh=afresh)
+    elif isinstance(target, ast.Attribute):
+        owner = evaluate(m, target.value, scope)
+        if isinstance(owner, Instance) and afresh:
+            owner.born[target.attr] = m.turns_begun
+        write(m, owner, target.attr, value, target)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(m, target, value, scope)
+    elif isinstance(target, ast.Starred):
+        assign(m, target.value, Items("list", [value], True, turns=m.turns_begun), scope)
+    elif isinstance(target, ast.Subscript):
+        owner = evaluate(m, target.value, scope)
+        set_item(m, owner, evaluate(m, target.slice, scope), value, target)
+
+
+def bind(m: Machine, name: str, value: Any, scope: Scope, *, afresh: bool = True) -> None:
+    """Give a variable a value; a thing takes its first name."""
+    if isinstance(value, (Unknown, OpaqueObject)):
+        value = guess(m, name, value, scope.module)
+    elif isinstance(value, Tensor) and is_no_tensor(name, value, scope.module):
+        value = guess(m, name, Unknown(name, (value,)), scope.module)
+    elif isinstance(value, Thing) and not value.name and name not in ("self", "cls"):
+        value.name = name
+    holder = scope.outer.get(name, scope)
+    holder.variables[name] = value
+    if afresh:
+        holder.born[name] = m.turns_begun
+
+
+def _unpack(m: Machine, target: ast.Tuple | ast.List, value: Any, scope: Scope) -> None:
+    starred = next((i for i, part in enumerate(target.elts) if isinstance(part, ast.Starred)), None)
+    m.spend(len(target.elts) >> 2, target)
+    parts = unpack(m, value, len(target.elts), starred, target)
+    for part, each in zip(target.elts, parts, strict=True):
+        assign(m, part, each, scope)
+
+
+def _delete(m: Machine, node: ast.Delete, scope: Scope) -> Signal | None:
+    m.spend(len(node.targets) >> 2, node)
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            holder = scope.find(target.id)
+            if holder is not None:
+                del holder.variables[target.id]
+        elif isinstance(target, ast.Subscript):
+            is_edited(evaluate(m, target.value, scope))
+    return None
+
+
+# ------------------------------------------------------------------------------- definitions
+
+
+def _function(
+    m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope
+) -> Signal | None:
+    args = node.args
+    function = Function(
+        node,
+        scope,
+        scope.module,
+        f"{scope.owner.name}.{node.name}" if scope.is_class and scope.owner else node.name,
+        scope.owner if scope.is_class else None,
+        [evaluate(m, default, scope) for default in args.defaults],
+        {
+            arg.arg: evaluate(m, default, scope)
+            for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True)
+            if default is not None
+        },
+        [evaluate(m, decorator, scope) for decorator in node.decorator_list],
+    )
+    scope.variables[node.name] = decorate(m, function, node)
+    return None
+
+
+def _class(m: Machine, node: ast.ClassDef, scope: Scope) -> Signal | None:
+    bases = [evaluate(m, base, scope) for base in node.bases if not isinstance(base, ast.Starred)]
+    decorators = [evaluate(m, decorator, scope) for decorator in node.decorator_list]
+    kind = Class(node, scope.module, node.name, bases, {})
+    inner = Scope(scope.module, scope, owner=kind, is_class=True)
+    kind.scope, kind.namespace = inner, inner.variables
+    run_block(m, node.body, inner)
+    fields = [
+        each.target.id
+        for each in node.body
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+    ]
+    is_tuple = any(isinstance(b, Library) and b.name.endswith("NamedTuple") for b in bases)
+    if is_tuple or any("dataclass" in m.key(each) for each in decorators):
+        kind.fields = fields
+    scope.variables[node.name] = kind
+    return None
+
+
+def _import(m: Machine, node: ast.Import, scope: Scope) -> Signal | None:
+    m.spend(len(node.names) >> 2, node)
+    for alias in node.names:
+        head = alias.name.partition(".")[0]
+        bound = alias.asname or head
+        whole = alias.name if alias.asname else head
+        scope.variables[bound] = m.project.later(whole, "", scope.module)
+    return None
+
+
+def _import_from(m: Machine, node: ast.ImportFrom, scope: Scope) -> Signal | None:
+    m.spend(len(node.names) >> 2, node)
+    source = m.project.absolute(node.module or "", node.level, scope.module)
+    for alias in node.names:
+        if alias.name == "*":
+            imports.import_star(m, source, scope)
+        else:
+            found = m.project.later(source, alias.name, scope.module)
+            scope.variables[alias.asname or alias.name] = found
+    return None
+
+
+def _global(m: Machine, node: ast.Global, scope: Scope) -> Signal | None:
+    m.spend(len(node.names) >> 2, node)
+    for name in node.names:
+        scope.outer[name] = scope.top()
+    return None
+
+
+def _nonlocal(m: Machine, node: ast.Nonlocal, scope: Scope) -> Signal | None:
+    m.spend(len(node.names) >> 2, node)
+    for name in node.names:
+        holder = scope.parent.find(name) if scope.parent is not None else None
+        if holder is not None:
+            scope.outer[name] = holder
+    return None
+
+
+# ------------------------------------------------------------------------------- control flow
+
+
+def _if(m: Machine, node: ast.If, scope: Scope) -> Signal | None:
+    lean: bool | None = None
+    if m.project.leaves(node.body):
+        lean = False
+    elif m.project.leaves(node.orelse):
+        lean = True
+    tested = len(m.tested)
+    outcome, guards = conditions.outcome_of(m, node.test, scope, lean)
+    windows = m.tested[tested:]
+    del m.tested[tested:]
+    if guards:
+        m.note_site(node, guards[-1], outcome)
+    m.reached.add((id(node), outcome))
+    with m.guarded(guards, windows):
+        return run_block(m, node.body if outcome else node.orelse, scope)
+
+
+def _with(m: Machine, node: ast.With | ast.AsyncWith, scope: Scope) -> Signal | None:
+    return entered(m, list(node.items), node.body, scope, node)
+
+
+def _try(m: Machine, node: ast.Try, scope: Scope) -> Signal | None:
+    """The body as if nothing was raised; handlers where the body itself raises for certain."""
+    signal = run_block(m, node.body, scope)
+    if signal is Signal.RAISE and node.handlers:
+        handler = node.handlers[0]
+        if handler.name:
+            scope.variables[handler.name] = m.unknown(handler)
+        with m.guarded([f"raised at {node.lineno}"]):
+            signal = run_block(m, handler.body, scope)
+    elif signal is None:
+        signal = run_block(m, node.orelse, scope)
+    last = run_block(m, node.finalbody, scope)
+    return last or signal
+
+
+def _return(m: Machine, node: ast.Return, scope: Scope) -> Signal | None:
+    scope.returned.append(NONE if node.value is None else evaluate(m, node.value, scope))
+    return Signal.RETURN
+
+
+def _raise(m: Machine, node: ast.Raise, scope: Scope) -> Signal | None:
+    return Signal.RAISE
+
+
+def _match(m: Machine, node: ast.Match, scope: Scope) -> Signal | None:
+    subject = evaluate(m, node.subject, scope)
+    for position, case in enumerate(node.cases):
+        m.spend(1, case.pattern)
+        outcome, guard = _matches(m, case.pattern, subject, node, position, len(node.cases))
+        if outcome:
+            with m.guarded([guard] if guard else []):
+                return run_block(m, case.body, scope)
+    return None
+
+
+def _matches(
+    m: Machine, pattern: ast.pattern, subject: Any, node: ast.Match, position: int, cases: int
+) -> tuple[bool, str]:
+    if isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
+        return True, ""
+    if isinstance(pattern, ast.MatchValue) and isinstance(pattern.value, ast.Constant):
+        if isinstance(subject, Known):
+            return subject.value == pattern.value.value, ""
+        key = f"{m.key(subject)} == {pattern.value.value!r}"
+        return m.decide(Unknown(key, equals=(m.key(subject), pattern.value.value)))
+    return m.decide(Unknown(f"{m.key(subject)} matches {node.lineno}.{position}"))
+
+
+def _for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | None:
+    return run_for(m, node, scope)
+
+
+def _while(m: Machine, node: ast.While, scope: Scope) -> Signal | None:
+    return run_while(m, node, scope)
+
+
+def _assert(m: Machine, node: ast.Assert, scope: Scope) -> Signal | None:
+    evaluate(m, node.test, scope)
+    return None
+
+
+_HANDLERS: dict[type[ast.stmt], Callable[[Machine, Any, Scope], Signal | None]] = {
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Delete: _delete,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.Global: _global,
+    ast.Nonlocal: _nonlocal,
+    ast.If: _if,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Match: _match,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.Assert: _assert,
+    ast.Break: lambda m, node, scope: Signal.BREAK,
+    ast.Continue: lambda m, node, scope: Signal.CONTINUE,
+}

@@ -1,0 +1,135 @@
+"""How the library's knowledge is looked up: by the dotted name of what is called, or by the kind of
+thing and the name of the method.
+
+A file of `library` registers what it knows with the decorators here; the machine asks `find_call`
+and `find_method`. What nobody registered is foreign code: the machine takes the result as unknown
+and notes that the arguments were handed over.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.values import KEY, Unknown, constant
+
+MISSING: Any = object()
+
+
+@dataclass(slots=True)
+class LibraryCall:
+    """One call of something that the library knows."""
+
+    machine: Machine
+    node: ast.AST
+    """The call expression (or whatever else in the source stands for the call)."""
+    name: str
+    """Canonical dotted name of what is called; for a method, its bare name."""
+    args: list[Any]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    receiver: Any = None
+    """What a method is called on."""
+    open: bool = False
+    """There are more arguments that are not known (`*args`, `**kwargs`)."""
+
+    def arg(self, position: int, name: str = "", default: Any = None) -> Any:
+        """The value of an argument; `default` if it was not given."""
+        if name and name in self.kwargs:
+            return self.kwargs[name]
+        if 0 <= position < len(self.args):
+            return self.args[position]
+        return default
+
+    def given(self, position: int, name: str = "") -> bool | None:
+        """Whether an argument was given; None where that cannot be told."""
+        if self.arg(position, name, MISSING) is not MISSING:
+            return True
+        return None if self.open else False
+
+    def const(self, position: int, name: str = "", default: Any = None, unknown: Any = None) -> Any:
+        """The constant given for an argument: `default` if it was not given (and certainly not),
+        `unknown` if it was given and is no constant."""
+        value = self.arg(position, name, MISSING)
+        if value is MISSING:
+            return unknown if self.open else default
+        return constant(value, unknown)
+
+    @property
+    def place(self) -> Place:
+        return self.machine.place(self.node)
+
+    @property
+    def result_used(self) -> bool:
+        """The call is part of a larger expression or is assigned; not a statement on its own."""
+        return self.machine.result_used(self.node)
+
+    def emit(self, kind: type[Event], **fields: Any) -> None:
+        """Tell the rules what happens here."""
+        self.machine.emit(kind, self.node, **fields)
+
+    def unknown(self, *of: Any) -> Unknown:
+        """An unknown result, computed from `of`."""
+        return self.machine.unknown(self.node, of)
+
+    def expose(self, *values: Any) -> None:
+        """Note that code which cannot be read gets hold of the things in `values`."""
+        self.machine.expose(values, self.name, self.node)
+
+
+Model_ = Callable[[LibraryCall], Any]
+F = TypeVar("F", bound=Model_)
+_CALLS: dict[str, Model_] = {}
+_PREFIXES: dict[str, Model_] = {}
+_METHODS: dict[tuple[type, str], Model_] = {}
+
+
+def calls(*names: str) -> Callable[[F], F]:
+    """Register what calling one of these dotted names does; a name that ends in `.*` stands for all
+    that begins so (the longest such name wins, exact names before them)."""
+
+    def register(function: F) -> F:
+        for name in names:
+            table, key = (_PREFIXES, name[:-1]) if name.endswith(".*") else (_CALLS, name)
+            assert key not in table, f"{name} is registered twice"
+            table[key] = function
+        return function
+
+    return register
+
+
+def methods(kind: type, *names: str) -> Callable[[F], F]:
+    """Register what a method of a kind of value does (`events.Optimizer`, `values.Items`, ...)."""
+
+    def register(function: F) -> F:
+        for name in names:
+            assert (kind, name) not in _METHODS, f"{kind.__name__}.{name} is registered twice"
+            _METHODS[kind, name] = function
+        return function
+
+    return register
+
+
+def find_call(name: str) -> Model_ | None:
+    found = _CALLS.get(name)
+    if found is not None:
+        return found
+    head = name if len(name) <= KEY else ""
+    while head:
+        head = head.rpartition(".")[0]
+        found = _PREFIXES.get(f"{head}.")
+        if found is not None:
+            return found
+    return None
+
+
+def find_method(receiver: Any, name: str) -> Model_ | None:
+    for kind in type(receiver).__mro__:
+        found = _METHODS.get((kind, name))
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,119 @@
+"""`with`: what holds inside a block."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from trueloop.doctor.model.things import Thing
+from trueloop.doctor.static.interpreter.machine import Machine, Signal
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    Function,
+    Instance,
+    OpaqueObject,
+    Scope,
+    constant,
+)
+
+Body = Callable[[], "Signal | None"]
+
+
+def entered(
+    m: Machine, items: list[ast.withitem], body: list[ast.stmt], scope: Scope, node: ast.AST
+) -> Signal | None:
+    """Run a block inside the contexts of a `with`."""
+    if not items:
+        return m.run_block(body, scope)
+    item, *rest = items
+    context = m.evaluate(item.context_expr, scope)
+
+    def inside() -> Signal | None:
+        with m.nested(node) as may_go:
+            return entered(m, rest, body, scope, node) if may_go else None
+
+    def bind(value: Any) -> None:
+        if item.optional_vars is not None:
+            m.assign(item.optional_vars, value, scope)
+
+    return within(m, context, inside, bind, item.context_expr)
+
+
+def within(
+    m: Machine, context: Any, inside: Body, bind: Callable[[Any], None], node: ast.AST
+) -> Signal | None:
+    """Run something inside one context."""
+    if isinstance(context, OpaqueObject):
+        bind(context.facts.get("as", context))
+        return inside_foreign(m, context, inside)
+    if isinstance(context, Instance) and context.cls.lookup("__enter__") is not None:
+        bind(m.call_value(m.attribute(context, "__enter__", node), [], node=node))
+        signal = inside()
+        leave = m.attribute(context, "__exit__", node)
+        m.call_value(leave, [NONE, NONE, NONE], node=node)
+        return signal
+    if isinstance(context, GeneratorContext):
+        return context.run(m, inside, bind, node)
+    bind(context if isinstance(context, Thing) else m.unknown(node, (context,)))
+    return inside()
+
+
+def inside_foreign(m: Machine, context: OpaqueObject, inside: Body) -> Signal | None:
+    """A context of torch's (or of another library's) that changes what holds inside."""
+    facts = context.facts
+    if "grad" in facts:
+        m.grad.append(facts["grad"])
+    if "autocast" in facts:
+        m.autocast.append(facts["autocast"])
+    m.forked += "fork_rng" in facts
+    try:
+        return inside()
+    finally:
+        if "grad" in facts:
+            m.grad.pop()
+        if "autocast" in facts:
+            m.autocast.pop()
+        m.forked -= "fork_rng" in facts
+
+
+class GeneratorContext:
+    """What calling a function under `@contextmanager` returns."""
+
+    def __init__(self, function: Function, receiver: Any, args: list[Any], kwargs: dict[str, Any]):
+        self.function = function
+        self.receiver = receiver
+        self.args = args
+        self.kwargs = kwargs
+
+    def run(
+        self, m: Machine, inside: Body, bind: Callable[[Any], None], node: ast.AST
+    ) -> Signal | None:
+        found: list[Signal | None] = []
+
+        def on_yield(value: Any) -> Any:
+            if not found:
+                bind(value)
+                found.append(inside())
+            return NONE
+
+        args = self.args if self.receiver is None else [self.receiver, *self.args]
+        m.enter(self.function, args, self.kwargs, node, on_yield)
+        if not found:
+            # The function never got to its `yield` here: the block runs all the same.
+            found.append(inside())
+        return found[0]
+
+
+def autocast_of(dtype: Any, enabled: Any, device: str | None) -> str | None:
+    """What an autocast block computes in: see `events.Event.autocast`."""
+    on = constant(enabled, "?") if enabled is not None else True
+    if on is False:
+        return None
+    name = getattr(dtype, "name", "") if dtype is not None else ""
+    short = name.rpartition(".")[2]
+    if on == "?":
+        return "unknown"
+    if dtype is None:
+        return {"cuda": "float16", "cpu": "bfloat16"}.get(device or "", "unknown")
+    return {"half": "float16"}.get(short, short) if short else "unknown"

@@ -1,0 +1,28 @@
+"""What torch and its neighbours do, one file an area. Importing this registers all of it."""
+
+from __future__ import annotations
+
+import importlib
+
+AREAS = (
+    "builtins",
+    "autograd_modes",
+    "modules",
+    "optimizers",
+    "tensor_functions",
+    "parameters",
+    "precision",
+    "losses",
+    "schedules",
+    "data",
+    "batch_means",
+    "checkpoints",
+    "seeds",
+    "ranks",
+)
+
+
+def register() -> None:
+    """Import every area, once."""
+    for area in AREAS:
+        importlib.import_module(f"{__name__}.{area}")

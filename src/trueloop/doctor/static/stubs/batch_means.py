@@ -1,0 +1,118 @@
+"""Means of the means of batches: noticed where a sum is divided by the number of batches."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from trueloop.doctor.model.events import Used
+from trueloop.doctor.model.things import Loader, Tensor
+from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
+from trueloop.doctor.static.interpreter.values import Items, Known, Unknown
+
+_DEPTH = 12
+
+
+def notice_division(m: Machine, left: Any, right: Any, node: ast.AST) -> None:
+    """`left / right`: tell the rules if it is a mean of batch means from one loader."""
+    if not isinstance(left, (Unknown, Tensor)):
+        return
+    loaders: set[Loader] = set()
+    values = _summed(left, node)
+    if values is not None:
+        summed = all(_sums_means(m, node, each, loaders) for each in values.values)
+    else:
+        summed = _sums_means(m, node, left, loaders)
+    if not summed or len(loaders) != 1:
+        return
+    loader = loaders.pop()
+    if _counts_batches(m, right, loader, left):
+        m.emit(Used, node, what="mean of batch means", subject=loader)
+
+
+def _summed(total: Any, node: ast.AST) -> Items | None:
+    """The list in `sum(losses) / len(losses)`."""
+    held = total.of[0] if isinstance(total, Unknown) and len(total.of) == 1 else None
+    if isinstance(held, Items) and held.values and isinstance(node, ast.BinOp):
+        function = getattr(node.left, "func", None)
+        if isinstance(function, ast.Name) and function.id == "sum":
+            return held
+    return None
+
+
+def _counts_batches(m: Machine, value: Any, loader: Loader, total: Any) -> bool:
+    """It is the number of the loader's batches, or the length of the list that was summed."""
+    held = total.of[0] if isinstance(total, Unknown) and total.of else _holder(total)
+    if isinstance(value, Unknown):
+        names = [m.key(loader), *([m.key(held)] if isinstance(held, Items) else [])]
+        return value.key in [f"len({name})" for name in names]
+    if not isinstance(value, Known) or not isinstance(value.value, int):
+        return False
+    if isinstance(held, Items) and not held.open:
+        return value.value == len(held.values)
+    return loader.length is not None and value.value == loader.length
+
+
+def _holder(total: Any) -> Items | None:
+    facts = total.facts if isinstance(total, Tensor) else {}
+    holder = facts.get("holder")
+    return holder if isinstance(holder, Items) and not holder.open else None
+
+
+def _sums_means(
+    m: Machine, node: ast.AST, value: Any, loaders: set[Loader], depth: int = _DEPTH
+) -> bool:
+    """The value is a sum of batch means and nothing else; notes the loaders of their batches."""
+    m.look(node)
+    if depth == 0:
+        return False
+    if isinstance(value, Known):
+        return value.value in (0, 0.0)
+    if isinstance(value, Tensor):
+        holder = value.facts.get("holder")
+        if isinstance(holder, Items):
+            return bool(holder.values) and all(
+                _sums_means(m, node, each, loaders, depth - 1) for each in holder.values
+            )
+        parts = value.facts.get("terms")
+        if parts is not None:
+            return all(_sums_means(m, node, each, loaders, depth - 1) for each in parts)
+        return _is_mean(value, loaders)
+    if isinstance(value, Unknown):
+        if len(value.of) == 1 and isinstance(value.of[0], Tensor):
+            # A number out of a tensor: `.item()`, `float(...)`.
+            return _sums_means(m, node, value.of[0], loaders, depth - 1)
+        if len(value.of) == 1 and isinstance(value.of[0], Unknown) and value.of[0].key == value.key:
+            return _sums_means(m, node, value.of[0], loaders, depth - 1)
+        if len(value.of) == 2 and _is_sum(m, value):
+            return all(_sums_means(m, node, each, loaders, depth - 1) for each in value.of)
+    return False
+
+
+def _is_sum(m: Machine, value: Unknown) -> bool:
+    a, b = (m.key(part) for part in value.of)
+    return value.key in (f"({a} + {b})", f"({b} + {a})")
+
+
+def _is_mean(tensor: Tensor, loaders: set[Loader]) -> bool:
+    """One number, the mean over a batch that no gradient is wanted for."""
+    mean = tensor.reduced == "mean" and tensor.divided is False and tensor.graph is False
+    if not mean or tensor.loader is None:
+        return False
+    if tensor.is_loss and any(criterion.reduction != "mean" for criterion in tensor.criteria):
+        return False
+    loaders.add(tensor.loader)
+    return True
+
+
+@calls("numpy.mean", "statistics.mean", "statistics.fmean")
+def _mean(call: LibraryCall) -> Any:
+    """The mean of a list of numbers."""
+    values = call.arg(0)
+    if isinstance(values, Items) and values.values and not values.open:
+        loaders: set[Loader] = set()
+        means = all(_sums_means(call.machine, call.node, each, loaders) for each in values.values)
+        if means and len(loaders) == 1:
+            call.emit(Used, what="mean of batch means", subject=loaders.pop())
+    return call.unknown(*call.args)

@@ -1,0 +1,437 @@
+"""Python's own functions, and those of its standard library that loops are made of."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from trueloop.doctor.model.things import Dataset, Loader, Model, Tensor
+from trueloop.doctor.static.interpreter.attributes import read, write
+from trueloop.doctor.static.interpreter.conditions import instance_of
+from trueloop.doctor.static.interpreter.constant_sizes import is_hashable
+from trueloop.doctor.static.interpreter.loops import elements
+from trueloop.doctor.static.interpreter.statements import extend
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    Class,
+    CombinedIterable,
+    DictValue,
+    Function,
+    Generator,
+    Instance,
+    Items,
+    Known,
+    Method,
+    OpaqueObject,
+    Parameters,
+    Unknown,
+)
+from trueloop.doctor.static.stubs.tensors import add_up
+
+
+@calls("builtins.range")
+def _range(call: LibraryCall) -> Any:
+    if len(call.args) == 1:
+        return CombinedIterable("range", [Known(0), call.args[0], Known(1)])
+    begin, end = call.arg(0, default=Known(0)), call.arg(1, default=call.unknown())
+    return CombinedIterable("range", [begin, end, call.arg(2, default=Known(1))])
+
+
+@calls("builtins.enumerate")
+def _enumerate(call: LibraryCall) -> Any:
+    start = call.arg(1, "start", Known(0))
+    return CombinedIterable("enumerate", [call.arg(0, "iterable", call.unknown())], start)
+
+
+@calls("builtins.zip", "itertools.zip_longest")
+def _zip(call: LibraryCall) -> Any:
+    return call.unknown(*call.args) if call.open else CombinedIterable("zip", list(call.args))
+
+
+@calls(
+    "builtins.iter", "builtins.reversed", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm",
+    "tqdm.notebook.tqdm_notebook", "tqdm.tqdm_notebook", "itertools.islice", "itertools.cycle",
+    "rich.progress.track", "fastprogress.progress_bar", "fastprogress.master_bar", "tqdm.std.tqdm",
+    "tqdm.asyncio.tqdm", "tqdm.rich.tqdm", "tqdm.autonotebook.tqdm", "alive_progress.alive_it",
+)  # fmt: skip
+def _through(call: LibraryCall) -> Any:
+    """What goes through its first argument, element by element."""
+    source = call.arg(0, "iterable")
+    if source is None:
+        return call.unknown()
+    if isinstance(source, (Items, DictValue)) and call.name == "builtins.reversed":
+        values = source.values[::-1] if isinstance(source, Items) else []
+        return Items("list", values, not isinstance(source, Items) or source.open)
+    return CombinedIterable("plain", [source])
+
+
+@calls("tqdm.trange", "tqdm.auto.trange", "tqdm.autonotebook.trange", "tqdm.std.trange",
+       "tqdm.notebook.trange", "tqdm.tnrange")  # fmt: skip
+def _trange(call: LibraryCall) -> Any:
+    return _range(call)
+
+
+@calls("itertools.count")
+def _count(call: LibraryCall) -> Any:
+    return CombinedIterable("count", [])
+
+
+@calls("itertools.chain")
+def _chain(call: LibraryCall) -> Any:
+    if all(isinstance(arg, Parameters) for arg in call.args) and call.args:
+        return _joined(call.args)
+    return Items("list", [each for arg in call.args for each in _listed(call, arg)[0]], True)
+
+
+def _joined(parts: list[Any]) -> Parameters:
+    return Parameters(
+        [model for part in parts for model in part.models],
+        [tensor for part in parts for tensor in part.tensors],
+        all(part.whole for part in parts),
+        any(part.part for part in parts),
+    )
+
+
+def _listed(call: LibraryCall, value: Any) -> tuple[list[Any], bool]:
+    return elements(call.machine, value, call.node)
+
+
+@calls("builtins.list", "builtins.tuple", "builtins.set", "builtins.sorted", "builtins.frozenset")
+def _list(call: LibraryCall) -> Any:
+    kind = call.name.rpartition(".")[2].replace("sorted", "list")
+    source = call.arg(0)
+    now = call.machine.turns_begun
+    if source is None:
+        return Items(kind, [], turns=now)
+    if isinstance(source, (Parameters, Loader, Dataset)):
+        return source
+    if isinstance(source, (Unknown, OpaqueObject)):
+        return call.unknown(source)
+    values, whole = _listed(call, source)
+    return Items(kind, values, not whole, call.place, now)
+
+
+@calls("builtins.dict", "collections.OrderedDict")
+def _dict(call: LibraryCall) -> Any:
+    table = DictValue(dict(call.kwargs), call.open, turns=call.machine.turns_begun)
+    source = call.arg(0)
+    if isinstance(source, DictValue):
+        given, table.entries = table.entries, {}
+        table.merge(source)
+        table.entries |= given
+    elif isinstance(source, Items):
+        table.open |= source.open
+        for pair in source.values:
+            if isinstance(pair, Items) and len(pair.values) == 2:
+                key, value = pair.values
+                if isinstance(key, Known) and is_hashable(key.value):
+                    table.put(key.value, value)
+                else:
+                    table.put_somewhere(value)
+    elif source is not None:
+        table.open = True
+    return table
+
+
+@calls("collections.defaultdict")
+def _defaultdict(call: LibraryCall) -> Any:
+    return DictValue({}, True, turns=call.machine.turns_begun)
+
+
+@calls("collections.deque")
+def _deque(call: LibraryCall) -> Any:
+    # With a length it forgets what it was given: nothing stays in it.
+    bounded = call.arg(1, "maxlen") is not None
+    return Items("deque" if bounded else "list", [], True, turns=call.machine.turns_begun)
+
+
+@calls("builtins.len")
+def _len(call: LibraryCall) -> Any:
+    value = call.arg(0)
+    if isinstance(value, Items) and not (value.open or value.grown or value.kind == "deque"):
+        return Known(len(value.values))
+    if isinstance(value, DictValue) and not value.open:
+        return Known(len(value.entries))
+    if isinstance(value, Known) and isinstance(value.value, (str, tuple, bytes)):
+        return Known(len(value.value))
+    size = getattr(value, "length", None) or getattr(value, "size", None)
+    if isinstance(size, int):
+        return Known(size)
+    if isinstance(value, Tensor) and value.shape and isinstance(value.shape[0], int):
+        return Known(value.shape[0])
+    if isinstance(value, Instance):
+        found = value.cls.lookup("__len__")
+        if isinstance(found, Function):
+            return call.machine.call_value(Method(value, found), [], node=call.node)
+    key = size if isinstance(size, str) else f"len({call.machine.key(value)})"
+    return Unknown(key, (value,), looped=isinstance(value, Tensor), number=True)
+
+
+@calls("builtins.next")
+def _next(call: LibraryCall) -> Any:
+    value = call.arg(0)
+    if isinstance(value, (Loader, CombinedIterable, Items, Parameters)):
+        values, _ = _listed(call, value)
+        if values:
+            return values[0]
+    if isinstance(value, Instance):
+        found = value.cls.lookup("__next__")
+        if isinstance(found, Function):
+            return call.machine.call_value(Method(value, found), [], node=call.node)
+    if isinstance(value, Generator):
+        values, _ = _listed(call, value)
+        if values:
+            return values[0]
+    found = call.unknown(value)
+    found.looped = bool(call.machine.turns)
+    return found
+
+
+@calls("builtins.map")
+def _map(call: LibraryCall) -> Any:
+    if len(call.args) != 2:
+        return call.unknown(*call.args)
+    function, source = call.args
+    values, whole = _listed(call, source)
+    results = [call.machine.call_value(function, [each], node=call.node) for each in values]
+    return Items("list", results, not whole, call.place, call.machine.turns_begun)
+
+
+@calls("builtins.filter")
+def _filter(call: LibraryCall) -> Any:
+    source = call.arg(1)
+    if isinstance(source, Parameters):
+        return Parameters(source.models, source.tensors, source.whole, True)
+    values, _ = _listed(call, source)
+    return Items("list", values, True, call.place, call.machine.turns_begun)
+
+
+@calls("builtins.isinstance")
+def _isinstance(call: LibraryCall) -> Any:
+    if len(call.args) != 2:
+        return call.unknown(*call.args)
+    return instance_of(call.machine, call.args[0], call.args[1], call.node)
+
+
+@calls("builtins.getattr")
+def _getattr(call: LibraryCall) -> Any:
+    name = call.const(1)
+    if not isinstance(name, str):
+        return call.unknown(*call.args)
+    return read(call.machine, call.args[0], name, call.node)
+
+
+@calls("builtins.setattr")
+def _setattr(call: LibraryCall) -> Any:
+    name = call.const(1)
+    if isinstance(name, str) and len(call.args) == 3:
+        write(call.machine, call.args[0], name, call.args[2], call.node)
+    elif len(call.args) == 3 and isinstance(call.args[0], Model):
+        model, value = call.args[0], call.args[2]
+        key = call.machine.key(call.args[1])
+        write(call.machine, model, f"<{key}>", value, call.node)
+    return NONE
+
+
+@calls("builtins.hasattr")
+def _hasattr(call: LibraryCall) -> Any:
+    value, name = call.arg(0), call.const(1)
+    if isinstance(value, (Instance, Model)) and isinstance(name, str) and value.cls is not None:
+        inside = name in value.attributes or value.cls.lookup(name) is not None
+        if inside or (isinstance(value, Model) and name in value.children):
+            return Known(True)
+    if isinstance(value, Model) and name == "module" and value.complete and not value.wrapper:
+        return Known(False)
+    return Unknown(f"hasattr({call.machine.key(value)}, {name!r})", tuple(call.args))
+
+
+@calls("builtins.float", "builtins.int", "builtins.str", "builtins.bool", "builtins.round",
+       "builtins.abs")  # fmt: skip
+def _convert(call: LibraryCall) -> Any:
+    value = call.arg(0)
+    short = call.name.rpartition(".")[2]
+    if isinstance(value, Known):
+        kind: Any = {"float": float, "int": int, "str": str, "bool": bool, "round": round,
+                     "abs": abs}[short]  # fmt: skip
+        try:
+            return Known(kind(value.value), looped=value.looped)
+        except (TypeError, ValueError, OverflowError):
+            return call.unknown(value)
+    if isinstance(value, Unknown) and short != "bool":
+        return Unknown(value.key, (value,), looped=value.looped, number=True)
+    found = call.unknown(*call.args)
+    found.number = short != "abs" or not isinstance(value, Tensor)
+    return found
+
+
+@calls("builtins.sum", "builtins.min", "builtins.max")
+def _fold(call: LibraryCall) -> Any:
+    short = call.name.rpartition(".")[2]
+    source = call.arg(0)
+    if short == "sum" and isinstance(source, (Items, Unknown, DictValue)):
+        return add_up(call.machine, source, call.node)
+    numbers = [arg.value for arg in call.args if isinstance(arg, Known)]
+    if len(numbers) == len(call.args) > 1 and short != "sum" and not call.kwargs:
+        try:
+            return Known(min(numbers) if short == "min" else max(numbers))
+        except TypeError:
+            return call.unknown(*call.args)
+    keys = ", ".join(call.machine.key(arg) for arg in call.args)
+    return call.machine.unknown(call.node, call.args, key=f"{short}({keys})")
+
+
+@calls("builtins.exec")
+def _exec(call: LibraryCall) -> Any:
+    """It may give any variable of the file another value: those that hold options do not keep
+    theirs (`exec(open("configurator.py").read())`)."""
+    scope = call.machine.namespaces.get(id(call.machine.modules[-1]))
+    if scope is None:
+        return NONE
+    for name, value in scope.variables.items():
+        if isinstance(value, Known) and not name.startswith("__"):
+            scope.variables[name] = Unknown(name, number=True)
+    return NONE
+
+
+@calls("builtins.print")
+def _print(call: LibraryCall) -> Any:
+    return NONE
+
+
+@calls("builtins.type")
+def _type(call: LibraryCall) -> Any:
+    value = call.arg(0)
+    cls = getattr(value, "cls", None)
+    return cls if isinstance(cls, Class) else call.unknown(*call.args)
+
+
+@calls("functools.partial")
+def _partial(call: LibraryCall) -> Any:
+    return OpaqueObject("functools.partial", dict(call.kwargs), facts={"call": call.args})
+
+
+@methods(OpaqueObject, "__call__")
+def _call_foreign(call: LibraryCall) -> Any:
+    given = call.receiver.facts.get("call")
+    if given:
+        kwargs = {**call.receiver.arguments, **call.kwargs}
+        return call.machine.call_value(given[0], [*given[1:], *call.args], kwargs, call.node)
+    call.expose(*call.args, *call.kwargs.values())
+    return call.unknown(call.receiver, *call.args, *call.kwargs.values())
+
+
+# ------------------------------------------------------------------------------- containers
+
+
+def _holder(call: LibraryCall) -> ast.expr:
+    """How the container is written; nameless where the method was bound first: `add = seen.add`."""
+    function = call.node.func if isinstance(call.node, ast.Call) else None
+    return function.value if isinstance(function, ast.Attribute) else ast.Name("list")
+
+
+@methods(Items, "append", "add", "appendleft")
+def _append(call: LibraryCall) -> Any:
+    if call.receiver.kind == "deque":
+        return NONE
+    extend(call.machine, call.receiver, call.args, _holder(call), call.node)
+    return NONE
+
+
+@methods(Items, "extend", "update")
+def _extend(call: LibraryCall) -> Any:
+    source = call.arg(0)
+    if isinstance(source, Parameters):
+        call.receiver.add(source)
+        call.receiver.open = True
+        return NONE
+    values, whole = _listed(call, source)
+    extend(call.machine, call.receiver, values, _holder(call), call.node)
+    call.receiver.open |= not whole
+    return NONE
+
+
+@methods(Items, "insert")
+def _insert(call: LibraryCall) -> Any:
+    for value in call.args[1:]:
+        call.receiver.add(value)
+    return NONE
+
+
+@methods(Items, "clear")
+def _clear(call: LibraryCall) -> Any:
+    call.receiver.values.clear()
+    call.receiver.turns = call.machine.turns_begun
+    return NONE
+
+
+@methods(Items, "pop", "popleft")
+def _pop(call: LibraryCall) -> Any:
+    items: Items = call.receiver
+    return items.values.pop() if items.values else call.unknown(items)
+
+
+@methods(DictValue, "items")
+def _items(call: LibraryCall) -> Any:
+    table: DictValue = call.receiver
+    pairs = [Items("tuple", [Known(key), value]) for key, value in table.entries.items()]
+    return Items("list", pairs, table.open)
+
+
+@methods(DictValue, "keys")
+def _keys(call: LibraryCall) -> Any:
+    return Items("list", [Known(key) for key in call.receiver.entries], call.receiver.open)
+
+
+@methods(DictValue, "values")
+def _values(call: LibraryCall) -> Any:
+    table: DictValue = call.receiver
+    return Items("list", [*table.entries.values(), *table.rest], table.open)
+
+
+@methods(DictValue, "get", "pop", "setdefault")
+def _get(call: LibraryCall) -> Any:
+    table: DictValue = call.receiver
+    key = call.arg(0)
+    default = call.arg(1, default=NONE)
+    known = isinstance(key, Known) and is_hashable(key.value)
+    if known and key.value in table.entries:
+        return table.entries[key.value]
+    if call.name == "setdefault" and known:
+        table.put(key.value, default)
+        return default
+    return call.unknown(table) if table.open else default
+
+
+@methods(DictValue, "update")
+def _update(call: LibraryCall) -> Any:
+    table: DictValue = call.receiver
+    source = call.arg(0)
+    if isinstance(source, DictValue):
+        call.machine.spend(len(source.entries) >> 3, call.node)
+        table.merge(source)
+    elif source is not None:
+        table.open = True
+    for key, value in call.kwargs.items():
+        table.put(key, value)
+    return NONE
+
+
+@methods(DictValue, "__getitem__")
+def _table_item(call: LibraryCall) -> Any:
+    table: DictValue = call.receiver
+    if table.rest:
+        return table.rest[0]
+    if isinstance(call.arg(0), Known) and table.open:
+        # A defaultdict makes what it is asked for.
+        fresh = Items("list", [], True, turns=table.turns)
+        if is_hashable(call.arg(0).value):
+            table.put(call.arg(0).value, fresh)
+        return fresh
+    return call.unknown(table)
+
+
+@methods(Parameters, "__getitem__")
+def _parameters_item(call: LibraryCall) -> Any:
+    source: Parameters = call.receiver
+    return Parameters(source.models, source.tensors, source.whole, True)

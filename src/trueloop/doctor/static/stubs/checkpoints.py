@@ -1,0 +1,377 @@
+"""Saving, loading and copying state."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from typing import Any
+
+from trueloop.doctor.model.events import LoadedFile, Made, Saved, StateLoaded, StateTaken
+from trueloop.doctor.model.things import NOWHERE, Checkpoint, Model, StateDict, Tensor, Thing
+from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.survey import FileSummary, last_name
+from trueloop.doctor.static.interpreter.syntax import once, written
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    BoundLibrary,
+    DictValue,
+    Function,
+    Instance,
+    Items,
+    Known,
+    OpaqueObject,
+    Unknown,
+    constant,
+)
+from trueloop.doctor.static.stubs.ranks import asks_for_rank, names_rank
+
+FEW = 6
+"""Parts of a value that are looked at, on each level, for where a file's name comes from."""
+IN_MEMORY = "<memory>"
+"""The file of what is written to or read from the program's own memory."""
+
+
+# ------------------------------------------------------------------------------- files
+
+
+def _file(call: LibraryCall, value: Any, position: int, name: str) -> str:
+    """How a file is named: its path where it is known, otherwise as it is written."""
+    if _is_own_buffer(value):
+        return IN_MEMORY
+    path = constant(value)
+    if isinstance(path, str):
+        return path
+    given = _argument(call, position, name)
+    return written(given) if given is not None else ""
+
+
+_BUFFERS = ("BytesIO", "TemporaryFile", "NamedTemporaryFile", "SpooledTemporaryFile")
+
+
+def _is_own_buffer(value: Any, depth: int = 3) -> bool:
+    """Memory, or a file without a name of its own, that nobody but this program gets to see."""
+    if isinstance(value, OpaqueObject):
+        return value.kind.rpartition(".")[2] in _BUFFERS
+    if isinstance(value, BoundLibrary) and value.name == "name":
+        # A temporary file's name: the file goes when it is closed, unless it is told to stay.
+        owner = value.receiver
+        stays = isinstance(owner, OpaqueObject) and constant(owner.arguments.get("delete")) is False
+        return not stays and _is_own_buffer(owner, depth)
+    of = value.of if isinstance(value, Unknown) and depth else ()
+    return any(_is_own_buffer(part, depth - 1) for part in of[:FEW])
+
+
+def _argument(call: LibraryCall, position: int, name: str) -> ast.expr | None:
+    """The expression given for an argument."""
+    node = call.node
+    given: ast.expr | None = None
+    if isinstance(node, ast.Call):
+        if 0 <= position < len(node.args):
+            given = node.args[position]
+        for keyword in node.keywords:
+            given = keyword.value if keyword.arg == name else given
+    return given
+
+
+def _by_rank(m: Machine, value: Any) -> bool | None:
+    """Whether a file's name differs between the ranks: None where it comes from nowhere to be
+    seen, such as a function's parameter."""
+    if _is_own_buffer(value):
+        return True
+    if names_rank(m, value):
+        return True
+    return None if _from_nowhere(value) else False
+
+
+def _from_nowhere(value: Any, depth: int = 5) -> bool:
+    if isinstance(value, Unknown):
+        if not value.of:
+            return value.key.isidentifier()
+        return depth == 0 or any(_from_nowhere(part, depth - 1) for part in value.of[:FEW])
+    if depth and isinstance(value, Items):
+        return any(_from_nowhere(part, depth - 1) for part in value.values[:FEW])
+    if depth and isinstance(value, OpaqueObject):
+        return any(_from_nowhere(part, depth - 1) for part in [*value.arguments.values()][:FEW])
+    return not isinstance(value, Known)
+
+
+@calls("torch.save")
+def _save(call: LibraryCall) -> Any:
+    file = call.arg(1, "f", call.unknown())
+    what = _argument(call, 0, "obj")
+    call.emit(
+        Saved,
+        value=call.arg(0, "obj", call.unknown()),
+        file=_file(call, file, 1, "f"),
+        by_rank=True if asks_for_rank(call) else _by_rank(call.machine, file),
+        what=call.machine.place(what) if what is not None else NOWHERE,
+    )
+    return NONE
+
+
+@calls("safetensors.torch.save_file", "accelerate.utils.save", "torch.distributed.checkpoint.save")
+def _save_otherwise(call: LibraryCall) -> Any:
+    # Either no more than tensors, or a library that knows about ranks.
+    state = call.arg(0, "tensors", NONE)
+    call.emit(Saved, value=state, file=_file(call, call.arg(1), 1, "filename"), by_rank=True)
+    return NONE
+
+
+@calls("torch.load")
+def _load(call: LibraryCall) -> Any:
+    file = call.arg(0, "f", call.unknown())
+    loaded = Checkpoint(file=_file(call, file, 0, "f"), made=call.place, known=True)
+    loaded.facts["optimizer_restored"] = _restores_optimizer(call.machine)
+    given = call.arg(-1, "weights_only")
+    option = _argument(call, -1, "weights_only")
+    call.emit(
+        LoadedFile,
+        file=loaded.file,
+        weights_only=constant(given) if given is not None else None,
+        value=loaded,
+        option=call.machine.place(option) if isinstance(option, ast.Constant) else NOWHERE,
+    )
+    return loaded
+
+
+def _surveys(m: Machine) -> list[FileSummary]:
+    """The first looks at all files that this run has come to."""
+    found = {id(scope.module): scope.module.survey for scope in m.namespaces.values()}
+    found |= {id(module): module.survey for module in m.modules}
+    return list(found.values())
+
+
+_OPTIMIZER = re.compile(r"opt", re.I)
+
+
+def _restores_optimizer(m: Machine) -> bool:
+    """Somewhere in the source something that is called an optimizer is given its state."""
+    return any(
+        "load_state_dict" in uses and _OPTIMIZER.search(name)
+        for survey in _surveys(m)
+        for name, uses in survey.uses.items()
+    )
+
+
+@calls("torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url",
+       "safetensors.torch.load_file", "torch.hub.load_url")  # fmt: skip
+def _load_safely(call: LibraryCall) -> Any:
+    return Checkpoint(file=_file(call, call.arg(0), 0, "url"), made=call.place, known=True)
+
+
+@methods(Checkpoint, "__getitem__", "get", "pop")
+def _entry(call: LibraryCall) -> Any:
+    loaded: Checkpoint = call.receiver
+    key = call.machine.key(call.arg(0, "key", call.unknown()))
+    if call.name == "pop":
+        loaded.facts["edited"] = True
+    if key in loaded.attributes:
+        return loaded.attributes[key]
+    found = Checkpoint(file=loaded.file, made=loaded.made, known=True, facts={"inside": loaded})
+    found.facts["optimizer_restored"] = loaded.facts.get("optimizer_restored")
+    loaded.attributes[key] = found
+    return found
+
+
+@methods(Checkpoint, "items", "keys", "values")
+def _entries(call: LibraryCall) -> Any:
+    loaded: Checkpoint = call.receiver
+    key = Unknown(f"key of {loaded.file}@{loaded.made.line}", looped=True)
+    value = Unknown(f"value of {loaded.file}@{loaded.made.line}", (loaded,), looped=True)
+    pairs = {"items": Items("tuple", [key, value]), "keys": key, "values": value}
+    return Items("list", [pairs[call.name]], True)
+
+
+@methods(Checkpoint, "update", "clear", "popitem", "setdefault")
+def _edit(call: LibraryCall) -> Any:
+    call.receiver.facts["edited"] = True
+    return call.unknown(call.receiver)
+
+
+@methods(Checkpoint, "copy")
+def _same_entries(call: LibraryCall) -> Any:
+    return call.receiver
+
+
+# ------------------------------------------------------------------------------- state
+
+
+@methods(Thing, "state_dict")
+def _state(call: LibraryCall) -> Any:
+    state = StateDict(owner=call.receiver, made=call.place, known=call.receiver.known)
+    if isinstance(call.receiver, Model) and isinstance(call.node, ast.Call):
+        _describe(call, state, call.node.func)
+    call.emit(StateTaken, state=state)
+    return state
+
+
+def _describe(call: LibraryCall, state: StateDict, function: ast.expr) -> None:
+    """Facts of a model's state: where the model is written (`of`), whether the source loads a state
+    into something of that name (`loaded_back`), whether `copy` is at hand (`deepcopy at hand`)."""
+    if isinstance(function, ast.Attribute):
+        state.facts["of"] = call.machine.place(function.value)
+        name = last_name(function.value)
+        state.facts["loaded_back"] = any(
+            "load_state_dict" in survey.uses.get(name, ()) for survey in _surveys(call.machine)
+        )
+    if call.receiver.wrapper:
+        state.facts["prefix known"] = any(
+            _speaks_of_prefix(scope.module.tree) for scope in call.machine.namespaces.values()
+        )
+    module = call.machine.modules[-1]
+    state.facts["deepcopy at hand"] = any(
+        isinstance(each, ast.Import)
+        and "copy" in [alias.asname or alias.name for alias in each.names]
+        for each in module.tree.body
+    )
+
+
+@methods(Thing, "load_state_dict")
+def _load_state(call: LibraryCall) -> Any:
+    state = call.arg(0, "state_dict", call.unknown())
+    strict = _strict(call)
+    if strict is False and isinstance(state, Checkpoint):
+        state.facts["saved in part"] = _saves_parts(call.machine.modules[-1].tree)
+    call.emit(
+        StateLoaded,
+        thing=call.receiver,
+        state=state,
+        strict=strict,
+        assign=call.const(2, "assign", default=False),
+        result_used=call.result_used,
+    )
+    return call.unknown(call.receiver)
+
+
+@once
+def _speaks_of_prefix(tree: ast.Module) -> bool:
+    """The source handles a wrapper's prefix somewhere: `key.replace("module.", "")`."""
+    return any(
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value.strip("^").startswith(("module.", "_orig_mod.", "model._orig_mod"))
+        for node in ast.walk(tree)
+    )
+
+
+@once
+def _saves_parts(tree: ast.Module) -> bool:
+    """The source itself writes files with a choice of a model's entries: with those alone that
+    are trained, for one."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            inner = list(ast.walk(function))
+            if any(map(_chooses_entries, inner)) and any(map(_is_saving, inner)):
+                return True
+    return False
+
+
+def _chooses_entries(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.DictComp)
+        and any(each.ifs for each in node.generators)
+        and any("state_dict(" in written(each.iter) for each in node.generators)
+    )
+
+
+def _is_saving(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and written(node.func).rpartition(".")[2] == "save"
+
+
+def _strict(call: LibraryCall) -> bool | None:
+    """As it is written; None for an option, whatever its default."""
+    written = _argument(call, 1, "strict")
+    if written is not None and not isinstance(written, ast.Constant):
+        return None
+    found: bool | None = call.const(1, "strict", default=True)
+    return found
+
+
+@methods(StateDict, "items", "keys", "values")
+def _state_entries(call: LibraryCall) -> Any:
+    key = Unknown(f"key of a state dict <{call.machine.number(call.receiver)}>", looped=True)
+    value = Tensor(graph=False, made=call.place, facts={"state": call.receiver})
+    pairs = {"items": Items("tuple", [key, value]), "keys": key, "values": value}
+    return Items("list", [pairs[call.name]], True)
+
+
+@methods(StateDict, "__getitem__", "get", "pop")
+def _state_entry(call: LibraryCall) -> Any:
+    return Tensor(graph=False, made=call.place, facts={"state": call.receiver})
+
+
+@methods(StateDict, "copy")
+def _shallow(call: LibraryCall) -> Any:
+    # Another dict, of the same live tensors.
+    return call.receiver
+
+
+@methods(StateDict, "update")
+def _state_updated(call: LibraryCall) -> Any:
+    call.receiver.facts["edited"] = True
+    return NONE
+
+
+# ------------------------------------------------------------------------------- copies
+
+
+@calls("copy.deepcopy", "copy.copy")
+def _copy(call: LibraryCall) -> Any:
+    return duplicate(call, call.arg(0, "x", call.unknown()), {}, call.name == "copy.deepcopy")
+
+
+def duplicate(call: LibraryCall, value: Any, memo: dict[int, Any], deep: bool) -> Any:
+    """A copy of a value with what lies inside of it; a shallow one shares that."""
+    if id(value) in memo:
+        return memo[id(value)]
+    if isinstance(value, StateDict):
+        return copy.copy(value) if not deep else _detached(value)
+    if not isinstance(value, (Thing, Instance, Items, DictValue)):
+        return value
+    call.machine.spend(1, call.node)
+    made = memo[id(value)] = copy.copy(value)
+
+    def inner(part: Any) -> Any:
+        with call.machine.nested(call.node) as may_go:
+            return duplicate(call, part, memo, deep) if deep and may_go else part
+
+    if isinstance(made, Items):
+        made.values = [inner(part) for part in made.values]
+        made.turns = call.machine.turns_begun
+    elif isinstance(made, DictValue):
+        made.entries = {key: inner(part) for key, part in made.entries.items()}
+        made.rest = [inner(part) for part in made.rest]
+        made.turns = call.machine.turns_begun
+    else:
+        made.attributes = {key: inner(part) for key, part in made.attributes.items()}
+    if isinstance(made, Thing):
+        made.facts, made.name, made.made = dict(made.facts), "", call.place
+    if isinstance(made, Model):
+        made.children = {key: inner(child) for key, child in made.children.items()}
+        made.wraps = inner(made.wraps) if made.wraps is not None else None
+        made.parents = []
+        made.facts["copy of"] = value
+        call.emit(Made, thing=made)
+    return made
+
+
+def _detached(state: StateDict) -> StateDict:
+    made = copy.copy(state)
+    made.copied = True
+    return made
+
+
+@calls("torch.jit.script", "torch.jit.trace", "torch.jit.freeze", "torch.jit.load")
+def _scripted(call: LibraryCall) -> Any:
+    """A program of TorchScript's: it is saved whole, and rightly so."""
+    if isinstance(call.arg(0), Function):
+        return call.arg(0)
+    return OpaqueObject("torch.jit.ScriptModule", {"model": call.arg(0, "obj", NONE)})
+
+
+def is_edited(value: Any) -> None:
+    """Keys were taken out of a state dict, or a file's contents, by hand."""
+    if isinstance(value, (Checkpoint, StateDict)):
+        value.facts["edited"] = True

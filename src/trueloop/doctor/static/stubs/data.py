@@ -1,0 +1,369 @@
+"""Data sets, samplers, loaders and splits.
+
+A `Loader` has in its `facts`: `persistent` (workers live on), `worker_seeds` (what its
+`worker_init_fn` seeds; None where unknown), `reseeds` (that function may reach the data set's own
+generator), `sampler_given`, `epoch_set` (somewhere in the source `set_epoch` is called on a
+sampler of that name). The `Dataset` that it reads has `draws` (see `draws.Draw`), `sorted` (the
+place that orders it by label), `by_rank` (its making mentions the rank), `iterable`, `test` (the
+test part of a library's data set) and, for a part of another, `split` (the call that made it).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from trueloop.doctor.model.events import Made, Used
+from trueloop.doctor.model.things import Dataset, Loader, Sampler, Size, Tensor, Thing
+from trueloop.doctor.static.interpreter.calls import HARMLESS
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.syntax import once, written
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    Class,
+    Function,
+    Instance,
+    Items,
+    Known,
+    Method,
+    OpaqueObject,
+    Unknown,
+    constant,
+)
+from trueloop.doctor.static.stubs.label_order import sorted_by_label, sorted_in_class
+from trueloop.doctor.static.stubs.random_draws import aside, drawn_by, seeds_of, touches_dataset
+from trueloop.doctor.static.stubs.ranks import asks_for_rank, names_rank, shares_by_hand
+
+
+def _made(call: LibraryCall, thing: Any) -> Any:
+    call.emit(Made, thing=thing)
+    return thing
+
+
+# ------------------------------------------------------------------------------- data sets
+
+
+def _common(call: LibraryCall) -> dict[str, Any]:
+    by_rank = any(names_rank(call.machine, each) for each in (*call.args, *call.kwargs.values()))
+    return {"made": call.place, "known": True, "facts": {"by_rank": by_rank}}
+
+
+@calls("torch.utils.data.TensorDataset")
+def _tensors(call: LibraryCall) -> Any:
+    found = Dataset(kind=call.name, **_common(call))
+    first = call.arg(0)
+    if isinstance(first, Tensor) and first.shape:
+        found.size = first.shape[0]
+    if not call.open:
+        found.facts["sorted"] = sorted_by_label(call.machine, call.args)
+    found.facts["tensors"] = list(call.args)
+    return _made(call, found)
+
+
+_BY_CLASS = frozenset("ImageFolder DatasetFolder Caltech101 Caltech256 Imagenette ImageNet".split())
+
+
+@calls("torchvision.datasets.*")
+def _vision(call: LibraryCall) -> Any:
+    short = call.name.rpartition(".")[2]
+    if not short[:1].isupper():
+        return call.unknown(*call.args)
+    found = Dataset(kind=call.name, **_common(call))
+    found.facts["sorted"] = call.place if short in _BY_CLASS else None
+    split = call.arg(-1, "split")
+    is_train = call.arg(1, "train")
+    found.facts["test"] = constant(split) == "test" or (
+        short not in _BY_CLASS and constant(is_train) is False
+    )
+    found.attributes["transform"] = call.arg(1 if short in _BY_CLASS else 2, "transform", NONE)
+    if short == "FakeData":
+        found.size = call.machine.size(call.arg(0, "size", Known(1000)))
+    return _made(call, found)
+
+
+def as_dataset(value: Any) -> Dataset | None:
+    """What a loader is given, as a data set: an object of any class will do."""
+    if isinstance(value, Dataset):
+        return value
+    if isinstance(value, Instance):
+        found = value.attributes.get("<dataset>")
+        if not isinstance(found, Dataset):
+            found = Dataset(kind=value.cls.name, cls=value.cls, attributes=value.attributes)
+            value.attributes["<dataset>"] = found
+        return found
+    if isinstance(value, Tensor):
+        size = value.shape[0] if value.shape else None
+        return Dataset(kind="torch.Tensor", made=value.made, size=size, known=True)
+    if isinstance(value, Loader):
+        return value.dataset
+    return None
+
+
+@calls("torch.utils.data.Subset")
+def _subset(call: LibraryCall) -> Any:
+    parent, indices = as_dataset(call.arg(0, "dataset")), call.arg(1, "indices")
+    found = Dataset(kind=call.name, parent=parent, **_common(call))
+    found.facts |= {"split": call.place, "sorted": None}
+    if isinstance(indices, Items) and not indices.open:
+        found.size = len(indices.values)
+    return _made(call, found)
+
+
+@calls("torch.utils.data.random_split")
+def _random_split(call: LibraryCall) -> Any:
+    parent, lengths = as_dataset(call.arg(0, "dataset")), call.arg(1, "lengths")
+    generator = call.arg(2, "generator")
+    call.emit(
+        Used,
+        what=call.name,
+        subject=parent,
+        arguments={"seeded": generator is not None and constant(generator, 0) is not None},
+    )
+    count = len(lengths.values) if isinstance(lengths, Items) and not lengths.open else 2
+    parts = []
+    for position in range(count):
+        part = Dataset(kind=call.name, parent=parent, **_common(call))
+        part.facts["split"] = call.place
+        if isinstance(lengths, Items) and position < len(lengths.values):
+            size = constant(lengths.values[position])
+            part.size = size if isinstance(size, int) else None
+        parts.append(_made(call, part))
+    return Items("list", parts, turns=call.machine.turns_begun)
+
+
+@calls("torch.utils.data.ConcatDataset", "torch.utils.data.ChainDataset")
+def _chained(call: LibraryCall) -> Any:
+    parts = call.arg(0)
+    found = Dataset(kind=call.name, **_common(call))
+    if isinstance(parts, Items):
+        chained = [each for each in map(as_dataset, parts.values) if each is not None]
+        found.facts["chained"] = chained
+    return _made(call, found)
+
+
+@methods(Dataset, "__add__")
+def _added(call: LibraryCall) -> Any:
+    return Dataset(kind="torch.utils.data.ConcatDataset", facts={"chained": [call.receiver]})
+
+
+# ------------------------------------------------------------------------------- samplers
+
+
+_SAMPLERS = {
+    "RandomSampler": True,
+    "WeightedRandomSampler": True,
+    "SubsetRandomSampler": True,
+    "SequentialSampler": False,
+    "BatchSampler": None,
+}
+
+
+@calls(*(f"torch.utils.data.{name}" for name in _SAMPLERS))
+def _sampler(call: LibraryCall) -> Any:
+    short = call.name.rpartition(".")[2]
+    found = Sampler(kind=call.name, shuffle=_SAMPLERS[short], made=call.place, known=True)
+    if short == "BatchSampler":
+        inner = call.arg(0, "sampler")
+        found.attributes["sampler"] = inner
+        found.shuffle = getattr(inner, "shuffle", None)
+    return _made(call, found)
+
+
+@calls("torch.utils.data.DistributedSampler")
+def _distributed(call: LibraryCall) -> Any:
+    found = Sampler(
+        kind=call.name,
+        shuffle=call.const(3, "shuffle", default=True),
+        made=call.place,
+        known=True,
+        facts={"seed": call.arg(4, "seed")},
+    )
+    return _made(call, found)
+
+
+@methods(Sampler, "set_epoch")
+def _set_epoch(call: LibraryCall) -> Any:
+    call.emit(Used, what="torch.utils.data.DistributedSampler.set_epoch", subject=call.receiver)
+    inner = call.receiver.attributes.get("sampler")
+    if isinstance(inner, Sampler):
+        call.emit(Used, what="torch.utils.data.DistributedSampler.set_epoch", subject=inner)
+    return NONE
+
+
+def _as_sampler(value: Any) -> Thing | None:
+    """A sampler given to a loader; one of the user's own class is some sampler all the same."""
+    if isinstance(value, Thing):
+        return value
+    if value is None or (isinstance(value, Known) and value.value is None):
+        return None
+    kind = value.cls.name if isinstance(value, Instance) else ""
+    return Sampler(kind=kind, shuffle=None)
+
+
+def _is_told_its_epoch(call: LibraryCall, sampler: Thing | None) -> bool:
+    """`set_epoch` is called somewhere on a sampler that goes by one of these names."""
+    names = {"sampler", "batch_sampler"}
+    if sampler is not None:
+        names.add(sampler.name.rpartition(".")[2])
+    surveys = [scope.module.survey for scope in call.machine.namespaces.values()]
+    surveys += [module.survey for module in call.machine.modules]
+    return any("set_epoch" in survey.uses.get(name, ()) for survey in surveys for name in names)
+
+
+# ------------------------------------------------------------------------------- loaders
+
+
+@calls("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+def _loader(call: LibraryCall) -> Any:
+    given = call.arg(0, "dataset")
+    dataset = as_dataset(given)
+    batch_sampler = call.arg(4, "batch_sampler")
+    sampler = _as_sampler(call.arg(3, "sampler")) or _as_sampler(batch_sampler)
+    shuffle = call.const(2, "shuffle", default=False)
+    found = Loader(
+        made=call.place,
+        known=True,
+        dataset=dataset,
+        batch_size=_size(call, 1, "batch_size", 1),
+        shuffle=False if shuffle is None and _is_none(call.arg(2, "shuffle")) else shuffle,
+        drop_last=call.const(8, "drop_last", default=False),
+        workers=_size(call, 5, "num_workers", 0),
+        sampler=sampler,
+    )
+    if not _is_none(batch_sampler) and batch_sampler is not None:
+        found.batch_size = None
+    found.length = _length(found)
+    found.attributes.update({"dataset": given or NONE})
+    if sampler is not None:
+        found.attributes["batch_sampler" if batch_sampler is not None else "sampler"] = sampler
+        inner = sampler.attributes.get("sampler")
+        if isinstance(inner, Thing):
+            found.attributes["sampler"] = inner
+    found.facts = {
+        "sampler_given": _may_be_given(call, 3, "sampler")
+        or _may_be_given(call, 4, "batch_sampler"),
+        "epoch_set": _is_told_its_epoch(call, sampler),
+        "persistent": call.const(-1, "persistent_workers", default=False),
+        "open": call.open,
+        "shared_by_hand": shares_by_hand(call.machine) or asks_for_rank(call),
+    }
+    _look_at_workers(call, found)
+    if dataset is not None:
+        _look_at_dataset(call, dataset)
+    return _made(call, found)
+
+
+def _is_none(value: Any) -> bool:
+    return isinstance(value, Known) and value.value is None
+
+
+def _may_be_given(call: LibraryCall, position: int, name: str) -> bool:
+    """An argument was written, even if it is None in this run."""
+    return call.given(position, name) is not False
+
+
+def _size(call: LibraryCall, position: int, name: str, default: int) -> Size:
+    value = call.arg(position, name)
+    if value is None:
+        return None if call.open else default
+    return call.machine.size(value)
+
+
+def _length(loader: Loader) -> Size:
+    size = loader.dataset.size if loader.dataset is not None else None
+    batch = loader.batch_size
+    if not (isinstance(size, int) and isinstance(batch, int) and batch > 0):
+        return None
+    if loader.sampler is not None or loader.drop_last is None:
+        return None
+    return size // batch if loader.drop_last else -(-size // batch)
+
+
+def _look_at_workers(call: LibraryCall, loader: Loader) -> None:
+    function = call.arg(10, "worker_init_fn")
+    if function is None or _is_none(function):
+        loader.facts |= {"worker_seeds": None if call.open else [], "reseeds": call.open}
+        return
+    loader.facts["worker_seeds"] = seeds_of(call.machine, function, call.node)
+    loader.facts["reseeds"] = touches_dataset(function)
+
+
+def _look_at_dataset(call: LibraryCall, dataset: Dataset) -> None:
+    """What reading a sample draws: looked at when a loader takes the data set, as it is then."""
+    m = call.machine
+    dataset.facts["draws"] = drawn_by(m, dataset, call.node)
+    cls = dataset.cls
+    if isinstance(cls, Class):
+        shorts = {base.rpartition(".")[2] for base in cls.dotted_bases()}
+        dataset.facts["iterable"] = "IterableDataset" in shorts
+        rank_held = any(names_rank(m, each) for each in dataset.attributes.values())
+        dataset.facts["by_rank"] = rank_held or _speaks_of_rank(cls)
+        if dataset.facts.get("sorted") is None:
+            dataset.facts["sorted"] = sorted_in_class(m, cls)
+        length = cls.lookup("__len__")
+        if dataset.size is None and isinstance(length, Function):
+            with aside(m):
+                size = m.size(m.call_value(Method(dataset, length), [], node=call.node))
+            dataset.size = size if isinstance(size, int) else None
+
+
+def _speaks_of_rank(cls: Class) -> bool:
+    return any(_names_rank(kind.node) for kind in cls.lineage() if isinstance(kind, Class))
+
+
+@once
+def _names_rank(cls: ast.AST) -> bool:
+    return bool(re.search(r"rank|world_size|num_replicas|shard", written(cls)))
+
+
+@calls("torchvision.transforms.*")
+def _transform(call: LibraryCall) -> Any:
+    short = call.name.rpartition(".")[2]
+    named = {str(i): arg for i, arg in enumerate(call.args)} | call.kwargs
+    if not short[:1].isupper():
+        return call.unknown(*call.args)
+    return OpaqueObject(
+        call.name, named, facts={"made": call.place}, key=f"{short}()@{call.place.line}"
+    )
+
+
+# ------------------------------------------------------------------------------- scikit-learn
+
+_FITTED = {
+    "sklearn.preprocessing": "StandardScaler MinMaxScaler RobustScaler MaxAbsScaler Normalizer"
+    " PowerTransformer QuantileTransformer TargetEncoder",
+    "sklearn.decomposition": "PCA TruncatedSVD FastICA NMF",
+    "sklearn.impute": "SimpleImputer KNNImputer IterativeImputer",
+    "sklearn.feature_selection": "SelectKBest SelectPercentile SelectFpr SelectFdr SelectFwe"
+    " SelectFromModel SequentialFeatureSelector RFE RFECV",
+}
+_PREPROCESSORS = frozenset(
+    f"{package}.{name}" for package, names in _FITTED.items() for name in names.split()
+) - {"sklearn.preprocessing.Normalizer"}
+
+
+@methods(OpaqueObject, "fit", "fit_transform", "transform", "fit_resample")
+def _preprocess(call: LibraryCall) -> Any:
+    """A scaler, encoder, imputer or selector learns from data, or is applied to it."""
+    receiver = call.receiver
+    result = call.unknown(receiver, *call.args, *call.kwargs.values())
+    if receiver.kind in _PREPROCESSORS:
+        call.machine.preprocesses = True
+        arguments = {"data": call.arg(0, "X"), "result": result}
+        call.emit(Used, what=f"sklearn.{call.name}", subject=receiver, arguments=arguments)
+        return receiver if call.name == "fit" else result
+    if receiver.kind.partition(".")[0] not in HARMLESS:
+        call.expose(*call.args, *call.kwargs.values())
+    return receiver if call.name == "fit" else result
+
+
+@calls("sklearn.model_selection.train_test_split")
+def _train_test_split(call: LibraryCall) -> Any:
+    call.emit(Used, what=call.name, subject=call.arg(0), arguments={"parts": list(call.args)})
+    parts = [
+        Unknown(f"split<{call.place.line}.{position}>({call.machine.key(data)})", (data,))
+        for data in call.args
+        for position in range(2)
+    ]
+    return Items("list", parts, call.open, turns=call.machine.turns_begun)

@@ -1,0 +1,235 @@
+"""Whether data lies in the order of its labels, read off the expressions that made them."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Tensor
+from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.syntax import once, size_of, written
+from trueloop.doctor.static.interpreter.values import Class
+
+_JOINS = frozenset("cat concat concatenate hstack vstack".split())
+_FILLED = frozenset("zeros ones full zeros_like ones_like full_like".split())
+_SAME = frozenset(
+    "unsqueeze squeeze view reshape long float int double to type flatten ravel clone contiguous"
+    " astype tensor as_tensor from_numpy array asarray LongTensor FloatTensor cpu cuda numpy copy"
+    " requires_grad_".split()
+)
+
+
+def sorted_by_label(m: Machine, tensors: list[Any]) -> Place | None:
+    """Where the labels among the tensors of a data set were put in order."""
+    for tensor in tensors[1:]:
+        place = tensor.made if isinstance(tensor, Tensor) else None
+        if place is None or not place.line:
+            continue
+        tree = _tree(m, place.path)
+        m.spend(size_of(tree) >> 5 if tree is not None else 0, place)
+        node = _at(tree, place) if tree is not None else None
+        if tree is not None and node is not None and is_ordered(node, tree):
+            return place
+    return None
+
+
+def _tree(m: Machine, path: str) -> ast.Module | None:
+    for module in m.modules:
+        if module.path == path:
+            return module.tree
+    for scope in m.namespaces.values():
+        if scope.module.path == path:
+            return scope.module.tree
+    return None
+
+
+def _at(tree: ast.AST, place: Place) -> ast.expr | None:
+    """The expression that stands exactly there."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.expr)
+            and node.lineno == place.line
+            and node.col_offset + 1 == place.column
+            and (node.end_col_offset or 0) + 1 == place.end_column
+        ):
+            return node
+    return None
+
+
+def is_ordered(node: ast.expr, tree: ast.Module, depth: int = 6) -> bool:
+    """The expression is a run of one label after that of another."""
+    if depth == 0:
+        return False
+    if isinstance(node, ast.Name):
+        value = _assigned(node, tree)
+        return value is not None and is_ordered(value, tree, depth - 1)
+    if isinstance(node, ast.Subscript):
+        return _is_sorting(node.slice, tree, depth - 1)
+    if not isinstance(node, ast.Call):
+        return False
+    name = _last(node.func)
+    if name in _JOINS and node.args:
+        return _joins_labels(node.args[0], tree, depth - 1)
+    if name in ("repeat_interleave", "repeat"):
+        return _repeats_each(node, name, tree)
+    if name in _SAME:
+        inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if inner is not None and not _is_module(inner):
+            return is_ordered(inner, tree, depth - 1)
+        return bool(node.args) and is_ordered(node.args[0], tree, depth - 1)
+    return False
+
+
+def _joins_labels(parts: ast.expr, tree: ast.Module, depth: int) -> bool:
+    if isinstance(parts, ast.Name):
+        value = _assigned(parts, tree)
+        return value is not None and depth > 0 and _joins_labels(value, tree, depth - 1)
+    if isinstance(parts, (ast.ListComp, ast.GeneratorExp)):
+        # A run of one label for each class: `[torch.full((n,), c) for c in range(3)]`.
+        element = _unwrapped(parts.elt)
+        bound = {
+            each.id for each in ast.walk(parts.generators[0].target) if isinstance(each, ast.Name)
+        }
+        used = {each.id for each in ast.walk(element) if isinstance(each, ast.Name)}
+        is_filled = isinstance(element, ast.Call) and _last(element.func) in ("full", "full_like")
+        return is_filled and bool(bound & used)
+    if isinstance(parts, (ast.List, ast.Tuple)) and len(parts.elts) >= 2:
+        labels = [_label(each, tree) for each in parts.elts]
+        return None not in labels and len(set(labels)) > 1
+    return False
+
+
+def _label(node: ast.expr, tree: ast.Module) -> str | None:
+    """The one label that an expression is full of, as written."""
+    element = _unwrapped(node)
+    if isinstance(element, ast.Name):
+        value = _assigned(element, tree)
+        element = _unwrapped(value) if value is not None else element
+    if isinstance(element, ast.BinOp) and isinstance(element.op, (ast.Add, ast.Mult)):
+        inner = _label(element.left, tree)
+        return None if inner is None else f"{inner}{written(element.right)}"
+    if not isinstance(element, ast.Call):
+        return None
+    name = _last(element.func)
+    if name not in _FILLED:
+        return None
+    if name.startswith("full"):
+        value = element.args[1] if len(element.args) > 1 else None
+        return written(value) if value is not None else None
+    return name.partition("_")[0]
+
+
+def _unwrapped(node: ast.expr) -> ast.expr:
+    """Without what changes the shape or the type alone."""
+    while isinstance(node, ast.Call) and _last(node.func) in _SAME:
+        inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if inner is not None and not _is_module(inner):
+            node = inner
+        elif node.args:
+            node = node.args[0]
+        else:
+            break
+    return node
+
+
+def _repeats_each(node: ast.Call, name: str, tree: ast.Module) -> bool:
+    """`torch.arange(10).repeat_interleave(100)`, `np.repeat(np.arange(10), 100)`."""
+    source = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if source is not None and _is_module(source):
+        if name == "repeat" and written(source) not in ("np", "numpy"):
+            return False
+        source = node.args[0] if node.args else None
+    elif name == "repeat":
+        # A tensor's `repeat` tiles; an array's method repeats each element.
+        return False
+    if isinstance(source, ast.Name):
+        source = _assigned(source, tree)
+    return isinstance(source, ast.Call) and _last(source.func) == "arange"
+
+
+def _is_sorting(index: ast.expr, tree: ast.Module, depth: int) -> bool:
+    """The index sorts: `labels[labels.argsort()]`."""
+    if isinstance(index, ast.Name):
+        value = _assigned(index, tree)
+        return value is not None and depth > 0 and _is_sorting(value, tree, depth - 1)
+    return isinstance(index, ast.Call) and _last(index.func) == "argsort"
+
+
+def _is_module(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("torch", "np", "numpy", "th")
+
+
+def _last(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _assigned(name: ast.Name, tree: ast.Module) -> ast.expr | None:
+    """What was assigned to a name last before it is used, in the same function or at the top; None
+    if it is assigned in a branch or more than can be followed."""
+    inner: ast.AST = tree
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            and node.lineno <= name.lineno <= (node.end_lineno or 0)
+            and node.lineno >= getattr(inner, "lineno", 0)
+        ):
+            inner = node
+    for where in (inner, tree):
+        found: ast.expr | None = None
+        for statement in getattr(where, "body", []):
+            if statement.lineno >= name.lineno:
+                break
+            value = _binding(statement, name.id)
+            found = value or found
+        if found is not None:
+            return found
+    return None
+
+
+def _binding(statement: ast.stmt, name: str) -> ast.expr | None:
+    if not isinstance(statement, ast.Assign):
+        return None
+    value = statement.value
+    for target in statement.targets:
+        if isinstance(target, ast.Name) and target.id == name:
+            return value
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            for part, each in zip(target.elts, value.elts, strict=False):
+                if isinstance(part, ast.Name) and part.id == name:
+                    return each
+    return None
+
+
+def sorted_in_class(m: Machine, cls: Class) -> Place | None:
+    """Where a data set of the user's own puts its samples in the order of their labels: by
+    `argsort` of them, and nothing that shuffles after it."""
+    initialise = cls.lookup("__init__")
+    node = getattr(initialise, "node", None)
+    found = _sorting(node) if node is not None else None
+    if found is None:
+        return None
+    return Place(initialise.module.path, found.lineno, found.col_offset + 1)
+
+
+@once
+def _sorting(node: ast.AST) -> ast.Assign | None:
+    """The statement of an `__init__` that sorts by the labels, where the order is then used."""
+    if "shuffle" in (text := written(node)) or "perm" in text:
+        return None
+    sorts: dict[str, ast.Assign] = {}
+    for each in ast.walk(node):
+        if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
+            value = each.value
+            if isinstance(value, ast.Call) and _last(value.func) == "argsort":
+                about = written(value).lower()
+                if any(word in about for word in ("label", "target", "class", "(y)", "y.arg")):
+                    sorts[each.targets[0].id] = each
+    for each in ast.walk(node):
+        if isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Name):
+            found = sorts.get(each.slice.id)
+            if found is not None:
+                return found
+    return None

@@ -1,0 +1,46 @@
+"""Parameters and gradients that are changed without an optimizer."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from trueloop.doctor.model.events import GradEdited, ManualUpdate, ZeroGrad
+from trueloop.doctor.model.things import Tensor
+from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.values import Known
+
+
+def owner_of(tensor: Any) -> tuple[str, Tensor | None]:
+    """What a tensor stands for: `grad` or `data` of which parameter; or a parameter itself."""
+    if isinstance(tensor, Tensor):
+        for word in ("grad", "data"):
+            if f"{word}_of" in tensor.facts:
+                return word, tensor.facts[f"{word}_of"]
+        if tensor.role == "parameter":
+            return "parameter", tensor
+    return "", None
+
+
+def notice(m: Machine, target: Any, value: Any, node: ast.AST) -> None:
+    """`target op= value` or an in-place method: an update by hand, or an edited gradient."""
+    word, parameter = owner_of(target)
+    if word == "grad":
+        m.emit(GradEdited, node, target=parameter)
+    elif word == "data" or (word == "parameter" and not m.recording):
+        m.emit(ManualUpdate, node, target=parameter)
+
+
+def cleared(m: Machine, parameter: Tensor | None, node: ast.AST) -> None:
+    """A gradient was set to None or zero by hand."""
+    models = list(parameter.models) if parameter is not None else []
+    target: Any = parameter
+    if parameter is not None and parameter.role == "parameter" and len(models) == 1:
+        target = models[0]
+    if not models and (parameter is None or not parameter.facts.get("requires_grad")):
+        target = None
+    m.emit(ZeroGrad, node, target=target, by_hand=True)
+
+
+def is_nothing(value: Any) -> bool:
+    return isinstance(value, Known) and not value.value

@@ -1,0 +1,452 @@
+"""Modules: making them, calling them, their modes and their parameters."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from trueloop.doctor.model.events import FlagsSet, Forward, Loss, Made, ModeSet, Moved, ZeroGrad
+from trueloop.doctor.model.things import Activation, Criterion, Model, Tensor
+from trueloop.doctor.static.interpreter.calls import enter, is_loss_module, start
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.syntax import written
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    Class,
+    DictValue,
+    Function,
+    Instance,
+    Items,
+    Known,
+    OpaqueObject,
+    Parameters,
+    Unknown,
+    constant,
+)
+from trueloop.doctor.static.stubs.tensors import derive, tensors_in
+
+_PASS_THROUGH = frozenset("Flatten Unflatten Identity Dropout Dropout2d Dropout3d".split())
+_LINEAR = frozenset(
+    "Linear Bilinear LazyLinear Conv1d Conv2d Conv3d ConvTranspose2d LazyConv2d".split()
+)
+
+
+@calls("torch.nn.*")
+def _layer(call: LibraryCall) -> Any:
+    """A layer, or a container of layers."""
+    short = call.name.rpartition(".")[2]
+    if not short[:1].isupper():
+        return call.arg(0, default=call.unknown())
+    model = Model(kind=call.name, made=call.place, known=True)
+    model.facts = {name: constant(value) for name, value in call.kwargs.items()}
+    model.facts["guards"] = frozenset(call.machine.guards)
+    if short in ("Sequential", "ModuleList", "ModuleDict"):
+        _fill(call, model, short)
+    elif short.startswith(("Dropout", "AlphaDropout")) and call.args:
+        model.facts["p"] = constant(call.args[0])
+    elif short in ("Softmax", "LogSoftmax") and call.args:
+        model.facts["dim"] = constant(call.args[0])
+    elif short.startswith("Transformer") and call.kwargs.get("dropout") is not None:
+        model.facts["p"] = constant(call.kwargs["dropout"])
+    for name, value in call.kwargs.items():
+        if isinstance(value, Model):
+            model.children[name] = value
+    call.emit(Made, thing=model)
+    return model
+
+
+def _fill(call: LibraryCall, model: Model, short: str) -> None:
+    parts: list[tuple[str, Any]] = [(str(i), arg) for i, arg in enumerate(call.args)]
+    first = call.arg(0)
+    if len(call.args) == 1 and isinstance(first, DictValue):
+        parts = [(str(key), value) for key, value in first.entries.items()]
+        model.complete = not first.open
+    elif len(call.args) == 1 and isinstance(first, Items):
+        parts = [(str(i), value) for i, value in enumerate(first.values)]
+        model.complete = not first.open
+    elif len(call.args) == 1 and isinstance(first, Model) and short == "ModuleList":
+        parts = list(first.children.items())
+    model.complete &= not call.open
+    for name, value in parts:
+        add_child(model, name, value)
+
+
+def add_child(model: Model, name: str, value: Any) -> None:
+    if isinstance(value, Model):
+        model.children[name] = value
+        value.parents.append(model)
+    elif not (isinstance(value, Known) and value.value is None):
+        model.complete = False
+
+
+@methods(Model, "append", "add_module", "register_module", "insert", "extend", "update")
+def _append(call: LibraryCall) -> Any:
+    model: Model = call.receiver
+    if call.name in ("append", "insert"):
+        add_child(model, str(len(model.children)), call.args[-1] if call.args else NONE)
+    elif call.name in ("extend", "update"):
+        value = call.arg(0)
+        parts = value.values if isinstance(value, Items) else []
+        if isinstance(value, DictValue):
+            parts = list(value.entries.values())
+        for each in parts:
+            add_child(model, str(len(model.children)), each)
+        model.complete &= isinstance(value, (Items, DictValue)) and not value.open
+    else:
+        add_child(model, str(call.const(0) or f"<{len(model.children)}>"), call.arg(1))
+    return model if call.name == "append" else NONE
+
+
+_ZOOS = ("torchvision.models.*", "timm.*", "segmentation_models_pytorch.*",
+         "efficientnet_pytorch.*", "monai.networks.nets.*", "sentence_transformers.*", "peft.*",
+         "torch.hub.load")  # fmt: skip
+
+_NO_NETWORKS = ("Config", "Example", "Evaluator", "Trainer", "Arguments", "Sampler", "Callback")
+
+
+@calls(*_ZOOS)
+def _from_zoo(call: LibraryCall) -> Any:
+    """A network that a library builds: its inside is not known."""
+    short = call.name.rpartition(".")[2]
+    if "loss" in short.lower() or "optim" in call.name or "data" in call.name or "sched" in short:
+        return call.unknown(*call.args, *call.kwargs.values())
+    if "transform" in call.name.lower().removeprefix("sentence_transformers"):
+        return call.unknown(*call.args)
+    if ".utils." in call.name or short.endswith(_NO_NETWORKS):
+        return call.unknown(*call.args, *call.kwargs.values())
+    return _foreign_model(call)
+
+
+@calls("transformers.*", "diffusers.*")
+def _from_transformers(call: LibraryCall) -> Any:
+    kind = call.name.removesuffix(".from_pretrained").removesuffix(".from_config")
+    short = kind.rpartition(".")[2]
+    if "Model" in short or "For" in short[3:]:
+        made = _foreign_model(call)
+        made.kind = kind
+        if call.name.endswith(".from_pretrained"):
+            # It hands out its models in eval mode.
+            for each in made.family():
+                each.training = False
+        return made
+    named = {str(i): arg for i, arg in enumerate(call.args)} | call.kwargs
+    if short[:1].isupper():
+        call.expose(*named.values())
+        return OpaqueObject(kind, named)
+    return call.unknown(*call.args, *call.kwargs.values())
+
+
+def _foreign_model(call: LibraryCall) -> Model:
+    model = Model(kind=call.name, made=call.place, known=True, complete=False)
+    call.emit(Made, thing=model)
+    return model
+
+
+# ------------------------------------------------------------------------------- calling
+
+
+@methods(Model, "__call__")
+def _call(call: LibraryCall) -> Any:
+    return run_forward(call, direct=False)
+
+
+@methods(Model, "forward")
+def _forward(call: LibraryCall) -> Any:
+    m, function = call.machine, getattr(call.node, "func", None)
+    spelled = isinstance(function, ast.Attribute) and function.attr == "forward"
+    inside = any(_may_be_module(receiver) for receiver in m.receivers)
+    return run_forward(call, direct=spelled and not inside)
+
+
+_PLAIN = ("builtins.object", "object", "abc.", "typing.", "enum.", "collections.", "dataclasses.")
+
+
+def _may_be_module(receiver: Any) -> bool:
+    """A module, or an object of a class whose bases are not all known."""
+    if not isinstance(receiver, Instance):
+        return isinstance(receiver, Model)
+    bases = [kind for kind in receiver.cls.lineage() if not isinstance(kind, Class)]
+    return any(not getattr(base, "name", "").startswith(_PLAIN) for base in bases)
+
+
+def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) -> Any:
+    """Call a module: what comes out, with the module in its history."""
+    m, model = call.machine, call.receiver
+    m.spend(1, call.node)
+    outer = m.inside_models == 0 and not is_loss_module(model)
+    training = model.training
+    m.inside_models += 1
+    try:
+        with m.nested(call.node) as may_go:
+            result = _through(call, model) if may_go else call.unknown(*call.args)
+    finally:
+        m.inside_models -= 1
+    serial = m.serial + 1 if outer else 0
+    result = _mark(call, result, model, serial)
+    if outer:
+        call.emit(
+            Forward,
+            model=model,
+            training=training,
+            inputs=tuple(call.args),
+            output=result,
+            direct=direct,
+            functional=functional,
+            result_used=call.result_used,
+            **_spelling(call),
+        )
+    elif is_loss_module(model) and isinstance(result, Tensor):
+        _as_loss(call, model, result)
+    return result
+
+
+def _spelling(call: LibraryCall) -> dict[str, Any]:
+    """What stands before the brackets of a call, and where."""
+    function = getattr(call.node, "func", None)
+    if not isinstance(function, (ast.Name, ast.Attribute)):
+        return {}
+    named: ast.expr = function
+    if isinstance(function, ast.Attribute) and function.attr in ("forward", "__call__"):
+        named = function.value
+    return {"callee": call.machine.place(function), "spelled": written(named)}
+
+
+def _as_loss(call: LibraryCall, model: Model, result: Tensor) -> None:
+    """A module of the user's that computes a loss: what its criterion is nobody knows."""
+    if not result.is_loss:
+        result.is_loss, result.reduced, result.divided = True, None, False
+        criterion = Criterion(kind=model.kind, reduction=None, name=model.name, made=model.made)
+        call.emit(
+            Loss,
+            criterion=criterion,
+            input=call.arg(0),
+            target=call.arg(1),
+            output=result,
+        )
+
+
+def _through(call: LibraryCall, model: Model) -> Any:
+    m = call.machine
+    if isinstance(model.cls, Class):
+        forward = model.cls.lookup("forward")
+        if isinstance(forward, Function):
+            rest: list[Any] | None = [] if call.open else None
+            return start(m, forward, [model, *call.args], call.kwargs, call.node, rest)
+    short = model.kind.rpartition(".")[2]
+    if model.wraps is not None:
+        inner = LibraryCall(
+            m, call.node, "__call__", call.args, call.kwargs, model.wraps, call.open
+        )
+        return run_forward(inner, direct=False)
+    if short == "Sequential" and model.complete and call.args:
+        value: Any = call.args[0]
+        for child in model.children.values():
+            inner = LibraryCall(m, call.node, "__call__", [value], {}, child)
+            value = run_forward(inner, direct=False)
+        return value
+    parents = [
+        tensor
+        for value in (*call.args, *call.kwargs.values())
+        for tensor in tensors_in(m, value, call.node)
+    ]
+    return _layer_output(call, model, short, parents)
+
+
+def _layer_output(call: LibraryCall, model: Model, short: str, parents: list[Tensor]) -> Tensor:
+    m = call.machine
+    passes = short in _PASS_THROUGH and model.kind.startswith("torch.nn.")
+    made = derive(m, call.node, *parents, same=passes and bool(parents))
+    made.is_loss, made.role, made.scaled_by = False, "", None
+    if not model.kind.startswith("torch.nn."):
+        head = _head_of(model)
+        if head is not None:
+            made.activation = _activation(call, head)
+        return made
+    before = made.activation.kind if made.activation else ""
+    own = _activation(call, model)
+    if own is not None:
+        made.activation = own
+    elif not passes or (before and not before.endswith(("linear", "softmax", "sigmoid"))):
+        made.activation = None
+    return made
+
+
+_ACTIVATIONS = {
+    "Softmax": "softmax", "LogSoftmax": "log_softmax", "Sigmoid": "sigmoid",
+    "LogSigmoid": "logsigmoid",
+} | dict.fromkeys(_LINEAR, "linear")  # fmt: skip
+
+
+def _activation(call: LibraryCall, layer: Model) -> Activation | None:
+    """What a layer of torch's does to the values that bears on losses."""
+    kind = _ACTIVATIONS.get(layer.kind.rpartition(".")[2])
+    if kind is None or not layer.kind.startswith("torch.nn."):
+        return None
+    # Of a layer within a `Sequential`, the call is that of the whole.
+    inside = any(parent.kind == "torch.nn.Sequential" for parent in layer.parents)
+    guards = frozenset(call.machine.guards) | layer.facts.get("guards", frozenset())
+    if kind == "linear":
+        guards = frozenset()
+    place = layer.made if inside else call.place
+    return Activation(kind, layer.facts.get("dim"), place, guards)
+
+
+_NETWORKS = re.compile(
+    r"torchvision\.models\.(?!segmentation|detection|inception)|timm\.create_model$"
+)
+
+
+def _head_of(model: Model) -> Model | None:
+    """The last layer of a classifier of torchvision's or timm's, where the user put it there."""
+    if not _NETWORKS.match(model.kind):
+        return None
+    heads = (model.children.get(name) for name in ("fc", "classifier", "head", "heads"))
+    layer = next((head for head in heads if head is not None), None)
+    while layer is not None and layer.kind == "torch.nn.Sequential" and layer.children:
+        layer = list(layer.children.values())[-1] if layer.complete else None
+    return layer
+
+
+def _mark(call: LibraryCall, value: Any, model: Model, serial: int, depth: int = 3) -> Any:
+    """What a module gives bears its parameters."""
+    m = call.machine
+    m.spend(depth != 3, call.node)
+    if isinstance(value, (Unknown, OpaqueObject)):
+        value = derive(m, call.node, *tensors_in(m, value, call.node))
+    if isinstance(value, Tensor):
+        if m.recording:
+            value.graph = True
+            value.models |= {model}
+            value.forwards |= {serial} if serial else frozenset()
+        return value
+    if depth == 0:
+        return value
+    if isinstance(value, Items):
+        value.values = [_mark(call, each, model, serial, depth - 1) for each in value.values]
+    elif isinstance(value, DictValue):
+        value.entries = {
+            key: _mark(call, each, model, serial, depth - 1) for key, each in value.entries.items()
+        }
+    elif isinstance(value, Instance):
+        value.attributes = {
+            key: _mark(call, each, model, serial, depth - 1) if _is_tensor(each) else each
+            for key, each in value.attributes.items()
+        }
+    return value
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, (Tensor, Unknown))
+
+
+# ------------------------------------------------------------------------------- modes and more
+
+
+@methods(Model, "train", "eval")
+def _mode(call: LibraryCall) -> Any:
+    model: Model = call.receiver
+    mode: bool | None = False
+    if call.name == "train":
+        mode = call.const(0, "mode", True)
+        given = call.arg(0, "mode")
+        # A mode that was remembered and is put back is what it was: unknown.
+        if mode is None and given is not None and not _is_mode(given):
+            mode = call.machine.decide(given)[0]
+    if isinstance(model.cls, Class) and call.receiver.attributes.get("<in mode>") is None:
+        own = model.cls.lookup(call.name)
+        if isinstance(own, Function) and not _is_super(call):
+            return _own_mode(call, model, own)
+    for member in model.family():
+        member.training = mode
+    call.emit(ModeSet, model=model, training=mode)
+    return model
+
+
+def _is_mode(value: Any) -> bool:
+    return isinstance(value, Unknown) and value.key.endswith(".training")
+
+
+def _is_super(call: LibraryCall) -> bool:
+    function = getattr(call.node, "func", None)
+    value = getattr(function, "value", None)
+    return isinstance(value, ast.Call) and getattr(value.func, "id", "") == "super"
+
+
+def _own_mode(call: LibraryCall, model: Model, own: Function) -> Any:
+    """A `train` of the user's own: it does what it does, and calls torch's by `super()`."""
+    enter(call.machine, own, [model, *call.args], call.kwargs, call.node)
+    return model
+
+
+@methods(Model, "parameters", "named_parameters", "buffers", "named_buffers")
+def _parameters(call: LibraryCall) -> Any:
+    if call.name.endswith("buffers"):
+        return call.unknown()
+    found = Parameters([call.receiver])
+    if call.name == "named_parameters":
+        name = Unknown(f"<name {call.machine.number(found)}>", looped=True)
+        leaf = Tensor(role="parameter", models=frozenset([call.receiver]), made=call.place)
+        return Items("list", [Items("tuple", [name, leaf])], True)
+    return found
+
+
+@methods(Model, "modules", "children", "named_modules", "named_children")
+def _members(call: LibraryCall) -> Any:
+    model: Model = call.receiver
+    inner = list(model.family()) if "modules" in call.name else list(model.children.values())
+    values: list[Any] = list(inner)
+    if call.name.startswith("named"):
+        values = [Items("tuple", [call.unknown(), each]) for each in inner]
+    return Items("list", values[:8], not model.complete or len(values) > 8)
+
+
+@methods(Model, "items", "keys", "values")
+def _dict_of_modules(call: LibraryCall) -> Any:
+    children = call.receiver.children
+    if call.name == "keys":
+        return Items("list", [Known(key) for key in children])
+    if call.name == "values":
+        return Items("list", list(children.values()))
+    return Items("list", [Items("tuple", [Known(k), v]) for k, v in children.items()])
+
+
+@methods(Model, "zero_grad")
+def _zero_grad(call: LibraryCall) -> Any:
+    call.emit(ZeroGrad, target=call.receiver)
+    return NONE
+
+
+@methods(Model, "to", "cuda", "cpu", "half", "float", "double", "bfloat16", "type")
+def _move(call: LibraryCall) -> Any:
+    dtypes = {"half", "float", "double", "bfloat16", "type"}
+    how = "dtype" if call.name in dtypes else "device"
+    to = call.name if call.name in dtypes else ""
+    given = [getattr(arg, "name", "") for arg in (*call.args, *call.kwargs.values())]
+    if call.name == "to" and any(
+        (name.startswith("torch.") and "float" in name) or name.endswith(("half", "double"))
+        for name in given
+    ):
+        how = "dtype" if len(given) == 1 else "both"
+        to = next(name for name in given if name.startswith("torch.")).rpartition(".")[2]
+    call.emit(Moved, model=call.receiver, how=how, to=to)
+    return call.receiver
+
+
+@methods(Model, "requires_grad_")
+def _requires_grad(call: LibraryCall) -> Any:
+    flag = call.const(0, "requires_grad", True)
+    call.emit(FlagsSet, model=call.receiver, requires_grad=flag)
+    return call.receiver
+
+
+@methods(Model, "apply", "share_memory", "tie_weights", "gradient_checkpointing_enable", "compile",
+         "set_extra_state", "float_", "register_buffer", "register_forward_hook",
+         "register_full_backward_hook", "register_forward_pre_hook", "resize_token_embeddings",
+         "config", "__init__", "extra_repr", "get_submodule", "get_parameter",
+         "print_trainable_parameters")  # fmt: skip
+def _chained(call: LibraryCall) -> Any:
+    if call.name == "register_buffer" and call.const(0):
+        call.receiver.attributes[call.const(0)] = call.arg(1, default=NONE)
+        return NONE
+    return call.receiver if call.name in ("apply", "share_memory") else NONE

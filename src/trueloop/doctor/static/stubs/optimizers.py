@@ -1,0 +1,175 @@
+"""Optimizers: what they hold, and what stepping them does."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from trueloop.doctor.model.events import Made, Step, ZeroGrad
+from trueloop.doctor.model.things import Model, Optimizer, Tensor
+from trueloop.doctor.static.interpreter.calls import enter
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.syntax import written
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    Class,
+    CombinedIterable,
+    DictValue,
+    Function,
+    Items,
+    Known,
+    OpaqueObject,
+    Parameters,
+    Unknown,
+    constant,
+    things_in,
+)
+from trueloop.doctor.static.stubs.muon_parameters import held_whole
+
+MUON = "torch.optim.Muon"
+FOREIGN = (
+    "transformers.AdamW", "transformers.optimization.AdamW", "transformers.Adafactor",
+    "transformers.optimization.Adafactor", "apex.optimizers.FusedAdam", "apex.optimizers.FusedLAMB",
+    "apex.optimizers.FusedSGD", "bitsandbytes.optim.*", "torch_optimizer.*", "lion_pytorch.Lion",
+    "adabelief_pytorch.AdaBelief", "timm.optim.*", "pytorch_optimizer.*", "adamp.AdamP",
+)  # fmt: skip
+
+
+@calls("torch.optim.*", *FOREIGN)
+def _optimizer(call: LibraryCall) -> Any:
+    short = call.name.rpartition(".")[2]
+    if not short[:1].isupper() and "create_optimizer" not in short:
+        return call.unknown(*call.args)
+    optimizer = Optimizer(kind=call.name, made=call.place, known=True)
+    given = call.arg(0, "params", call.arg(0, "model_or_params"))
+    if short == "create_optimizer":
+        given = call.arg(1, "model", given)  # timm's older form: the options come first
+    if given is None:
+        optimizer.whole = False
+    else:
+        hold(call, optimizer, given)
+    optimizer.facts = {name: constant(value) for name, value in call.kwargs.items()}
+    if call.name == MUON:
+        optimizer.facts["holds all matrices of"] = held_whole(call, given)
+    call.emit(Made, thing=optimizer)
+    return optimizer
+
+
+def hold(call: LibraryCall, optimizer: Optimizer, given: Any, depth: int = 5) -> None:
+    """Note which parameters an optimizer was given."""
+    if isinstance(given, Parameters):
+        optimizer.models += [each for each in given.models if each not in optimizer.models]
+        optimizer.tensors += given.tensors
+        optimizer.whole &= given.whole
+    elif isinstance(given, Model):
+        optimizer.models.append(given)
+    elif isinstance(given, Tensor):
+        if given.role == "parameter" and given.models:
+            optimizer.models += [each for each in given.models if each not in optimizer.models]
+        optimizer.tensors.append(given)
+    elif depth and isinstance(given, Items):
+        for each in given.values:
+            hold(call, optimizer, each, depth - 1)
+        optimizer.whole &= not given.open or bool(given.values)
+    elif depth and isinstance(given, DictValue):
+        parts = given.entries.get("params")
+        if parts is not None:
+            hold(call, optimizer, parts, depth - 1)
+        elif all(isinstance(value, Tensor) for value in given.entries.values()):
+            for value in given.entries.values():
+                hold(call, optimizer, value, depth - 1)
+        else:
+            optimizer.whole = False
+    elif depth and isinstance(given, CombinedIterable):
+        for source in given.sources:
+            hold(call, optimizer, source, depth - 1)
+    else:
+        # Collected by code that was not understood: the modules that it was given are in it.
+        optimizer.whole = False
+        found = [thing for thing in things_in(given) if isinstance(thing, Model)]
+        optimizer.models += [each for each in found if each not in optimizer.models]
+
+
+@methods(Optimizer, "__init__")
+def _super_init(call: LibraryCall) -> Any:
+    """An optimizer of the user's own hands its parameters up."""
+    given = call.arg(0, "params")
+    if given is None:
+        call.receiver.whole = False
+    else:
+        hold(call, call.receiver, given)
+    return NONE
+
+
+@methods(Optimizer, "zero_grad")
+def _zero_grad(call: LibraryCall) -> Any:
+    own = _own(call)
+    if own is not None:
+        enter(call.machine, own, [call.receiver, *call.args], call.kwargs, call.node)
+        return NONE
+    call.emit(ZeroGrad, target=call.receiver)
+    return NONE
+
+
+@methods(Unknown, "zero_grad")
+@methods(OpaqueObject, "zero_grad")
+def _zero_grad_of_somebody(call: LibraryCall) -> Any:
+    """Whatever it is called on, gradients are cleared."""
+    call.expose(call.receiver)
+    call.emit(ZeroGrad, target=None)
+    return NONE
+
+
+@methods(Optimizer, "step_and_update_lr")
+def _scheduled_step(call: LibraryCall) -> Any:
+    """A step of the wrapper that "Attention is all you need" is often trained with."""
+    call.emit(Step, optimizer=call.receiver)
+    return NONE
+
+
+@methods(Optimizer, "step")
+def _step(call: LibraryCall) -> Any:
+    closure = call.arg(0, "closure")
+    given = closure is not None and not (isinstance(closure, Known) and closure.value is None)
+    result: Any = NONE
+    if _own(call) is not None:
+        call.receiver.facts["own step"] = True
+    if given:
+        result = call.machine.call_value(closure, [], node=call.node)
+    call.emit(Step, optimizer=call.receiver, closure=given, spelled=spelled(call))
+    return result
+
+
+def spelled(call: LibraryCall) -> str:
+    """What stands before the dot of a method's call, where that is a plain name."""
+    function = getattr(call.node, "func", None)
+    owner = getattr(function, "value", None)
+    return written(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else ""
+
+
+def _own(call: LibraryCall) -> Function | None:
+    """A method of the user's own class, where the receiver has one."""
+    cls = call.receiver.cls
+    found = cls.lookup(call.name) if isinstance(cls, Class) else None
+    return found if isinstance(found, Function) else None
+
+
+@methods(Optimizer, "add_param_group")
+def _add_param_group(call: LibraryCall) -> Any:
+    hold(call, call.receiver, call.arg(0, "param_group"))
+    return NONE
+
+
+@methods(Optimizer, "train", "eval")
+def _mode(call: LibraryCall) -> Any:
+    """Schedule-free optimizers have modes."""
+    return NONE
+
+
+def param_groups(optimizer: Optimizer) -> Items:
+    """`optimizer.param_groups`."""
+    params = Parameters(
+        list(optimizer.models), list(optimizer.tensors), optimizer.whole, holder=optimizer
+    )
+    group = DictValue({"params": params}, True)
+    return Items("list", [group], True)

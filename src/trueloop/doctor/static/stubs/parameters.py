@@ -1,0 +1,154 @@
+"""Parameters: made, hidden, replaced, handed in by the call, averaged; and functional dropout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trueloop.doctor.model.events import Made, Replaced, Used
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Model, Tensor
+from trueloop.doctor.model.vocabulary import tests_mode
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.values import NONE, DictValue, Items, Known
+from trueloop.doctor.static.stubs.checkpoints import duplicate
+from trueloop.doctor.static.stubs.modules import run_forward
+from trueloop.doctor.static.stubs.tensors import derive, tensors_in
+
+
+@calls("torch.nn.Parameter")
+def _parameter(call: LibraryCall) -> Any:
+    """A parameter: a leaf, and registered when it is set on a module."""
+    data = call.arg(0, "data")
+    needs = call.const(1, "requires_grad", True, True)
+    made = Tensor(role="parameter", made=call.place, known=True, graph=False)
+    made.facts = {"leaf": True, "requires_grad": needs is not False}
+    if isinstance(data, Tensor):
+        made.shape, made.dtype, made.values = data.shape, data.dtype, data.values
+    return made
+
+
+# ------------------------------------------------------------------------------- dropout
+
+
+@calls(*(f"torch.nn.functional.{name}" for name in (
+    "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout",
+)))  # fmt: skip
+def _dropout(call: LibraryCall) -> Any:
+    """`F.dropout(x, p=0.5, training=True)`: on, unless it is told otherwise."""
+    m = call.machine
+    subject = call.arg(0, "input")
+    module = next((each for each in reversed(m.receivers) if isinstance(each, Model)), None)
+    last = _last_argument(call)
+    call.emit(
+        Used,
+        what=call.name,
+        subject=subject,
+        arguments={
+            "p": call.const(1, "p", 0.5),
+            "training": call.given(2, "training"),
+            "module": module,
+            "asks": module is not None and _mode_is_asked(call),
+            "last": last,
+            "self": _receiver_name(call),
+        },
+    )
+    return derive(
+        m, call.node, *tensors_in(m, subject, call.node), same=isinstance(subject, Tensor)
+    )
+
+
+def _last_argument(call: LibraryCall) -> Place | None:
+    keywords = [each.value for each in getattr(call.node, "keywords", [])]
+    given = [*getattr(call.node, "args", []), *keywords]
+    if not given:
+        return None
+    return call.machine.place(max(given, key=lambda each: (each.lineno, each.col_offset)))
+
+
+def _receiver_name(call: LibraryCall) -> str:
+    """What the function at hand calls the module whose method it is; empty if it is none's."""
+    m = call.machine
+    definition = m.calls[-1][1] if m.calls else None
+    args = getattr(definition, "args", None)
+    if not isinstance(m.receivers[-1] if m.receivers else None, Model) or args is None:
+        return ""
+    return args.args[0].arg if args.args else ""
+
+
+def _mode_is_asked(call: LibraryCall) -> bool:
+    """A condition in the module's method, or in what it calls, asks for the mode."""
+    m = call.machine
+    first = next(i for i, each in enumerate(m.receivers) if isinstance(each, Model))
+    definitions = [definition for _, definition in m.calls[first - len(m.receivers) :]]
+    return any(tests_mode(definition) for definition in definitions)
+
+
+# ------------------------------------------------------------------------------- other parameters
+
+
+@calls("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
+def _functional_call(call: LibraryCall) -> Any:
+    """A module with the parameters that are handed in: its own, fast weights, a mean of others."""
+    model = call.arg(0, "module")
+    given = call.arg(2, "args")
+    args = list(given.values) if isinstance(given, Items) else [given] if given is not None else []
+    named = call.arg(3, "kwargs")
+    kwargs = dict(named.entries) if isinstance(named, DictValue) else {}
+    if not isinstance(model, Model):
+        return call.unknown(*call.args)
+    inner = LibraryCall(call.machine, call.node, "__call__", args, kwargs, model)
+    return run_forward(inner, direct=False, functional=True)
+
+
+@calls("torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.weight_norm")
+def _weight_norm(call: LibraryCall) -> Any:
+    """The weight makes room for two parameters, its length and its direction."""
+    module = call.arg(0, "module")
+    if isinstance(module, Model):
+        name = call.const(1, "name", "weight") or "weight"
+        call.emit(Replaced, model=module, attribute=name, old=None, new=None, how="parametrized")
+    return module if module is not None else call.unknown()
+
+
+@methods(Model, "to_empty")
+def _to_empty(call: LibraryCall) -> Any:
+    """Parameters on the meta device are replaced; others keep their identity."""
+    model: Model = call.receiver
+    if any(member.facts.get("device") == "meta" for member in model.family()):
+        call.emit(Replaced, model=model, attribute="", old=None, new=None, how="to_empty")
+    return model
+
+
+# ------------------------------------------------------------------------------- averages
+
+
+@calls("torch.optim.swa_utils.AveragedModel")
+def _averaged(call: LibraryCall) -> Any:
+    """A copy of a model whose parameters follow it."""
+    model = call.arg(0, "model")
+    if not isinstance(model, Model):
+        return call.unknown(*call.args)
+    copied = duplicate(call, model, {}, True)
+    made = Model(kind=call.name, made=call.place, known=True, wraps=copied, wrapper="ema")
+    made.training, made.complete = copied.training, copied.complete
+    call.emit(Made, thing=made)
+    return made
+
+
+@methods(Model, "update_parameters")
+def _update_parameters(call: LibraryCall) -> Any:
+    return NONE
+
+
+@calls("torch.optim.swa_utils.update_bn")
+def _update_bn(call: LibraryCall) -> Any:
+    """Takes the statistics of batch norms anew, in train mode; puts the mode back after."""
+    model = call.arg(1, "model")
+    call.emit(Used, what=call.name, subject=model, result_used=False)
+    return Known(None)
+
+
+@calls("torch.optim.swa_utils.get_ema_multi_avg_fn", "torch.optim.swa_utils.get_swa_multi_avg_fn",
+       "torch.optim.swa_utils.get_ema_avg_fn", "torch.optim.swa_utils.get_swa_avg_fn")  # fmt: skip
+def _averaging(call: LibraryCall) -> Any:
+    return call.unknown()

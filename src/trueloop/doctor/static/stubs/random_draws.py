@@ -1,0 +1,264 @@
+"""What the user's code draws at random, or seeds, in a process of its own: a loader's workers.
+
+Such code is gone through on the side: rules are not told what happens in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from trueloop.doctor.model import vocabulary
+from trueloop.doctor.model.events import Event, Seeded
+from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.things import Dataset
+from trueloop.doctor.static.interpreter.loops import elements
+from trueloop.doctor.static.interpreter.machine import CallRecord, Machine
+from trueloop.doctor.static.interpreter.syntax import once, written
+from trueloop.doctor.static.interpreter.values import (
+    BoundLibrary,
+    Class,
+    DictValue,
+    Function,
+    Generator,
+    Instance,
+    Items,
+    Library,
+    Method,
+    OpaqueObject,
+    Unknown,
+    constant,
+)
+
+GENERATORS = frozenset(
+    ("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
+     "random.Random", "torch.Generator")
+)  # fmt: skip
+
+
+class Draw(NamedTuple):
+    """Something drawn at random while a sample is read."""
+
+    library: str
+    """Whose global generator it is from: `numpy`, `random`, `torch`; empty for one of its own."""
+    generator: OpaqueObject | None
+    """The user's own generator that it is from."""
+    place: Place
+    name: str
+    """What augments by it, if that is what it does: `RandomFlip`, `Images.augment`; else empty."""
+
+
+class WorkerSeed(NamedTuple):
+    """What a `worker_init_fn` sets a generator to."""
+
+    library: str
+    constant: bool
+    """It is the same each time that the worker of a number is started."""
+    place: Place
+
+
+@contextmanager
+def aside(m: Machine) -> Iterator[list[Event]]:
+    """Go through code without telling the rules, and leave the run's decisions as they were."""
+    events: list[Event] = []
+    before = m.watch, m.noted
+    kept = dict(m.decided), dict(m.equal), dict(m.sites), set(m.reached), set(m.entered)
+    turns, starts = m.turns, m.turn_starts
+    m.watch, m.noted = events.append, []
+    m.turns, m.turn_starts = [], []
+    try:
+        yield events
+    finally:
+        m.watch, m.noted = before
+        m.decided, m.equal, m.sites, m.reached, m.entered = kept
+        m.turns, m.turn_starts = turns, starts
+
+
+# ------------------------------------------------------------------------------- samples
+
+
+def drawn_by(m: Machine, dataset: Dataset, node: ast.AST) -> list[Draw]:
+    """What reading one sample draws."""
+    with aside(m):
+        for part in _parts(dataset):
+            _read(m, part, node)
+        noted = list(m.noted or [])
+        noted += _inside_composed(m, noted, node)
+    reseeded = {
+        id(call.function.receiver)
+        for call in noted
+        if isinstance(call.function, BoundLibrary) and call.function.name in vocabulary.RESEEDS
+    }
+    draws = [draw for call in noted for draw in _draws(call, dataset)]
+    return [draw for draw in draws if id(draw.generator) not in reseeded]
+
+
+def _parts(dataset: Dataset) -> list[Dataset]:
+    """The data set and those that it is a part or a chain of."""
+    found: list[Dataset] = []
+    waiting: list[Any] = [dataset]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Dataset) and part not in found:
+            found.append(part)
+            waiting += [parent_of(part), *part.facts.get("chained", ())]
+    return found
+
+
+def parent_of(dataset: Dataset) -> Any:
+    """The data set that a part reads from now: it may have been given another one."""
+    if dataset.parent is not None:
+        return dataset.attributes.get("dataset", dataset.parent)
+    return None
+
+
+def _read(m: Machine, dataset: Dataset, node: ast.AST) -> None:
+    index = Unknown("index")
+    cls = dataset.cls
+    if isinstance(cls, Class):
+        found = cls.lookup("__getitem__")
+        if isinstance(found, Function):
+            m.call_value(Method(dataset, found), [index], node=node)
+            return
+        found = cls.lookup("__iter__")
+        if isinstance(found, Function):
+            made = m.call_value(Method(dataset, found), [], node=node)
+            if isinstance(made, Generator):
+                elements(m, made, node)
+            return
+    for name in ("transform", "transforms", "target_transform"):
+        if name in dataset.attributes:
+            _apply(m, dataset.attributes[name], node)
+
+
+def _apply(m: Machine, transform: Any, node: ast.AST) -> None:
+    if isinstance(transform, (Function, Method, Instance, OpaqueObject)):
+        m.call_value(transform, [Unknown("sample")], node=node)
+    elif isinstance(transform, (Items, DictValue)):
+        values = transform.values if isinstance(transform, Items) else transform.entries.values()
+        for each in list(values):
+            _apply(m, each, node)
+
+
+def _inside_composed(m: Machine, noted: list[CallRecord], node: ast.AST) -> list[CallRecord]:
+    """The user's own transforms inside of a library's `Compose`, which were not called yet."""
+    before = len(m.noted or [])
+    waiting = [call.function for call in noted if isinstance(call.function, OpaqueObject)]
+    for _ in range(50):
+        if not waiting:
+            break
+        composed = waiting.pop()
+        for part in composed.arguments.values():
+            for each in part.values if isinstance(part, Items) else [part]:
+                _apply(m, each, node)
+                waiting += [each] if isinstance(each, OpaqueObject) else []
+    return (m.noted or [])[before:]
+
+
+def _draws(call: CallRecord, dataset: Dataset) -> list[Draw]:
+    function = call.function
+    own = call.kwargs.get("generator")
+    if isinstance(own, OpaqueObject) and own.kind in GENERATORS:
+        return [_own(call, own, dataset)]
+    if isinstance(function, BoundLibrary):
+        receiver = function.receiver
+        if isinstance(receiver, OpaqueObject) and receiver.kind in GENERATORS:
+            return [] if function.name in vocabulary.NO_DRAW else [_own(call, receiver, dataset)]
+        drawn = function.name in vocabulary.IN_PLACE_DRAWS
+        return [Draw("torch", None, call.place, _augments(call, dataset))] if drawn else []
+    if isinstance(function, OpaqueObject) and is_random(function):
+        place = function.facts.get("made", call.place)
+        return [Draw("torch", None, place, function.kind.rpartition(".")[2])]
+    if isinstance(function, Library):
+        library = library_drawn(function.name)
+        return [Draw(library, None, call.place, _augments(call, dataset))] if library else []
+    return []
+
+
+def _own(call: CallRecord, generator: OpaqueObject, dataset: Dataset) -> Draw:
+    return Draw("", generator, call.place, _augments(call, dataset))
+
+
+def library_drawn(name: str) -> str:
+    """Whose global generator a function draws from; empty if none."""
+    head, _, last = name.rpartition(".")
+    if last in vocabulary.NO_DRAW:
+        return ""
+    if head in ("numpy.random", "random"):
+        return head.partition(".")[0]
+    return "torch" if head == "torch" and last in vocabulary.TORCH_DRAWS else ""
+
+
+def is_random(transform: OpaqueObject) -> bool:
+    """A transform of a library's that draws at random."""
+    head, _, last = transform.kind.rpartition(".")
+    if head.partition(".")[0] not in ("torchvision", "albumentations", "kornia", "monai"):
+        return False
+    if constant(transform.arguments.get("p")) in (0, 0.0):
+        return False
+    return last.startswith("Random") or last in vocabulary.RANDOM_TRANSFORMS
+
+
+def _augments(call: CallRecord, dataset: Dataset) -> str:
+    """What augments the sample by this draw; empty where it may serve something else."""
+    for name in reversed(call.inside):
+        if vocabulary.AUGMENTS.search(name):
+            return name.removesuffix(".__call__").removesuffix(".forward")
+    for part in _parts(dataset):
+        for name, value in part.attributes.items():
+            if vocabulary.AUGMENTS.search(name) and constant(value) is True:
+                return name
+    return ""
+
+
+# ------------------------------------------------------------------------------- workers
+
+
+_NOT_SEEN_TO_CHANGE = frozenset(
+    "numpy.random.seed random.seed torch.manual_seed torch.random.manual_seed builtins.int"
+    " torch.cuda.manual_seed torch.cuda.manual_seed_all builtins.print os.environ.setdefault"
+    " builtins.abs builtins.str".split()
+)
+_CHANGES = re.compile(r"epoch|step|iter|time|round|info", re.I)
+
+
+def seeds_of(m: Machine, function: Any, node: ast.AST) -> list[WorkerSeed] | None:
+    """What a `worker_init_fn` seeds; None if it cannot be read."""
+    if not isinstance(function, (Function, Method, OpaqueObject)):
+        return None
+    with aside(m) as events:
+        m.call_value(function, [Unknown("worker_id")], node=node)
+        noted = list(m.noted or [])
+    called = [call.function for call in noted]
+    strange = [
+        each
+        for each in called
+        if not isinstance(each, (Function, Method))
+        and not (isinstance(each, Library) and each.name in _NOT_SEEN_TO_CHANGE)
+        and each is not function
+    ]
+    return [
+        WorkerSeed(
+            event.library, not strange and not _CHANGES.search(m.key(event.value)), event.place
+        )
+        for event in events
+        if isinstance(event, Seeded)
+    ]
+
+
+def touches_dataset(function: Any) -> bool:
+    """A `worker_init_fn` that may reach into the data set itself (or is not understood)."""
+    if isinstance(function, OpaqueObject) and function.facts.get("call"):
+        return touches_dataset(function.facts["call"][0])
+    inner = function.function if isinstance(function, Method) else function
+    if not isinstance(inner, Function):
+        return True
+    return _speaks_of_dataset(inner.node)
+
+
+@once
+def _speaks_of_dataset(function: ast.AST) -> bool:
+    return bool(re.search(r"dataset|get_worker_info|\brng\b|generator", written(function)))

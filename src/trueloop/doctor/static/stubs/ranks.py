@@ -1,0 +1,298 @@
+"""Processes that train together: the group, the wrappers, and who is who."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from trueloop.doctor.model.events import Made, Used
+from trueloop.doctor.model.things import Model, Thing
+from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
+from trueloop.doctor.static.interpreter.syntax import once, written
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    Function,
+    Items,
+    Known,
+    Library,
+    Method,
+    OpaqueObject,
+    Unknown,
+    inside,
+)
+from trueloop.doctor.static.stubs.manual_updates import notice
+
+_RANK = re.compile(
+    r"rank|world_?size|node_id|\bproc|gpu|device|hostname|getpid|shard|replica", re.I
+)
+
+
+def names_rank(m: Machine, value: Any, depth: int = 5) -> bool:
+    """A value was computed from what differs between the processes, by what it is called."""
+    names = (
+        each.key if isinstance(each, Unknown) else each.symbol
+        for each in inside(value, _made_of, depth)
+        if isinstance(each, (Unknown, Known))
+    )
+    return any(name and _RANK.search(name) for name in names)
+
+
+def _made_of(value: Any) -> Iterable[Any]:
+    if isinstance(value, Unknown):
+        return value.of
+    if isinstance(value, Items):
+        return value.values[:20]
+    return value.arguments.values() if isinstance(value, OpaqueObject) else ()
+
+
+@calls("torch.distributed.init_process_group", "deepspeed.init_distributed")
+def _group(call: LibraryCall) -> Any:
+    size = call.arg(3, "world_size")
+    one = isinstance(size, Known) and size.value == 1 and not size.symbol
+    call.emit(
+        Used, what="torch.distributed.init_process_group", result_used=call.result_used,
+        arguments={"ranks": 1} if one else {},
+    )  # fmt: skip
+    return NONE
+
+
+@calls("torch.distributed.get_rank", "torch.distributed.get_world_size",
+       "torch.distributed.get_node_local_rank")  # fmt: skip
+def _rank(call: LibraryCall) -> Any:
+    return Unknown(f"{call.name}()")
+
+
+@calls("torch.distributed.is_initialized", "torch.distributed.is_available",
+       "torch.distributed.is_torchelastic_launched")  # fmt: skip
+def _is(call: LibraryCall) -> Any:
+    return Unknown(f"{call.name}()")
+
+
+@calls("torch.distributed.all_reduce", "torch.distributed.all_gather", "torch.distributed.reduce",
+       "torch.distributed.broadcast", "torch.distributed.all_gather_object",
+       "torch.distributed.all_gather_into_tensor",
+       "torch.distributed.reduce_scatter_tensor")  # fmt: skip
+def _collective(call: LibraryCall) -> Any:
+    subject = call.arg(0)
+    notice(call.machine, subject, None, call.node)
+    call.emit(Used, what=call.name, subject=subject, result_used=call.result_used)
+    return NONE
+
+
+@calls("os.environ.get", "os.getenv", "os.environ.pop")
+def _environment(call: LibraryCall) -> Any:
+    """A variable of the environment, `RANK` among them."""
+    return Unknown(f"os.environ[{call.machine.key(call.arg(0, 'key', call.unknown()))}]")
+
+
+@calls("torch.distributed.barrier", "torch.distributed.destroy_process_group")
+def _nothing(call: LibraryCall) -> Any:
+    return NONE
+
+
+def asks_for_rank(call: LibraryCall) -> bool:
+    """Only some ranks get here: the line stands under `if rank == 0:`, below `if rank != 0: return`
+    or in a function whose decorator says so, or a call that led here does."""
+    m = call.machine
+    frames = [(definition, place.line) for place, definition in m.calls]
+    lines = [line for _, line in frames[1:]] + [getattr(call.node, "lineno", 0)]
+    if frames:
+        around: list[tuple[ast.AST, int]] = [(m.modules[0].tree, frames[0][1])]
+        around += [(each, line) for (each, _), line in zip(frames, lines, strict=True)]
+    else:
+        around = [(m.modules[-1].tree, lines[0])]
+    return any(_asks_above(m, definition, line) for definition, line in around)
+
+
+def _asks_above(m: Machine, definition: ast.AST, line: int) -> bool:
+    if _is_decorated_for_rank(definition):
+        return True
+    tests = _rank_tests(definition)
+    m.spend(len(tests) >> 3, definition)
+    for node in tests:
+        if node.lineno <= line:
+            around = line <= (node.end_lineno or 0)
+            if around or (not isinstance(definition, ast.Module) and m.project.leaves(node.body)):
+                return True
+    return False
+
+
+@once
+def _is_decorated_for_rank(definition: ast.AST) -> bool:
+    decorators = getattr(definition, "decorator_list", ())
+    return any(_RANK_TEST.search(written(each)) for each in decorators)
+
+
+@once
+def _rank_tests(definition: ast.AST) -> list[ast.If]:
+    """The `if`s of a function or a module that ask which process this is."""
+    return [
+        node
+        for node in ast.walk(definition)
+        if isinstance(node, ast.If) and _RANK_TEST.search(written(node.test))
+    ]
+
+
+_RANK_TEST = re.compile(
+    r"rank|master|main_?proc|is_main|primary|zero|leader|chief|coordinator|\bgpu|device|local_"
+    r"|proc\w*_(id|index)|node",
+    re.I,
+)
+"""Asks which of the processes this is; whether there are several is another question."""
+
+
+_CUTS = ("range", "arange", "islice")
+_PARTS = ("array_split", "tensor_split", "chunk")
+
+
+def shares_by_hand(m: Machine) -> bool:
+    """The source takes every nth sample by the rank: `indices[rank::world_size]`."""
+    module = m.modules[-1]
+    if (
+        not {"DistributedDataParallel", "DDP", "FSDP", "FullyShardedDataParallel"}
+        & module.survey.uses.keys()
+    ):
+        return False
+    return _shares(module.tree)
+
+
+@once
+def _shares(tree: ast.Module) -> bool:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Slice) and "rank" in written(node).lower():
+            return True
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in ("shard", "split_dataset_by_node"):
+                return True
+            if name in _CUTS and "rank" in written(node).lower():
+                return True
+            if name in _PARTS and "world" in written(node).lower():
+                return True
+    return False
+
+
+# ------------------------------------------------------------------------------- wrappers
+
+
+def wrap(call: LibraryCall, inner: Any, wrapper: str) -> Any:
+    """A module around another, that shares its parameters."""
+    made = Model(
+        kind=call.name,
+        made=call.place,
+        wraps=inner if isinstance(inner, Model) else None,
+        wrapper=wrapper,
+        training=inner.training if isinstance(inner, Model) else None,
+        complete=isinstance(inner, Model) and inner.complete,
+        known=isinstance(inner, Model) and inner.known,
+        facts={name: value for name, value in call.kwargs.items() if name != "module"},
+    )
+    if isinstance(inner, Model):
+        inner.parents.append(made)
+    call.emit(Made, thing=made)
+    return made
+
+
+@calls("torch.nn.parallel.DistributedDataParallel", "apex.parallel.DistributedDataParallel")
+def _ddp(call: LibraryCall) -> Any:
+    made = wrap(call, call.arg(0, "module"), "ddp")
+    devices = call.arg(1, "device_ids")
+    made.facts["device_ids"] = devices is not None and not _is_none(devices)
+    return made
+
+
+@calls("torch.nn.parallel.data_parallel")
+def _data_parallel(call: LibraryCall) -> Any:
+    """The function: a module is called, in parts, and what it returns is put together again."""
+    module, given = call.arg(0, "module"), call.arg(1, "inputs")
+    args = list(given.values) if isinstance(given, Items) else [given] if given is not None else []
+    return call.machine.call_value(module, args, node=call.node)
+
+
+@calls("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
+def _dp(call: LibraryCall) -> Any:
+    return wrap(call, call.arg(0, "module"), "dp")
+
+
+@calls("torch.distributed.fsdp.FullyShardedDataParallel",
+       "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel",
+       "fairscale.nn.FullyShardedDataParallel", "torch.distributed.fsdp.FSDP")  # fmt: skip
+def _fsdp(call: LibraryCall) -> Any:
+    made = wrap(call, call.arg(0, "module"), "fsdp")
+    made.facts["device_ids"] = call.arg(-1, "device_id") is not None
+    return made
+
+
+def _is_none(value: Any) -> bool:
+    return isinstance(value, Known) and value.value is None
+
+
+@calls("torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard")
+def _shard(call: LibraryCall) -> Any:
+    """Sharded in place: it stays the same module."""
+    call.emit(
+        Used, what=call.name, subject=call.arg(0, "module"), result_used=call.result_used,
+        arguments=dict(call.kwargs),
+    )  # fmt: skip
+    found = call.arg(0, "module")
+    return found if found is not None else call.unknown()
+
+
+@calls("torch.compile")
+def _compile(call: LibraryCall) -> Any:
+    inner = call.arg(0, "model")
+    if isinstance(inner, Model):
+        return wrap(call, inner, "compile")
+    if isinstance(inner, (Function, Method, Library, Thing)):
+        return inner
+    if inner is None:
+        # `@torch.compile(mode=...)`: what it is given next comes back as it is.
+        return Library("trueloop.identity")
+    return call.unknown(inner)
+
+
+@calls("trueloop.identity")
+def _identity(call: LibraryCall) -> Any:
+    found = call.arg(0)
+    return found if found is not None else call.unknown()
+
+
+@calls("torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model",
+       "torch.nn.utils.convert_sync_batchnorm")  # fmt: skip
+def _converted(call: LibraryCall) -> Any:
+    """The same model with its batch norms replaced: their parameters are taken over."""
+    found = call.arg(0, "module")
+    return found if found is not None else call.unknown()
+
+
+@calls("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes",
+       "torch.multiprocessing.spawn.spawn")  # fmt: skip
+def _spawn(call: LibraryCall) -> Any:
+    """Each process calls the function with its number first."""
+    given = call.arg(1, "args")
+    args = given.values if isinstance(given, Items) else []
+    return _started(call, call.arg(0, "fn"), [Unknown("rank"), *args])
+
+
+@calls("torch.multiprocessing.Process", "multiprocessing.Process")
+def _process(call: LibraryCall) -> Any:
+    """As if it ran where it is made."""
+    given = call.arg(-1, "args")
+    return _started(
+        call, call.kwargs.get("target"), given.values if isinstance(given, Items) else []
+    )
+
+
+@calls("accelerate.notebook_launcher", "accelerate.debug_launcher")
+def _launch(call: LibraryCall) -> Any:
+    given = call.arg(1, "args")
+    return _started(call, call.arg(0, "function"), given.values if isinstance(given, Items) else [])
+
+
+def _started(call: LibraryCall, function: Any, args: list[Any]) -> Any:
+    if isinstance(function, (Function, Method)):
+        call.machine.call_value(function, list(args), node=call.node)
+    return call.unknown()

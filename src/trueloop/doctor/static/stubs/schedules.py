@@ -1,0 +1,264 @@
+"""Learning-rate schedules: torch's, those of transformers and timm, and their steps.
+
+Facts of a `Scheduler`: its constructor's arguments by name, with torch's defaults for those that
+were left out. Lengths are of the kind `events.Size`; `milestones` is a list of such, None if not
+all is known of it. A `LambdaLR` with `lambda epoch: 0.95**epoch` has a `gamma`. Moreover:
+- `schedules`: the schedules inside of a `SequentialLR` or `ChainedScheduler`;
+- `spelled`: how each argument is written in the source;
+- `defaults`: what an argument is by default that is an option of the command line;
+- `options`: what all these options are by default;
+- `ticked_names`: the names on which the file calls `step`.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from trueloop.doctor.model.events import Made, Tick
+from trueloop.doctor.model.things import Optimizer, Scheduler, Size
+from trueloop.doctor.static.interpreter.calls import enter
+from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.stub_lookup import MISSING, LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.syntax import written
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    Class,
+    Function,
+    Items,
+    Known,
+    Unknown,
+    constant,
+)
+
+_WARMUP = ("num_warmup_steps", "num_training_steps")
+SIGNATURES: dict[str, tuple[str, ...]] = {
+    "LambdaLR": ("lr_lambda",),
+    "MultiplicativeLR": ("lr_lambda",),
+    "StepLR": ("step_size", "gamma"),
+    "MultiStepLR": ("milestones", "gamma"),
+    "ConstantLR": ("factor", "total_iters"),
+    "LinearLR": ("start_factor", "end_factor", "total_iters"),
+    "ExponentialLR": ("gamma",),
+    "SequentialLR": ("schedulers", "milestones"),
+    "PolynomialLR": ("total_iters", "power"),
+    "CosineAnnealingLR": ("T_max", "eta_min"),
+    "ReduceLROnPlateau": ("mode", "factor", "patience"),
+    "CyclicLR": ("base_lr", "max_lr", "step_size_up", "step_size_down"),
+    "CosineAnnealingWarmRestarts": ("T_0", "T_mult", "eta_min"),
+    "OneCycleLR": ("max_lr", "total_steps", "epochs", "steps_per_epoch"),
+    "get_constant_schedule_with_warmup": _WARMUP[:1],
+    "get_linear_schedule_with_warmup": _WARMUP,
+    "get_cosine_schedule_with_warmup": _WARMUP,
+    "get_cosine_with_hard_restarts_schedule_with_warmup": _WARMUP,
+    "get_polynomial_decay_schedule_with_warmup": _WARMUP,
+    "get_inverse_sqrt_schedule": _WARMUP[:1],
+    "get_scheduler": _WARMUP,
+    "WarmupLinearSchedule": ("warmup_steps", "num_training_steps"),
+    "WarmupCosineSchedule": ("warmup_steps", "num_training_steps"),
+}
+"""Kind -> its arguments behind the optimizer, in order."""
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "StepLR": {"gamma": 0.1},
+    "MultiStepLR": {"gamma": 0.1},
+    "ConstantLR": {"factor": 1 / 3, "total_iters": 5},
+    "LinearLR": {"start_factor": 1 / 3, "end_factor": 1.0, "total_iters": 5},
+    "PolynomialLR": {"total_iters": 5, "power": 1.0},
+    "ReduceLROnPlateau": {"mode": "min"},
+    "CyclicLR": {"step_size_up": 2000},
+}
+_LENGTHS = frozenset(
+    "step_size total_iters T_max T_0 step_size_up step_size_down total_steps epochs steps_per_epoch"
+    " num_warmup_steps num_training_steps warmup_steps".split()
+)
+_OTHER_NAMES = {"t_total": "num_training_steps"}
+
+
+@calls("torch.optim.lr_scheduler.*", "torch.optim.swa_utils.SWALR")
+def _scheduler(call: LibraryCall) -> Any:
+    kind = call.name.rpartition(".")[2]
+    if not kind[:1].isupper():
+        return call.unknown(*call.args)
+    return _made(call, kind)
+
+
+_TRANSFORMERS = tuple(kind for kind in SIGNATURES if kind.startswith("get_"))
+
+
+@calls(
+    *(f"transformers.{kind}" for kind in _TRANSFORMERS),
+    *(f"transformers.optimization.{kind}" for kind in _TRANSFORMERS),
+    *(f"diffusers.optimization.{kind}" for kind in _TRANSFORMERS),
+    "transformers.get_constant_schedule", "transformers.optimization.get_constant_schedule",
+    "pytorch_transformers.WarmupLinearSchedule", "pytorch_transformers.WarmupCosineSchedule",
+)  # fmt: skip
+def _with_warmup(call: LibraryCall) -> Any:
+    kind = call.name.rpartition(".")[2]
+    if kind == "get_scheduler":  # its first argument names one of the others
+        name = call.kwargs.pop("name", None) or (call.args.pop(0) if call.args else None)
+        made = _made(call, kind, spelled_from=1)
+        made.facts["name"] = constant(name)
+        return made
+    return _made(call, kind)
+
+
+@calls("timm.scheduler.*")
+def _of_timm(call: LibraryCall) -> Any:
+    """timm's count epochs and updates themselves: they are told the number at each step."""
+    short = call.name.rpartition(".")[2]
+    made = Scheduler(kind=f"timm.{short}", made=call.place, optimizer=_optimizer(call))
+    if short.startswith("create_scheduler"):
+        return Items("tuple", [made, call.unknown(*call.args, *call.kwargs.values())])
+    return made if short[:1].isupper() else call.unknown(*call.args)
+
+
+def _made(call: LibraryCall, kind: str, spelled_from: int = 0) -> Scheduler:
+    made = Scheduler(kind=kind, made=call.place, known=True)
+    fill(call, made, spelled_from=spelled_from)
+    call.emit(Made, thing=made)
+    return made
+
+
+def fill(call: LibraryCall, made: Scheduler, *, spelled_from: int = 0) -> None:
+    """Note what a schedule was made with."""
+    made.optimizer = _optimizer(call)
+    facts: dict[str, Any] = {}
+    spelled: dict[str, str] = {}
+    defaults: dict[str, Any] = {}
+    for position, name in enumerate(SIGNATURES.get(made.kind, ()), 1):
+        value = call.arg(position, name, MISSING)
+        for other, real in _OTHER_NAMES.items():
+            if real == name and other in call.kwargs:
+                value = call.kwargs[other]
+        if value is MISSING:
+            facts[name] = None if call.open else _DEFAULTS.get(made.kind, {}).get(name)
+            continue
+        facts[name] = _fact(call, name, value)
+        defaults[name] = option_default(call.machine, value)
+        spelled[name] = _spelled(call, position + spelled_from, name)
+    inner = call.arg(0 if made.kind == "ChainedScheduler" else 1, "schedulers")
+    if isinstance(inner, Items):
+        facts["schedules"] = [each for each in inner.values if isinstance(each, Scheduler)]
+    facts["spelled"], facts["defaults"] = spelled, defaults
+    if made.kind == "LambdaLR":
+        facts["gamma"] = _base_of_power(call.arg(1, "lr_lambda"))
+    facts["options"] = _options(call.machine)
+    uses = call.machine.modules[-1].survey.uses
+    facts["ticked_names"] = frozenset(name for name, used in uses.items() if "step" in used)
+    made.facts = facts
+
+
+def option_default(m: Machine, value: Any) -> Any:
+    """The default of the command line's option that a value is (`args.gamma`): a number, or a list
+    of numbers; None if it is no option, or has none."""
+    if not isinstance(value, Unknown):
+        return None
+    name = value.key.rpartition(".")[2]
+    if "." not in value.key or not name.isidentifier():
+        return None
+    return _options(m).get(name)
+
+
+def _options(m: Machine) -> dict[str, Any]:
+    """The options of the command line, in all files that the run has come to: name -> default."""
+    modules = [*m.modules, *(scope.module for scope in m.namespaces.values())]
+    found: dict[str, Any] = {}
+    for module in modules:
+        found = {**module.survey.options, **found}
+    return found
+
+
+def _base_of_power(value: Any) -> float | None:
+    """The `b` of `lambda epoch: b**epoch`."""
+    node = value.node if isinstance(value, Function) else None
+    body = node.body if isinstance(node, ast.Lambda) else None
+    if isinstance(body, ast.BinOp) and isinstance(body.op, ast.Pow):
+        base, power = body.left, body.right
+        if isinstance(base, ast.Constant) and isinstance(power, ast.Name):
+            return base.value if isinstance(base.value, float) else None
+    return None
+
+
+def _optimizer(call: LibraryCall) -> Optimizer | None:
+    found = call.arg(0, "optimizer")
+    if isinstance(found, Items):  # a `ChainedScheduler` is given its schedules first
+        inner = [each.optimizer for each in found.values if isinstance(each, Scheduler)]
+        return inner[0] if inner else None
+    if not isinstance(found, Optimizer):
+        found = call.arg(1)  # timm's `create_scheduler(args, optimizer)`
+    return found if isinstance(found, Optimizer) else None
+
+
+def _fact(call: LibraryCall, name: str, value: Any) -> Any:
+    if name == "milestones":
+        if isinstance(value, Items) and not value.open:
+            return [_size(call, each) for each in value.values]
+        return None
+    return _size(call, value) if name in _LENGTHS else constant(value)
+
+
+def _size(call: LibraryCall, value: Any) -> Size:
+    if isinstance(value, Known) and value.looped:
+        return None
+    return call.machine.size(value)
+
+
+def _spelled(call: LibraryCall, position: int, name: str) -> str:
+    node = call.node
+    if not isinstance(node, ast.Call):
+        return ""
+    named = {keyword.arg: keyword.value for keyword in node.keywords}
+    other = next((old for old, real in _OTHER_NAMES.items() if real == name), name)
+    given = named.get(name) or named.get(other)
+    if given is None and position < len(node.args):
+        given = node.args[position]
+    return "" if given is None else written(given)
+
+
+# ------------------------------------------------------------------------------- its methods
+
+
+@methods(Scheduler, "__init__")
+def _super_init(call: LibraryCall) -> Any:
+    """A schedule of the user's own hands its arguments up."""
+    fill(call, call.receiver)
+    return NONE
+
+
+@methods(Scheduler, "step", "step_update")
+def _step(call: LibraryCall) -> Any:
+    scheduler: Scheduler = call.receiver
+    cls = scheduler.cls
+    own = cls.lookup(call.name) if isinstance(cls, Class) else None
+    if isinstance(own, Function) and not _is_super(call):
+        return enter(call.machine, own, [scheduler, *call.args], call.kwargs, call.node)
+    metric = next(iter([*call.args, *call.kwargs.values()]), None)
+    if isinstance(metric, Known) and metric.value is None:
+        metric = None
+    name = ""
+    if metric is not None and isinstance(call.node, ast.Call):
+        nodes = [*call.node.args, *(keyword.value for keyword in call.node.keywords)]
+        name = written(nodes[0]) if nodes else ""
+    if metric is None and call.open:
+        metric = call.unknown()
+    call.emit(Tick, scheduler=scheduler, metric=metric, metric_name=name)
+    return NONE
+
+
+def _is_super(call: LibraryCall) -> bool:
+    value = getattr(getattr(call.node, "func", None), "value", None)
+    return isinstance(value, ast.Call) and getattr(value.func, "id", "") == "super"
+
+
+@methods(Scheduler, "get_last_lr", "print_lr")
+def _last_lr(call: LibraryCall) -> Any:
+    found = Unknown(f"{call.machine.key(call.receiver)}.get_last_lr()")
+    found.looped = bool(call.machine.turns)
+    return found
+
+
+@methods(Scheduler, "get_lr")
+def _get_lr(call: LibraryCall) -> Any:
+    """What it says is put into the optimizer by hand, as likely as not."""
+    call.receiver.facts["read_by_hand"] = True
+    return call.unknown()

@@ -1,0 +1,133 @@
+"""Random generators: seeding them, keeping their state, and making new ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from trueloop.doctor.model.events import Seeded, Used
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    Items,
+    Known,
+    OpaqueObject,
+    Unknown,
+    inside,
+)
+from trueloop.doctor.static.stubs.ranks import names_rank
+
+_LIBRARIES = {
+    "torch.manual_seed": "torch",
+    "torch.random.manual_seed": "torch",
+    "torch.cuda.manual_seed": "cuda",
+    "torch.cuda.manual_seed_all": "cuda",
+    "torch.mps.manual_seed": "cuda",
+    "numpy.random.seed": "numpy",
+    "random.seed": "random",
+    "lightning.seed_everything": "all",
+    "lightning.pytorch.seed_everything": "all",
+    "lightning.fabric.seed_everything": "all",
+    "lightning.pytorch.utilities.seed.seed_everything": "all",
+    "accelerate.utils.set_seed": "all",
+    "transformers.set_seed": "all",
+    "transformers.trainer_utils.set_seed": "all",
+    "transformers.enable_full_determinism": "all",
+    "monai.utils.set_determinism": "all",
+    "ignite.utils.manual_seed": "all",
+    "trueloop.seed_everything": "all",
+}
+
+
+@calls(*_LIBRARIES)
+def _seed(call: LibraryCall) -> Any:
+    """A global generator is set to a number; without one, to something new each time."""
+    value = call.arg(0, "seed")
+    depends = True if value is None or constant_none(value) else changes(value)
+    call.emit(
+        Seeded,
+        library=_LIBRARIES[call.name],
+        value=value,
+        depends=depends,
+        forked=bool(call.machine.forked),
+        by_rank=names_rank(call.machine, value),
+    )
+    return OpaqueObject("torch.Generator", facts={"global": True}) if "torch" in call.name else NONE
+
+
+def constant_none(value: Any) -> bool:
+    return isinstance(value, Known) and value.value is None
+
+
+_TURN = re.compile(r"<\d+\.\d+\.(\d+)>")
+
+
+def changes(value: Any) -> bool | None:
+    """A value is another one in each turn of the loops that it stands in; None where unknown."""
+    if any(getattr(each, "looped", None) for each in inside(value, _parts, 6)):
+        return True
+    if isinstance(value, Known):
+        return False
+    if isinstance(value, Unknown):
+        # An unknown result of a call carries the turn that it was computed in.
+        made_in_turns = any(int(turn) for turn in _TURN.findall(value.key))
+        if made_in_turns or re.search(r"time|urandom|epoch|step|iter", value.key):
+            return None
+        return False
+    if isinstance(value, Items) and value.values:
+        return None if any(_may_change(each) for each in inside(value, _parts, 1)) else False
+    return None
+
+
+def _may_change(part: Any) -> bool:
+    """An element of a container, of which nothing is known to change."""
+    return not isinstance(part, Items) and changes(part) is None
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, Items):
+        return value.values
+    return value.of if isinstance(value, Unknown) else ()
+
+
+@calls("torch.seed", "torch.initial_seed", "torch.random.initial_seed", "torch.random.seed")
+def _new_seed(call: LibraryCall) -> Any:
+    return Unknown(f"{call.name}() <{call.place.line}>", looped=True)
+
+
+@calls("torch.utils.data.get_worker_info")
+def _worker_info(call: LibraryCall) -> Any:
+    return Unknown("worker info", looped=True)
+
+
+@calls("torch.random.fork_rng")
+def _fork(call: LibraryCall) -> Any:
+    return OpaqueObject("torch.random.fork_rng", facts={"fork_rng": True})
+
+
+@calls("torch.get_rng_state", "torch.random.get_rng_state", "torch.cuda.get_rng_state",
+       "torch.cuda.get_rng_state_all", "numpy.random.get_state", "random.getstate")  # fmt: skip
+def _state(call: LibraryCall) -> Any:
+    return call.unknown(*call.args)
+
+
+@calls("torch.set_rng_state", "torch.random.set_rng_state", "torch.cuda.set_rng_state",
+       "torch.cuda.set_rng_state_all", "numpy.random.set_state", "random.setstate")  # fmt: skip
+def _restore(call: LibraryCall) -> Any:
+    call.emit(Used, what=call.name, subject=call.arg(0), result_used=call.result_used)
+    return NONE
+
+
+@calls("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
+       "random.Random", "torch.Generator")  # fmt: skip
+def _generator(call: LibraryCall) -> Any:
+    """A generator of the user's own. `facts`: where it was `made`, and whether in a `worker`."""
+    named = {str(i): arg for i, arg in enumerate(call.args)} | call.kwargs
+    facts = {"made": call.place, "worker": call.machine.noted is not None}
+    return OpaqueObject(call.name, named, facts=facts, key=f"{call.name}()@{call.place.line}")
+
+
+@methods(OpaqueObject, "manual_seed")
+def _seed_own(call: LibraryCall) -> Any:
+    return call.receiver

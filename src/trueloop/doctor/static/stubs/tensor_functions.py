@@ -1,0 +1,332 @@
+"""What the methods of a tensor do, and the functions of `torch` and `torch.nn.functional`."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from trueloop.doctor.model.events import Backward, GradTaken
+from trueloop.doctor.model.things import Activation, Tensor
+from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
+from trueloop.doctor.static.interpreter.survey import last_name
+from trueloop.doctor.static.interpreter.syntax import written
+from trueloop.doctor.static.interpreter.values import NONE, Items, Known, Unknown, constant
+from trueloop.doctor.static.stubs.manual_updates import cleared, notice, owner_of
+from trueloop.doctor.static.stubs.tensors import add_up, as_tensor, derive, flagged, tensors_in
+
+# ------------------------------------------------------------------------------- methods
+
+
+@methods(Tensor, "backward")
+def _backward(call: LibraryCall) -> Any:
+    return backward(call, call.receiver)
+
+
+@methods(Unknown, "backward")
+def _backward_of_unknown(call: LibraryCall) -> Any:
+    given = call.arg(0)
+    owners = tensors_in(call.machine, call.receiver, call.node)
+    losses = tensors_in(call.machine, given, call.node)
+    if given is not None and (not owners or any(each.models for each in losses)):
+        # `accelerator.backward(loss)`, `engine.backward(loss)`, of an object that is not known.
+        call.emit(Backward, loss=as_tensor(call.machine, given, call.node), by="foreign")
+        return NONE
+    return backward(call, as_tensor(call.machine, call.receiver, call.node))
+
+
+def backward(call: LibraryCall, loss: Tensor) -> Any:
+    """Gradients of `loss` are added to `.grad`."""
+    graph = call.const(2, "create_graph", False)
+    if "inputs" in call.kwargs:
+        # Only these get gradients, and which they are is seldom to be seen.
+        call.emit(Backward, loss=None, create_graph=graph)
+        return NONE
+    call.emit(Backward, loss=loss, create_graph=graph, by="scaler" if loss.scaled_by else "tensor")
+    return NONE
+
+
+@calls("torch.autograd.backward")
+def _autograd_backward(call: LibraryCall) -> Any:
+    return backward(call, as_tensor(call.machine, call.arg(0, "tensors"), call.node))
+
+
+@calls("torch.autograd.grad")
+def _autograd_grad(call: LibraryCall) -> Any:
+    outputs = as_tensor(call.machine, call.arg(0, "outputs"), call.node)
+    call.emit(GradTaken, outputs=outputs)
+    made = derive(call.machine, call.node, outputs)
+    if call.const(3, "create_graph", False) is False:
+        made.graph, made.models = False, frozenset()
+    return made
+
+
+@methods(Tensor, "detach", "detach_")
+def _detach(call: LibraryCall) -> Any:
+    made = derive(call.machine, call.node, call.receiver, graph=False, same=True)
+    if call.name == "detach_":
+        call.receiver.graph, call.receiver.models = False, frozenset()
+    return made
+
+
+@methods(Tensor, "item", "tolist", "numpy")
+def _item(call: LibraryCall) -> Any:
+    found = call.unknown(call.receiver)
+    found.looped = bool(call.machine.turns)
+    found.number = True
+    return found
+
+
+@methods(Tensor, "size", "numel", "dim", "nelement", "ndimension", "element_size", "get_device",
+         "is_floating_point", "is_contiguous", "data_ptr", "storage_offset", "stride")  # fmt: skip
+def _about(call: LibraryCall) -> Any:
+    """Numbers about a tensor, not of it."""
+    shape, index = call.receiver.shape, call.const(0, "dim")
+    if call.name == "size" and isinstance(index, int) and len(shape or ()) > index >= 0:
+        size = shape[index] if shape is not None else None
+        if isinstance(size, int):
+            return Known(size)
+    found = call.unknown(call.receiver)
+    found.number, found.looped = True, bool(call.machine.turns)
+    return found
+
+
+def _inside_out(node: ast.AST) -> str:
+    """`nn.Parameter(value).to(device)` as `nn.Parameter(value.to(device))`; empty if it is not
+    written so."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return ""
+    made = node.func.value
+    if not (isinstance(made, ast.Call) and last_name(made.func) == "Parameter" and made.args):
+        return ""
+    if isinstance(made.args[0], ast.Starred):
+        return ""
+    value = ast.Call(ast.Attribute(made.args[0], node.func.attr), node.args, node.keywords)
+    return written(ast.Call(made.func, [value, *made.args[1:]], made.keywords))
+
+
+@methods(Tensor, "to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "type_as",
+         "long", "view", "reshape", "flatten", "squeeze", "unsqueeze", "permute", "transpose",
+         "contiguous", "expand", "expand_as", "clone", "t", "pin_memory", "reshape_as", "view_as",
+         "int", "unflatten", "movedim", "requires_grad_", "retain_grad", "chunk", "split",
+         "repeat")  # fmt: skip
+def _same(call: LibraryCall) -> Any:
+    made = derive(call.machine, call.node, call.receiver, same=True, keeps_loss=True)
+    made.facts = {
+        key: value
+        for key, value in call.receiver.facts.items()
+        if key in ("grad_of", "data_of", "dataset", "part")
+    }
+    casts = {"half": "float16", "bfloat16": "bfloat16", "double": "float64", "float": "float32",
+             "long": "int64", "int": "int32"}  # fmt: skip
+    made.dtype = casts.get(call.name, call.receiver.dtype)
+    made.loader = call.receiver.loader
+    if call.name == "requires_grad_":
+        needs = call.const(0, "requires_grad", True)
+        call.receiver.facts["requires_grad"] = needs is not False
+        flagged(call.machine, call.receiver, needs, call.node)
+        return call.receiver
+    if "leaf" in call.receiver.facts and _makes_another(call):
+        made.facts["copy of"] = call.receiver
+        made.facts["copied by"] = call.name
+        made.facts["copied at"] = call.place
+        made.facts["the other way round"] = _inside_out(call.node)
+    if call.name == "retain_grad":
+        return NONE
+    return made
+
+
+def _makes_another(call: LibraryCall) -> bool:
+    """The method returns another tensor, on some machine at least (not `.float()`)."""
+    if call.name in ("contiguous", "pin_memory", "float", "type_as", "to", "type"):
+        given = [*call.args, *call.kwargs.values()]
+        names = {str(constant(each, getattr(each, "name", "?"))) for each in given}
+        same = {"cpu", "torch.float32", "torch.float", "torch.FloatTensor"}
+        same |= {"True", "False", "", "None"}
+        return call.name in ("to", "type") and not names <= same
+    return True
+
+
+@methods(Tensor, "mean", "sum")
+def _reduce(call: LibraryCall) -> Any:
+    made = derive(call.machine, call.node, call.receiver, keeps_loss=True)
+    if not call.args and "dim" not in call.kwargs:
+        made.reduced = call.name
+    return made
+
+
+def _activate(call: LibraryCall, tensor: Any, kind: str, dim: Any) -> Any:
+    made = derive(call.machine, call.node, *tensors_in(call.machine, tensor, call.node))
+    made.activation = Activation(
+        kind, dim if isinstance(dim, int) else None, call.place, frozenset(call.machine.guards)
+    )
+    made.dtype = getattr(tensor, "dtype", None)
+    return made
+
+
+@methods(Tensor, "softmax", "log_softmax")
+def _softmax(call: LibraryCall) -> Any:
+    return _activate(call, call.receiver, call.name, call.const(0, "dim"))
+
+
+@methods(Tensor, "sigmoid", "log", "logsigmoid")
+def _sigmoid(call: LibraryCall) -> Any:
+    return _activate(call, call.receiver, _logged(call.receiver, call.name), None)
+
+
+def _logged(tensor: Any, kind: str) -> str:
+    """The logarithm of a softmax is a log-softmax."""
+    before = getattr(tensor, "activation", None)
+    if kind == "log" and before is not None:
+        return {"softmax": "log_softmax", "sigmoid": "logsigmoid"}.get(before.kind, "log")
+    return kind
+
+
+@calls("torch.softmax", "torch.log_softmax", "torch.nn.functional.softmax",
+       "torch.nn.functional.log_softmax", "torch.special.softmax",
+       "torch.special.log_softmax")  # fmt: skip
+def _function_softmax(call: LibraryCall) -> Any:
+    kind = call.name.rpartition(".")[2]
+    return _activate(call, call.arg(0, "input"), kind, call.const(1, "dim"))
+
+
+@calls("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit", "torch.log",
+       "torch.nn.functional.logsigmoid", "torch.sigmoid_")  # fmt: skip
+def _function_sigmoid(call: LibraryCall) -> Any:
+    tensor = call.arg(0, "input")
+    kind = {"expit": "sigmoid", "sigmoid_": "sigmoid"}.get(
+        call.name.rpartition(".")[2], call.name.rpartition(".")[2]
+    )
+    return _activate(call, tensor, _logged(tensor, kind), None)
+
+
+@calls("torch.nn.functional.linear", "torch.nn.functional.conv1d", "torch.nn.functional.conv2d",
+       "torch.nn.functional.conv3d")  # fmt: skip
+def _function_linear(call: LibraryCall) -> Any:
+    made = derive(call.machine, call.node, *_given(call))
+    made.activation = Activation("linear", None, call.place)
+    return made
+
+
+@methods(Tensor, "argmax", "max", "topk", "min", "argmin")
+def _argmax(call: LibraryCall) -> Any:
+    whole = not call.args and not call.kwargs
+    made = derive(call.machine, call.node, call.receiver, graph=call.name[:3] != "arg")
+    if call.name == "argmax":
+        made.activation = Activation("argmax", call.const(0, "dim"), call.place)
+    if call.name in ("max", "min", "topk") and not whole:
+        indices = derive(call.machine, call.node, call.receiver, graph=False)
+        indices.activation = Activation("argmax", call.const(0, "dim"), call.place)
+        return Items("tuple", [made, indices])
+    return made
+
+
+@calls("torch.argmax", "torch.max", "torch.topk")
+def _function_argmax(call: LibraryCall) -> Any:
+    tensor = call.arg(0, "input")
+    if isinstance(tensor, Tensor) and not isinstance(call.arg(1), Tensor):
+        name = call.name.rpartition(".")[2]
+        return _argmax(
+            LibraryCall(
+                call.machine, call.node, name, call.args[1:], call.kwargs, tensor, call.open
+            )
+        )
+    return _torch(call)
+
+
+@methods(Tensor, "zero_", "fill_", "mul_", "div_", "add_", "sub_", "copy_", "clamp_", "addcdiv_",
+         "lerp_", "normal_", "uniform_", "set_")  # fmt: skip
+def _in_place(call: LibraryCall) -> Any:
+    word, parameter = owner_of(call.receiver)
+    zero = call.name == "zero_" or (call.name == "fill_" and call.const(0) == 0)
+    if word == "grad" and zero:
+        cleared(call.machine, parameter, call.node)
+    else:
+        notice(call.machine, call.receiver, call.arg(0), call.node)
+    if call.name in ("div_", "mul_") and call.receiver.is_loss:
+        call.receiver.divided = True
+    return call.receiver
+
+
+@methods(Tensor, "register_hook", "share_memory_", "record_stream")
+def _nothing(call: LibraryCall) -> Any:
+    return NONE
+
+
+# ------------------------------------------------------------------------------- torch.*
+
+
+def _given(call: LibraryCall) -> list[Tensor]:
+    everything = [*call.args, *call.kwargs.values()]
+    return [tensor for each in everything for tensor in tensors_in(call.machine, each, call.node)]
+
+
+_MAKERS = frozenset(
+    "randn rand randint zeros ones full empty tensor arange linspace eye randperm as_tensor"
+    " from_numpy FloatTensor LongTensor Tensor normal logspace sparse_coo_tensor".split()
+)
+_SAME = frozenset("flatten squeeze unsqueeze reshape permute transpose clone".split())
+
+
+@calls("torch.*", "torch.nn.functional.*", "torch.special.*", "torch.linalg.*", "torch.fft.*")
+def _torch(call: LibraryCall) -> Any:
+    """Any other function of torch's: a tensor if it is given or makes one."""
+    name = call.name.rpartition(".")[2]
+    first = call.arg(0, "input")
+    if name in _MAKERS:
+        return make(call, name)
+    if name in ("stack", "cat", "concat", "hstack", "vstack") and isinstance(first, Items):
+        return add_up(call.machine, first, call.node)
+    parents = _given(call)
+    if not parents:
+        key = f"{call.name}({', '.join(call.machine.key(arg) for arg in call.args)})"
+        return call.machine.unknown(call.node, call.args, key="" if call.args else key)
+    made = derive(
+        call.machine,
+        call.node,
+        *parents,
+        same=name in _SAME and isinstance(first, Tensor),
+        keeps_loss=name in ("mean", "sum", "mul", "div", "add", "sub", "where", "nan_to_num"),
+    )
+    if name in ("mean", "sum") and len(call.args) == 1 and "dim" not in call.kwargs:
+        made.reduced = name
+    if name.endswith("_like"):
+        made = Tensor(made=call.place, graph=False, loader=made.loader)
+        made.facts["requires_grad"] = bool(call.const(-1, "requires_grad", False, False))
+    return made
+
+
+def make(call: LibraryCall, name: str) -> Tensor:
+    """A new tensor: `torch.randn(256, 10)`."""
+    sizes: list[Any] = list(call.args)
+    if name in ("tensor", "as_tensor", "from_numpy", "FloatTensor", "LongTensor", "arange"):
+        sizes = []
+    elif name == "randint":
+        sizes = [arg for arg in call.args if isinstance(arg, Items)][:1] or [call.arg(-1, "size")]
+    elif name in ("full", "normal"):
+        sizes = call.args[:1]
+    elif name in ("eye", "randperm", "linspace"):
+        sizes = call.args[:1] if name != "linspace" else []
+    if len(sizes) == 1 and isinstance(sizes[0], Items):
+        sizes = sizes[0].values
+    shape = tuple(call.machine.size(size) for size in sizes if size is not None) or None
+    source = next(iter(_given(call)), None)
+    needs = bool(call.const(-1, "requires_grad", False, False))
+    dtype = call.arg(-1, "dtype")
+    return Tensor(
+        made=call.place,
+        known=True,
+        shape=shape,
+        graph=False,
+        loader=source.loader if source is not None else None,
+        dtype=getattr(dtype, "name", "").rpartition(".")[2] or None,
+        facts={"requires_grad": needs, "maker": name, "arguments": list(call.args)},
+    )
+
+
+@calls("torch.autograd.Variable", "torch.nn.utils.parametrize.*", "torch.nn.utils.rnn.*")
+def _passed(call: LibraryCall) -> Any:
+    first = call.arg(0)
+    if isinstance(first, Tensor) and call.kwargs.get("volatile") is not None:
+        # How recording was turned off before torch 0.4.
+        first.facts["volatile"] = True
+    return first if first is not None else call.unknown()

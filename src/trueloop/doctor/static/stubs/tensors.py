@@ -1,0 +1,282 @@
+"""Tensors: what operations keep of their history, and `backward`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any
+
+from trueloop.doctor.model.events import FlagsSet, GradRead
+from trueloop.doctor.model.things import Model, Tensor
+from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.values import (
+    BoundLibrary,
+    DictValue,
+    Items,
+    Known,
+    OpaqueObject,
+    Unknown,
+    constant,
+)
+from trueloop.doctor.static.stubs.manual_updates import cleared, is_nothing, notice
+
+
+def derive(
+    m: Machine,
+    node: ast.AST,
+    *parents: Tensor,
+    graph: bool | None = True,
+    keeps_loss: bool = False,
+    same: bool = False,
+) -> Tensor:
+    """What an operation on tensors gives.
+
+    `same`: the values are the same, in another shape or type; `keeps_loss`: a loss stays a loss.
+    """
+    recorded = m.recording and graph is not False
+    graphs = [parent.graph or parent.role == "parameter" or _needs(parent) for parent in parents]
+    on: bool | None = any(graphs) if recorded else False
+    if not on and recorded and any(parent.graph is None for parent in parents):
+        on = None
+    losses = [parent for parent in parents if parent.is_loss] if keeps_loss or same else []
+    m.spend(sum(len(each.models) + len(each.forwards) for each in parents) >> 5, node)
+    made = Tensor(
+        made=m.place(node),
+        graph=on,
+        models=_union(parent.models for parent in parents) if on is not False else frozenset(),
+        inputs=_inputs(parents) if on is not False else frozenset(),
+        forwards=_union(parent.forwards for parent in parents) if on is not False else frozenset(),
+        criteria=_union(parent.criteria for parent in parents),
+        is_loss=bool(losses),
+        reduced=_common(loss.reduced for loss in losses),
+        divided=_common(loss.divided for loss in losses) if losses else False,
+        scaled_by=next((parent.scaled_by for parent in parents if parent.scaled_by), None),
+        loader=next((parent.loader for parent in parents if parent.loader), None),
+        known=bool(parents) and all(parent.known for parent in parents),
+    )
+    if same and parents:
+        first = parents[0]
+        made.activation, made.role = first.activation, first.role if not on else ""
+        made.values = first.values
+        made.reduced = first.reduced
+    return made
+
+
+def _needs(tensor: Tensor) -> bool:
+    return bool(tensor.facts.get("requires_grad"))
+
+
+def _union(parts: Iterable[frozenset[Any]]) -> frozenset[Any]:
+    return frozenset().union(*parts)
+
+
+def _inputs(parents: tuple[Tensor, ...]) -> frozenset[Tensor]:
+    leaves = frozenset(parent for parent in parents if _needs(parent))
+    return _union(parent.inputs for parent in parents) | leaves
+
+
+def _common(values: Iterable[Any]) -> Any:
+    found = set(values)
+    return found.pop() if len(found) == 1 else None
+
+
+def tensors_in(m: Machine, value: Any, node: ast.AST, depth: int = 4) -> list[Tensor]:
+    """The tensors that a value is made of; an unknown value's come from what it was made of."""
+    m.look(node)
+    if isinstance(value, Tensor):
+        return [value]
+    if depth == 0 or (isinstance(value, Unknown) and value.number):
+        return []
+    parts: Iterable[Any] = ()
+    if isinstance(value, Items):
+        parts = value.values
+    elif isinstance(value, DictValue):
+        parts = [*value.entries.values(), *value.rest]
+    elif isinstance(value, (Unknown, BoundLibrary)):
+        parts = value.of if isinstance(value, Unknown) else [value.receiver]
+        found = [part for part in parts if isinstance(part, Model)]
+        if found:
+            seen = Tensor(
+                graph=m.recording, models=frozenset(found) if m.recording else frozenset()
+            )
+            return [seen, *(t for p in parts for t in tensors_in(m, p, node, depth - 1))]
+    elif isinstance(value, OpaqueObject):
+        parts = value.arguments.values()
+    return [tensor for part in parts for tensor in tensors_in(m, part, node, depth - 1)]
+
+
+def as_tensor(m: Machine, value: Any, node: ast.AST) -> Tensor:
+    """A value taken for a tensor, with whatever history it can have."""
+    if isinstance(value, Tensor):
+        return value
+    return derive(m, node, *tensors_in(m, value, node), keeps_loss=True)
+
+
+def combine(m: Machine, sign: ast.operator, left: Any, right: Any, node: ast.AST) -> Tensor:
+    """Arithmetic with a tensor on at least one side."""
+    mine = [each for each in (left, right) if isinstance(each, Tensor)]
+    other = right if isinstance(left, Tensor) else left
+    parents = list(mine)
+    if not isinstance(other, Tensor):
+        parents += tensors_in(m, other, node) if not _is_number(other) else []
+    made = derive(m, node, *parents, keeps_loss=True)
+    if isinstance(sign, (ast.Mult, ast.Div)) and made.is_loss:
+        if not isinstance(other, Tensor):
+            one = isinstance(other, Known) and other.value in (1, 1.0, -1)
+            made.divided = made.divided if one else True
+            made.facts["factor"] = other
+        else:
+            # Weighted by a tensor: by tokens, by class, by an uncertainty that is learnt.
+            made.divided = None
+    elif isinstance(sign, (ast.Add, ast.Sub)) and made.is_loss:
+        losses = [each for each in mine if each.is_loss]
+        made.divided = _common(each.divided for each in losses)
+        made.reduced = _common(each.reduced for each in losses)
+    elif isinstance(sign, ast.Pow):
+        made.is_loss = False
+    if isinstance(sign, ast.Add):
+        made.facts["terms"] = (left, right)
+    made.dtype = mine[0].dtype if len(mine) == 1 else None
+    return made
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Known) or (isinstance(value, Unknown) and not value.of)
+
+
+def add_up(m: Machine, source: Any, node: ast.AST) -> Any:
+    """`sum(values)`, `torch.stack(values)`, `torch.cat(values)`."""
+    parents = tensors_in(m, source, node)
+    if not parents:
+        values = source.values if isinstance(source, Items) else []
+        numbers = [each.value for each in values if isinstance(each, Known)]
+        if values and len(numbers) == len(values) and not source.open:
+            try:
+                return Known(sum(numbers))
+            except TypeError:
+                pass
+        return m.unknown(node, (source,))
+    made = derive(m, node, *parents, keeps_loss=True)
+    made.facts["holder"] = source
+    return made
+
+
+# ------------------------------------------------------------------------------- parts
+
+
+def parts_of(m: Machine, value: Tensor, count: int, node: ast.AST) -> list[Any]:
+    """`inputs, targets = batch`."""
+    parts = [derive(m, node, value, keeps_loss=True) for _ in range(count)]
+    for position, part in enumerate(parts):
+        part.loader, part.facts = value.loader, {**value.facts, "part": position}
+        if value.role == "batch":
+            part.role = "batch"
+            if count > 1 and position == 0:
+                part.role = "input"
+            elif count > 1 and position == count - 1:
+                part.role = "target"
+    return parts
+
+
+_TARGETS = ("target", "label", "y", "labels", "targets", "class", "mask")
+
+
+def element(m: Machine, value: Tensor, index: Any, node: ast.AST) -> Tensor:
+    """`tensor[index]`: of a batch, one of its parts."""
+    made = derive(m, node, value, keeps_loss=True, same=value.role in ("input", "target"))
+    made.loader = value.loader
+    if value.activation is not None and value.activation.kind != "argmax":
+        made.activation = value.activation._replace(dim=None)
+    if value.role == "batch":
+        made.role = "batch"
+        key = constant(index)
+        if isinstance(key, str):
+            made.role = "target" if any(word in key.lower() for word in _TARGETS) else "input"
+        elif isinstance(key, int):
+            made.role = "input" if key == 0 else "target"
+    if "grad_of" in value.facts or "data_of" in value.facts:
+        made.facts = dict(value.facts)
+    return made
+
+
+def attribute_of(m: Machine, value: Tensor, name: str, node: ast.AST) -> Any:
+    """`tensor.name`."""
+    if name == "data":
+        made = derive(m, node, value, graph=False, same=True)
+        made.facts = {"data_of": value} if value.role == "parameter" else {}
+        if "grad_of" in value.facts:
+            made.facts = dict(value.facts)
+        return made
+    if name == "grad":
+        m.emit(GradRead, node, target=value, logged=id(node) in m.modules[-1].survey.logged)
+        return Tensor(made=m.place(node), facts={"grad_of": value})
+    if name == "shape":
+        sizes = value.shape
+        if sizes is not None:
+            known = [Known(s) if isinstance(s, int) else Unknown(str(s)) for s in sizes]
+            return Items("tuple", known)
+        return Unknown(f"{value.name}.shape<{m.number(value)}>", (value,), looped=True, number=True)
+    if name in ("T", "mT", "H", "real", "imag"):
+        return derive(m, node, value, keeps_loss=True)
+    if name in ("requires_grad", "is_cuda", "is_leaf", "device", "dtype", "ndim", "grad_fn"):
+        return Unknown(f"{value.name}.{name}", ())
+    uses = m.modules[-1].survey.uses.get(name, ())
+    if "()" in uses:
+        return BoundLibrary(value, name)
+    # The output of a model may be a structure: `outputs.loss`, `outputs.logits`.
+    made = derive(m, node, value, keeps_loss=True)
+    if "loss" in name:
+        made.is_loss, made.reduced, made.divided = True, None, False
+    if value.role == "batch":
+        made.role, made.loader = "batch", value.loader
+    return made
+
+
+def set_attribute(m: Machine, tensor: Tensor, name: str, value: Any, node: ast.AST) -> None:
+    """`tensor.name = value`."""
+    if name == "grad":
+        if is_nothing(value):
+            cleared(m, tensor, node)
+        else:
+            notice(m, Tensor(facts={"grad_of": tensor}), value, node)
+    elif name == "data":
+        notice(m, Tensor(facts={"data_of": tensor}), value, node)
+    elif name == "requires_grad":
+        needs = constant(value)
+        tensor.facts["requires_grad"] = needs is not False
+        flagged(m, tensor, needs, node)
+    else:
+        tensor.attributes[name] = value
+
+
+def flagged(m: Machine, tensor: Tensor, needs: Any, node: ast.AST) -> None:
+    """`requires_grad` of a parameter was switched: one by one, those of a whole module are."""
+    if tensor.role == "parameter":
+        for model in tensor.models:
+            m.emit(FlagsSet, node, model=model, requires_grad=needs)
+
+
+def set_element(m: Machine, tensor: Tensor, value: Any, node: ast.AST) -> None:
+    """`tensor[...] = value`."""
+    if "grad_of" in tensor.facts or "data_of" in tensor.facts:
+        notice(m, tensor, value, node)
+    elif isinstance(value, Tensor) and value.graph:
+        tensor.graph = True
+        tensor.models |= value.models
+
+
+def call_foreign_method(
+    m: Machine, model: Model, name: str, given: list[Any], node: ast.AST
+) -> Any:
+    """A method of a module that cannot be read: `model.encode(x)`."""
+    parents = [tensor for value in given for tensor in tensors_in(m, value, node)]
+    if not parents and "loss" not in name:
+        # `model.configure_optimizers(...)`, `model.init_hidden(...)`: anything.
+        return m.unknown(node, [model, *given])
+    made = derive(m, node, *parents)
+    made.is_loss = "loss" in name
+    made.reduced = None
+    if m.recording:
+        made.graph = None if not parents else True
+        made.models |= {model}
+    return made

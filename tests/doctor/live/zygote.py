@@ -1,0 +1,126 @@
+"""A process that has imported torch and the rules, and forks once for each program to watch.
+
+    python zygote.py
+
+reads one JSON object a line, `{"path", "folder"}`, and answers with one, `{"findings", "errors",
+"raised", "noticed"}`; a finding is `[code, severity, line]`, `noticed` the updates that there had
+been when the first of a rule about the order of the step was found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import signal
+import sys
+import traceback
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from watcher_imports import import_and_freeze
+
+from trueloop.doctor.live.watcher import Track, Watcher
+
+torch.set_num_threads(1)
+
+LONGEST = 120
+"""Seconds after which a program is ended."""
+
+
+def keep_groups() -> None:
+    """Hold each process group until this process ends.
+
+    Else the last to hold a destroyed gloo group is the reducer of a DDP model, and its destructor
+    joins the group's threads without releasing the GIL. Such a thread waits for the GIL if it is
+    the last to hold the `contextvars.Context` of the last backward (torch 2.13 stores it in the
+    thread-local state that every all-reduce copies): a deadlock, in one of ten such programs on a
+    busy machine, with or without a watcher.
+    """
+    destroy, kept = dist.destroy_process_group, []
+
+    def destroyed(group: dist.ProcessGroup | None = None) -> None:
+        kept.extend(dist.distributed_c10d._world.pg_map)
+        destroy(group)
+
+    dist.destroy_process_group = destroyed
+
+
+def watched(path: str, folder: str) -> dict[str, Any]:
+    """Run a program under the watcher and say what was found."""
+    keep_groups()
+    os.chdir(folder)
+    sys.argv = [path]
+    sys.path.insert(0, os.path.dirname(path))
+    watcher = Watcher()
+    if os.path.basename(os.path.dirname(path)).startswith("TS"):
+        watcher.clock.least = 0  # about such short runs nothing would be said unasked
+    noticed: list[int] = []
+    if os.path.basename(os.path.dirname(path)).startswith("TL1"):
+
+        def judged(track: Track) -> None:
+            if not noticed and track.bench.findings():
+                noticed.append(watcher.updates)
+
+        watcher.judged = judged
+    watcher.start()
+    raised = ""
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit as end:
+        raised = "" if not end.code else f"SystemExit({end.code})"
+    except BaseException:
+        raised = traceback.format_exc()
+    watcher.stop()
+    found = watcher.findings()
+    return {
+        "findings": [[f.code, f.severity, f.place.line] for f in found],
+        "messages": [f.message for f in found],
+        "errors": watcher.errors,
+        "cuda": torch.cuda.is_available(),
+        "raised": raised,
+        "noticed": noticed,
+    }
+
+
+def main() -> None:
+    # A program must not run within a loop of ours: it would seem to be one of its own.
+    order, writer = serve()
+    if not order:
+        return
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    try:
+        answer = watched(order["path"], order["folder"])
+    except BaseException:
+        answer = {"findings": [], "errors": [traceback.format_exc()], "raised": ""}
+    with os.fdopen(writer, "w") as pipe:
+        json.dump(answer, pipe)
+    os._exit(0)
+
+
+def serve() -> tuple[dict[str, str], int]:
+    """Fork for each order; returns in the children, with their order and where they answer, and
+    with none once there are no more."""
+    import_and_freeze()
+    for line in sys.stdin:
+        order = json.loads(line)
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reader)
+            signal.alarm(LONGEST)
+            return order, writer
+        os.close(writer)
+        with os.fdopen(reader) as pipe:
+            text = pipe.read()
+        _, status = os.waitpid(child, 0)
+        died = {"findings": [], "errors": [], "raised": f"ended with wait status {status}"}
+        print(text or json.dumps(died), flush=True)
+    return {}, -1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""What making and stepping a schedule leaves behind."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import pytest
+
+from trueloop.doctor.model.events import Event, Made, Tick
+from trueloop.doctor.model.things import Scheduler
+from trueloop.doctor.static import check_text
+
+HEAD = """
+import argparse
+import torch
+from torch import nn
+from torch.optim import lr_scheduler as L
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr-step", "-s", type=int, default=30)
+parser.add_argument("--epochs", type=int)
+args = parser.parse_args()
+model = nn.Linear(4, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+"""
+
+
+def events(body: str) -> list[Event]:
+    found: list[Event] = []
+    text = HEAD + textwrap.dedent(body)
+    check_text(text, "<text>", rules=[], listen=found.append, strict=True)
+    return found
+
+
+def made(body: str) -> Scheduler:
+    """The schedule that is made last."""
+    found = [each.thing for each in events(body) if isinstance(each, Made)]
+    return [each for each in found if isinstance(each, Scheduler)][-1]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("L.StepLR(optimizer, 30)", {"step_size": 30, "gamma": 0.1}),
+        ("L.StepLR(optimizer, step_size=2 * 5, gamma=0.5)", {"step_size": 10, "gamma": 0.5}),
+        ("L.StepLR(optimizer, args.lr_step)", {"defaults": {"step_size": 30}}),
+        ("L.MultiStepLR(optimizer, [3, 6])", {"milestones": [3, 6], "gamma": 0.1}),
+        ("L.MultiStepLR(optimizer, milestones())", {"milestones": None}),
+        ("L.OneCycleLR(optimizer, 0.1, epochs=3, steps_per_epoch=4)", {"total_steps": None}),
+        ("L.ReduceLROnPlateau(optimizer)", {"mode": "min"}),
+        ("L.ReduceLROnPlateau(optimizer, 'max')", {"mode": "max"}),
+        ("L.ReduceLROnPlateau(optimizer, **options)", {"mode": None}),
+        ("L.LambdaLR(optimizer, lambda e: 0.9**e)", {"gamma": 0.9}),
+        ("L.CosineAnnealingLR(optimizer, T_max=n)", {"T_max": "n", "spelled": {"T_max": "n"}}),
+    ],
+)
+def test_facts(call: str, expected: dict[str, Any]) -> None:
+    facts = made(call).facts
+    assert {name: facts[name] for name in expected} == expected
+
+
+def test_a_length_is_what_the_loop_turns_by() -> None:
+    found = events(
+        """
+        scheduler = L.CosineAnnealingLR(optimizer, T_max=args.epochs)
+        for epoch in range(args.epochs):
+            model(torch.randn(1, 4)).sum().backward()
+            optimizer.step()
+            scheduler.step()
+        """
+    )
+    tick = next(each for each in found if isinstance(each, Tick))
+    assert tick.scheduler.facts["T_max"] == tick.turns[0].loop.turns
+    assert tick.metric is None
+    assert tick.scheduler.name == "scheduler"
+    assert tick.scheduler.optimizer is not None
+    assert tick.scheduler.optimizer.name == "optimizer"
+
+
+def test_schedules_inside_a_schedule() -> None:
+    outer = made(
+        "L.SequentialLR(optimizer, [L.LinearLR(optimizer), L.ExponentialLR(optimizer, 0.9)], [5])"
+    )
+    assert [inner.kind for inner in outer.facts["schedules"]] == ["LinearLR", "ExponentialLR"]
+    assert outer.facts["milestones"] == [5]
+    chained = made("L.ChainedScheduler([L.ExponentialLR(optimizer, 0.9)])")
+    assert chained.optimizer is not None
+    assert [inner.kind for inner in chained.facts["schedules"]] == ["ExponentialLR"]
+
+
+def test_metric_and_its_name() -> None:
+    found = events("L.ReduceLROnPlateau(optimizer).step(metrics=scores['acc'])")
+    (tick,) = [each for each in found if isinstance(each, Tick)]
+    assert tick.metric is not None
+    assert tick.metric_name == "scores['acc']"
+
+
+def test_schedules_of_transformers() -> None:
+    one = made("import transformers\ntransformers.get_scheduler('linear', optimizer, 10, 100)")
+    assert one.known
+    assert one.facts["name"] == "linear"
+    assert (one.facts["num_warmup_steps"], one.facts["num_training_steps"]) == (10, 100)
+    other = made(
+        "from transformers.optimization import get_linear_schedule_with_warmup as g\n"
+        "g(optimizer, num_warmup_steps=0, num_training_steps=len(loader) * 3)"
+    )
+    assert other.facts["num_training_steps"] == "(3 * len(loader))"
+
+
+def test_a_schedule_of_the_users_own() -> None:
+    found = events(
+        """
+        class Warmup(L.LRScheduler):
+            def __init__(self, optimizer, length):
+                self.length = length
+                super().__init__(optimizer)
+
+            def step(self, epoch=None):
+                super().step(epoch)
+
+        warmup = Warmup(optimizer, 5)
+        warmup.step()
+        """
+    )
+    (tick,) = [each for each in found if isinstance(each, Tick)]
+    assert tick.metric is None
+    assert tick.scheduler.optimizer is not None
+    assert tick.scheduler.cls is not None
+
+
+def test_timm_counts_itself() -> None:
+    found = events(
+        """
+        from timm.scheduler import create_scheduler
+        scheduler, epochs = create_scheduler(args, optimizer)
+        scheduler.step(3)
+        scheduler.step_update(num_updates=7)
+        """
+    )
+    ticks = [each for each in found if isinstance(each, Tick)]
+    assert len(ticks) == 2
+    assert all(tick.metric is not None and not tick.scheduler.known for tick in ticks)
