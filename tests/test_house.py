@@ -203,28 +203,27 @@ ONE_CONCEPT = {
     "memory": "what something needs of the machine's memory",
     "group": "the process group",
     "outliers": "updates whose gradient norm is an outlier",
-    "progress": "how far a training has come",
+    "monitor": "what watches values update by update",
     "cache": "files in the user's cache directory",
     "columns": "the columns of a table",
     # A verb of the command line, and what it calls.
-    **dict.fromkeys(("export", "generate", "lab", "report", "tune"), "a verb"),
+    **dict.fromkeys(("export", "generate", "lab", "replay", "report", "tune"), "a verb"),
     # A package, and the file of its main class.
-    **dict.fromkeys(("feed", "loop", "step"), "the main class"),
+    **dict.fromkeys(("feed", "interpreter", "loop", "step"), "the main class"),
     # What the library does, and where the doctor patches, models or judges the same.
     **dict.fromkeys(
-        ("backward", "checkpoints", "data", "draws", "health", "losses", "matrices", "modes"),
+        ("backward", "checkpoints", "data", "losses", "modes", "muon_parameters", "nonfinite"),
         "its rules",
     ),
     **dict.fromkeys(
         ("modules", "optimizers", "order", "parameters", "precision", "ranks", "schedules"),
         "its rules",
     ),
-    **dict.fromkeys(("seeds", "speed", "tensors", "workers", "loading"), "its rules"),
+    **dict.fromkeys(("tensors", "loading"), "its rules"),
 }
 """Module names that several rooms have, each for the same thing."""
 TWO_CONCEPTS = {
-    "arguments", "blocks", "calls", "clock", "contexts", "files", "kinds", "pages", "parts",
-    "places", "runs", "source", "text", "things", "windows",
+    "arguments", "blocks", "files", "limits", "pages", "parts", "runs", "text", "windows",
 }  # fmt: skip
 """Module names that still mean two things. The list only shrinks."""
 TWO_CLASSES = {
