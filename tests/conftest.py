@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -11,6 +12,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported; subpr
 from order import dealt
 from warm_python import warm_forkserver
 
+gc.disable()  # until all tests are collected: what is imported stays
 warm_forkserver()
 
 
@@ -18,3 +20,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     processes = getattr(config, "workerinput", {}).get("workercount", 1)
     if processes > 1:
         items[:] = dealt(items, processes)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # a collection of the million objects that were imported takes a second
+    gc.enable()

@@ -18,6 +18,8 @@ import torch
 import torch.distributed as dist
 
 _CONTEXT = multiprocessing.get_context("forkserver")
+_METHOD = multiprocessing.get_start_method()
+"""By which a rank that torchrun had started would start its workers."""
 
 
 def on_ranks(
@@ -34,7 +36,9 @@ def on_ranks(
     for rank in range(count):
         ours, theirs = _CONTEXT.Pipe(duplex=False)
         environment = _environment(rank, count, store.port)
-        process = _CONTEXT.Process(target=_child, args=(theirs, environment, function, args))
+        process = _CONTEXT.Process(
+            target=_child, args=(theirs, environment, _METHOD, function, args)
+        )
         process.start()
         theirs.close()
         pipes.append(ours)
@@ -96,7 +100,8 @@ def endings(
     with tempfile.TemporaryDirectory() as folder:
         processes, started = [], time.monotonic()
         for rank in range(count):
-            words = (_environment(rank, count, store.port), f"{folder}/{rank}", function, args)
+            environment, errors = _environment(rank, count, store.port), f"{folder}/{rank}"
+            words = (environment, _METHOD, errors, function, args)
             processes.append(_CONTEXT.Process(target=_program, args=words))
             processes[-1].start()
         # The first of a session waits until the server has imported torch.
@@ -124,12 +129,18 @@ def endings(
 
 
 def _program(
-    environment: dict[str, str], errors: str, function: Callable[..., Any], args: tuple[Any, ...]
-) -> None:
+    environment: dict[str, str], method: str, errors: str,
+    function: Callable[..., Any], args: tuple[Any, ...],
+) -> None:  # fmt: skip
     os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+    _begin(environment, method)
+    function(*args)
+
+
+def _begin(environment: dict[str, str], method: str) -> None:
     os.environ.update(environment)
     torch.set_num_threads(1)
-    function(*args)
+    multiprocessing.set_start_method(method, force=True)
 
 
 def _environment(rank: int, count: int, port: int) -> dict[str, str]:
@@ -146,10 +157,10 @@ def _environment(rank: int, count: int, port: int) -> dict[str, str]:
 
 
 def _child(
-    pipe: Any, environment: dict[str, str], function: Callable[..., Any], args: tuple[Any, ...]
-) -> None:
-    os.environ.update(environment)
-    torch.set_num_threads(1)
+    pipe: Any, environment: dict[str, str], method: str,
+    function: Callable[..., Any], args: tuple[Any, ...],
+) -> None:  # fmt: skip
+    _begin(environment, method)
     # What a rank starts comes from the server that it came from itself, not from one of its own.
     forkserver._forkserver.ensure_running = lambda: None  # type: ignore[attr-defined]
     from trueloop import ranks

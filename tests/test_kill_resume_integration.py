@@ -3,90 +3,86 @@ never stopped: benchmarks/kill_resume.py, with a few trials of four of its cases
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import random
 import re
-import subprocess
 import sys
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+import warm_python
+from trueloop import seed
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the trials fork")
 
 
-def python(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """In a process of its own: a fork of pytest's would inherit its threads."""
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=BENCHMARKS, capture_output=True, text=True, timeout=120
-    )
+def kill_resume(*words: str) -> tuple[int, str]:
+    """The exit status of benchmarks/kill_resume.py, and what it prints."""
+    sys.path.insert(0, str(BENCHMARKS))
+    import kill_resume
+
+    sys.argv[1:] = words
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        status = kill_resume.main()
+    return status, out.getvalue()
 
 
 def test_killed_runs_end_bitwise_equal() -> None:
     cases = ("spiral", "images", "fp16", "plateau")
     names = [word for case in cases for word in ("--case", case)]
-    done = python("kill_resume.py", "--kills", "12", "--seed", "3", *names)
-    assert done.returncode == 0, done.stdout + done.stderr
+    status, out = warm_python.call(kill_resume, "--kills", "12", "--seed", "3", *names)
+    assert status == 0, out
     stages = []
     for case in cases:
-        (row,) = re.findall(rf"^{case} +3 +(\d+) +3 of 3 ((?: +\d+)+)$", done.stdout, re.MULTILINE)
+        (row,) = re.findall(rf"^{case} +3 +(\d+) +3 of 3 ((?: +\d+)+)$", out, re.MULTILINE)
         assert int(row[0]) >= 3, "each trial is killed"
         stages.append([int(count) > 0 for count in row[1].split()])
     assert sum(map(any, zip(*stages, strict=True))) >= 4, "in several stages of a write"
 
 
-ONE_TRIAL = """
-import os, random, sys
-os.environ["OMP_NUM_THREADS"] = "1"
-from pathlib import Path
-from kill_trials import Reference, trial
-from trueloop import seed
+def one_trial(folder: Path, write: int, forgetful: bool = False) -> Any:
+    """A run that is killed once, when its checkpoint of this number is written."""
+    sys.path.insert(0, str(BENCHMARKS))
+    from kill_trials import Reference, trial
 
-folder, stage, write, forgetful = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4:]
-reference = Reference.of("dropout", folder / "reference")
-if forgetful:
-    seed.set_rng_state = lambda state: None
-print(trial(reference, folder / "trial", random.Random(0), stage, write=write, most=1))
-"""
+    reference = Reference.of("dropout", folder / "reference")
+    if forgetful:
+        seed.set_rng_state = lambda state: None
+    return asdict(trial(reference, folder / "trial", random.Random(0), "done", write=write, most=1))
 
 
 def test_a_resume_that_forgets_the_generators_is_found_out(tmp_path: Path) -> None:
-    done = python("-c", ONE_TRIAL, str(tmp_path), "done", "9", "forgetful")
-    assert done.returncode == 0, done.stderr
-    assert "weight: other values" in done.stdout
+    assert "weight: other values" in warm_python.call(one_trial, tmp_path, 9, True)["problem"]
 
 
 def test_the_best_epoch_stays_the_best_when_a_kill_meets_its_checkpoint(tmp_path: Path) -> None:
     # The 17th write is that of the fourth epoch, the run's best: on disk, and not yet marked.
-    done = python("-c", ONE_TRIAL, str(tmp_path), "done", "17")
-    assert done.returncode == 0, done.stderr
-    assert "kills=1, mid_write=['done'], problem=None" in done.stdout
+    found = warm_python.call(one_trial, tmp_path, 17)
+    assert found == {"kills": 1, "mid_write": ["done"], "problem": None}
 
 
-ENDED = """
-import os, sys
-os.environ["OMP_NUM_THREADS"] = "1"
-from functools import partial
-from pathlib import Path
-import kill_trials
-from kill_trials import Marks, Reference, difference, in_fork, outcome_in, train, wait
+def ended_and_resumed(folder: Path) -> tuple[int, str | None]:
+    """How many checkpoints two resumes of a run that has ended write, and what they change."""
+    sys.path.insert(0, str(BENCHMARKS))
+    from kill_trials import Marks, Reference, difference, in_fork, outcome_in, train, wait
 
-kill_trials.EVERY = "1 epoch"  # so that the best epoch before the last is still there
-folder = Path(sys.argv[1])
-reference, marks = Reference.of("spiral", folder), Marks()
-for again in (1, 2):
-    wait(in_fork(partial(train, "spiral", folder, again, None, marks), folder / "errors.txt"))
-print(marks.count("folder made"), "writes,", difference(reference.outcome, outcome_in(folder)))
-"""
+    reference, marks = Reference.of("spiral", folder), Marks()
+    for again in (1, 2):
+        wait(in_fork(partial(train, "spiral", folder, again, None, marks), folder / "errors.txt"))
+    return marks.count("folder made"), difference(reference.outcome, outcome_in(folder))
 
 
 def test_a_run_that_has_ended_may_be_resumed_and_nothing_is_written_anew(tmp_path: Path) -> None:
-    done = python("-c", ENDED, str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "0 writes, None\n"
+    assert warm_python.call(ended_and_resumed, tmp_path) == (0, None)
 
 
 def test_the_comparison_is_of_every_bit(monkeypatch: pytest.MonkeyPatch) -> None:

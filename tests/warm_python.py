@@ -4,12 +4,14 @@ same program in the same empty `__main__`, for a fraction of what the imports co
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import select
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -106,6 +108,19 @@ def run_script(command: Sequence[str], folder: Path) -> tuple[int, bytes, bytes]
         link.unlink()
     here, there = bytes(folder), bytes(link)
     return done.returncode, done.stdout.replace(there, here), done.stderr.replace(there, here)
+
+
+def call(function: Callable[..., Any], *args: Any, timeout: float = 120.0) -> Any:
+    """What `function(*args)` returns in a process of its own, which has imported before what ranks
+    do. The function stands at the top of a test file."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as process:
+        method = multiprocessing.get_start_method()
+        return process.submit(_called, method, function, *args).result(timeout)
+
+
+def _called(start_method: str, function: Callable[..., Any], *args: Any) -> Any:
+    multiprocessing.set_start_method(start_method, force=True)  # of what the function starts
+    return function(*args)
 
 
 def _parts(command: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
