@@ -42,8 +42,6 @@ def public() -> Iterator[tuple[str, Any]]:
             yield name, value
             for method in METHODS.get(name, ()):
                 yield f"{name}.{method}", getattr(value, method)
-    yield "seed.for_sample", trueloop.seed.for_sample
-    yield "seed.seed_rank", trueloop.seed.seed_rank
 
 
 def signature(function: Callable[..., Any]) -> str:
@@ -96,18 +94,3 @@ def test_help_explains_each_field_of_a_record(kind: type) -> None:
     said = pydoc.render_doc(kind, renderer=pydoc.plaintext)
     missing = [name for name in fields(kind) if not re.search(rf"(?m)^[ |]+{name}: \S+ \S+", said)]
     assert not missing, f"{kind.__name__}: explain {missing} under Attributes: in its docstring"
-
-
-@pytest.mark.parametrize("module", ["losses", "optimizers", "schedules"])
-def test_each_public_function_says_what_its_arguments_are(module: str) -> None:
-    home = getattr(trueloop, module)
-    for name in home.__all__:
-        function = getattr(home, name)
-        if inspect.isfunction(function) and function.__module__ == home.__name__:
-            text = inspect.getdoc(function) or ""
-            unexplained = [
-                parameter
-                for parameter in inspect.signature(function).parameters
-                if not re.search(rf"(`|\b){parameter}(`|\b)", text)
-            ]
-            assert not unexplained, f"{module}.{name}: {unexplained}"

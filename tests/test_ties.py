@@ -14,7 +14,7 @@ import trueloop
 from trueloop.checkpoint import Checkpoints, load_checkpoint
 from trueloop.records import EvalRecord, is_better, loss_beside
 from trueloop.run import Run
-from trueloop.run.directory import best_eval
+from trueloop.run.log import best_eval
 
 LOSSES = [0.81, 0.25, 0.002, 0.002, 0.5]
 BEST = 2

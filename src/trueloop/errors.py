@@ -13,6 +13,22 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+__all__ = [
+    "ConfigError",
+    "DataError",
+    "DeviceError",
+    "Interrupted",
+    "LossError",
+    "MissingDependencyError",
+    "NonFiniteError",
+    "OutlierError",
+    "RankError",
+    "RunError",
+    "ScheduleError",
+    "TrueloopError",
+    "UserError",
+]
+
 
 class TrueloopError(Exception):
     """The base of every error raised on purpose."""
@@ -29,7 +45,15 @@ class UserError(TrueloopError, ValueError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal ends the program: what was reached stays as it was last saved."""
+    """A signal ends the program: what was reached stays as it was last saved.
+
+    Args:
+        number: the signal's number.
+        words: the message.
+
+    Attributes:
+        signal: the signal's number.
+    """
 
     def __init__(self, number: int, *words: str) -> None:
         super().__init__(*words)
@@ -72,7 +96,8 @@ class MissingDependencyError(UserError):
 class RankError(TrueloopError, RuntimeError):
     """Another rank of the run has failed or died, has ended too early, or has never come.
 
-    Attributes: `rank`, the number of that rank; None where it is not known.
+    Attributes:
+        rank: the number of that rank; None where it is not known.
     """
 
     def __init__(self, message: str, rank: int | None = None) -> None:
@@ -83,9 +108,11 @@ class RankError(TrueloopError, RuntimeError):
 class NonFiniteError(TrueloopError, ArithmeticError):
     """The loss or a gradient is NaN or infinite.
 
-    Attributes: `update` (how many updates were applied before), `epoch` and `batch` (the position
-    of the micro-batch in its epoch), both from 0 (the message counts them from 1), and `parameter`
-    (the first one with a non-finite gradient, or None when the loss itself was non-finite).
+    Attributes:
+        update: how many updates were applied before.
+        epoch: that of the micro-batch, from 0 (the message counts from 1).
+        batch: the position of the micro-batch in its epoch, from 0 (the message counts from 1).
+        parameter: the first one with a non-finite gradient; None if the loss itself is not finite.
     """
 
     def __init__(

@@ -30,12 +30,14 @@ class Ranks:
 
 @contextmanager
 def process_group(device: str | torch.device = "auto", *, minutes: float = 30.0) -> Iterator[Ranks]:
-    """Within it, the ranks that `torchrun` has started are one process group: gloo for CPU tensors,
-    nccl for those of CUDA. In one process it only picks the device.
+    """Join the ranks that `torchrun` has started into one process group, for a `with` block.
+
+    The group is gloo for CPU tensors and nccl for those of CUDA. In one process this only picks the
+    device.
 
         with trueloop.process_group() as group:
-            model = make_model().to(group.device)
-            step = trueloop.Step(model, optimizer, loss_fn, parallel="ddp")
+        model = make_model().to(group.device)
+        step = trueloop.Step(model, optimizer, loss_fn, parallel="ddp")
 
     An error on one rank ends all of them within seconds, with its message printed once. The group
     is left however the program leaves the block.
@@ -44,8 +46,12 @@ def process_group(device: str | torch.device = "auto", *, minutes: float = 30.0)
         device: of the model and the data: "auto", "cpu", "cuda", "cuda:1", "mps".
         minutes: after which a rank that waits for the others raises.
 
-    Raises `ConfigError` where the environment does not say how to meet the others, `DeviceError`
-    for a device that is not there.
+    Yields:
+        This process among its peers.
+
+    Raises:
+        ConfigError: the environment does not say how to meet the others.
+        DeviceError: the device is not there.
     """
     _options.positive("minutes", minutes, "30")
     picked = devices.pick(device)

@@ -47,9 +47,16 @@ class LoRALinear(nn.Module):
     Takes and returns what the linear layer does: (…, in) to (…, out). Dropout acts on the input of
     the matrices alone. They have the weight's dtype, or float32 beside one of half precision.
 
-    Attributes: `base`, the layer itself; `lora_a`, (rank, in); `lora_b`, (out, rank); `alpha`;
-    `rank`; `scale`, alpha / rank; `weight`, the effective weight (out, in), for code that reads
-    `layer.weight` instead of calling the layer (dropout has no part in it); `bias`.
+    Args:
+        base: the layer itself.
+        rank: of the matrices.
+        alpha: the matrices' product is scaled by alpha / rank.
+        dropout: share of the matrices' inputs that is dropped in training.
+
+    Attributes:
+        lora_a: the first matrix, (rank, in).
+        lora_b: the second matrix, (out, rank).
+        scale: alpha / rank.
     """
 
     lora_a: nn.Parameter
@@ -77,6 +84,14 @@ class LoRALinear(nn.Module):
         nn.init.zeros_(self.lora_b)
 
     def forward(self, x: Tensor) -> Tensor:
+        """The linear layer's output plus that of the matrices.
+
+        Args:
+            x: (…, in).
+
+        Returns:
+            (…, out), in the dtype of the layer's output.
+        """
         out: Tensor = self.base(x)
         x = self.dropout(x).to(self.lora_a.dtype)
         low = F.linear(F.linear(x, self.lora_a), self.lora_b)
@@ -84,10 +99,12 @@ class LoRALinear(nn.Module):
 
     @property
     def weight(self) -> Tensor:
+        """The effective weight, (out, in), for code that reads `layer.weight`; without dropout."""
         return self.base.weight + self._delta().to(self.base.weight.dtype)
 
     @property
     def bias(self) -> nn.Parameter | None:
+        """The bias of the layer, (out,), or None."""
         return self.base.bias
 
     def _delta(self) -> Tensor:
@@ -95,7 +112,7 @@ class LoRALinear(nn.Module):
 
     @torch.no_grad()
     def merged(self) -> nn.Linear:
-        """The linear layer, with the matrices added into its weight, in place.
+        """Return the linear layer, with the matrices added into its weight, in place.
 
         The sum is computed in float64 and rounded once (on MPS, which has none, in the matrices'
         own dtype).
@@ -134,9 +151,12 @@ def apply(
             changes, the learning rate can stay.
         dropout: share of the inputs of the matrices that is dropped in training, from 0 to below 1.
 
-    Returns the model. Make the optimizer after: those of `trueloop.optimizers` hold what is not
-    frozen. Raises `ConfigError` where nothing has the name, or what has it is not a linear layer of
-    its own (an embedding, a weight that is tied to one), or is adapted already.
+    Returns:
+        The model. Make the optimizer after: those of `trueloop.optimizers` hold what is not frozen.
+
+    Raises:
+        ConfigError: nothing has the name, or what has it is not a linear layer of its own (an
+            embedding, a weight that is tied to one), or is adapted already.
     """
     _options.model(model, "lora.apply(model, ['query', 'value'])")
     rank = _options.whole("rank", rank, example=8)
@@ -150,7 +170,11 @@ def apply(
 
 
 def adapters(model: nn.Module) -> dict[str, LoRALinear]:
-    """The adapted layers of a model by their names, without those below another name again."""
+    """Return the adapted layers by their names, each once.
+
+    Args:
+        model: any module.
+    """
     return {name: m for name, m in model.named_modules() if isinstance(m, LoRALinear)}
 
 
@@ -158,8 +182,16 @@ def merge(model: M) -> M:
     """Add the matrices into the weights and put the plain linear layers back, in place.
 
     The outputs stay the same but for rounding (those of eval mode, without dropout). The parameters
-    stay frozen: `model.requires_grad_(True)` trains them again. Returns the model; one without
-    adapters is left as it is. Raises `ConfigError` where the matrices are sharded over ranks.
+    stay frozen: `model.requires_grad_(True)` trains them again.
+
+    Args:
+        model: any module; one without adapters does not change.
+
+    Returns:
+        The model.
+
+    Raises:
+        ConfigError: the matrices are sharded over ranks.
     """
     _options.model(model, "lora.merge(model)")
     found = adapters(model)
@@ -177,8 +209,18 @@ def merge(model: M) -> M:
 
 
 def state_dict(model: nn.Module) -> dict[str, Tensor]:
-    """The adapters alone: for each adapted layer NAME its `NAME.lora_a` (rank, in), `NAME.lora_b`
-    (out, rank) and `NAME.alpha` (a float32 scalar). Raises `ConfigError` for a model without."""
+    """The adapters alone.
+
+    Args:
+        model: a module with adapters.
+
+    Returns:
+        For each adapted layer NAME `NAME.lora_a` (rank, in), `NAME.lora_b` (out, rank) and
+        `NAME.alpha` (a float32 scalar).
+
+    Raises:
+        ConfigError: the model has no adapters.
+    """
     _options.model(model, "lora.state_dict(model)")
     found: dict[str, Tensor] = {}
     for name, layer in _adapted(model).items():
@@ -189,11 +231,18 @@ def state_dict(model: nn.Module) -> dict[str, Tensor]:
 
 
 def load_state_dict(model: nn.Module, state: Mapping[str, Any]) -> None:
-    """Take up what `state_dict` returned, in place, or leave all as it was.
+    """Load what `state_dict` returned, in place, or leave all unchanged.
 
     A model without adapters gets those that `state` has, as `apply` would put them (dropout 0). One
-    with adapters must have the very same layers and ranks. Raises `RunError` where `state` does not
-    fit, and what `apply` raises.
+    with adapters must have the very same layers and ranks.
+
+    Args:
+        model: the module.
+        state: what `state_dict` returned.
+
+    Raises:
+        RunError: `state` does not fit the model.
+        ConfigError: what `apply` raises.
     """
     _options.model(model, "lora.load_state_dict(model, state)")
     wanted = _described(state)
@@ -221,18 +270,34 @@ def load_state_dict(model: nn.Module, state: Mapping[str, Any]) -> None:
 
 
 def save(model: nn.Module, path: str | Path) -> Path:
-    """Write the adapters alone as safetensors, whole or not at all; returns the path.
+    """Write the adapters alone as safetensors, whole or not at all.
 
-    Of a model whose parameters are sharded, all ranks call it. Raises `ConfigError` for a model
-    without adapters, and `RunError` where the file cannot be written.
+    Of a model whose parameters are sharded, all ranks call it.
+
+    Args:
+        model: a module with adapters.
+        path: the file, such as "adapters.safetensors".
+
+    Returns:
+        The path.
+
+    Raises:
+        ConfigError: the model has no adapters.
+        RunError: the file cannot be written.
     """
     return save_weights(state_dict(model), path)
 
 
 def load(model: nn.Module, path: str | Path) -> None:
-    """Take up adapters that `save` wrote, as `load_state_dict` does.
+    """Load adapters that `save` wrote, as `load_state_dict` does.
 
-    Raises `RunError` where the file is missing, damaged or does not fit the model.
+    Args:
+        model: the module.
+        path: the file.
+
+    Raises:
+        RunError: the file is missing, damaged or does not fit the model.
+        ConfigError: what `apply` raises.
     """
     load_state_dict(model, read_weights(_options.path("path", path)))
 

@@ -60,7 +60,11 @@ def adamw(
         eps: added to the root of the mean square, so that no update is divided by 0; 0 or above,
             in the gradient's unit.
 
-    Raises `ConfigError` for a value that cannot work, or a model with nothing to train.
+    Returns:
+        torch's optimizer, with one or two parameter groups.
+
+    Raises:
+        ConfigError: a value that cannot work, or a model with nothing to train.
     """
     return _build(AdamW, model, lr, weight_decay, **_adam_options(betas, eps))
 
@@ -87,7 +91,11 @@ def adam(
         eps: added to the root of the mean square, so that no update is divided by 0; 0 or above,
             in the gradient's unit.
 
-    Raises `ConfigError` for a value that cannot work, or a model with nothing to train.
+    Returns:
+        torch's optimizer, with one or two parameter groups.
+
+    Raises:
+        ConfigError: a value that cannot work, or a model with nothing to train.
     """
     return _build(Adam, model, lr, weight_decay, **_adam_options(betas, eps))
 
@@ -115,7 +123,11 @@ def sgd(
         nesterov: take the gradient's part of the buffer one update ahead; without momentum it has
             no meaning and is left out.
 
-    Raises `ConfigError` for a value that cannot work, or a model with nothing to train.
+    Returns:
+        torch's optimizer, with one or two parameter groups.
+
+    Raises:
+        ConfigError: a value that cannot work, or a model with nothing to train.
     """
     momentum = _options.share("momentum", momentum, below_one=True, example="0.9")
     nesterov = _options.flag("nesterov", nesterov) and momentum > 0
@@ -160,14 +172,19 @@ def muon(
             of AdamW can be kept (Liu et al., "Muon is scalable for LLM training", 2025).
             `original`, by √max(1, A / B), as Jordan has it: lr is then about 0.02, and
             AdamW's is given apart.
-        betas, eps: as `adamw` has them, for AdamW.
+        betas: of AdamW, as `adamw` has them.
+        eps: of AdamW, as `adamw` has it.
         adamw_modules: names of the modules that are the head, such as `("head",)`: AdamW has all of
             their parameters. None: the last `nn.Linear` outside of repeated blocks (modules that
             stand two or more of a class in one `ModuleList`, `ModuleDict` or `Sequential`). (): no
             head.
 
-    Where nothing is left for AdamW, the list holds Muon alone. Raises `ConfigError` for a value
-    that cannot work, a model without a hidden matrix, and a torch without Muon (before 2.9).
+    Returns:
+        Both optimizers; Muon alone where nothing is left for AdamW.
+
+    Raises:
+        ConfigError: a value that cannot work, a model without a hidden matrix, or a torch without
+            Muon (before 2.9).
     """
     model = _options.model(model, "optimizers.muon(model, lr=1e-3)")
     lr = _options.positive("lr", lr, "1e-3")
@@ -230,11 +247,19 @@ _BY_NAME: dict[str, Callable[..., Any]] = {"adamw": adamw, "adam": adam, "sgd": 
 def by_name(
     name: str, model: Parameters, lr: float, *, weight_decay: float
 ) -> Optimizer | list[Optimizer]:
-    """`adamw`, `adam`, `sgd` or `muon` with its defaults; `ConfigError` for any other name.
+    """An optimizer with its defaults, by the name of its function.
 
     Args:
-        name: of the function.
-        model, lr, weight_decay: as the function has them.
+        name: `adamw`, `adam`, `sgd` or `muon`.
+        model: the module, or an iterable of parameters (not for `muon`).
+        lr: learning rate, above 0.
+        weight_decay: 0 or above; see the function.
+
+    Returns:
+        What the function returns: one optimizer, or of `muon` a list of them.
+
+    Raises:
+        ConfigError: an unknown name, a value that cannot work, or a model with nothing to train.
     """
     make = _BY_NAME[_options.by_name("optimizer", name, _BY_NAME)]
     found: Optimizer | list[Optimizer] = make(model, lr, weight_decay=weight_decay)
@@ -251,7 +276,12 @@ def parameter_groups(model: Parameters, weight_decay: float) -> list[dict[str, A
             of fewer than two dimensions are left undecayed.
         weight_decay: of the first group; 0 or above.
 
-    Raises `ConfigError` where there is nothing to train, or what is given has no parameters.
+    Returns:
+        Groups for an optimizer, each with `params`, `weight_decay` and, where there are two, a
+        `name`: `decay` or `no_decay`.
+
+    Raises:
+        ConfigError: nothing to train, or what is given has no parameters.
     """
     weight_decay = _options.not_negative("weight_decay", weight_decay, "0.01")
     of_norms: set[int] = set()

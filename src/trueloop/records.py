@@ -18,6 +18,8 @@ from torch import Tensor
 
 from trueloop.errors import ConfigError, LossError, nearest
 
+__all__ = ["EvalRecord", "LossOutput", "OutlierCheck", "StepRecord"]
+
 Count = int | float | Tensor | Callable[[], "int | float | Tensor"]
 """How many samples or tokens a mean loss is the mean of; a callable is asked only when needed."""
 
@@ -44,11 +46,18 @@ class LossOutput:
 
     @classmethod
     def of(cls, returned: Any) -> LossOutput:
-        """What a `loss_fn` returned (the loss, (loss, count), (loss, parts), (loss, count, parts)
-        or a `LossOutput`), checked, its parts detached scalars on the loss's device.
+        """What a `loss_fn` returned, checked, its parts detached scalars on the loss's device.
 
-        Raises `LossError` unless the loss is one number, the count a number from 0 on, and every
-        part a number with a name of its own.
+        Args:
+            returned: the loss, (loss, count), (loss, parts), (loss, count, parts) or a
+                `LossOutput`.
+
+        Returns:
+            A `LossOutput` whose loss is a scalar.
+
+        Raises:
+            LossError: the loss is not one real number, the count not a number from 0 on, or a part
+                not a number with a name of its own.
         """
         output = returned if isinstance(returned, cls) else cls._of_tuple(returned)
         loss = output.loss

@@ -29,6 +29,7 @@ from trueloop.step.schedule import (
     Plan,
     Resolver,
     Schedule,
+    check_length,
     parse_length,
     resolve_mode,
 )
@@ -64,10 +65,14 @@ def cosine(length: Length | None = None, *, eta_min: float = 0.0, tick: str = "u
         eta_min: the lr at the end, 0 or above.
         tick: `update` or `epoch`.
 
-    Raises `ConfigError` for a value that cannot work; `Step.plan` raises `ScheduleError` where the
-    length is not the run's.
+    Returns:
+        The schedule, for `Step(schedule=...)`.
+
+    Raises:
+        ConfigError: a value that cannot work.
+        ScheduleError: from `Step.plan`, if the length is not the run's.
     """
-    _check_length("length", length)
+    check_length("length", length)
     eta_min = _options.not_negative("eta_min", eta_min)
 
     def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
@@ -95,11 +100,16 @@ def warmup_cosine(
         eta_min: the lr at the end, 0 or above.
         tick: `update` or `epoch`.
 
-    Raises `ConfigError` for a value that cannot work, `ScheduleError` (here, or from `Step.plan`)
-    for a warm-up that fills the schedule, or a length that is not the run's.
+    Returns:
+        The schedule, for `Step(schedule=...)`.
+
+    Raises:
+        ConfigError: a value that cannot work.
+        ScheduleError: here or from `Step.plan`: the warm-up fills the schedule, or the length is
+            not the run's.
     """
     _check_warmup(warmup)
-    _check_length("length", length)
+    check_length("length", length)
     start_factor = _start_factor(start_factor)
     eta_min = _options.not_negative("eta_min", eta_min)
 
@@ -133,24 +143,30 @@ def warmup_stable_decay(
     beyond fixed training durations", 2024, found best.
 
     Until the decay begins the curve does not depend on the run's length, so a run can be prolonged:
-    a checkpoint from before the decay goes on in a longer run as if that had been planned from
-    the start (with the warm-up of the run as it was begun). One from within the decay goes on in a
-    run of its own length alone, and raises `ScheduleError` in any other.
+    a checkpoint from before the decay goes on in a longer run as if that had been planned from the
+    start (with the warm-up of the run as it was begun). One from within the decay goes on in a run
+    of its own length alone, and raises `ScheduleError` in any other.
 
     Args:
-        warmup, decay: ticks of the rise and of the decay, see the top of this module; 0: none.
+        warmup: ticks of the rise, see the top of this module; 0: none.
+        decay: ticks of the decay; 0: none.
         length: ticks of all three parts together; None: the whole run.
         shape: of the decay: `linear`, `cosine` or `1-sqrt`.
         start_factor: the first lr as a share of the optimizer's, above 0 and at most 1.
         eta_min: the lr at the end, 0 or above.
         tick: `update` or `epoch`.
 
-    Raises `ConfigError` for a value that cannot work, `ScheduleError` (here, or from `Step.plan`)
-    for a warm-up and a decay that do not fit, or a length that is not the run's.
+    Returns:
+        The schedule, for `Step(schedule=...)`.
+
+    Raises:
+        ConfigError: a value that cannot work.
+        ScheduleError: here or from `Step.plan`: the warm-up and the decay do not fit, or the length
+            is not the run's.
     """
     _check_warmup(warmup)
-    _check_length("decay", decay, zero=True)
-    _check_length("length", length)
+    check_length("decay", decay, zero=True)
+    check_length("length", length)
     _options.by_name("shape of a decay", shape, SHAPES)
     start_factor = _start_factor(start_factor)
     eta_min = _options.not_negative("eta_min", eta_min)
@@ -199,11 +215,15 @@ def one_cycle(
         cycle_momentum: let the momentum (or the first beta) fall from 0.95 to 0.85 while the lr
             rises, and rise while it falls; an optimizer that has neither is left alone.
 
-    Raises `ConfigError` for a value that cannot work; `Step.plan` raises `ScheduleError` where the
-    length is not the run's.
+    Returns:
+        The schedule, for `Step(schedule=...)`.
+
+    Raises:
+        ConfigError: a value that cannot work.
+        ScheduleError: from `Step.plan`, if the length is not the run's.
     """
-    _check_length("length", length)
-    _check_length("warmup", warmup, zero=True)
+    check_length("length", length)
+    check_length("warmup", warmup, zero=True)
     if max_lr is not None:
         max_lr = _options.positive("max_lr", max_lr, "0.1")
     div_factor = _options.positive("div_factor", div_factor, "25.0")
@@ -254,7 +274,11 @@ def plateau(
         cooldown: epochs after a fall during which none are counted.
         min_lr: the lr does not fall below it.
 
-    Raises `ConfigError` for a value that cannot work, or a score whose direction is not known.
+    Returns:
+        The schedule, for `Step(schedule=...)`.
+
+    Raises:
+        ConfigError: a value that cannot work, or a score whose direction is not known.
     """
     direction = resolve_mode(monitor, mode)
     factor = _fraction("factor", factor)
@@ -298,10 +322,14 @@ def warm_restarts(
         eta_min: the lr at the end of a cycle, 0 or above.
         tick: `update` or `epoch`.
 
-    Raises `ConfigError` for a value that cannot work; `Step.plan` raises `ScheduleError` where the
-    run ends inside a cycle.
+    Returns:
+        The schedule, for `Step(schedule=...)`.
+
+    Raises:
+        ConfigError: a value that cannot work.
+        ScheduleError: from `Step.plan`, if the run ends inside a cycle.
     """
-    _check_length("first", first)
+    check_length("first", first)
     cycles = _options.whole("cycles", cycles, 1, 3)
     mult = _options.whole("mult", mult, 1, 2)
     eta_min = _options.not_negative("eta_min", eta_min)
@@ -346,10 +374,14 @@ def step_decay(
         gamma: from 0 to 1, both excluded.
         tick: `update` or `epoch`.
 
-    Raises `ConfigError` for a value that cannot work, or both `every` and `at`; `Step.plan` raises
-    `ScheduleError` for a milestone beyond the run.
+    Returns:
+        The schedule, for `Step(schedule=...)`.
+
+    Raises:
+        ConfigError: a value that cannot work, or both `every` and `at`.
+        ScheduleError: from `Step.plan`, for a milestone beyond the run.
     """
-    _check_length("every", every)
+    check_length("every", every)
     gamma = _fraction("gamma", gamma)
     if every is not None and at is not None:
         raise ConfigError("step_decay takes every or at, not both: leave one of them out")
@@ -359,7 +391,7 @@ def step_decay(
         )
     milestones = _MILESTONES if at is None else tuple(at)
     for milestone in milestones:
-        _check_length("at", milestone)
+        check_length("at", milestone)
 
     def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
         if every is not None:
@@ -379,11 +411,22 @@ def by_name(
     decay_shape: str | None = None,
     monitor: str = "val_loss",
 ) -> Schedule | None:
-    """A schedule with its defaults by name; None for `none`; `ConfigError` for any other.
+    """A schedule with its defaults, by the name of its function.
 
-    `warmup` is for `warmup_cosine`, `warmup_stable_decay` and `one_cycle`; `decay` and
-    `decay_shape` are for `warmup_stable_decay`; None is their own default. `monitor` is the score
-    that `plateau` watches.
+    Args:
+        name: `cosine`, `warmup_cosine`, `warmup_stable_decay`, `one_cycle`, `plateau`,
+            `warm_restarts`, `step_decay` or `none`.
+        warmup: of `warmup_cosine`, `warmup_stable_decay` and `one_cycle`; None: their own default.
+        decay: of `warmup_stable_decay`; None: its own default.
+        decay_shape: of `warmup_stable_decay`: `linear`, `cosine` or `1-sqrt`; None: `linear`.
+        monitor: the score that `plateau` watches.
+
+    Returns:
+        The schedule; None for `none`.
+
+    Raises:
+        ConfigError: an unknown name, or an option that the schedule does not have.
+        ScheduleError: a warm-up that is the whole run.
     """
     rise: dict[str, Any] = {} if warmup is None else {"warmup": warmup}
     fall: dict[str, Any] = {} if decay is None else {"decay": decay}
@@ -426,30 +469,8 @@ def _fraction(option: str, value: Any) -> float:
     return float(value)
 
 
-def _check_length(option: str, length: Any, *, zero: bool = False) -> None:
-    """A length as the top of this module has them, or None; 0 only where `zero` allows it."""
-    if length is None and not zero:
-        return
-    if isinstance(length, Optimizer):
-        raise ConfigError(
-            f"{option} is {_options.kind_of(length)}: a schedule is described without the "
-            "optimizer, write e.g. cosine(), and Step(..., schedule=cosine()) gives it its own"
-        )
-    if not isinstance(length, (int, float, str)):
-        raise ConfigError(
-            f"{option}={_options.shown(length)} is not a length: write an int (ticks), '5%' (a "
-            "share of the run), '20 epochs' or '300 updates'"
-        )
-    amount, _ = parse_length(length)
-    if amount == 0 and not zero:
-        raise ConfigError(
-            f"{option}={length!r} must be above 0: write e.g. {option}='300 updates', or leave it "
-            "out"
-        )
-
-
 def _check_warmup(warmup: Any) -> None:
-    _check_length("warmup", warmup, zero=True)
+    check_length("warmup", warmup, zero=True)
     if parse_length(warmup) == (1.0, "share"):
         raise ScheduleError(
             f"warmup={warmup!r} is the whole run: shorten it, e.g. warmup='5%', or write warmup=1 "

@@ -20,6 +20,8 @@ from trueloop import _options
 from trueloop.errors import ConfigError
 from trueloop.shapes import ListOf, Maybe, OneOf, TupleOf, Where
 
+__all__ = ["for_sample", "seed_everything", "seed_rank"]
+
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 
@@ -102,9 +104,14 @@ def check_seed(seed: int) -> int:
 def seed_everything(seed: int, deterministic: bool = True) -> None:
     """Seed torch (every device), numpy and `random`; choose deterministic algorithms if asked.
 
-    `deterministic=True` switches cuDNN's autotuner off and makes torch prefer deterministic
-    implementations, with a warning (not an error) where an operation has none. The first use of
-    cuBLAS must come after this call, since it reads `CUBLAS_WORKSPACE_CONFIG` once.
+    Args:
+        seed: an integer from 0 to 2**63 - 1.
+        deterministic: True switches cuDNN's autotuner off and makes torch prefer deterministic
+            implementations, with a warning (not an error) where an operation has none. The first
+            use of cuBLAS must come after this call, since it reads `CUBLAS_WORKSPACE_CONFIG` once.
+
+    Raises:
+        ConfigError: the seed is out of range.
     """
     _options.flag("deterministic", deterministic)
     os.environ[_BASE_SEED] = str(check_seed(seed))
@@ -118,8 +125,14 @@ def seed_everything(seed: int, deterministic: bool = True) -> None:
 
 
 def seed_rank(seed: int, rank: int) -> None:
-    """Seed the global generators of one rank among several by (seed, rank), for what each rank
-    draws by itself, such as dropout masks. Rank 0 keeps the generators that it has.
+    """Seed one rank's global generators by (seed, rank), for its own draws, such as dropout masks.
+
+    Args:
+        seed: an integer from 0 to 2**63 - 1.
+        rank: the rank; 0 keeps the generators that it has.
+
+    Raises:
+        ConfigError: the seed is out of range.
     """
     if rank:
         word = mix(check_seed(seed), 3, rank)
@@ -132,8 +145,19 @@ def for_sample(epoch: int, index: int, seed: int | None = None) -> torch.Generat
     """A CPU generator that depends on (seed, epoch, sample index) alone.
 
     For use inside a data set that wants a generator of its own: the draws are the same whichever
-    worker makes them, after any resume, and differ from epoch to epoch. `seed=None` takes the
-    seed of the last `seed_everything` in this process or its parent (0 before the first).
+    worker makes them, after any resume, and differ from epoch to epoch.
+
+    Args:
+        epoch: the epoch, from 0.
+        index: the sample's index in the data set, from 0.
+        seed: None: that of the last `seed_everything` in this process or its parent (0 before the
+            first).
+
+    Returns:
+        A new generator.
+
+    Raises:
+        ConfigError: a value is not an integer in range.
     """
     _options.whole("epoch", epoch, 0)
     _options.whole("index", index, 0)

@@ -10,7 +10,7 @@ import pytest
 from trueloop.errors import RunError
 from trueloop.records import EvalRecord
 from trueloop.run import Run, environment, json_files
-from trueloop.run.directory import best_eval
+from trueloop.run.log import best_eval
 
 
 def test_a_run_keeps_what_is_written_to_it(tmp_path: Path) -> None:

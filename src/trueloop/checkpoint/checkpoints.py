@@ -38,29 +38,37 @@ _WRITING = "the writing of a checkpoint by all ranks"
 
 
 class Checkpoints:
-    """Keeps the last `keep_last` checkpoints in `folder`, and the best by the score `keep_best`.
+    """Keeps the last checkpoints of a run in a folder, and the best by a score.
 
-    - `every`: how often the state is written beside the best and the last one: "50 updates",
-      "2 epochs", "10 minutes", within `fit` also "100_000 samples" or "1_000_000 tokens"; None is
-      after an evaluation and at the end of an epoch, if five seconds have passed.
-    - `asynchronous`: the state is copied, and written while the training goes on. At most one
-      write is under way; the next save, and the end of the run, wait for it.
-    - `on_error`: what to do when a checkpoint cannot be written (a full disk): `stop` raises
-      `RunError` as soon as that is known, at the end at the latest; `continue` warns and goes on,
-      once, and again when checkpoints are written again or the run has ended without. The
-      checkpoints before it are intact either way.
-    - `state`: what else the run depends on, by name: an EMA, a replay buffer, a counter. Objects
-      with `state_dict` and `load_state_dict`, and what can be changed in place: dicts, lists,
-      deques, tensors, generators. They are saved with the rest, and a resume restores them.
-
-    While a run writes into the folder, it is locked against other processes and other fits.
-    An older checkpoint is deleted only when a newer one is on disk and verified.
+    While a run writes into the folder, it is locked against other processes and other fits. An
+    older checkpoint is deleted only when a newer one is on disk and verified.
 
     Under several ranks every rank makes one, with the same options and a folder that all hosts
     share, and calls its methods at the same places. Each rank writes its part of the state, and
     rank 0 makes it a checkpoint when all have: what one rank cannot write is missing on all. What
-    `state` holds is saved of each rank, where it is not the same as on rank 0; on another number
-    of ranks, all go on with rank 0's.
+    `state` holds is saved of each rank, where it is not the same as on rank 0; on another number of
+    ranks, all go on with rank 0's.
+
+    Args:
+        folder: where; made if it is not there.
+        keep_last: how many of the newest are kept.
+        keep_best: the score by which the best is kept beside them; None keeps none.
+        every: how often the state is written beside the best and the last one: "50 updates", "2
+            epochs", "10 minutes", within `fit` also "100_000 samples" or "1_000_000 tokens"; None
+            is after an evaluation and at the end of an epoch, if five seconds have passed.
+        asynchronous: the state is copied, and written while the training goes on. At most one write
+            is under way; the next save, and the end of the run, wait for it.
+        on_error: what to do when a checkpoint cannot be written (a full disk): `stop` raises
+            `RunError` as soon as that is known, at the end at the latest; `continue` warns and goes
+            on, once, and again when checkpoints are written again or the run has ended without. The
+            checkpoints before it are intact either way.
+        state: what else the run depends on, by name: an EMA, a replay buffer, a counter. Objects
+            with `state_dict` and `load_state_dict`, and what can be changed in place: dicts, lists,
+            deques, tensors, generators. They are saved with the rest, and a resume restores them.
+
+    Raises:
+        ConfigError: an option that cannot work.
+        RunError: `folder` is a file.
     """
 
     def __init__(
@@ -101,7 +109,15 @@ class Checkpoints:
         self._saved_at = time.monotonic()
 
     def is_due(self, *, updates: int, epochs: int | None = None) -> bool:
-        """Whether it is time to save: after an update, or (`epochs` ended) after an epoch."""
+        """Whether it is time to save.
+
+        Args:
+            updates: updates applied so far.
+            epochs: epochs ended, at the end of one; None after an update.
+
+        Returns:
+            The same on all ranks.
+        """
         unit, amount = ("", 0) if self.every is None else (self.every.unit, self.every.amount)
         if unit == "minutes":
             if ranks.is_distributed() and epochs is None:
@@ -120,11 +136,19 @@ class Checkpoints:
         return ranks.on_main(lambda: time.monotonic() - self._saved_at >= seconds, _ON_MAIN)
 
     def begin(self, resumed: tuple[int, int, int] | None) -> bool:
-        """Make the folder fit for a run that begins at (epoch, batch, update), or anew with None.
+        """Prepare the folder for a run.
 
-        What lies beyond the place from which a run goes on is damaged or a future that was given
-        up, and is removed. Returns whether that place is already saved in this folder. Raises
-        `RunError` for a new run where another one has checkpoints.
+        Checkpoints after the place from which a run resumes are damaged or a future that was given
+        up, and are removed.
+
+        Args:
+            resumed: (epoch, batch, update) from which the run resumes; None for a new run.
+
+        Returns:
+            Whether that place is already saved in this folder.
+
+        Raises:
+            RunError: a new run, where another one has checkpoints.
         """
         return ranks.on_main(lambda: self._begin_folder(resumed), _ON_MAIN)
 
@@ -148,7 +172,7 @@ class Checkpoints:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """For the time of a fit: nobody else writes into the folder, in this process either."""
+        """Return a context in which nobody else, in this process either, writes into the folder."""
         with ExitStack() as held:
             ranks.on_main(lambda: held.enter_context(self._claim.held()), _ON_MAIN)
             yield
@@ -156,8 +180,18 @@ class Checkpoints:
     def keep(self, step: Step, feed: Feed, scores: EvalRecord | None = None) -> None:
         """For a loop of your own: save if it is time to.
 
-        Call it after each `step(batch)`, and with the epoch's scores after `step.end_epoch`; the
-        best epoch by `keep_best` (with or without its `val_`) is saved and marked as such.
+        Call it after each `step(batch)`, and with the epoch's scores after `step.end_epoch`.
+
+        Args:
+            step: the step that trains.
+            feed: the feed that it trains on.
+            scores: what `evaluate` returned, at an epoch's end; the best epoch by `keep_best` (with
+                or without its `val_`) is saved and marked as such.
+
+        Raises:
+            ConfigError: it is not a step, a feed or an `EvalRecord`; or `every` is counted by `fit`
+                alone.
+            RunError: a checkpoint cannot be written, and `on_error` is `stop`.
         """
         _check_step_and_feed(step, feed)
         if self.every is not None and self.every.unit in ("samples", "tokens"):
@@ -181,10 +215,21 @@ class Checkpoints:
             self.prepare(lambda: capture(step, feed))
 
     def resume(self, step: Step, feed: Feed) -> bool:
-        """For a loop of your own: go on from the newest good checkpoint; False if there is none.
+        """For a loop of your own: load the newest good checkpoint, if there is one.
 
-        Then `for epoch in range(step.epoch, epochs)`, and in it
-        `feed.epoch(epoch, start=step.batch)`, are the rest of the run.
+        Then `for epoch in range(step.epoch, epochs)`, and in it `feed.epoch(epoch,
+        start=step.batch)`, are the rest of the run.
+
+        Args:
+            step: the step that will train, with the same options as the one that was saved.
+            feed: the feed that it will train on.
+
+        Returns:
+            Whether there was one.
+
+        Raises:
+            ConfigError: it is not a step and a feed.
+            RunError: no checkpoint is whole, or it does not fit the step or the feed.
         """
         _check_step_and_feed(step, feed)
         ranks.on_main(self._claim.take, _ON_MAIN)
@@ -217,10 +262,15 @@ class Checkpoints:
     def save(
         self, state: dict[str, Any], place: tuple[int, int, int], best: dict[str, Any] | None = None
     ) -> None:
-        """Write `state`, whose next batch is at `place` = (epoch, batch, updates before it).
+        """Write a state; return when it is copied (`wait` returns when it is on disk).
 
-        `best` (plain data: `epoch`, `scores`) marks it as the best so far. Returns when the state
-        is copied; `wait` says when it is on disk.
+        Args:
+            state: plain data and tensors, nested in dicts and lists.
+            place: of its next batch: (epoch, batch, updates before it).
+            best: marks it as the best so far: plain data, `epoch`, `update` and `scores`.
+
+        Raises:
+            RunError: a checkpoint cannot be written, and `on_error` is `stop`.
         """
         before = ranks.here.phase
         ranks.here.move("saving")
@@ -273,8 +323,11 @@ class Checkpoints:
         self._thread.start()
 
     def prepare(self, state: Callable[[], dict[str, Any]]) -> None:
-        """Once there is something to save: get the memory for a copy of `state()`, in the
-        background and once, so that the first save need not wait for it."""
+        """Get the memory for a copy of the state, in the background, ahead of the first save.
+
+        Args:
+            state: returns what would be saved; called once.
+        """
         if not self.asynchronous or self._spare.is_prepared:
             return
         found = {**state(), **({"named": capture_named(self.state)} if self.state else {})}
@@ -283,7 +336,12 @@ class Checkpoints:
         self._spare.prepare(found)
 
     def mark_best(self, place: tuple[int, int, int], best: dict[str, Any]) -> None:
-        """Mark the checkpoint already saved at `place` as the best so far."""
+        """Mark a checkpoint that is already saved as the best so far.
+
+        Args:
+            place: (epoch, batch, update), as it was saved.
+            best: plain data: `epoch`, `update` and `scores`.
+        """
         self._settle()
         try:
             ranks.on_main(lambda: self._mark(store.name_of(*place), best), _ON_MAIN)
@@ -297,8 +355,11 @@ class Checkpoints:
             store.note(self.folder / name, best=store.in_file(best))
 
     def wait(self) -> None:
-        """The end of a run: return when no write is under way; raises (or warns) if the last one
-        failed."""
+        """End a run: return when no write is under way.
+
+        Raises:
+            RunError: the last one failed, and `on_error` is `stop`.
+        """
         try:
             self._settle()
             if self._missed > 1:
@@ -307,8 +368,16 @@ class Checkpoints:
             self._claim.release()
 
     def poll(self, *, minutes: bool = False) -> None:
-        """Raise (or warn) if a write has failed by now; waits for none. Several ranks learn of it
-        a little later, all of them at the same call; and, if asked, of the `minutes` being over."""
+        """Raise (or warn) if a write has failed by now, without waiting for one.
+
+        Several ranks learn of it a little later, all of them at the same call.
+
+        Args:
+            minutes: also find out whether an interval in minutes is over on rank 0.
+
+        Raises:
+            RunError: a checkpoint could not be written, and `on_error` is `stop`.
+        """
         is_done = self._thread is not None and not self._thread.is_alive()
         if not ranks.is_distributed():
             if is_done:
@@ -324,8 +393,16 @@ class Checkpoints:
                 self._settle()
 
     def miss(self, error: RunError) -> None:
-        """A state cannot be saved, because something that belongs to it cannot be written: as if
-        its own writing had failed. Several ranks call it together."""
+        """Count a state as lost, because something that belongs to it cannot be written.
+
+        It is as if its own writing had failed. Several ranks call it together.
+
+        Args:
+            error: why.
+
+        Raises:
+            RunError: `error`, if `on_error` is `stop`.
+        """
         self._settle()
         self._failure = error
         self._judge()

@@ -36,21 +36,27 @@ _GATHERED = "the gathering of sharded weights"
 
 
 def save_weights(model: nn.Module | Mapping[str, Any] | str | Path, path: str | Path) -> Path:
-    """Write a model's weights and buffers, or a state dict, as safetensors; returns the path.
+    """Write a model's weights and buffers, or a state dict, as safetensors.
 
-    The file is whole or absent, and carries a digest of what it holds. Names, shapes and dtypes
-    are kept as they are. Weights that are tied (the same memory under several names) are stored
-    once, and the file says which they are; `load_weights` gives them back, and so does
+    The file is whole or absent, and carries a digest of what it holds. Names, shapes and dtypes are
+    kept as they are. Weights that are tied (the same memory under several names) are stored once,
+    and the file says which they are; `load_weights` gives them back, and so does
     `safetensors.torch.load_model`. Views that overlap otherwise are stored as copies.
 
-    For `model`, a checkpoint's folder, or one of checkpoints (its newest good one is taken), stands
-    for the weights in it. Beside the weights themselves only one of them is in memory at a time.
     Of a model whose parameters are sharded over ranks (FSDP), every rank calls it; they gather one
     parameter after another, and rank 0 writes the file. Of any other model, the rank that calls it
     writes it.
 
-    Raises `RunError` when there is something that is not a tensor with values, or that cannot be
-    written.
+    Args:
+        model: a module, a state dict, a checkpoint's folder, or a folder of checkpoints (its newest
+            good one is taken). Of checkpoints, only one tensor is in memory at a time.
+        path: the file, such as "model.safetensors".
+
+    Returns:
+        The path.
+
+    Raises:
+        RunError: something is not a tensor with values, or the file cannot be written.
     """
     path = _options.path("path", path)
     if path.is_dir():

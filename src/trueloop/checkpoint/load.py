@@ -27,22 +27,31 @@ def load_checkpoint(
 ) -> State:
     """The state in one checkpoint, or in the newest good (`last`) or the `best` one of a folder.
 
-    Every byte is verified, and nothing in a file is executed. If the newest checkpoint
-    is damaged, a warning says so, and the one before it is loaded. The best one's state has `epoch`
-    and `scores` beside it. One that another version of torch has written is loaded, with a warning.
-
-    From the CPU, where the state is by default, a resume puts each part where it belongs.
-    `map_location` moves weights, gradients and the optimizer's tensors to another device (`meta`:
-    shapes alone); generators and counters stay. `dtype` converts floating-point weights and
-    gradients, for a model of another dtype.
+    Every byte is verified, and nothing in a file is executed. If the newest checkpoint is damaged,
+    a warning says so, and the one before it is loaded. One that another version of torch has
+    written is loaded, with a warning.
 
     Under several ranks every rank calls it, and all of them get the same checkpoint. Without a
     `map_location`, the large tensors of one that several ranks have written then stay on the disk
-    (here they have a shape, and no values) until a resume reads each rank's part of them. With
-    one, a rank may call it alone, and gets them as a whole.
+    (here they have a shape, and no values) until a resume reads each rank's part of them. With one,
+    a rank may call it alone, and gets them as a whole.
 
-    Raises `RunError` when no checkpoint is whole, `DeviceError` for a device that is
-    not there, `ConfigError` for another argument that cannot be.
+    Args:
+        path: a checkpoint, or a folder of checkpoints.
+        which: `last` or `best`, of a folder.
+        map_location: the device for weights, gradients and the optimizer's tensors (`meta`: shapes
+            alone); generators and counters stay on the CPU. None is the CPU, from where a resume
+            puts each part where it belongs.
+        dtype: floating-point weights and gradients are converted to it, for a model of that dtype;
+            None: as they are.
+
+    Returns:
+        The state, for `fit(resume_from=...)`; of the best one with `epoch` and `scores` beside it.
+
+    Raises:
+        RunError: no checkpoint is whole.
+        DeviceError: the device is not there.
+        ConfigError: another argument that cannot work.
     """
     path = _options.path("path", path)
     _options.choice("which", which, ("last", "best"))

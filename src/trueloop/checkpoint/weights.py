@@ -62,12 +62,12 @@ class LoadReport:
         return "\n".join([f"{self.path}: {self.summary()}", *self.lines()])
 
     def summary(self) -> str:
-        """The counts, e.g. "3 loaded, 1 missing, 0 unexpected, 2 mismatched"."""
+        """Return the counts, e.g. "3 loaded, 1 missing, 0 unexpected, 2 mismatched"."""
         names = ("loaded", "missing", "unexpected", "mismatched")
         return ", ".join(f"{len(getattr(self, name))} {name}" for name in names)
 
     def lines(self) -> list[str]:
-        """The table's lines: all that was not loaded."""
+        """Return the table's lines: all that was not loaded."""
         kinds: dict[str, list[Mismatch]] = {
             "missing": [Mismatch(name, "-", "yes") for name in self.missing],
             "unexpected": [Mismatch(name, "yes", "-") for name in self.unexpected],
@@ -93,24 +93,31 @@ def load_weights(
     dtype: torch.dtype | None = None,
     map_location: str | torch.device = "cpu",
 ) -> LoadReport:
-    """Put the weights of a safetensors file into `model`, in place; returns what went where.
+    """Load the weights of a safetensors file into `model`, in place.
 
     Every name, shape and dtype of the file is compared with the model's before the first value
-    changes. With `strict`, anything that does not fit is an error, and the model stays as it was.
-    `strict=False` loads what fits and leaves the rest to the report that it returns, which is
-    yours to read; a file of which nothing fits is an error there too.
+    changes. A name that the file leaves out is not missing when the model ties it to one that is
+    there, or when the file says which one it was tied to. Nothing in the file is executed, and a
+    pickle (`torch.save`) is not opened.
 
-    A name that the file leaves out is not missing when the model ties it to one that is there, or
-    when the file says which one it was tied to.
+    Args:
+        model: the module; its own dtypes do not change.
+        path: the file.
+        strict: True: anything that does not fit is an error, and the model stays as it was. False
+            loads what fits and leaves the rest to the report; a file of which nothing fits is an
+            error there too.
+        dtype: floating-point weights are converted to it on reading. None widens them to the
+            model's dtype (bfloat16 to float32), and never narrows.
+        map_location: the device on which they are converted and compared; from there they go to the
+            model's.
 
-    `dtype` converts floating-point weights on reading. Without it they are widened to the model's
-    dtype (bfloat16 to float32), and never narrowed unasked. The model's own dtypes do not change.
-    `map_location` is the device on which they are converted and compared; from there they go to
-    the model's.
+    Returns:
+        What was loaded and what not.
 
-    Nothing in the file is executed, and a pickle (`torch.save`) is not opened. Raises `RunError`
-    when the file is missing, damaged, no safetensors, or does not fit; `ConfigError` for a `dtype`
-    that is none; `DeviceError` for a device that is not there.
+    Raises:
+        RunError: the file is missing, damaged, not a safetensors file, or does not fit.
+        ConfigError: `dtype` is not a floating-point dtype, or `model` not a module.
+        DeviceError: the device is not there.
     """
     model = _options.model(model, "load_weights(model, path)")
     _options.flag("strict", strict)

@@ -44,6 +44,7 @@ def predict(
 
     Raises:
         DataError: the feed yields no batch.
+        ConfigError: `forward` returned None, or an argument that cannot work.
     """
     check_model(model, "predict(model, feed)")
     _options.function("forward", forward, "model, batch", "lambda model, batch: model(batch[0])")

@@ -75,6 +75,9 @@ def evaluate(
         gradients: record graphs, for a loss that differentiates (input gradients, forces of an
             energy model). Otherwise the pass runs in inference mode.
 
+    Returns:
+        The scores: `loss`, its parts and the metrics, by name.
+
     Raises:
         DataError: the feed yields no batch.
         ConfigError: metrics without outputs, or a metric and a part of the loss of one name; on

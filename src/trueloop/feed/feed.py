@@ -12,14 +12,13 @@ from torch.utils.data import DataLoader
 
 from trueloop import _options, device as devices, ranks, seed as seeds
 from trueloop.errors import ConfigError, DataError, RunError
-from trueloop.feed import transfer
+from trueloop.feed import kinds, transfer
 from trueloop.feed.batched import BatchDataset, Batched
 from trueloop.feed.collate import Collate
 from trueloop.feed.draws import Draws
 from trueloop.feed.epoch import Epoch
 from trueloop.feed.fetching import Source, fetch_ahead_of, stays_on_cpu
 from trueloop.feed.foreign import Foreign, is_loader
-from trueloop.feed.kinds import check_data_set, check_kind, is_iterable, reads_ranges
 from trueloop.feed.loader import Fetching, Mapped, Streamed
 from trueloop.feed.order import Order
 from trueloop.feed.parts import Part, Stretch, portion
@@ -45,38 +44,33 @@ class Feed:
       by index, and have the structure of the data. No gradient flows back into the data: a tensor
       that requires one is detached.
     - a map-style data set (`__getitem__` and `__len__`), a list of samples included. What its
-      `__getitem__` draws from torch, numpy or `random` depends on (seed, epoch, sample index)
-      alone: it is the same for any number of workers and differs from epoch to epoch.
+      `__getitem__` draws from torch, numpy or `random` depends on (seed, epoch, sample index).
     - a `trueloop.feed.BatchDataset`, whose `get_batch(indices, epoch)` gathers a whole batch at
       once, in this process.
     - `trueloop.Shards`: samples in Parquet, tar and Arrow files, on a disk or at a URL.
     - an iterable data set (`__iter__` alone), read by this process or one worker. What it draws
       depends on (seed, epoch, position in the stream) alone.
-    - an iterable data set with `iter_range(start, stop)`, which gives the samples at these
-      positions of the epoch that `set_epoch` has told it, and `__len__` (samples per epoch). It is
-      called once for each batch, by any number of workers: nothing is read to be thrown away, and
-      any position is reached at once.
+    - an iterable data set with `iter_range(start, stop)`, which yields the samples at these
+      positions of the epoch of `set_epoch`, and `__len__` (samples per epoch). It is called once
+      for each batch, by any number of workers, so that any position is reached at once.
     - a torch `DataLoader`, taken as it is: only `device` may be given beside it. So is any other
       iterable of whole batches that has `state_dict` and `load_state_dict`.
 
     On several ranks `batch_size` counts the samples of all of them together, so that a batch is the
     same set of samples on any number of ranks, and each takes its part: of arrays, map-style data
     sets and ranges it reads no other samples. An iterable data set without `iter_range` is read
-    whole by every rank, each of which keeps its part: the reading costs each of them what it costs
-    one process. It must give the same stream on all. A `DataLoader` must be split by rank already
-    (a `DistributedSampler`, or attributes `rank` and `num_replicas` of its own), with as many
-    batches on each; what it yields is this rank's part.
-
-    A data set (or a sampler of a `DataLoader`) that has `set_epoch(epoch)` is told the epoch.
+    whole by every rank, and must give the same stream on all. A `DataLoader` must be split by rank
+    already (a `DistributedSampler`, or attributes `rank` and `num_replicas` of its own), with as
+    many batches on each; what it yields is this rank's part.
 
     The order is a function of (seed, epoch, position), so that starting in the middle costs
-    nothing. Iterating over the feed itself is `epoch(0)` again and again: the same order each
-    time. A training loop writes `feed.epoch(epoch)`.
+    nothing. Iterating over the feed itself is `epoch(0)` each time; a training loop writes
+    `feed.epoch(epoch)`. `set_epoch(epoch)` of a data set or a loader's sampler, if there is one,
+    is called with the epoch.
 
     The `state_dict` of an iterable data set (read in this process) or of a loader, if it has one
-    that is plain data and tensors, is part of the feed's: it is taken with each batch, and a
-    resume goes on from it. `iter` after `load_state_dict` is to go on from there, and any other
-    `iter` to begin a pass.
+    that is plain data and tensors, is part of the feed's: it is taken with each batch. `iter()`
+    after `load_state_dict()` must resume there; any other must start a new pass.
 
     Args:
         data: the samples, see above.
@@ -138,7 +132,7 @@ class Feed:
     ) -> None:
         if isinstance(data, Feed):
             raise DataError("the data is a Feed already: use it itself, or Feed(its data, ...)")
-        check_kind(data)
+        kinds.check_kind(data)
         self.shuffle = _options.flag("shuffle", shuffle)
         self.seed = seeds.check_seed(seed)
         self.drop_last = _options.flag("drop_last", drop_last)
@@ -184,17 +178,17 @@ class Feed:
             return Batched(data) if isinstance(data, BatchDataset) else Arrays(data)
         if isinstance(data, Shards):
             return Sharded(data, self.seed, fetching)
-        check_data_set(data)
-        if not is_iterable(data):
+        kinds.check_data_set(data)
+        if not kinds.is_iterable(data):
             return Mapped(data, self.seed, fetching)
         if self.shuffle:
             raise ConfigError(
                 "shuffle=True needs samples that can be reached by index, and this data set only "
                 "gives a stream: shuffle inside it, or give it __getitem__ and __len__"
             )
-        if reads_ranges(data):
+        if kinds.reads_ranges(data):
             return Mapped(data, self.seed, fetching)
-        self._check_streamed(fetching)
+        kinds.check_stream(fetching.workers, self._transform)
         assert self.batch_size is not None
         return Streamed(data, self.batch_size, self.drop_last, self.seed, fetching)
 
@@ -218,18 +212,6 @@ class Feed:
             raise ConfigError(
                 f"a {type(loader).__name__} is taken as it is, without {', '.join(wrong)}: set it "
                 "in the loader, or give Feed the data set instead, Feed(loader.dataset, ...)"
-            )
-
-    def _check_streamed(self, fetching: Fetching) -> None:
-        if fetching.workers > 1:
-            raise ConfigError(
-                f"workers={fetching.workers} would each read the whole of an iterable data set, "
-                f"and every sample would come {fetching.workers} times: write workers=1"
-            )
-        if self._transform is not None:
-            raise ConfigError(
-                "transform needs the samples' indices, and an iterable data set has none: change "
-                "the samples inside it"
             )
 
     def _count_batches(self) -> int | None:
@@ -259,7 +241,7 @@ class Feed:
     def __len__(self) -> int:
         """Batches per epoch. Raises `DataError` for data without a length."""
         if self._length is None:
-            raise NoLengthError(
+            raise kinds.NoLengthError(
                 "the number of batches is not known before the end of an epoch: give the iterable "
                 "data set a __len__ (samples per epoch), or count updates instead of epochs"
             )
@@ -273,14 +255,23 @@ class Feed:
         return self.epoch(0)
 
     def epoch(self, epoch: int, start: int = 0) -> Epoch:
-        """The batches of one epoch from position `start` on, as a full pass has them there.
+        """The batches of one epoch.
 
         Arrays and map-style data sets do not read what is skipped. An iterable data set and a
         loader do, unless the feed has their own state at this place; a loader can repeat the last
-        epoch it began, or one that a state remembers, and no other. What that costs after a resume
-        is said in a warning.
+        epoch it began, or one that a state remembers, and no other. A warning says what that costs
+        after a resume.
 
-        Raises `RunError` if a data set or loader does not take up its own state.
+        Args:
+            epoch: from 0.
+            start: the position of the first batch, which is that of a full pass.
+
+        Returns:
+            An iterator of batches.
+
+        Raises:
+            ConfigError: a number is out of range.
+            RunError: a data set or loader does not load its own state.
         """
         _options.whole("epoch", epoch, 0)
         _options.whole("start", start, 0)
@@ -295,8 +286,16 @@ class Feed:
         return opened
 
     def sample_indices(self, epoch: int, batch: int, batches: int = 1) -> list[int] | None:
-        """The indices of the samples that `batches` batches from position `batch` on hold, those of
-        all ranks; None for a stream or a loader, which knows its order alone."""
+        """The indices of the samples in some batches, those of all ranks.
+
+        Args:
+            epoch: from 0.
+            batch: the position of the first batch.
+            batches: how many.
+
+        Returns:
+            The indices; None for a stream or a loader, which knows its order alone.
+        """
         if self._length is None or self.samples is None or self.batch_size is None:
             return None
         if isinstance(self._source, (Foreign, Streamed)):
@@ -310,12 +309,16 @@ class Feed:
         return found
 
     def whole_batches(self, epoch: int = 0) -> Epoch:
-        """The batches of one epoch, uncut and in turn: of each W batches, on W ranks, rank r takes
-        the one of number r.
+        """The batches of one epoch, whole: of each W of them, on W ranks, rank r takes number r.
 
         Each batch then gives what it gives in one process, bit for bit: `evaluate` is made of this.
-        Every rank hands out as many; where the last ones are left without, they hand out stand-ins.
-        The feed's position stays. In one process it is `epoch(epoch)`.
+        Where the last ranks are left without, they yield stand-ins. The feed's position stays.
+
+        Args:
+            epoch: from 0.
+
+        Returns:
+            An iterator of as many batches on every rank.
         """
         part = Part(*ranks.data_parallel(), whole_batches=True)
         if part.count == 1:
@@ -385,8 +388,11 @@ class Feed:
         return Order(self.samples, self.seed, epoch, self.shuffle)
 
     def tokens_per_sample(self) -> int | None:
-        """How many tokens (`StepRecord.tokens`) each sample has, by the first two batches, which
-        are fetched for it; None where they differ or have none, and for loaders and streams."""
+        """How many tokens (`StepRecord.tokens`) each sample has, by the first two batches.
+
+        Returns:
+            The number; None where they differ or have none, and for loaders and streams.
+        """
         if isinstance(self._source, (Foreign, Streamed)):
             return None
         batches = self._opened(0, 0, Place(0, 0), Part(0, 1))
@@ -407,12 +413,11 @@ class Feed:
         return self._place.epoch, self._place.batch
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the feed stands and what its order depends on: plain data; for an iterable data set
-        or a loader, also its own state there, if it has one, and for a loader the generators that
-        its epoch began with (plain data and tensors). The same on every rank; for a loader, each
-        must call it.
+        """Return the position and what the order depends on, the same on every rank: plain data.
 
-        Warns, once, of an own state that is there and cannot be stored.
+        For an iterable data set or a loader, also its own state there, if it has one (a warning,
+        once, if that cannot be stored); for a loader, also the generators that its epoch began with
+        (plain data and tensors), and each rank must call it.
         """
         epoch, batch = self.position
         state = {**self._identity(), "epoch": epoch, "batch": batch}
@@ -438,9 +443,13 @@ class Feed:
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take up the position in `state`: `feed.epoch(*feed.position)` goes on from there.
+        """Load a position: `feed.epoch(*feed.position)` continues from there.
 
-        Raises `RunError` if the state belongs to another order: other seed, sizes or options.
+        Args:
+            state: what `state_dict` returned.
+
+        Raises:
+            RunError: it belongs to a different order: seed, sizes or options.
         """
         self.check_state(state)
         if isinstance(self._source, Foreign):
@@ -449,7 +458,14 @@ class Feed:
         self._place = Place.loaded(state["epoch"], state["batch"], state.get("place", {}))
 
     def check_state(self, state: Mapping[str, Any]) -> None:
-        """Raise what `load_state_dict` raises for `state`, and change nothing."""
+        """Raise what `load_state_dict` raises, and change nothing.
+
+        Args:
+            state: what `state_dict` returned.
+
+        Raises:
+            RunError: it belongs to a different order: seed, sizes or options.
+        """
         shape = self.STATE | (Foreign.STATE if isinstance(self._source, Foreign) else {})
         if found := problem(dict(state), shape, "feed"):
             raise RunError(f"{found}: load a state that state_dict of a feed like this one gave")
@@ -480,7 +496,3 @@ class Feed:
             "drop_last": self.drop_last,
             **(self._source.identity() if isinstance(self._source, Sharded) else {}),
         }
-
-
-class NoLengthError(DataError, TypeError):
-    """The number of batches is unknown. A `TypeError` too, so that `list(feed)` works."""

@@ -13,11 +13,15 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, Subset
 
 from trueloop import _options
-from trueloop.errors import DataError
+from trueloop.errors import ConfigError, DataError
 
 _TABLES = ("pandas", "polars", "pyarrow", "modin", "cudf", "dask", "xarray")
 """Libraries whose objects look like sequences of samples, and are sequences of columns or rows by
 label."""
+
+
+class NoLengthError(DataError, TypeError):
+    """The number of batches is unknown. A `TypeError` too, so that `list(feed)` works."""
 
 
 def is_iterable(data: Any) -> bool:
@@ -162,4 +166,18 @@ def check_tensor(tensor: Tensor, name: str) -> None:
         raise DataError(
             f"{name} is on the device meta, where tensors have no values: make it on the CPU, or "
             "load its values"
+        )
+
+
+def check_stream(workers: int, transform: Any) -> None:
+    """Raise `ConfigError` for options that an iterable data set cannot have."""
+    if workers > 1:
+        raise ConfigError(
+            f"workers={workers} would each read the whole of an iterable data set, and every "
+            f"sample would come {workers} times: write workers=1"
+        )
+    if transform is not None:
+        raise ConfigError(
+            "transform needs the samples' indices, and an iterable data set has none: change the "
+            "samples inside it"
         )

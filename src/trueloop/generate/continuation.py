@@ -49,7 +49,13 @@ def generate(
         options: how tokens are chosen, the fields of `GenerationOptions`: max_new_tokens,
             temperature, top_k, top_p, min_p, typical, repetition_penalty, beams, num_samples, ….
 
-    Raises `ConfigError` and `DataError` for what cannot work, before the first token.
+    Returns:
+        The new tokens, with their log-probabilities and why each text ended.
+
+    Raises:
+        ConfigError: an argument or a combination that cannot work; or logits that are NaN.
+        DataError: an id outside the vocabulary, a prompt longer than the context, or an empty one
+            without `end_of_text`.
     """
     ends = ends_of(stop, end_of_text, tokenizer)
     generation = Generation(
@@ -87,8 +93,26 @@ def stream(
 ) -> Iterator[Piece]:
     """`generate` as an iterator: a `Piece` for each new token as it is chosen.
 
-    The arguments are those of `generate`, but for `beams`: a beam search knows its text at the end
-    alone. The model is in its own modes whenever the caller has the word.
+    Between two pieces the model is in its own modes.
+
+    Args:
+        model: as for `generate`.
+        tokens: as for `generate`.
+        lengths: as for `generate`.
+        seed: as for `generate`.
+        stop: as for `generate`.
+        end_of_text: as for `generate`.
+        tokenizer: as for `generate`; each piece then has `texts`.
+        context: as for `generate`.
+        cache: as for `generate`.
+        options: as for `generate`, but for `beams`: a beam search knows its text at the end alone.
+
+    Returns:
+        An iterator of pieces.
+
+    Raises:
+        ConfigError: as `generate`, and for `beams` above 1.
+        DataError: as `generate`.
     """
     ends = ends_of(stop, end_of_text, tokenizer)
     checked = options_from(options)

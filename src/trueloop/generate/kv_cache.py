@@ -83,9 +83,16 @@ class KeyValueCache:
         """How many new tokens `positions` has last prepared for."""
 
     def positions(self, length: int) -> Tensor:
-        """Positions of the next `length` tokens of each row: int64 (batch, length).
+        """Begin a forward: the positions of each row's next tokens.
 
-        Raises `ConfigError` where they do not fit.
+        Args:
+            length: how many new tokens each row has.
+
+        Returns:
+            int64 (batch, length).
+
+        Raises:
+            ConfigError: the cache has no room for them.
         """
         longest = max(self._lengths) if self._length is None else self._length
         if longest + length > self.capacity:
@@ -117,10 +124,16 @@ class KeyValueCache:
         return Attend(mask[None, None], False)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Attend]:
-        """Add a layer's new keys and values, each (batch, heads, length, width), rotated already.
+        """Add a layer's new keys and values.
 
-        Returns all keys and all values so far, (batch, heads, positions, width), and the
-        `Attend(mask, is_causal)` with which `scaled_dot_product_attention` takes them.
+        Args:
+            layer: the layer's number, from 0.
+            keys: (batch, heads, length, width), rotated already.
+            values: (batch, heads, length, width).
+
+        Returns:
+            All keys and all values so far, each (batch, heads, positions, width), and the
+            `Attend(mask, is_causal)` with which `scaled_dot_product_attention` takes them.
         """
         assert keys.shape[2] == self._seen, "call positions(length) at the start of the forward"
         at = 2 * layer
@@ -135,7 +148,11 @@ class KeyValueCache:
         return all_keys, all_values, self._attend
 
     def advance(self, length: int) -> None:
-        """Count the `length` tokens of the forward that has ended."""
+        """End a forward: count its tokens.
+
+        Args:
+            length: as given to `positions`.
+        """
         assert length == self._seen, "advance(length) ends the forward that positions(length) began"
         self._lengths = [each + length for each in self._lengths]
         if self._length is None:
@@ -145,15 +162,22 @@ class KeyValueCache:
         self._seen = 0
 
     def truncate(self, lengths: Sequence[int]) -> None:
-        """Keep the first `lengths[row]` positions of each row."""
+        """Keep the first positions of each row.
+
+        Args:
+            lengths: how many, for each row; at most what it holds.
+        """
         short = zip(lengths, self._lengths, strict=True)
         assert all(0 <= new <= old for new, old in short), "a row has no more than it has"
         self._set_lengths(list(lengths))
 
     def reorder(self, rows: Tensor | Sequence[int]) -> None:
-        """Let row k be what `rows[k]` was, int64 (new batch,): a row may be left out or repeated.
+        """Let row k become what row `rows[k]` was.
 
         In beam search a beam goes on from a different beam; of one prompt come several samples.
+
+        Args:
+            rows: int64 (new batch,); a row may be left out or repeated.
         """
         index = torch.as_tensor(rows, device=self._every.device)
         reach = max(self._lengths)
@@ -169,7 +193,12 @@ class KeyValueCache:
             self._set_lengths([self._length] * len(index))
 
     def replace(self, rows: Sequence[int], other: KeyValueCache) -> None:
-        """Let each of `rows` be the row of `other` at the same place."""
+        """Let each of `rows` become the row of `other` at the same place.
+
+        Args:
+            rows: rows of this cache, as many as `other` has.
+            other: a cache of the same layers, heads, width and dtype.
+        """
         reach = max(other.lengths)
         index = torch.tensor(list(rows), device=self._every.device)
         self._store[:, index, :, :reach] = other._store[:, :, :, :reach]

@@ -41,24 +41,31 @@ class StreamingTokenizer(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationOptions:
-    """How tokens are chosen, and how many. Raises `ConfigError` for what cannot work.
+    """How tokens are chosen, and how many.
 
     Attributes:
         max_new_tokens: most new tokens of a text.
         min_new_tokens: before so many, what would end a text is ruled out.
         temperature: the logits are divided by it; 0 takes the most probable token (greedy). None is
             1, or, with beams, no sampling.
-        top_k: draw among so many of the most probable tokens.
-        top_p: draw among the most probable ones that have this share of the probability together.
-        min_p: draw among those with at least this share of the most probable one's probability.
-        typical: draw among those of the most typical surprise with this probability together.
-        repetition_penalty: above 1, tokens that the text already has become less probable.
+        top_k: draw among so many of the most probable tokens (Fan et al., ACL 2018).
+        top_p: draw among the most probable ones that have this share of the probability together,
+            above 0 and at most 1 (Holtzman et al., ICLR 2020).
+        min_p: draw among those with at least this share of the most probable one's probability,
+            from 0 to 1 (Nguyen et al., 2024).
+        typical: draw among those of the most typical surprise with this probability together, above
+            0 and at most 1 (Meister et al., TACL 2023).
+        repetition_penalty: above 1, tokens that the text already has become less probable (Keskar
+            et al., "CTRL", 2019).
         no_repeat_ngram: no run of so many tokens comes twice.
         beams: above 1, beam search with so many beams.
         length_penalty: beam scores are divided by length ** length_penalty.
         early_stopping: of beam search. True ends with as many finished texts as beams; False when
             no better one is likely; "never" when none is possible.
         num_samples: texts for each prompt; of beam search, so many of the best.
+
+    Raises:
+        ConfigError: a value that cannot work, or two that exclude each other.
     """
 
     max_new_tokens: int = 128
@@ -139,9 +146,9 @@ class GenerationOptions:
         return self.beams == 1 and self.temperature != 0
 
     def processors(self) -> list[Callable[..., Tensor]]:
-        """What is done to the logits in any kind of search: functions of (logits, tokens, starts=).
+        """Return what changes logits in any kind of search: functions of (logits, tokens, starts=).
 
-        That a text is not to end yet is the search's own business (`min_new_tokens`).
+        `min_new_tokens` is not among them: the search itself sees to it.
         """
         found: list[Callable[..., Tensor]] = []
         if self.repetition_penalty != 1.0:
@@ -151,7 +158,7 @@ class GenerationOptions:
         return found
 
     def warpers(self) -> list[Callable[[Tensor], Tensor]]:
-        """What is done to the logits before a draw."""
+        """Return what changes the logits before a draw: functions of (logits)."""
         found: list[Callable[[Tensor], Tensor]] = []
         if self.temperature not in (None, 0, 1):
             heat = float(self.temperature or 1)

@@ -47,7 +47,7 @@ class Generated:
     scores: Tensor | None = None
 
     def rows(self) -> list[list[int]]:
-        """The new tokens of each row as a list of its own length."""
+        """Return the new tokens of each row as a list of its own length."""
         counts = self.lengths.tolist()
         return [row[:count] for row, count in zip(self.tokens.tolist(), counts, strict=True)]
 

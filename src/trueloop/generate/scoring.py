@@ -55,7 +55,12 @@ def score(
         context: the most tokens that the model takes; `model.config.context` if None. A longer text
             is scored in windows in which each token has at least `context // 2` tokens before it.
 
-    The model is in eval mode for it. Raises `ConfigError` and `DataError` for wrong arguments.
+    Returns:
+        The log-probabilities, with the sum and the count of each row.
+
+    Raises:
+        ConfigError: an argument that cannot work, or no token to score.
+        DataError: an id outside the vocabulary.
     """
     prompts.check_model(model, "score(model, tokens)")
     rows = prompts.rows_of(tokens, lengths)
@@ -105,6 +110,13 @@ def multiple_choice(
             acc, and acc_norm, of EleutherAI's evaluation harness are "sum" and "byte").
         sizes: UTF-8 bytes of each choice, for "byte".
         context: as for `score`.
+
+    Returns:
+        One score for each choice: natural logarithms, normalized as asked.
+
+    Raises:
+        ConfigError: the prompt or a choice is empty, or `sizes` is missing or does not fit.
+        DataError: an id outside the vocabulary.
     """
     _options.choice("normalize", normalize, NORMALIZE)
     if not len(prompt) or not len(choices) or not all(map(len, choices)):

@@ -39,16 +39,46 @@ def fit(
     hang_minutes: float | None = None,
     hang_exit: bool = False,
 ) -> History:
-    """Train for so many `epochs`, `updates` or `tokens` (one of them): the loop of the README, with
-    each `StepRecord` and `EvalRecord` handed to `sinks` and to the log of `run`.
+    """Train: the loop of the README, with its records handed to `sinks` and to the log of `run`.
 
-    `eval_every`, `log_every`, `save_every`: "500 updates", "10_000 samples", "1_000_000 tokens",
-    "1 epoch" or "10 minutes", counted across epochs; None evaluates each epoch at its end, logs
-    each update, and saves as `checkpoints` says. `metrics` are measured on `val`, `train_metrics`
-    on the training's own outputs. A signal (SIGINT, SIGTERM, SIGUSR1) or `max_seconds` ends the run
-    after an update, saved; `resume_from=load_checkpoint(folder)` goes on there. docs/loop.md says
-    the rest. Raises `ConfigError` and `ScheduleError` before the first batch, `NonFiniteError`
-    during the run. Every rank of several calls `fit` with the same arguments.
+    Give one of `epochs`, `updates` and `tokens`. An interval is "500 updates", "10_000 samples",
+    "1_000_000 tokens", "1 epoch" or "10 minutes", counted across epochs. On several ranks each
+    calls `fit` with the same arguments. docs/loop.md has the details.
+
+    Args:
+        step: the `Step` to train with.
+        train: a `Feed`, or what `Feed` takes in place of one: a `DataLoader`.
+        val: the data to evaluate on, as `train`; None for no evaluation.
+        epochs: passes over `train` in all, those before a resume included.
+        updates: optimizer updates in all.
+        tokens: tokens in all (`StepRecord.tokens`).
+        eval_every: interval between evaluations; None: at each epoch's end.
+        log_every: interval between lines of the log; None: each update.
+        save_every: interval between checkpoints; None: as `checkpoints` has it.
+        metrics: measured on `val`, see `evaluate`.
+        run: a `Run`, whose directory gets the log; None for none.
+        sinks: functions that get each `StepRecord` and `EvalRecord`, in this order.
+        early_stop: ends the run when the score no longer improves, and loads the best weights.
+        checkpoints: where and how states are saved; None for no checkpoints.
+        max_seconds: the run ends after the first update beyond this time, and is saved.
+        resume_from: a state of `load_checkpoint`, from which the run continues.
+        train_metrics: measured on the outputs of the training itself, see `evaluate`.
+        gradients: evaluate with graphs recorded, for a loss that differentiates.
+        grace_seconds: how long after a signal (SIGINT, SIGTERM, SIGUSR1) the process is killed; the
+            run ends after an update before that, and is saved.
+        hang_minutes: after so long without progress each rank's stacks are written to `hangs` in
+            the run directory; None adapts to the run, from 5 to 20 minutes.
+        hang_exit: end the run after such a report, with status 1.
+
+    Returns:
+        The evaluations, and how the run ended.
+
+    Raises:
+        ConfigError: before the first batch: an argument that cannot work.
+        ScheduleError: before the first batch: the schedule does not end where the run does.
+        NonFiniteError: a gradient is NaN or infinite, and the step has `nonfinite="stop"`.
+        DataError: `train` or `val` is not a feed of batches, or yields none.
+        RunError: the log or a checkpoint cannot be written, or `resume_from` does not fit.
     """
     arguments.check_step(step)
     train, val = as_feed(train, "train"), None if val is None else as_feed(val, "val")

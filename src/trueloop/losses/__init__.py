@@ -85,6 +85,9 @@ def for_task(task: str, *, classes: int | None = None, **options: Any) -> TaskLo
             what the model gives.
         options: see the class of each task (`MulticlassLoss`, ...).
 
+    Returns:
+        The loss: `loss(outputs, targets)` is a scalar mean.
+
     Raises:
         ConfigError: an unknown task or option, or an option's value that cannot work.
         LossError: when the loss is called, if outputs and targets do not fit it.
@@ -101,11 +104,19 @@ def for_task(task: str, *, classes: int | None = None, **options: Any) -> TaskLo
 
 
 def apply_model(model: nn.Module, inputs: Any) -> Any:
-    """The model's output for a batch's inputs: one tensor, a tuple or list of positional
-    arguments, or a mapping of keyword arguments.
+    """The model's output for a batch's inputs.
 
-    Raises `LossError` for arguments that its `forward` does not take, `DataError` for a tensor of a
-    dtype or on a device that it does not compute with; other errors are the model's own.
+    Args:
+        model: the module.
+        inputs: one tensor; a tuple or list of positional arguments; or a mapping of keyword
+            arguments.
+
+    Returns:
+        What the model returns.
+
+    Raises:
+        LossError: the model's `forward` does not take these arguments.
+        DataError: a tensor has a dtype, or is on a device, that the model does not compute with.
     """
     try:
         if isinstance(inputs, (tuple, list)):
@@ -135,16 +146,23 @@ def supervised(criterion: Callable[[Any, Any], Tensor]) -> Supervised:
         criterion: a module or function of (outputs, targets) that returns a mean: torch's own
             with ``reduction="mean"``, one of `for_task`, or the user's.
 
+    Returns:
+        A `loss_fn` for `Step` and `evaluate`.
+
     Raises:
         LossError: what is given is not a criterion, or does not take the mean; when called, if the
             batch is not a pair, or outputs and targets do not fit one of torch's own criteria (an
-            error of the user's own criterion is raised as it is).
+            error of the user's own criterion is raised unchanged).
     """
     return Supervised(criterion)
 
 
 class Supervised:
-    """See `supervised`."""
+    """A `loss_fn(model, batch)` for batches of (inputs, targets): see `supervised`.
+
+    Args:
+        criterion: a module or function of (outputs, targets) that returns a mean.
+    """
 
     def __init__(self, criterion: Callable[[Any, Any], Tensor]) -> None:
         _check_criterion(criterion)
@@ -156,6 +174,21 @@ class Supervised:
         self._is_torchs = _error_hints.is_torchs(criterion)
 
     def __call__(self, model: nn.Module, batch: Any) -> LossOutput:
+        """The loss of a batch, with the model's output for the metrics.
+
+        Args:
+            model: the module; see `apply_model` for how it is called.
+            batch: a tuple or list of (inputs, targets).
+
+        Returns:
+            The mean loss, a scalar; what it is the mean of; outputs; and targets.
+
+        Raises:
+            LossError: the batch is not a pair, outputs and targets do not fit, or the criterion
+                does not return a scalar.
+            DataError: a tensor has a dtype, or is on a device, that the model does not compute
+                with.
+        """
         if not isinstance(batch, (tuple, list)) or len(batch) != 2:
             raise _no_pair(batch)
         inputs, targets = batch

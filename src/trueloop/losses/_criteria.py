@@ -21,7 +21,7 @@ from trueloop.losses._counts import cross_entropy_count
 
 
 class TaskLoss(nn.Module):
-    """A loss that checks what it is given. Subclasses say what fits."""
+    """A loss that checks what it is given; each subclass documents the shapes that fit."""
 
     task = ""
 
@@ -29,6 +29,21 @@ class TaskLoss(nn.Module):
         super().__init__()
         self._seen: object = None
         self._values_checked = False
+
+    def forward(self, outputs: Any, targets: Any) -> Tensor:
+        """The mean loss of a batch.
+
+        Args:
+            outputs: the model's, of a shape and dtype that the class has.
+            targets: those of the batch, as the class has them.
+
+        Returns:
+            A scalar in float32; in float64 for float64 outputs.
+
+        Raises:
+            LossError: outputs and targets do not fit.
+        """
+        raise NotImplementedError
 
     def _check(self, outputs: Any, targets: Any) -> None:
         if torch.compiler.is_compiling():
@@ -222,7 +237,15 @@ class MulticlassLoss(TaskLoss):
         return torch.where(kept, loss, torch.zeros_like(loss))
 
     def count(self, outputs: Tensor, targets: Tensor) -> int | Tensor:
-        """What the mean is over: see `supervised`."""
+        """What the mean is over, for accumulation: see `supervised`.
+
+        Args:
+            outputs: logits, (N, C) or (N, C, d1, ...).
+            targets: class indices, or soft targets.
+
+        Returns:
+            The number of targets that are not ignored, or the sum of their class weights.
+        """
         weights = None if self.class_weights is None else self.class_weights.on(wide(outputs))
         return cross_entropy_count(outputs, targets, weights, self.ignore_index)
 

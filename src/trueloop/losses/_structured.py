@@ -242,7 +242,15 @@ class SegmentationLoss(TaskLoss):
         return (1 - overlap / size.clamp(min=torch.finfo(size.dtype).tiny)).mean(1)
 
     def count(self, outputs: Tensor, targets: Tensor) -> int | Tensor:
-        """How many samples have a pixel that is not ignored."""
+        """What the mean is over, for accumulation: see `supervised`.
+
+        Args:
+            outputs: logits, (N, C, H, W); not read.
+            targets: (N, H, W) or (N, 1, H, W).
+
+        Returns:
+            The number of samples that have a pixel that is not ignored.
+        """
         return count_of((targets != self.ignore_index).flatten(1).any(dim=1))
 
     def _check_form(self, outputs: Any, targets: Any) -> None:

@@ -75,6 +75,9 @@ def for_task(
             million scores, write thresholds=1000.
         ignore_index: the target value that is left out; -100 by default, as in the loss.
 
+    Returns:
+        The metrics, to give to `evaluate` or `fit`.
+
     Raises:
         ConfigError: an unknown kind, or an option that is missing, out of range or not for it.
     """
@@ -153,11 +156,18 @@ def _check_classes(kind: str, classes: int | None) -> None:
 
 
 def wrap(metrics: Any) -> MetricSet | None:
-    """What a user gives to `evaluate`, as a `MetricSet`; None stays None.
+    """What a user gives to `evaluate`, as a `MetricSet`.
 
-    Takes a `MetricSet`, a torchmetrics `Metric` or `MetricCollection`, or a dict of names to
-    `Metric`. A metric without a name of its own is called after its class in snake case:
-    `MulticlassAccuracy` is `multiclass_accuracy`. Raises `ConfigError` on anything else.
+    Args:
+        metrics: a `MetricSet`, a torchmetrics `Metric` or `MetricCollection`, a dict of names to
+            `Metric`, or None. A metric without a name is called after its class in snake case:
+            `MulticlassAccuracy` is `multiclass_accuracy`.
+
+    Returns:
+        The set; None for None.
+
+    Raises:
+        ConfigError: it is none of these.
     """
     if metrics is None or isinstance(metrics, MetricSet):
         return metrics

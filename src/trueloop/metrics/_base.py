@@ -20,8 +20,11 @@ Reduction = Literal["sum", "mean", "max", "min", "gather"]
 
 
 class MetricSet(ABC):
-    """Metrics that are measured together. For one of your own, define the first three methods, and
-    `reductions` if it is to work on several ranks."""
+    """Metrics that are measured together.
+
+    For one of your own, define `reset`, `update` and `compute`, and `reductions` if it is to work
+    on several ranks.
+    """
 
     reductions: ClassVar[Mapping[str, Reduction] | None] = None
     """How each attribute that `update` changes is reduced over the ranks before `compute` and
@@ -41,22 +44,34 @@ class MetricSet(ABC):
 
     @abstractmethod
     def update(self, outputs: Any, targets: Any) -> None:
-        """Take in one batch: the model's raw outputs and the targets, as the loss gets them."""
+        """Take in one batch.
+
+        Args:
+            outputs: the model's raw outputs, as the loss gets them.
+            targets: the targets, as the loss gets them.
+        """
 
     @abstractmethod
     def compute(self) -> dict[str, float]:
-        """Name to value over all batches since `reset`; NaN where a value is undefined."""
+        """Return the scores of all batches since `reset` by name; NaN where one is undefined."""
 
     def details(self) -> dict[str, Any]:
-        """What is not a single number, as plain lists and dicts."""
+        """Return what is not a single number, as plain lists and dicts."""
         return {}
 
     def to(self, device: torch.device | str) -> MetricSet:
-        """Keep the sums on `device`; `update` also follows the device of what it is given."""
+        """Keep the sums on a device; `update` also follows the device of what it is given.
+
+        Args:
+            device: the device.
+
+        Returns:
+            The set itself.
+        """
         return self
 
     def state_dict(self) -> dict[str, Any]:
-        """What the batches since `reset` have left, as plain data and tensors, some of them live.
+        """Return the state since `reset`, as plain data and tensors, some of them live.
 
         `fit` saves it when the set is one of `train_metrics`, which are measured over an epoch in
         the midst of which a run may stop. Define it with `load_state_dict`, or leave out both.
@@ -64,7 +79,11 @@ class MetricSet(ABC):
         raise NotImplementedError
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Load what `state_dict` returned."""
+        """Load what `state_dict` returned.
+
+        Args:
+            state: what it returned.
+        """
         raise NotImplementedError
 
     @property
@@ -160,9 +179,15 @@ def merge(states: list[Any]) -> Any:
 
 @contextmanager
 def over_ranks(meter: MetricSet) -> Iterator[None]:
-    """Within it, `meter` holds what the batches of all ranks have left; afterwards its own again.
+    """Let a set hold the batches of all ranks within a `with`, and after it its own again.
 
     Every rank must enter it. For a loop of your own: `with over_ranks(meter): meter.compute()`.
+
+    Args:
+        meter: the set.
+
+    Raises:
+        ConfigError: on several ranks, for a set that does not say how it is reduced.
     """
     check_reductions(meter)
     kept = meter._local() if ranks.is_distributed() and not meter._is_reduced else {}

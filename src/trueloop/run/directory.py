@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -24,27 +23,29 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-import numpy as np
-
 from trueloop import _options, ranks, seed as seeds
 from trueloop.errors import RunError
-from trueloop.records import EvalRecord, StepRecord, direction, is_better, loss_beside
+from trueloop.records import EvalRecord, StepRecord
 from trueloop.run.environment import environment as this_environment
-from trueloop.run.folder import CONFIG, claimed_by_main, is_run, make, no_run, remove, runs_below
+from trueloop.run.folder import (
+    CONFIG,
+    claimed_by_main,
+    clear,
+    is_run,
+    make,
+    no_run,
+    remove,
+    runs_below,
+    temporary_files,
+)
 from trueloop.run.json_files import read_json, unspell, write_json
-from trueloop.run.log import MetricsLog, read_metrics
+from trueloop.run.log import MetricsLog, best_eval, read_metrics
 
 if TYPE_CHECKING:
     import polars as pl
     from torch import nn
 
 P = ParamSpec("P")
-_REACHED = (
-    "results.json", "checkpoints", "metrics.jsonl", "pictures", "report.html", "plotly.min.js",
-    "data.json", "task.json", "findings.json", "log", "profile",
-)  # fmt: skip
-# What `write_atomic` writes before it gives it its name.
-_TEMPORARY = re.compile(r"\..+\.\d+(\.old)?\.tmp")
 UNFINISHED = "unfinished"
 """The status of a run without results: still running, or killed before it could write them."""
 UNREADABLE = "unreadable"
@@ -67,7 +68,11 @@ class Run:
 
     Of many ranks the main one makes and writes it; all of them have to see the same folder.
 
-    Raises `RunError` if there is no run at `path`.
+    Args:
+        path: the directory of a run: of `trueloop train`, or made by `Run.create`.
+
+    Raises:
+        RunError: there is no run at `path`.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -85,11 +90,20 @@ class Run:
     ) -> Run:
         """Make the directory (parents included) and write what is known before training starts.
 
-        `config` holds the resolved options as plain data; `environment` is `environment()` unless
-        given. Raises `RunError` if `path` is a file or a folder that is not empty, or cannot be
-        created or written.
-
         Of many ranks the main one makes it: each of them calls this, and all raise where it fails.
+
+        Args:
+            path: the new directory.
+            config: the resolved options, as plain data.
+            environment: versions, device and command line; None for those of this process.
+
+        Returns:
+            The run.
+
+        Raises:
+            RunError: `path` is a file or a folder that is not empty, or cannot be created or
+                written.
+            ConfigError: `config` or `environment` is not a dict.
         """
         path = _options.path("path", path)
         _options.mapping("config", config, "{'lr': 1e-3}")
@@ -110,33 +124,21 @@ class Run:
     def begin_again(self, environment: Mapping[str, Any]) -> None:
         """Remove what the run has reached, for it to start anew with the same `config.json`.
 
-        What others have put into the directory (a scheduler's log) stays. Raises `RunError` where
-        something cannot be removed or written.
+        What others have put into the directory (a scheduler's log) stays.
+
+        Args:
+            environment: versions, device and command line of the new start.
+
+        Raises:
+            RunError: something cannot be removed or written.
         """
-        try:
-            for name in _REACHED:
-                path = self.path / name
-                if path.is_dir():
-                    shutil.rmtree(path)
-                else:
-                    path.unlink(missing_ok=True)
-        except OSError as error:
-            raise RunError(
-                f"cannot clear the run directory {self.path} ({error.strerror}): check its "
-                "permissions, or choose another one"
-            ) from None
+        clear(self.path)
         write_json(self.path / "environment.json", environment)
 
     def litter(self) -> list[Path]:
-        """Temporary files of ours: those being written, and those that a killed process left."""
-        folders = (self.path, self.checkpoints, *(self.path / "pictures").glob("**/"))
-        return [
-            entry
-            for folder in folders
-            if folder.is_dir()
-            for entry in folder.iterdir()
-            if _TEMPORARY.fullmatch(entry.name)
-        ]
+        """Return our temporary files: those being written, and those that a killed process left."""
+        pictures = (self.path / "pictures").glob("**/")
+        return temporary_files(self.path, self.checkpoints, *pictures)
 
     @_by_main_alone
     def remove_litter(self) -> None:
@@ -148,8 +150,10 @@ class Run:
                 entry.unlink(missing_ok=True)
 
     def claimed(self) -> AbstractContextManager[None]:
-        """Hold the directory against other processes that would train in it; see `lock`. Of many
-        ranks the main one holds it for all: each of them calls this."""
+        """Return a context that locks the directory against other processes that would train in it.
+
+        Of many ranks the main one holds it for all: each of them calls this.
+        """
         return claimed_by_main(self.path)
 
     @property
@@ -163,7 +167,15 @@ class Run:
         return read_json(self.path / CONFIG)
 
     def option(self, name: str, default: Any = None) -> Any:
-        """The option called `name`, wherever in a nested `config` it stands."""
+        """The value of an option, at any depth of a nested `config`.
+
+        Args:
+            name: the option.
+            default: what is returned where there is none.
+
+        Returns:
+            Plain data.
+        """
         return _search(self.config, name, default)
 
     @property
@@ -188,9 +200,14 @@ class Run:
 
     @property
     def findings(self) -> list[dict[str, Any]] | None:
-        """What the data checks and the doctor have found, each with `code`, `name`, `severity`,
-        `path`, `line`, `column`, `place` in words, `message`, `fix`, `count` and `seen` (`data` or
-        `live`); None if nobody has looked."""
+        """What the data checks and the doctor have found; None if neither has run.
+
+        Each is a dict with `code`, `name`, `severity`, `path`, `line`, `column`, `place` in words,
+        `message`, `fix`, `count` and `seen` (`data` or `live`).
+
+        Raises:
+            RunError: the file is damaged.
+        """
         found = self._read("findings.json").get("findings")
         if found is not None and not (
             isinstance(found, list) and all(isinstance(each, dict) for each in found)
@@ -203,7 +220,11 @@ class Run:
 
     @property
     def results(self) -> dict[str, Any]:
-        """What came out of the run; empty until it has ended."""
+        """The results of the run; empty until it has ended.
+
+        Raises:
+            RunError: the file is damaged.
+        """
         results = self._read("results.json")
         if not _has_shape(results):
             raise RunError(
@@ -219,30 +240,46 @@ class Run:
         return results
 
     def metrics(self) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl, without a last one that a crash cut short."""
+        """Return the lines of metrics.jsonl, without a last one that a crash cut short."""
         return read_metrics(self.path / "metrics.jsonl")
 
     def model(self, *, device: str = "auto") -> nn.Module:
-        """The model of a run of `trueloop train`, with its best weights: in eval mode, on `device`
-        ("auto", "cpu", "cuda", "cuda:1", "mps"), its parameters without gradients.
+        """The model of a run of `trueloop train`, with its best weights, in eval mode.
 
         It is the network alone, as the run's task makes it: its inputs are what the task prepares,
-        see docs/using-a-model.md. The global generators are left as they are. Raises `RunError`
-        where no weights are saved, or they do not fit, and `DeviceError`.
+        see docs/using-a-model.md. The global generators do not change.
+
+        Args:
+            device: where it is put: "auto", "cpu", "cuda", "cuda:1", "mps".
+
+        Returns:
+            The module; its parameters have `requires_grad=False`.
+
+        Raises:
+            RunError: no weights are saved, or they do not fit.
+            DeviceError: the device is not there.
         """
         model: nn.Module = self._trained(device).model
         return model.eval().requires_grad_(False)
 
     def predict(self, data: Any, *, device: str = "auto") -> pl.DataFrame:
-        """Predictions of the run's best weights for `data`, as `trueloop predict` writes them.
+        """Predictions of the run's best weights, as `trueloop predict` writes them.
 
-        `data` is a path, as for `--data`; or, for a table, a data frame, a dict of columns or a
-        list of rows that are dicts; for images, a list of Pillow images, uint8 arrays (height,
-        width, channels), uint8 tensors (channels, height, width) or file names; for any other task
-        a tensor, array or data set of the model's inputs. A data frame of polars comes back, one
-        row for each of `data`, with a column `error` for those that could not be read.
+        Args:
+            data: a path, as for `--data`; or, for a table, a data frame, a dict of columns or a
+                list of rows that are dicts; for images, a list of Pillow images, uint8 arrays
+                (height, width, channels), uint8 tensors (channels, height, width) or file names;
+                for any other task a tensor, array or data set of the model's inputs.
+            device: as for `model`.
 
-        Raises `DataError` for data that are of no use, and what `model` raises.
+        Returns:
+            A data frame of polars with one row for each of `data`, and a column `error` for those
+            that could not be read.
+
+        Raises:
+            DataError: the data cannot be used.
+            RunError: no weights are saved, or they do not fit.
+            DeviceError: the device is not there.
         """
         frame: pl.DataFrame = _command_line("predict").predictions(self._trained(device), data)[0]
         return frame
@@ -263,24 +300,40 @@ class Run:
 
     @_by_main_alone
     def write_data(self, facts: Mapping[str, Any]) -> None:
-        """Store facts about the data, as plain data."""
+        """Store facts about the data.
+
+        Args:
+            facts: plain data.
+        """
         write_json(self.path / "data.json", facts)
 
     @_by_main_alone
     def add_findings(self, findings: Iterable[Mapping[str, Any]]) -> None:
-        """Store findings behind those that there are; of the same code and place, the new one."""
+        """Store findings after those that there are; of the same code and place, the new one.
+
+        Args:
+            findings: dicts of plain data, see `findings`.
+        """
         known = {(each.get("code"), each.get("place")): each for each in self.findings or []}
         known |= {(each.get("code"), each.get("place")): dict(each) for each in findings}
         write_json(self.path / "findings.json", {"findings": list(known.values())})
 
     @_by_main_alone
     def write_environment(self, environment: Mapping[str, Any]) -> None:
-        """Store versions, device and command line, as `environment()` gives them."""
+        """Store versions, device and command line.
+
+        Args:
+            environment: plain data, as `environment()` returns it.
+        """
         write_json(self.path / "environment.json", environment)
 
     @_by_main_alone
     def write_task(self, state: Mapping[str, Any]) -> None:
-        """Store what `Task.state` returned."""
+        """Store the state of the task.
+
+        Args:
+            state: what `Task.state` returned.
+        """
         write_json(self.path / "task.json", state)
 
     @_by_main_alone
@@ -291,29 +344,60 @@ class Run:
 
     @_by_main_alone
     def write_config(self, config: Mapping[str, Any]) -> None:
-        """Store the resolved options anew, of a run that goes on for longer."""
+        """Replace the resolved options, of a run that goes on for longer.
+
+        Args:
+            config: plain data.
+        """
         write_json(self.path / CONFIG, config)
 
     @_by_main_alone
     def write_results(self, results: Mapping[str, Any]) -> None:
-        """Store what came out of the run."""
+        """Store the results of the run.
+
+        Args:
+            results: plain data.
+        """
         write_json(self.path / "results.json", results)
 
     def log(self, *, on_error: str = "stop", by_line: bool = False) -> MetricsLog:
-        """The run's log, open for appending; the options are those of `MetricsLog`."""
+        """Open the run's log for appending.
+
+        Args:
+            on_error: `stop` or `continue`, see `MetricsLog`.
+            by_line: see `MetricsLog`.
+
+        Returns:
+            The log.
+        """
         return MetricsLog(self.path / "metrics.jsonl", on_error=on_error, by_line=by_line)
 
     def sinks(
         self, *, on_error: str = "stop", by_line: bool = False
     ) -> list[Callable[[StepRecord | EvalRecord], None]]:
-        """What `fit` hands its records to: the log. Of many ranks only the main one writes."""
+        """The sinks that `fit` adds for a run: the log; of many ranks only the main one has it.
+
+        Args:
+            on_error: `stop` or `continue`, see `MetricsLog`.
+            by_line: see `MetricsLog`.
+
+        Returns:
+            Functions of one record.
+        """
         return [self.log(on_error=on_error, by_line=by_line)] if ranks.is_main() else []
 
     @classmethod
     def find(cls, folder: Path | str) -> list[RunSummary]:
-        """Every run in or below `folder`, by path. A damaged run is listed as `unreadable`.
+        """Every run in or below a folder. A damaged run is listed as `unreadable`.
 
-        Raises `RunError` if `folder` is no folder.
+        Args:
+            folder: where to look.
+
+        Returns:
+            A summary of each, ordered by path.
+
+        Raises:
+            RunError: `folder` is not a folder.
         """
         folder = _options.path("folder", folder)
         if not folder.is_dir():
@@ -381,22 +465,6 @@ def summarize(path: Path) -> RunSummary:
     except (RunError, TypeError, KeyError, AttributeError) as error:
         # Valid JSON of the wrong shape is damage as well; a list of runs must survive either.
         return RunSummary(path=path, status=UNREADABLE, problem=str(error))
-
-
-def best_eval(evals: list[dict[str, Any]], monitor: str | None) -> dict[str, Any] | None:
-    """The evaluation with the best finite `monitor`, of equals the one with the lowest loss, and of
-    those the earliest; None without one."""
-    if monitor is None:
-        return None
-    mode, best = direction(monitor) or "min", None
-    for line in evals:
-        if not np.isfinite(line.get(monitor, np.nan)):
-            continue
-        before = None if best is None else best[monitor]
-        losses = {"loss": loss_beside(line, monitor), "best_loss": loss_beside(best or {}, monitor)}
-        if is_better(line[monitor], before, mode, **losses):
-            best = line
-    return best
 
 
 def _command_line(name: str) -> ModuleType:

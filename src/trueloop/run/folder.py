@@ -21,6 +21,13 @@ CONFIG = "config.json"
 # All that `create` writes before the file that makes the folder a run, and while it writes that.
 _UNBORN = re.compile(r"environment\.json|\.lock|\.(environment|config)\.json\.\d+\.tmp")
 
+_REACHED = (
+    "results.json", "checkpoints", "metrics.jsonl", "pictures", "report.html", "plotly.min.js",
+    "data.json", "task.json", "findings.json", "log", "profile",
+)  # fmt: skip
+# What `write_atomic` writes before it gives it its name.
+_TEMPORARY = re.compile(r"\..+\.\d+(\.old)?\.tmp")
+
 
 @contextmanager
 def claimed_by_main(path: Path) -> Iterator[None]:
@@ -100,6 +107,28 @@ def make_folder(path: Path) -> None:
 def remove(path: Path) -> None:
     # Resolved, because a link to a folder cannot be removed as one.
     shutil.rmtree(path.resolve(), ignore_errors=True)
+
+
+def clear(path: Path) -> None:
+    """Remove what a run has reached; what others have put into its folder stays."""
+    try:
+        for name in _REACHED:
+            reached = path / name
+            if reached.is_dir():
+                shutil.rmtree(reached)
+            else:
+                reached.unlink(missing_ok=True)
+    except OSError as error:
+        raise RunError(
+            f"cannot clear the run directory {path} ({error.strerror}): check its permissions, or "
+            "choose another one"
+        ) from None
+
+
+def temporary_files(*folders: Path) -> list[Path]:
+    """What `write_atomic` is writing in the folders, or has left there when it was killed."""
+    existing = [folder for folder in folders if folder.is_dir()]
+    return [entry for f in existing for entry in f.iterdir() if _TEMPORARY.fullmatch(entry.name)]
 
 
 def no_run(path: Path) -> str:

@@ -28,6 +28,7 @@ resumed run goes on counting where its log ended. NaN and the infinities are the
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 import warnings
@@ -42,7 +43,7 @@ from torch import Tensor
 from trueloop.checkpoint import WriteError, cannot_write, write_atomic
 from trueloop.errors import ConfigError, RunError
 from trueloop.files import NotAFileError, cannot_read, open_regular, read_bytes
-from trueloop.records import EvalRecord, StepRecord
+from trueloop.records import EvalRecord, StepRecord, direction, is_better, loss_beside
 from trueloop.run import outliers
 from trueloop.run.json_files import spell, unspell
 
@@ -54,13 +55,23 @@ Place = tuple[int | None, int | None]
 class MetricsLog:
     """A sink for `StepRecord` and `EvalRecord` that never makes a step wait for the device.
 
-    Records are kept as they come and their tensors read many at once: when `256` have gathered,
-    when `flush_seconds` have passed, at an evaluation, and at `flush` or `close`. Of the step
-    records only those that end a window are logged (`updated` or `skipped`).
+    Records are kept as they come and their tensors read many at once: when 256 have gathered, when
+    `flush_seconds` have passed, at an evaluation, and at `flush` or `close`. Of the step records
+    only those that end a window are logged (`updated` or `skipped`).
 
-    Raises `RunError` when the file cannot be opened or written. With `on_error="continue"`, a
-    file that cannot be written (a full disk) is said once, and its lines kept in memory (some 200
-    bytes each) until it can; only `flush`, `length` and `truncate` raise then.
+    Args:
+        path: the file; one that is there is continued.
+        every_updates: k logs updates 1, k + 1, 2k + 1, …; evaluations and skipped updates are
+            always logged.
+        flush_seconds: how long a record may wait.
+        on_error: `stop` raises `RunError` when the file cannot be written (a full disk); `continue`
+            warns once and keeps the lines in memory (some 200 bytes each) until it can; only
+            `flush`, `length` and `truncate` raise then.
+        by_line: log only the updates that `line` is called with.
+
+    Raises:
+        ConfigError: `every_updates` is below 1.
+        RunError: the file cannot be opened.
     """
 
     def __init__(
@@ -72,11 +83,6 @@ class MetricsLog:
         on_error: str = "stop",
         by_line: bool = False,
     ) -> None:
-        """Open the log at `path`, or go on with the one that is there.
-
-        `every_updates=k` logs updates 1, k + 1, 2k + 1, …; with `by_line`, only those that `line`
-        is called with. Evaluations and skipped updates are always logged.
-        """
         if every_updates < 1:
             raise ConfigError(f"every_updates is {every_updates}: write 1 or more")
         self.path = Path(path)
@@ -402,3 +408,19 @@ def _eval_line(record: EvalRecord, at: float) -> str:
 
 def _spelled(line: dict[str, Any]) -> str:
     return json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def best_eval(evals: list[dict[str, Any]], monitor: str | None) -> dict[str, Any] | None:
+    """The evaluation with the best finite `monitor`, of equals the one with the lowest loss, and of
+    those the earliest; None without one."""
+    if monitor is None:
+        return None
+    mode, best = direction(monitor) or "min", None
+    for line in evals:
+        if not math.isfinite(line.get(monitor, math.nan)):
+            continue
+        before = None if best is None else best[monitor]
+        losses = {"loss": loss_beside(line, monitor), "best_loss": loss_beside(best or {}, monitor)}
+        if is_better(line[monitor], before, mode, **losses):
+            best = line
+    return best

@@ -11,9 +11,10 @@ import numpy as np
 from trueloop.lengths import parse_amount
 from trueloop.run import charts
 from trueloop.run.charts import Curves
-from trueloop.run.directory import UNFINISHED, Run, best_eval
+from trueloop.run.directory import UNFINISHED, Run
 from trueloop.run.formatting import capital, duration, number, percent, score_name, split_of
 from trueloop.run.html_page import Chart, Section, flatten, publish, when
+from trueloop.run.log import best_eval
 from trueloop.run.outliers import is_outlier, summary
 from trueloop.run.overfitting import overfitting
 from trueloop.run.profile_page import profile_of

@@ -20,6 +20,10 @@ from trueloop.step.schedule import Schedule
 # Layers that behave differently in eval mode, so that training there is surely a mistake.
 _MODAL = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
 
+NO_GRAPH = (
+    "the loss does not depend on the model's parameters, so nothing can be trained by it: compute "
+    "it from model(inputs), without .detach(), .item() or torch.no_grad()"
+)
 _CALL = "Step(model, optimizer, loss_fn)"
 _LOSS_FN = "lambda model, batch: F.mse_loss(model(batch[0]), batch[1])"
 _OUTPUTS = tuple(

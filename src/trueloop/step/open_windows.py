@@ -1,4 +1,4 @@
-"""Windows that are open while their model is looked at from outside."""
+"""Where an accumulation window ends, and windows that are open where they should not be."""
 
 from __future__ import annotations
 
@@ -23,7 +23,34 @@ def warn_if_accumulating(model: nn.Module) -> None:
         elif not {id(p) for p in model.parameters()}.isdisjoint(
             id(p) for p in step._gradients.parameters
         ):
-            step._warn_open_window("the model is evaluated without its update", stacklevel=5)
+            warn_open_window(step, "the model is evaluated without its update", stacklevel=5)
+
+
+def warn_open_window(step: Step, what: str, stacklevel: int = 4) -> None:
+    """Warn once that a window is still open where it should have been closed."""
+    window = step._window
+    step._warn_once(
+        "window",
+        f"an accumulation window is open, {window.micro_batches} of {window.size} micro-batches"
+        f": {what}. Call step.plan(epochs=…, batches=…) before the first batch, or "
+        "step(batch, last=True) at an epoch's last batch, or step.flush() after it",
+        stacklevel,
+    )
+
+
+def ends_epoch(step: Step) -> bool:
+    """Whether the batch just taken is the last of an epoch, as far as `Step.plan` says."""
+    batches = None if step._plan is None else step._plan.batches
+    if batches is None:
+        return False
+    if step.batch == batches + 1:
+        step._warn_once(
+            "epoch",
+            f"batch {step.batch} of an epoch that step.plan(...) says has {batches}: call "
+            "step.end_epoch() after each epoch (epoch and metric schedules tick there), or "
+            "plan the number of batches that the epoch has",
+        )
+    return step.batch % batches == 0
 
 
 def detached(outputs: Any) -> Any:

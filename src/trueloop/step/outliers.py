@@ -19,16 +19,18 @@ from trueloop.step.late import Late
 
 @dataclass(frozen=True, kw_only=True)
 class Outliers:
-    """What a step does about an update whose gradient norm, before clipping, is more than `factor`
-    times the median of the last ones.
+    """What a step does about a gradient norm (before clipping) that is far above the usual.
 
     Attributes:
-        factor: how many times the median is too much, above 1.
-        action: `clip` scales the gradient down to factor · median; `skip` leaves the update out,
-            as if its batch had not been there.
+        factor: how many times the median of the last norms is too much, above 1.
+        action: `clip` scales the gradient down to factor · median; `skip` leaves the update out, as
+            if its batch had not been there.
         window: updates that the median is of: the last so many that were no outliers.
         min_updates: of those, how many there must be before an update is judged; at most `window`.
         max_in_a_row: outliers that may follow each other; at one more `OutlierError` is raised.
+
+    Raises:
+        ConfigError: a value that cannot work.
     """
 
     factor: float = 5.0

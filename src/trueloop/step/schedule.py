@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
@@ -44,7 +44,14 @@ class Plan:
     updates: int | None = None
 
     def ticks(self, clock: str) -> int | None:
-        """How often a clock ticks in the whole run; None where that is not known."""
+        """How often a clock ticks in the whole run.
+
+        Args:
+            clock: `update`, `epoch` or `metric`.
+
+        Returns:
+            The number of ticks; None where it is not known.
+        """
         per_epoch = self.updates_per_epoch
         if clock == "update":
             if self.epochs is None or per_epoch is None:
@@ -149,7 +156,18 @@ def _unplanned(length: Length | None) -> ScheduleError:
 
 
 def parse_length(length: Length) -> tuple[float, str]:
-    """(amount, unit): unit is `ticks`, `share`, `epochs` or `updates`; `ConfigError` if none."""
+    """Split a length into its amount and its unit.
+
+    Args:
+        length: an int (ticks), a float in [0, 1] or "5%" (a share), "20 epochs" or "300 updates".
+
+    Returns:
+        (amount, unit): the unit is `ticks`, `share` (the amount then is from 0 to 1), `epochs` or
+        `updates`.
+
+    Raises:
+        ConfigError: it is not a length.
+    """
     amount, unit = math.nan, ""
     if isinstance(length, bool):
         pass
@@ -176,8 +194,41 @@ def parse_length(length: Length) -> tuple[float, str]:
     return amount, unit
 
 
+def check_length(option: str, length: Any, *, zero: bool = False) -> None:
+    """Raise `ConfigError` for what is not a length, or for 0 unless `zero` allows it."""
+    if length is None and not zero:
+        return
+    if isinstance(length, Optimizer):
+        raise ConfigError(
+            f"{option} is {_options.kind_of(length)}: a schedule is described without the "
+            "optimizer, write e.g. cosine(), and Step(..., schedule=cosine()) gives it its own"
+        )
+    if not isinstance(length, (int, float, str)):
+        raise ConfigError(
+            f"{option}={_options.shown(length)} is not a length: write an int (ticks), '5%' (a "
+            "share of the run), '20 epochs' or '300 updates'"
+        )
+    amount, _ = parse_length(length)
+    if amount == 0 and not zero:
+        raise ConfigError(
+            f"{option}={length!r} must be above 0: write e.g. {option}='300 updates', or leave it "
+            "out"
+        )
+
+
 def resolve_mode(monitor: str, mode: str) -> Literal["min", "max"]:
-    """`min` or `max` for a score's name; `ConfigError` when `auto` cannot tell."""
+    """Whether a score should fall or rise.
+
+    Args:
+        monitor: the score's name, such as `val_loss`; its last words decide.
+        mode: `min` or `max`, which is returned; or `auto`, by the name.
+
+    Returns:
+        `min` or `max`.
+
+    Raises:
+        ConfigError: the name does not say which, or `mode` is unknown.
+    """
     _options.text("monitor", monitor, "val_loss")
     if _options.choice("mode", mode, ("min", "max", "auto")) != "auto":
         return "min" if mode == "min" else "max"

@@ -24,7 +24,7 @@ from trueloop.step.global_window import GlobalWindow
 from trueloop.step.gradients import Gradients
 from trueloop.step.modes import Modes
 from trueloop.step.nonfinite import Evidence, NonFinite
-from trueloop.step.open_windows import detached, open_windows
+from trueloop.step.open_windows import detached, ends_epoch, open_windows, warn_open_window
 from trueloop.step.outliers import NormHistory, Outliers, Position, checked_outliers
 from trueloop.step.ownership import Ownership
 from trueloop.step.parallel import DDPOptions, LossFn
@@ -34,71 +34,56 @@ from trueloop.step.sharding import FSDPOptions
 
 OnOutputs = Callable[[Any, Any], object]
 
-_NO_GRAPH = (
-    "the loss does not depend on the model's parameters, so nothing can be trained by it: compute "
-    "it from model(inputs), without .detach(), .item() or torch.no_grad()"
-)
-
 
 class Step:
-    """One optimizer update per call, or one micro-batch of it.
-
-    `loss_fn(model, batch)` returns the batch's mean loss, `(loss, count)` if the loss is averaged
-    over something other than samples (tokens), `(loss, parts)` or `(loss, count, parts)` with a
-    dict of named parts to log, or a `LossOutput`. `optimizer` is any torch optimizer whose `step`
-    needs no closure, or a list of several that make one update together (Muon and AdamW): one
-    window, one norm and clip over all their gradients, and all of them step or none. Each parameter
-    is in one of them. `lrs` of a record then names each group after its optimizer's class:
-    `muon/0`, `adamw/decay`.
-
-    - `schedule`: one of `trueloop.schedules`; it ticks only when the optimizer really stepped. With
-      several optimizers one schedule drives each of them from its own lr, and a list has one each
-      (None: that lr stays).
-    - `precision`: `fp32`, `bf16` (autocast) or `fp16` (autocast and loss scaling).
-    - `accumulate`: micro-batches per update. For a loss that is a mean over samples or tokens, the
-      gradient is that of the union of the micro-batches, ragged and short windows included. A loss
-      that compares the samples of a batch (contrastive losses such as InfoNCE, batch-hard
-      triplets) only compares those of one micro-batch: it is a different loss. A window ends early
-      with the epoch: after as many batches as `plan` says, at `step(batch, last=True)`, at
-      `flush()` or at `end_epoch()`.
-    - `clip_norm`: largest global L2 norm of the gradient; `clip_value`: largest absolute entry.
-    - `nonfinite`: `stop` raises `NonFiniteError` at a NaN or infinite gradient; `skip` leaves that
-      update out and counts it in `skipped`. Under fp16 the scaler's own skips are not errors. On
-      CUDA, `stop` learns of it without a wait, one or a few updates late; `skip` waits for it.
-    - `outliers`: `Outliers(…)`: at a gradient norm far above the running median, the gradient is
-      clipped to that, or the update left out and counted in `skipped`.
-    - `on_oom`: `accumulate` splits a batch that is too large for the memory into parts with the
-      gradient of the whole (docs/memory.md); `stop` raises torch's error.
-    - `compile`: `step` makes the whole update one compiled graph, `auto` does if that is faster
-      (docs/compile.md); True, a mode or a dict of options of `torch.compile` compiles the model.
-    - `recompute`: blocks whose activations are not kept, but computed again in the backward pass.
-    - `parallel`: how many ranks share the model: `ddp` or `DDPOptions` (each has it whole), `fsdp`
-      or `FSDPOptions` (each has a shard; a model on the device meta gets its values here, and the
-      optimizer the new parameters). In one process it changes nothing. A model in
-      `DistributedDataParallel`, or sharded with `fully_shard`, stays so.
-
-    On many ranks each calls the step with its own part of the same global batches, equally often.
-    An update has the gradient of all parts together, each sample or token counted once however
-    unevenly they are cut; ranks exchange gradients in a window's last backward only. `loss`,
-    `parts` and `samples` of an update, its gradient norm, and what follows from a gradient that is
-    not finite, are the same on all of them. `step.model` is the bare module. Under ddp all of
-    `loss_fn` is DDP's forward, so a loss may call the model in any way; under fsdp it calls
-    `model(...)`. A state is taken between two updates, by all ranks.
-
-    An optimizer with `train()` and `eval()` of its own (schedule-free) is put in train mode by each
-    call; `evaluating()` gives the model the weights to use. In a state, `model` has those, and
-    `train_weights` what the training goes on from.
+    """One optimizer update per call, or one micro-batch of it. docs/loop.md has the details.
 
     `Step` draws no random numbers and never changes a module's mode. With the same batches and
-    seeds the weights are bitwise those of the loop written by hand. Two losses (a GAN) are two
-    steps: neither uses what the other's backward leaves on its parameters, also between the
-    micro-batches of a window (whose gradients it keeps, so that `.grad` is None there). After an
-    error, in the forward or anywhere else, the window is given up with all of its micro-batches,
-    and the next call starts a new one.
+    seeds the weights are bitwise those of the loop written by hand. After an error the accumulation
+    window is given up with all of its micro-batches, and the next call starts a new one. Two losses
+    (a GAN) are two steps: neither uses what the other's backward leaves on its parameters.
 
-    Raises `ConfigError` for options that cannot work, and at the first update for a parameter that
-    gets a gradient and that no optimizer holds; `LossError` when `loss_fn` returns no scalar with
-    a graph; `DataError` for a batch without samples; `NonFiniteError` as above.
+    On many ranks each calls the step with its own part of the same global batches, equally often,
+    and takes a state between two updates. An update has the gradient of all parts together, each
+    sample or token counted once; `loss`, `parts`, `samples` and `grad_norm` of its record are the
+    same on all. `step.model` is the bare module.
+
+    Args:
+        model: the module to train.
+        optimizer: any torch optimizer whose `step` needs no closure, or a list of several that make
+            one update together (Muon and AdamW), each parameter in one of them. Schedule-free ones
+            are put in train mode by each call; see `evaluating`.
+        loss_fn: `loss_fn(model, batch)` returns the batch's mean loss, a scalar; `(loss, count)` if
+            the loss is averaged over something other than samples (tokens); `(loss, parts)` or
+            `(loss, count, parts)` with a dict of named parts to log; or a `LossOutput`.
+        schedule: one of `trueloop.schedules`, for each optimizer from its own lr; or a list with
+            one each (None: that lr stays). It ticks only when the optimizer really stepped.
+        precision: `fp32`, `bf16` (autocast) or `fp16` (autocast and loss scaling).
+        accumulate: micro-batches per update. The gradient is that of their union, ragged and short
+            windows included; a loss that compares the samples of a batch (InfoNCE) compares those
+            of one micro-batch. A window ends early with the epoch: after as many batches as `plan`
+            says, at `step(batch, last=True)`, at `flush()` or at `end_epoch()`.
+        clip_norm: largest global L2 norm of the gradient.
+        clip_value: largest absolute entry of the gradient.
+        nonfinite: `stop` raises `NonFiniteError` at a NaN or infinite gradient, on CUDA one or a
+            few updates late; `skip` leaves that update out, counts it in `skipped`, and waits for
+            the device. Under fp16 the scaler's own skips are not errors.
+        outliers: at a gradient norm far above the running median, the gradient is clipped to that,
+            or the update left out and counted in `skipped`.
+        on_oom: `accumulate` splits a batch that is too large for the memory into parts with the
+            gradient of the whole (docs/memory.md); `stop` raises torch's error.
+        compile: `step` makes the whole update one graph, `auto` does if that is faster; True, a
+            mode or a dict of options of `torch.compile` compiles the model (docs/compile.md).
+        recompute: blocks whose activations are computed again in the backward pass: a class of
+            modules, its name, or every so many-th block.
+        parallel: `ddp` or `DDPOptions`: each rank has the whole model, and all of `loss_fn` is
+            DDP's forward; `fsdp` or `FSDPOptions`: each has a shard, and `loss_fn` calls
+            `model(...)`; one on the device meta gets its values here. In one process it changes
+            nothing. A model that is wrapped or sharded already stays so.
+
+    Raises:
+        ConfigError: options that cannot work; at the first update, a parameter that gets a gradient
+            and that no optimizer holds.
     """
 
     STATE: ClassVar[Shape] = saved.SHAPE
@@ -168,12 +153,23 @@ class Step:
     def __call__(
         self, batch: Any, *, last: bool | None = None, stand_in: bool = False
     ) -> StepRecord:
-        """Take one batch; returns its `StepRecord`, whose tensors stay on the device.
+        """Take one batch, a micro-batch of the update.
 
-        `last` says whether the batch is its epoch's last, so that a short accumulation window is
-        applied and not left open; None goes by `plan`. `stand_in` says that this rank has no
-        sample of the global batch, and that `batch` only keeps it in step with the others: its
-        loss and its samples count for nothing.
+        Args:
+            batch: what `loss_fn` takes, on the model's device.
+            last: whether it is its epoch's last, so that a short window is applied; None goes by
+                `plan`.
+            stand_in: this rank has no sample of the global batch; `batch` only keeps it in step
+                with the others: its loss and its samples count for nothing.
+
+        Returns:
+            The record of the window so far; its tensors stay on the device.
+
+        Raises:
+            LossError: `loss_fn` returns no scalar with a graph.
+            DataError: the batch has no samples.
+            NonFiniteError: a gradient is NaN or infinite, and `nonfinite` is `stop`.
+            OutlierError: more outliers in a row than `outliers` allows.
         """
         # 1. Window: which micro-batch of which update; a new window starts from no gradient.
         _options.flag("stand_in", stand_in)
@@ -192,7 +188,7 @@ class Step:
                 with self.precision.autocast():
                     output = self._parallel.loss(self.loss_fn, self._forward, batch)
                 if not output.loss.requires_grad:
-                    raise LossError(_NO_GRAPH)
+                    raise LossError(arguments.NO_GRAPH)
 
                 # 3. Backward: gradients add up over the window; ranks exchange them on its last.
                 loss = window.add(output, samples, stand_in)
@@ -227,7 +223,7 @@ class Step:
         if not self._ownership.is_checked:
             self._ownership.check()
         if not gradients:
-            raise LossError(_NO_GRAPH)
+            raise LossError(arguments.NO_GRAPH)
         self._window.finish_sum()
         correction = self._window.correction()
         norms, gradients = clip.norms(gradients)
@@ -295,26 +291,17 @@ class Step:
             _options.flag("last", last)
         if self._window.micro_batches + 1 >= self._window.size:
             return True
-        return self._ends_epoch() if last is None else last
-
-    def _ends_epoch(self) -> bool:
-        """Whether the batch just taken is the last of an epoch, as far as `plan` says."""
-        batches = None if self._plan is None else self._plan.batches
-        if batches is None:
-            return False
-        if self.batch == batches + 1:
-            self._warn_once(
-                "epoch",
-                f"batch {self.batch} of an epoch that step.plan(...) says has {batches}: call "
-                "step.end_epoch() after each epoch (epoch and metric schedules tick there), or "
-                "plan the number of batches that the epoch has",
-            )
-        return self.batch % batches == 0
+        return ends_epoch(self) if last is None else last
 
     def flush(self) -> StepRecord | None:
-        """Apply the update of a window that is still open, short as it is; None if none is. On many
-        ranks all call it together, which under fsdp raises `ConfigError`: write
-        `step(batch, last=True)`."""
+        """Apply the update of a window that is still open; all ranks call it together.
+
+        Returns:
+            The record of the update; None if no window is open.
+
+        Raises:
+            ConfigError: under fsdp: write `step(batch, last=True)`.
+        """
         if not self._window.is_open:
             return None
         try:
@@ -328,25 +315,29 @@ class Step:
             raise
 
     def end_evaluation(self, scores: Scores) -> None:
-        """Tick a metric schedule by the scores of an evaluation that is made apart from the ends of
-        epochs; those are then `end_epoch(evaluated=False)`.
+        """Tick a metric schedule by the scores of an evaluation that is not at the end of an epoch.
 
-        `scores` is what the schedule watches: an `EvalRecord`, a dict or one number.
+        Ends of epochs are then `end_epoch(evaluated=False)`.
+
+        Args:
+            scores: what the schedule watches: an `EvalRecord`, a dict or one number.
         """
         check_scores(scores)
         self._schedules.tick_metric(scores)
 
     def end_epoch(self, scores: Scores | None = None, *, evaluated: bool = True) -> None:
-        """End the epoch: tick the epoch schedule, and the metric schedule by its `scores`. A window
-        that is still open is applied, with a warning: what was evaluated before was not the epoch's
-        result.
+        """End the epoch: tick the epoch schedule, and the metric schedule by its scores.
 
-        `scores` is as in `end_evaluation`; with `evaluated=False` there are none, and a metric
-        schedule does not tick.
+        A window that is still open is applied, with a warning: what was evaluated before was not
+        the epoch's result.
+
+        Args:
+            scores: as in `end_evaluation`.
+            evaluated: False: there are no scores, and a metric schedule does not tick.
         """
         _options.flag("evaluated", evaluated)
         if self._window.is_open:
-            self._warn_open_window("end_epoch() applied its update only now")
+            warn_open_window(self, "end_epoch() applied its update only now")
             self.flush()
         self._nonfinite.raise_late(wait=True)
         self._norms.raise_late(wait=True)
@@ -358,14 +349,17 @@ class Step:
         self.batch, self.resumed = 0, False
 
     def restart_epoch(self) -> None:
-        """Go back to the first batch of the current epoch: `batch` becomes 0, an open window is
-        given up. Updates that were applied stay applied."""
+        """Go back to the epoch's first batch: an open window is given up, applied updates stay."""
         self._give_up()
         self.batch, self.resumed = 0, False
 
     @property
     def optimizer(self) -> Optimizer:
-        """The optimizer; of a step with several `ConfigError`: write `step.optimizers`."""
+        """The optimizer.
+
+        Raises:
+            ConfigError: the step has several: write `step.optimizers`.
+        """
         if len(self.optimizers) > 1:
             raise ConfigError(
                 f"the step has {len(self.optimizers)} optimizers: write step.optimizers, or one of "
@@ -374,9 +368,11 @@ class Step:
         return self.optimizers[0]
 
     def evaluating(self) -> AbstractContextManager[None]:
-        """Within it, optimizers with modes of their own (schedule-free ones) are in eval mode, so
-        that the model has the weights to use; after it the training goes on from its own, bit by
-        bit. Other optimizers have no part in it. `fit` evaluates so."""
+        """Return a context in which schedule-free optimizers are in eval mode.
+
+        `model` then has the weights to use; after it the training continues from its own, bit by
+        bit. Other optimizers do not change. `fit` evaluates so.
+        """
         return self._modes.evaluating()
 
     def eval_weights(self) -> None:
@@ -411,13 +407,23 @@ class Step:
     def plan(
         self, *, epochs: int | None = None, updates: int | None = None, batches: int | None
     ) -> Plan:
-        """Set the length of the run: `epochs` or `updates`, with `batches` micro-batches in each
-        epoch (None: unknown). With neither, its length is not known.
+        """Set the length of the run, before the first batch (`fit` does it).
 
-        Call it once, before the first batch (`fit` does it). From then on the step knows the last
-        batch of each epoch, where it closes a short accumulation window, and schedules know the
-        length of the run. Raises `ScheduleError` when the schedule does not end where the run ends,
-        `ConfigError` for numbers below 1, and for both lengths at once.
+        From then on the step knows the last batch of each epoch, where it closes a short
+        accumulation window, and schedules know the length of the run. Without `epochs` and
+        `updates` the length is unknown.
+
+        Args:
+            epochs: passes over the data.
+            updates: optimizer updates, in place of `epochs`.
+            batches: micro-batches in each epoch; None: unknown.
+
+        Returns:
+            The plan.
+
+        Raises:
+            ConfigError: a number below 1, or both lengths at once.
+            ScheduleError: the schedule does not end where the run ends.
         """
         given = {"epochs": epochs, "updates": updates, "batches": batches}
         for name, number in given.items():
@@ -435,21 +441,26 @@ class Step:
         return plan
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the next call depends on, an open window with its gradients included.
+        """Return all that the next call depends on, an open window with its gradients included.
 
-        Plain data and tensors; the tensors are the live ones: copy or save before going on. The
-        position within the epoch is in `epoch` and `batch`. On many ranks all call it together,
-        after an update: `RunError` for an open window. Under fsdp the tensors are `DTensor`s.
+        Plain data and tensors; the tensors are the live ones: copy or save before the next call.
+        The position within the epoch is in `epoch` and `batch`. On many ranks all call it together,
+        after an update. Under fsdp the tensors are `DTensor`s.
         """
         return saved.taken(self)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take up what `state_dict` returned; with a planned schedule, call `plan` before. Whole
-        tensors are cut into shards where the model is sharded.
+        """Load what `state_dict` returned; with a planned schedule, call `plan` before.
 
-        Raises `RunError` for the state of a step with other options, model or optimizer,
-        `ScheduleError` if its schedule does not end where the planned run ends. The step, its
-        model and its optimizer are then as they were.
+        Whole tensors are cut into shards where the model is sharded. After an error, step, model
+        and optimizer are as they were.
+
+        Args:
+            state: what `state_dict` returned.
+
+        Raises:
+            RunError: the state is that of a step with other options, model or optimizer.
+            ScheduleError: its schedule does not end where the planned run ends.
         """
         saved.take_up(self, state)
 
@@ -482,17 +493,6 @@ class Step:
         self._end_window()
         self._parallel.discard()
         self.precision.abandon()
-
-    def _warn_open_window(self, what: str, stacklevel: int = 4) -> None:
-        """Warn once that a window is still open where it should have been closed."""
-        window = self._window
-        self._warn_once(
-            "window",
-            f"an accumulation window is open, {window.micro_batches} of {window.size} micro-batches"
-            f": {what}. Call step.plan(epochs=…, batches=…) before the first batch, or "
-            "step(batch, last=True) at an epoch's last batch, or step.flush() after it",
-            stacklevel,
-        )
 
     def _warn_once(self, kind: str, what: str, stacklevel: int = 4) -> None:
         if kind not in self._warned:

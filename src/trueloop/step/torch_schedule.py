@@ -30,8 +30,13 @@ def from_torch(
             `ReduceLROnPlateau`.
         monitor: the score that a `metric` one watches; None: `val_loss`.
 
-    Raises `ConfigError` for what is not a scheduler, `ScheduleError` for a clock that it does not
-    have, and, when the step builds it, for a scheduler of a different optimizer.
+    Returns:
+        The schedule, for `Step(schedule=...)`.
+
+    Raises:
+        ConfigError: it is not a scheduler, or has a `monitor` without the `metric` clock.
+        ScheduleError: it does not have this clock; or, when the step builds it, it is a scheduler
+            of a different optimizer.
     """
     _check_torch_scheduler(scheduler)
     if isinstance(scheduler, LRScheduler):

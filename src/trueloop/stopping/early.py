@@ -31,7 +31,8 @@ class EarlyStopping:
         stale: epochs since the best.
         weights: a copy of the model's state at the best score.
 
-    Raises `ConfigError` for a value that cannot work, or a score whose direction is not known.
+    Raises:
+        ConfigError: a value that cannot work, or a score whose direction is not known.
     """
 
     monitor: str = "val_loss"
@@ -61,10 +62,17 @@ class EarlyStopping:
         return self.stale >= self.patience
 
     def __call__(self, record: EvalRecord, model: nn.Module) -> bool:
-        """Take in an epoch's scores, of which `monitor` is one; whether the run should stop now.
+        """Take in an epoch's scores; copy the model's state if they are the best so far.
 
-        Copies the model's state when the score is the best so far. Raises `ConfigError` if the
-        scores do not have it.
+        Args:
+            record: of the epoch, with the score `monitor`.
+            model: the module that was evaluated.
+
+        Returns:
+            Whether the run should stop now.
+
+        Raises:
+            ConfigError: the record does not have the score.
         """
         value = monitored(record.scores, self.monitor)
         # A gain below `min_delta` is none for the patience, but its weights are the better ones.
@@ -79,15 +87,25 @@ class EarlyStopping:
         return self.is_over
 
     def bring_back(self, model: nn.Module) -> None:
-        """Load the best weights into the model, if there are any."""
+        """Load the best weights into the model, if there are any.
+
+        Args:
+            model: the module that was trained.
+        """
         if self.weights is not None:
             model.load_state_dict(self.weights)
 
     def state_dict(self) -> dict[str, Any]:
+        """Return what the next call depends on: plain data and the best weights."""
         names = ("best", "bar", "stale", "weights")
         return {name: getattr(self, name) for name in names} | {"loss": self._loss}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Load what `state_dict` returned.
+
+        Args:
+            state: what it returned.
+        """
         self.best, self.bar, self._loss = state["best"], state["bar"], state.get("loss", math.nan)
         self.stale, self.weights = state["stale"], state["weights"]
 

@@ -171,12 +171,17 @@ def refuse_changed_data(task: Task, kept: str | None, remedy: str) -> None:
 
 
 class Task:
-    """A ready-made or user's own task. Subclass it and fill in `splits` and `model`.
+    """A ready-made or user's own task. Subclass it and define `splits` and `model`.
 
     `kind` chooses loss and metrics: multiclass, binary, multilabel or regression. A subclass may
     set it in `splits`, once the data are known. The life of a task: constructed with its options,
     `splits()` once, then `model()`, `loss_fn()`, `metrics()`; or, for a trained run, `restore()`
     instead of `splits()`, then `model()`, and `read()` or `unseen()` for other data.
+
+    Args:
+        options: an instance of the class's `Options`; None for their defaults.
+        data: the path of the data; None for a task that needs none.
+        seed: of the data's division, and of what the task draws itself.
     """
 
     kind: str = "multiclass"
@@ -210,12 +215,23 @@ class Task:
         """Whether the user asked for no progress while the data are read."""
 
     def splits(self) -> Splits:
-        """Read or make the data; whatever is fitted is fitted on the training part only."""
+        """Read or make the data; fit whatever is fitted on the training part only."""
         raise NotImplementedError  # `check_class` refuses a task without it
 
     def settle(self, recipe: Recipe) -> Recipe:
-        """The recipe as it will train: called after `splits`, with the user's own choices over
-        `self.recipe`, for what follows from several of them. Raises `ConfigError`."""
+        """The recipe as it will train, for choices that follow from several of its fields.
+
+        Called after `splits`.
+
+        Args:
+            recipe: `self.recipe`, with the user's own choices over it.
+
+        Returns:
+            The recipe to train with.
+
+        Raises:
+            ConfigError: choices that cannot work together.
+        """
         return recipe
 
     def model(self) -> nn.Module:
@@ -223,14 +239,28 @@ class Task:
         raise NotImplementedError  # `check_class` refuses a task without it
 
     def inference_model(self, model: nn.Module) -> nn.Module:
-        """The trained model as it is used (`Run.model`, `trueloop generate`, `trueloop export`), if
-        that is a different one: LoRA merged, an average of the weights in place."""
+        """The trained model for inference, if that is a different one: with LoRA merged, say.
+
+        Used by `Run.model`, `trueloop generate` and `trueloop export`.
+
+        Args:
+            model: what `model()` made, with the trained weights.
+
+        Returns:
+            The model to use.
+        """
         return model
 
     def export(self, model: nn.Module, folder: Path, *, dtype: str) -> None:
-        """Write the trained `model`, for `trueloop export`, as such models are published.
+        """Write the trained model in the form in which such models are shared: `trueloop export`.
 
-        Raises `ConfigError` where the task has no such form.
+        Args:
+            model: what `inference_model` returned.
+            folder: where to; made if it is not there.
+            dtype: of the weights: `fp32`, `bf16` or `fp16`.
+
+        Raises:
+            ConfigError: the task has no such form.
         """
         raise ConfigError(
             f"task {type(self).__name__} has no published form to export: write its weights with "
@@ -238,17 +268,31 @@ class Task:
         )
 
     def example_inputs(self, samples: int) -> tuple[Tensor, ...] | None:
-        """Inputs of `model()` for so many samples, of the right shapes and dtypes and of any
-        values, from which its memory and work are estimated; None where that is not known."""
+        """Inputs of `model()` of the right shapes and dtypes, to estimate its memory and work from.
+
+        Args:
+            samples: how many samples they have.
+
+        Returns:
+            Positional arguments of any values; None where they are not known.
+        """
         return None
 
     def loss_fn(self) -> LossFn:
-        """The loss as a function of (model, batch)."""
+        """The loss, chosen by `kind`.
+
+        Returns:
+            A function of (model, batch), as `Step` takes it.
+        """
         self._check_kind(classes=False)
         return losses.supervised(losses.for_task(self.kind, classes=self.n_classes))
 
     def metrics(self) -> Any:
-        """What `evaluate` measures beside the loss."""
+        """The metrics, chosen by `kind`.
+
+        Returns:
+            What `evaluate` takes as `metrics`.
+        """
         self._check_kind(classes=True)
         return metrics.for_task(self.kind, classes=self.n_classes)
 
@@ -269,21 +313,36 @@ class Task:
 
     @property
     def n_classes(self) -> int | None:
+        """The number of classes; None for regression."""
         return None if self.classes is None else len(self.classes)
 
     def state(self) -> dict[str, Any]:
-        """Plain data (what JSON holds) from which `restore` rebuilds this task without its data."""
+        """Return plain data (JSON's) from which `restore` rebuilds this task without its data."""
         return {"kind": self.kind, "classes": self.classes}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up what `state` returned."""
+        """Load what `state` returned.
+
+        Args:
+            state: what it returned.
+        """
         self.kind = state["kind"]
         self.classes = state["classes"]
 
     def read(self, path: Path) -> Any:
-        """Labelled data at `path`, prepared as in training, for `trueloop evaluate --data`.
+        """Labelled data, prepared as in training, for `trueloop evaluate --data`.
 
         What cannot be read is left out and put into `skipped`.
+
+        Args:
+            path: as the user gives it.
+
+        Returns:
+            Data that `Feed` takes.
+
+        Raises:
+            ConfigError: the task cannot read other data.
+            DataError: they cannot be used.
         """
         raise ConfigError(
             f"task {type(self).__name__} cannot read other data: leave out --data, or "
@@ -291,17 +350,35 @@ class Task:
         )
 
     def unseen(self, path: Path) -> PredictInput:
-        """Unlabelled data at `path`, prepared as in training, for `trueloop predict`."""
+        """Unlabelled data, prepared as in training, for `trueloop predict`.
+
+        Args:
+            path: as the user gives it.
+
+        Returns:
+            The model's inputs, and what names each row.
+
+        Raises:
+            ConfigError: the task cannot predict from a file.
+            DataError: they cannot be used.
+        """
         raise ConfigError(
             f"task {type(self).__name__} cannot predict from a file: define unseen() in a "
             "task of your own"
         )
 
     def unseen_in_memory(self, data: Any) -> PredictInput:
-        """Unlabelled data that the program holds, for `Run.predict`; rows are numbered from 1.
+        """Unlabelled data that the program holds, for `Run.predict`.
 
-        Here: the model's inputs, as a tensor, a numpy array or a list of rows (floats become
-        float32), or a data set that `Feed` takes. Raises `DataError` for anything else.
+        Args:
+            data: here: the model's inputs, as a tensor, a numpy array or a list of rows (floats
+                become float32), or a data set that `Feed` takes.
+
+        Returns:
+            The inputs; rows are numbered from 1.
+
+        Raises:
+            DataError: it is none of these, or has no rows.
         """
         if isinstance(data, (list, np.ndarray)):
             try:
@@ -323,12 +400,29 @@ class Task:
         return PredictInput(inputs=data, names={"row": list(range(1, count + 1))})
 
     def outputs(self, model: nn.Module, batch: Any) -> Any:
-        """What `trueloop predict` keeps of a batch of `PredictInput.inputs`, in eval mode without
-        gradients, for `predictions`: the model's outputs."""
+        """What `trueloop predict` keeps of a batch, for `predictions`: the model's outputs.
+
+        Called in eval mode, without gradients.
+
+        Args:
+            model: the trained model.
+            batch: a batch of `PredictInput.inputs`.
+
+        Returns:
+            Tensors, in the tuples and dicts that they come in.
+        """
         return apply_model(model, batch)
 
     def predictions(self, outputs: Tensor) -> dict[str, Any]:
-        """The model's outputs for all rows as columns of the prediction file: lists or arrays."""
+        """The columns of the prediction file.
+
+        Args:
+            outputs: the model's for all rows, (N, ...).
+
+        Returns:
+            For each column a list or array of N values: here `prediction`, with `probability` and
+            `p_CLASS` for classes.
+        """
         outputs = outputs.float()
         if self.kind == "multiclass":
             probabilities = torch.softmax(outputs, dim=-1)
@@ -351,23 +445,47 @@ class Task:
         return {"prediction": outputs.flatten().numpy(force=True)}
 
     def resume_state(self) -> dict[str, Any]:
-        """What the training depends on beside model, optimizer and data, by name: an EMA, a replay
-        buffer, a curriculum's counter. Saved and restored with each checkpoint, as
-        `Checkpoints(..., state=...)` has it: objects with `state_dict` and `load_state_dict`,
-        dicts, lists, deques, tensors, generators. Called once, after `model` and `loss_fn`."""
+        """What the training depends on beside model, optimizer and data: an EMA, a counter.
+
+        Called once, after `model` and `loss_fn`; saved and restored with each checkpoint.
+
+        Returns:
+            By name, what `Checkpoints(..., state=...)` takes: objects with `state_dict` and
+            `load_state_dict`, dicts, lists, deques, tensors, generators.
+        """
         return {}
 
     def after_epoch(self, model: nn.Module, epoch: int, album: Figures) -> None:
-        """Called in eval mode, without gradients, after each epoch that is evaluated at its end:
-        e.g. one frame of a film."""
+        """Called after each epoch that is evaluated at its end: e.g. to add one frame of a film.
+
+        In eval mode, without gradients.
+
+        Args:
+            model: the model being trained.
+            epoch: the one that has ended, from 0.
+            album: takes the pictures.
+        """
 
     def after_evaluation(self, model: nn.Module, record: EvalRecord, album: Figures) -> None:
-        """Called in eval mode, without gradients, after each evaluation, at an epoch's end or
-        anywhere else: e.g. for samples of what the model writes. `record` has its scores, and the
-        `epoch` (from 0) and `update` at which it was made."""
+        """Called after each evaluation, at an epoch's end or not: e.g. to add samples of text.
+
+        In eval mode, without gradients.
+
+        Args:
+            model: the model being trained.
+            record: its scores, with the `epoch` (from 0) and `update` at which it was made.
+            album: takes the pictures.
+        """
 
     def pictures(
         self, model: nn.Module, splits: Splits, outputs: Tensor, targets: Tensor, album: Figures
     ) -> None:
-        """Called once at the end, in eval mode, with the best model's outputs on `splits.val`, in
-        the split's own order."""
+        """Called once at the end, in eval mode, with the best model.
+
+        Args:
+            model: the model with its best weights.
+            splits: what `splits` returned.
+            outputs: the model's on `splits.val`, in the split's own order.
+            targets: those of `splits.val`.
+            album: takes the pictures.
+        """

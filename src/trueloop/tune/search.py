@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from trueloop.checkpoint import write_atomic
 from trueloop.errors import RunError, TrueloopError
 from trueloop.run import Run
-from trueloop.run.directory import best_eval
 from trueloop.run.json_files import unspell
+from trueloop.run.log import best_eval
 from trueloop.tune.proposed_config import value_as_yaml
 from trueloop.tune.study import StudyFolder, distributions
 from trueloop.tune.trial_processes import TrialProcesses, TrialResult, TrialSpec

@@ -105,8 +105,10 @@ class Shards(Dataset[Any]):
 
     @property
     def memory(self) -> int:
-        """Bytes that a process keeps at most, as the samples are stored and decompressed: those
-        of two windows, and for a moment, where columns are joined, of a third."""
+        """Bytes that a process keeps at most, as the samples are stored and decompressed.
+
+        That is two windows, and for a moment, where columns are joined, a third.
+        """
         total = int(self._index.sizes.sum())
         windows = min(self._bound(), self.samples) * total // max(self.samples, 1)
         return windows if self._index.format == "tar" else windows * 3 // 2
@@ -145,13 +147,24 @@ class Shards(Dataset[Any]):
         ]
 
     def fetch(self, indices: Sequence[int]) -> None:
-        """Read the blocks of these samples, all at once."""
+        """Read the blocks of these samples, all at once.
+
+        Args:
+            indices: of the samples, in all shards.
+        """
         numbers, _ = self._places(np.asarray(indices, dtype=np.int64))
         self._cache.get(list(dict.fromkeys(numbers.tolist())))
 
     def get_batch(self, indices: Sequence[int]) -> Any:
-        """The batch of these samples, each of its columns gathered at once, as `default_collate`
-        makes it of them; None where a column is not of numbers."""
+        """The batch of these samples, each of its columns gathered at once.
+
+        Args:
+            indices: of the samples, in all shards.
+
+        Returns:
+            A list or dict of tensors, as `default_collate` makes it of the samples; None where a
+            column does not hold numbers.
+        """
         numbers, rows = self._places(np.asarray(indices, dtype=np.int64))
         joined = self._joined_window()
         places = joined.rows(numbers, rows) if joined is not None else np.full(len(rows), -1)
@@ -184,14 +197,28 @@ class Shards(Dataset[Any]):
         return numbers, rows
 
     def begin_window(self, blocks: Sequence[int], following: Sequence[int], joined: bool) -> None:
-        """A window begins, or has begun: read those of its blocks that are not in memory, and
-        those of the window after it. `joined`: batches are asked for by `get_batch`."""
+        """Read the blocks of a window, and of the one after it, that are not in memory.
+
+        Args:
+            blocks: those of the window.
+            following: those of the next window.
+            joined: whether batches are asked for by `get_batch`.
+        """
         self._joined = None
         self._cache.expect([*blocks, *following])
         self._window_blocks = list(blocks) if joined else []
 
     def order(self, seed: int, epoch: int, shuffle: bool) -> WindowOrder:
-        """The order of one epoch. Warns, once, if a window of a shuffled one mixes few blocks."""
+        """The order of one epoch. Warns, once, if a window of a shuffled one mixes few blocks.
+
+        Args:
+            seed: of the order.
+            epoch: from 0.
+            shuffle: False takes the samples as they are stored.
+
+        Returns:
+            The indices, computed as they are asked for.
+        """
         order = WindowOrder(self._index.samples, self.window, seed, epoch, shuffle)
         blocks = int(np.count_nonzero(self._index.samples))
         is_poor = 2 * _FEW <= blocks < _FEW * order.windows
@@ -212,7 +239,7 @@ class Shards(Dataset[Any]):
         )
 
     def digest(self) -> str:
-        """Names and sizes of the shards, and the samples in their blocks, as a word."""
+        """Return a digest of the shards' names and sizes and of the samples in their blocks."""
         return self._index.digest()
 
     def _load(self, number: int) -> Any:

@@ -79,10 +79,10 @@ def watch(
     first: int | None = None,
     show: bool = True,
 ) -> Watching:
-    """Watch a block train, and say what is wrong with it.
+    """Watch a block train, and report what is wrong with it.
 
         with trueloop.watch() as watched:
-            train(model, loader)
+        train(model, loader)
         assert not watched.findings
 
     What the block computes is bitwise what it computes without. Inside of a program that is watched
@@ -94,7 +94,11 @@ def watch(
         first: watch so many updates only; None: all.
         show: print what was found on stderr, after the block.
 
-    Raises `ConfigError` for a rule that there is not, or that does not watch programs.
+    Returns:
+        A context manager, with `findings` after the block.
+
+    Raises:
+        ConfigError: a rule is unknown, or does not watch programs.
     """
     check_first_and_show(first, show)
     return Watching(configs_for(select, ignore), first, show)

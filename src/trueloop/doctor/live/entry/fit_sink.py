@@ -45,20 +45,32 @@ _OF_MODEL_AND_DATA = (
 
 
 class Doctor:
-    """A sink for `fit` that watches its run, and says what is wrong with what it is given.
+    """A sink for `fit` that watches its run, and reports what is wrong with what it is given.
 
         with trueloop.Doctor(run) as doctor:
-            trueloop.fit(step, train, val, epochs=10, run=run, sinks=[doctor])
+        trueloop.fit(step, train, val, epochs=10, run=run, sinks=[doctor])
 
-    It watches from `with` on: put the making of model and data inside, and what can only be seen
-    there is seen. The findings are told after the epoch in which they were made, kept in the run
-    directory (`findings.json`), and shown in its report. With a doctor on each of several ranks,
-    the first one tells and keeps what all of them find, and names the rank where only some have the
-    fault. What the run computes is bitwise what it
-    computes without.
+    It watches from `with` on: make the model and the data inside to have that watched, too.
+    Findings are printed after the epoch in which they were made, kept in the run directory
+    (`findings.json`), and shown in its report. With a doctor on each of several ranks, the first
+    one prints and keeps what all of them find, and names the rank where only some have the fault.
+    What the run computes is bitwise what it computes without.
 
     Where an update takes 10 ms or more, of which watching takes less than a hundredth, the whole
     run is watched; else its first 500 updates, and then every hook is taken off.
+
+    Args:
+        run: where findings are kept; of many ranks, by the main one. It may be set later.
+        select: only these rules: codes, names or groups such as "TL3"; None: all.
+        ignore: not these rules.
+        first: watch so many updates, however long they take; None: as many as above.
+        show: print each finding in one line on stderr.
+        on_error: `stop` raises where findings cannot be written; `continue` warns, and tries again
+            with the next ones.
+
+    Raises:
+        ConfigError: a rule is unknown, or does not watch programs; or an option cannot work.
+        RunError: findings cannot be written, and `on_error` is `stop`.
     """
 
     def __init__(
@@ -71,19 +83,6 @@ class Doctor:
         show: bool = True,
         on_error: str = "stop",
     ) -> None:
-        """Watch for the run directory `run`, if there is one.
-
-        Args:
-            run: where findings are kept; of many ranks, by the main one. It may be set later.
-            select: only these rules: codes, names or groups such as "TL3"; None: all.
-            ignore: not these rules.
-            first: watch so many updates, however long they take; None: as many as said above.
-            show: say each finding in one line on stderr.
-            on_error: `stop` raises where findings cannot be written; `continue` warns, and tries
-                again with the next ones.
-
-        Raises `ConfigError` for a rule that there is not, or that does not watch programs.
-        """
         check_first_and_show(first, show)
         _options.choice("on_error", on_error, ("stop", "continue"))
         _check_run(run)
@@ -141,7 +140,11 @@ class Doctor:
         self.end(cut=kind is not None)
 
     def __call__(self, record: StepRecord | EvalRecord) -> None:
-        """With each epoch's scores: tell what is new."""
+        """At each epoch's scores: report what is new.
+
+        Args:
+            record: what `fit` hands to its sinks.
+        """
         if self._session is None:
             return
         self._peers.join()
@@ -153,8 +156,11 @@ class Doctor:
                 self._session.end_after_next_update()
 
     def end(self, *, cut: bool = False) -> None:
-        """Watch no longer, and tell what only the end shows; unless it was `cut` short: then
-        nothing is concluded from what has not happened. To end twice is fine."""
+        """Stop watching, and report what only the end shows. A second call does nothing.
+
+        Args:
+            cut: the run ended early: nothing is concluded from what has not happened.
+        """
         session, self._session = self._session, None
         if session is None or not session.is_here:
             return
