@@ -215,8 +215,8 @@ def test_scores_that_do_not_fit_give_way_to_the_monitored_one(clock: Clock) -> N
 SCRIPT = """
 import time, torch
 from trueloop.records import EvalRecord, StepRecord
-from trueloop.run import Progress
-with Progress(epochs=3, batches=20, monitor="val_loss") as progress:
+from trueloop.run import ProgressDisplay
+with ProgressDisplay(epochs=3, batches=20, monitor="val_loss") as progress:
     for epoch in range(3):
         for batch in range(20):
             time.sleep(0.02)
