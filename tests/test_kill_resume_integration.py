@@ -3,8 +3,6 @@ never stopped: benchmarks/kill_resume.py, with a few trials of four of its cases
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import random
 import re
@@ -17,29 +15,16 @@ from typing import Any
 import pytest
 import torch
 
-import warm_python
 from trueloop import seed
-
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+from warm_python import BENCHMARKS, call, call_benchmark
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the trials fork")
-
-
-def kill_resume(*words: str) -> tuple[int, str]:
-    """The exit status of benchmarks/kill_resume.py, and what it prints."""
-    sys.path.insert(0, str(BENCHMARKS))
-    import kill_resume
-
-    sys.argv[1:] = words
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        status = kill_resume.main()
-    return status, out.getvalue()
 
 
 def test_killed_runs_end_bitwise_equal() -> None:
     cases = ("spiral", "images", "fp16", "plateau")
     names = [word for case in cases for word in ("--case", case)]
-    status, out = warm_python.call(kill_resume, "--kills", "12", "--seed", "3", *names)
+    status, out = call_benchmark("kill_resume", "--kills", "12", "--seed", "3", *names)
     assert status == 0, out
     stages = []
     for case in cases:
@@ -61,12 +46,12 @@ def one_trial(folder: Path, write: int, forgetful: bool = False) -> Any:
 
 
 def test_a_resume_that_forgets_the_generators_is_found_out(tmp_path: Path) -> None:
-    assert "weight: other values" in warm_python.call(one_trial, tmp_path, 9, True)["problem"]
+    assert "weight: other values" in call(one_trial, tmp_path, 9, True)["problem"]
 
 
 def test_the_best_epoch_stays_the_best_when_a_kill_meets_its_checkpoint(tmp_path: Path) -> None:
     # The 17th write is that of the fourth epoch, the run's best: on disk, and not yet marked.
-    found = warm_python.call(one_trial, tmp_path, 17)
+    found = call(one_trial, tmp_path, 17)
     assert found == {"kills": 1, "mid_write": ["done"], "problem": None}
 
 
@@ -82,7 +67,7 @@ def ended_and_resumed(folder: Path) -> tuple[int, str | None]:
 
 
 def test_a_run_that_has_ended_may_be_resumed_and_nothing_is_written_anew(tmp_path: Path) -> None:
-    assert warm_python.call(ended_and_resumed, tmp_path) == (0, None)
+    assert call(ended_and_resumed, tmp_path) == (0, None)
 
 
 def test_the_comparison_is_of_every_bit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,8 @@ same program in the same empty `__main__`, for a fraction of what the imports co
 
 from __future__ import annotations
 
+import importlib
+import io
 import json
 import multiprocessing
 import os
@@ -12,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +22,7 @@ from typing import Any, ClassVar
 
 from warm.imports import COMMAND, RANKS
 
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 _WARM = Path(__file__).with_name("warm")
 _servers: dict[tuple[str, ...], _Server] = {}
 """By the program, and what they have imported."""
@@ -116,6 +120,19 @@ def call(function: Callable[..., Any], *args: Any, timeout: float = 120.0) -> An
     with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as process:
         method = multiprocessing.get_start_method()
         return process.submit(_called, method, function, *args).result(timeout)
+
+
+def call_benchmark(name: str, *words: str, timeout: float = 120.0) -> tuple[int, str]:
+    """The exit status of benchmarks/NAME.py in such a process, and what it prints."""
+    return call(_benchmark, name, words, timeout=timeout)
+
+
+def _benchmark(name: str, words: Sequence[str]) -> tuple[int, str]:
+    sys.path.insert(0, str(BENCHMARKS))
+    sys.argv[:] = [name, *words]
+    with redirect_stdout(io.StringIO()) as out:
+        status = importlib.import_module(name).main()
+    return status, out.getvalue()
 
 
 def _called(start_method: str, function: Callable[..., Any], *args: Any) -> Any:

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+from warm_python import call_benchmark
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the runs fork")
 
 
 def test_the_faults_of_a_flat_loop_are_found() -> None:
-    done = subprocess.run(
-        [sys.executable, "doctor_mutations.py", "--program", "flat_mlp"],
-        cwd=BENCHMARKS, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "left out" not in done.stdout
-    head, *_, last = re.findall(r"^(?:changed line|all) .*$", done.stdout, re.MULTILINE)
+    status, out = call_benchmark("doctor_mutations", "--program", "flat_mlp", timeout=300)
+    assert status == 0, out
+    assert "left out" not in out
+    head, *_, last = re.findall(r"^(?:changed line|all) .*$", out, re.MULTILINE)
     names = re.split(r"  +", head.strip())
     total = dict(zip(names, re.split(r"  +", last.strip()), strict=True))
     assert int(total["changes"]) > 60

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from trueloop.cli import main
 from trueloop.doctor.lab import running
 from trueloop.doctor.lab.claims import Claim, all_claims
 from trueloop.doctor.lab.verdicts import holds
@@ -45,20 +44,15 @@ def test_a_claim_under_one_seed(claim: Claim, context: Any) -> None:
         assert any(all(held[name] for name in each.needs) for each in claim.verdicts), held
 
 
-def trueloop(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "trueloop", *words],
-        cwd=folder, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-
-
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Twice the same figures; pages, the crib sheet and the data lie in the folder."""
+    monkeypatch.chdir(tmp_path)
     results = []
     for out in ("a", "b"):
-        ran = trueloop("lab", "--only", "11c", "5", "--out", out, folder=tmp_path)
-        assert ran.returncode == 0, ran.stderr
-        assert "2 claims in" in ran.stdout
+        assert main(["lab", "--only", "11c", "5", "--out", out]) == 0
+        assert "2 claims in" in capsys.readouterr().out
         results.append(json.loads((tmp_path / out / "lab.json").read_text()))
     assert results[0] == results[1]
     made = {path.name for path in (tmp_path / "a").iterdir()}
@@ -74,12 +68,16 @@ def test_the_command(tmp_path: Path) -> None:
         (["--outt", "x"], "did you mean '--out'"),
     ],
 )
-def test_mistakes_cost_a_line(words: list[str], says: str, tmp_path: Path) -> None:
+def test_mistakes_cost_a_line(
+    words: list[str], says: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("mine")
-    ran = trueloop("lab", *words, folder=tmp_path)
-    assert ran.returncode == 2
-    assert ran.stderr.count("\n") == 1
-    assert says in ran.stderr
+    assert main(["lab", *words]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert says in said
     assert (tmp_path / "file").read_text() == "mine"
 
 

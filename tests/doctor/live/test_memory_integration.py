@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import warm_python
 from documents import is_shown, shown
 
 DIES = """\
@@ -46,11 +46,9 @@ needs_limits = pytest.mark.skipif(
 def run(folder: Path, *words: object, watched: bool = True) -> tuple[int, str, str]:
     (folder / "train.py").write_text(DIES)
     watch = ["-m", "trueloop", "watch", "--format", "json", "--output", "found.json"]
-    done = subprocess.run(
-        [sys.executable, *(watch if watched else []), "train.py", *map(str, words)],
-        cwd=folder, capture_output=True, text=True,
-    )  # fmt: skip
-    return done.returncode, done.stdout, done.stderr
+    command = [sys.executable, *(watch if watched else []), "train.py", *map(str, words)]
+    status, out, err = warm_python.run_script(command, folder)
+    return status, out.decode(), err.decode()
 
 
 @needs_limits
@@ -90,8 +88,8 @@ def test_what_is_said_where_weights_alone_are_too_much(tmp_path: Path) -> None:
 def test_the_text_of_it(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(DIES)
     command = [sys.executable, "-m", "trueloop", "watch", "train.py", "16384", "256", "400"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    trace, _, told = done.stderr.partition("\nMemory\n")
+    _, _, err = warm_python.run_script(command, tmp_path)
+    trace, _, told = err.decode().partition("\nMemory\n")
     assert trace.splitlines()[-1].startswith("RuntimeError: ")
     name = "tests/doctor/live/test_memory_integration.py::test_the_text_of_it"
     (text,) = shown(name)
