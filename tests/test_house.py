@@ -70,8 +70,8 @@ HEAVY = (
     "aiohttp", "optuna", "sqlalchemy",
 )  # fmt: skip
 
-CIRCLES = ("doctor.live.", "step.")
-"""Rooms that still have circles, the second for its types alone. The list only shrinks."""
+CIRCLES = ("doctor.live.",)
+"""Rooms that still have circles. The list only shrinks."""
 MOST_IN_RUNTIME = 45
 
 

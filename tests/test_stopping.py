@@ -231,7 +231,7 @@ def test_a_wait_is_given_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
             signals._mind_the_time(signal.SIGTERM)
             time.sleep(0.05)
 
-        with pytest.raises(stop._WaitCut):
+        with pytest.raises(stop.WaitInterrupted):
             grow_late()
         grow_late()
 

@@ -59,7 +59,10 @@ class LossOutput:
             LossError: the loss is not one real number, the count not a number from 0 on, or a part
                 not a number with a name of its own.
         """
-        output = returned if isinstance(returned, cls) else cls._of_tuple(returned)
+        if isinstance(returned, torch.Tensor):
+            output = cls(returned)
+        else:
+            output = returned if isinstance(returned, cls) else cls._of_tuple(returned)
         loss = output.loss
         if not isinstance(loss, torch.Tensor):
             raise LossError(
@@ -288,7 +291,11 @@ def batch_tokens(batch: Any) -> int:
 
 def batch_counts(batch: Any) -> tuple[int | None, int]:
     """`batch_samples` and `batch_tokens` at once."""
-    first = first_tensor(batch)
+    first = batch
+    while type(first) in (tuple, list) and first:
+        first = first[0]
+    if not (isinstance(first, torch.Tensor) and first.ndim):
+        first = first_tensor(batch)
     if first is None:
         return None, 0
     has_tokens = first.dtype in _TOKEN_IDS and first.ndim > 1

@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from trueloop import Step, supervised
 from trueloop.optimizers import adam
-from trueloop.step import backward as backwards
+from trueloop.step import fused_update
 from trueloop.step.fused_update import FusedUpdate
 
 KINDS = {
@@ -281,11 +281,11 @@ def test_a_backward_of_the_engine_gives_the_bits_of_loss_backward():
     model(x).square().mean().backward()
     expected = [p.grad for p in model.parameters()]
     model.zero_grad()
-    backwards.backward(model(x).square().mean())
+    fused_update.backward(model(x).square().mean())
     assert all(map(torch.equal, expected, [p.grad for p in model.parameters()]))
     leaf = torch.zeros((), dtype=torch.float64, requires_grad=True)
     for _ in range(2):  # the gradient of a loss that is a parameter is the parameter's alone
-        backwards.backward(leaf)
+        fused_update.backward(leaf)
     assert leaf.grad == 2
 
 
@@ -304,10 +304,10 @@ def test_whoever_listens_to_the_backward_hears_of_it(monkeypatch):
             return function(*args, **(kwargs or {}))
 
     monkeypatch.setattr(torch.autograd, "backward", noted)
-    backwards.backward(weight * 2)
+    fused_update.backward(weight * 2)
     monkeypatch.undo()
     loss = weight * 2
     with Noted():
-        backwards.backward(loss)
+        fused_update.backward(loss)
     assert seen == ["function", "mode"]
     assert weight.grad == 4

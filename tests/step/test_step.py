@@ -442,7 +442,7 @@ def test_a_late_verdict_knows_its_own_windows_losses() -> None:
         ["0.weight", "0.bias"],
         [torch.tensor(1.0), torch.tensor(math.nan), torch.tensor(1.0)],
     )
-    step._nonfinite._late.send(torch.tensor(False), evidence)
+    step._nonfinite.late.send(torch.tensor(False), evidence)
     with pytest.raises(trueloop.NonFiniteError, match="loss was not finite already") as e:
         step(good())
     assert (e.value.update, e.value.batch, e.value.parameter) == (4, 6, "0.weight")
@@ -461,9 +461,11 @@ def test_clipping_is_never_left_out_in_bfloat16() -> None:
     norms = every[torch.isfinite(every) & (every > 1e-6) & (every < 100)]
     for limit in (1e-4, 3.5242e-4, 1e-3, 0.03, 1.0, 5.0):
         coefficients = torch.clamp(limit / (norms + 1e-6), max=1.0)
-        for norm in norms[coefficients != 1]:
-            if norm < 2 * limit:
-                assert not clip._is_surely_below(norm, limit)
+        is_close = (coefficients != 1) & (norms < 2 * limit)
+        for norm, coefficient in zip(norms[is_close], coefficients[is_close], strict=True):
+            gradient = torch.ones(1, dtype=torch.bfloat16)
+            clip.divide_and_clip([gradient], norm, 1.0, limit, None)
+            assert gradient == coefficient
 
 
 @pytest.mark.skipif(

@@ -19,7 +19,7 @@ from trueloop.evaluation.scores import (
 )
 from trueloop.feed import Feed
 from trueloop.metrics._base import check_reductions, load_state_over_ranks, state_over_ranks
-from trueloop.records import EvalRecord, StepRecord
+from trueloop.records import EvalRecord
 from trueloop.step import Step
 from trueloop.step.open_windows import warn_if_accumulating
 
@@ -45,6 +45,8 @@ class EpochScores:
         if val is not None:
             val.check_whole_batches()
         self._means = Means()
+        self.add = self._means.add
+        """`add(record)` takes in an update, without reading its tensors."""
         self.reset()
 
     def reset(self) -> None:
@@ -71,10 +73,6 @@ class EpochScores:
             yield
         finally:
             step.on_outputs = before
-
-    def add(self, record: StepRecord) -> None:
-        """Take in an update, without reading its tensors."""
-        self._means.add(record)
 
     def evaluate(self, epoch: int, should_stop: Callable[[], bool] | None = None) -> EvalRecord:
         """The scores within `epoch`, most often at its end: of all ranks, on each.

@@ -25,7 +25,6 @@ class Epoch(Iterator[Any]):
     ) -> None:
         self._batches = batches
         self._place = place
-        self._next = place.batch
         self._final = None if length is None else length - 1
         # Without a length one batch is kept back: whether another follows it says which is last.
         self._kept: list[Any] = []
@@ -44,12 +43,15 @@ class Epoch(Iterator[Any]):
         except StopIteration:
             self._finish()
             raise
-        if self._final is not None and self._next > self._final:
+        place = self._place
+        if self._final is not None and place.batch > self._final:
             raise self._wrong_length("goes on after")
-        self.last = self._next == self._final
-        self._next += 1
-        self._place.handed_out(last=self.last, looked=self._looks)
-        self.stand_in = self._place.stand_in or (self.last and self._ends_with_stand_in)
+        self.last = place.over = place.batch == self._final
+        place.batch += 1
+        place.has_moved = True
+        if self._looks or place.waiting:
+            place.handed_out(last=self.last and self._looks)
+        self.stand_in = place.stand_in or (self.last and self._ends_with_stand_in)
         return batch
 
     def close(self) -> None:
@@ -63,7 +65,7 @@ class Epoch(Iterator[Any]):
         try:
             self._kept.append(next(self._batches))
         except StopIteration:
-            self._final = self._next
+            self._final = self._place.batch
         return batch
 
     def _finish(self) -> None:
@@ -71,18 +73,19 @@ class Epoch(Iterator[Any]):
         if self._over:
             return
         self.close()
-        if self._final is None and self._next == 0:
+        if self._final is None and self._place.batch == 0:
             raise DataError(
                 "the data gave no batch at all: check that it yields samples (and, with drop_last, "
                 "at least batch_size of them)"
             )
-        if self._final is not None and self._next <= self._final:
+        if self._final is not None and self._place.batch <= self._final:
             raise self._wrong_length("ended after")
         self._place.finished()
 
     def _wrong_length(self, what: str) -> DataError:
         assert self._final is not None
+        promised = self._final + 1
         return DataError(
-            f"the data {what} {self._next} batches where its length promised {self._final + 1}: "
+            f"the data {what} {self._place.batch} batches where its length promised {promised}: "
             "mend the __len__ of the data set or of its sampler"
         )

@@ -143,9 +143,10 @@ class Place:
         """The generators just before each batch that had been fetched beyond this place."""
         self.stand_in = False
         """What was handed out last is a stand-in."""
-        self._waiting: deque[tuple[Any, Generators | None, bool]] = deque()
+        self.waiting: deque[tuple[Any, Generators | None, bool]] = deque()
+        """What belongs to the batches that have been fetched and not handed out."""
+        self.has_moved = False
         self._end: Any = None
-        self._moved = False
 
     @classmethod
     def loaded(cls, epoch: int, batch: int, state: Mapping[str, Any]) -> Place:
@@ -169,28 +170,25 @@ class Place:
         return {"over": self.over, "own": self.own, "ahead": self._ahead()}
 
     def _ahead(self) -> list[dict[str, Any]]:
-        if not self._moved:
+        if not self.has_moved:
             return self.ahead
-        return [before.plain() for _, before, _ in self._waiting if before is not None]
+        return [before.plain() for _, before, _ in self.waiting if before is not None]
 
     def fetched(
         self, own: Any, before: Generators | None = None, *, stand_in: bool = False
     ) -> None:
         """A batch has left the source, with its `own` state, the generators as they were before."""
-        self._waiting.append((own, before, stand_in))
+        self.waiting.append((own, before, stand_in))
 
     def ended(self, own: Any) -> None:
         """The source's epoch has ended, with its `own` state."""
         self._end = own
 
-    def handed_out(self, *, last: bool, looked: bool) -> None:
-        """The next batch is out; `looked`: that it is the last was learned from the source."""
-        self.batch += 1
-        self._moved = True
-        self.over = last
-        if self._waiting:
-            self.own, _, self.stand_in = self._waiting.popleft()
-        if last and looked:
+    def handed_out(self, *, last: bool) -> None:
+        """A batch of a source with a state of its own is out, as far as known the `last`."""
+        if self.waiting:
+            self.own, _, self.stand_in = self.waiting.popleft()
+        if last:
             self.own = self._end  # samples may follow that make no batch
 
     def finished(self) -> None:

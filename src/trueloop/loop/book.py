@@ -126,16 +126,12 @@ class Book:
             f"them: write {length.unit}={done + amount} to train {amount} more"
         )
 
-    def tell(self, record: StepRecord, last: bool) -> None:
-        """Hand a record to the sinks, and after an update do, or note, what is due; `last` is
-        whether its batch is the last of the epoch. An update's loss is not read."""
+    def add(self, record: StepRecord, last: bool) -> None:
+        """After the sinks have a record: count its update, whose loss is not read, and do, or note,
+        what is due; `last` is whether its batch is the last of the epoch."""
         if record.updated:
             self.scoring.add(record)
-        record = self._with_samples(record)
-        for sink in self.sinks:
-            sink(record)
-        ranks.here.move("waiting for data", update=self.step.updates)
-        if not (record.updated or record.skipped):
+        elif not record.skipped:
             return
         clock, updates = self.clock, self.step.updates
         due = clock.tick(record, last)
@@ -156,19 +152,25 @@ class Book:
         else:
             saved.prepare(self.state_dict)
 
-    def _with_samples(self, record: StepRecord) -> StepRecord:
-        """The record, whose outlier check, if it has one, can now be asked for the samples."""
+    def with_samples(self, record: StepRecord) -> StepRecord:
+        """The record of a step with outliers, whose check can then be asked for the samples."""
         check = record.outlier
-        if check is None:
-            return record
+        assert check is not None
         batches = record.batch + 1 - check.first
         samples = partial(self.train.sample_indices, record.epoch, check.first, batches)
         return record._replace(outlier=check._replace(samples=samples))
 
-    def may_end(self) -> bool:
-        """Whether the run may end here for a signal. One process can save an open window; of many
-        ranks, each has a gradient of its own in it."""
-        return not (ranks.is_distributed() and self.step.is_accumulating)
+    def ends(self, stop: Stop) -> bool:
+        """Whether the run ends here, after a batch: for a signal or the clock; or, once the
+        evaluation that is due is made, because it is as long as asked, or no longer improves."""
+        is_open = self.step.is_accumulating
+        # One process can save an open window; of many ranks, each has its own gradient in it.
+        can_end = not (is_open and ranks.is_distributed())
+        if can_end and stop.is_due(between_updates=not is_open):
+            return True
+        if self.clock.evaluation_due:
+            self.evaluate_if_due(stop)
+        return self.is_over(stop)
 
     def evaluate_if_due(self, stop: Stop) -> None:
         """Evaluate where the update at hand asks for it, and save what is to be saved with it."""
@@ -178,8 +180,6 @@ class Book:
     def end_epoch(self, stop: Stop) -> None:
         """The epoch has no further batch: evaluate it if that is due, tick its schedule, save."""
         step, clock = self.step, self.clock
-        if stop.reason:
-            return  # a wait for data was given up: there are further ones
         if not step.batch:
             raise DataError("there is nothing to train on: the feed yields no batch")
         ended = step.epoch + 1

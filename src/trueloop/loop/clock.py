@@ -105,23 +105,23 @@ class RunClock:
     def tick(self, record: StepRecord, last: bool) -> Collection[str]:
         """Count a window that has ended, with the epoch's `last` batch or not; what is due now."""
         self.at_last_batch = last
-        due: set[str] | frozenset[str] = _NOTHING
+        due: Collection[str] = _NOTHING
         if record.updated:
-            due = self._count(record)
+            self.samples += record.samples
+            self.tokens += record.tokens
+            if self._needs_tokens and not record.tokens:
+                raise ConfigError(
+                    "the run is counted in tokens, and a batch holds none: its first tensor is not "
+                    "one of token ids (batch, length), int64 or int32; count it in updates or "
+                    "samples"
+                )
+            if self._alarms or self._minutes:
+                due = self._due(record)
         if last and self._line_epochs and (record.epoch + 1) % self._line_epochs == 0:
-            due = due | {LINE}
+            due = {*due, LINE}
         return due
 
-    def _count(self, record: StepRecord) -> set[str] | frozenset[str]:
-        self.samples += record.samples
-        self.tokens += record.tokens
-        if self._needs_tokens and not record.tokens:
-            raise ConfigError(
-                "the run is counted in tokens, and a batch holds none: its first tensor is not one "
-                "of token ids (batch, length), int64 or int32; count it in updates or samples"
-            )
-        if not self._alarms and not self._minutes:
-            return _NOTHING
+    def _due(self, record: StepRecord) -> set[str]:
         counts = self._counts(record.update)
         due = {alarm.what for alarm in self._alarms if alarm.rings(counts[alarm.unit])}
         if due:

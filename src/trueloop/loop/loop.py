@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from time import monotonic
 from typing import Any
 
 from trueloop import metrics as metric_sets, ranks
@@ -12,7 +13,7 @@ from trueloop.evaluation import EpochScores, as_feed
 from trueloop.loop import arguments, clock
 from trueloop.loop.book import Book, History, Sink
 from trueloop.step import Step
-from trueloop.stopping import EarlyStopping, HangWatch, Stop
+from trueloop.stopping import EarlyStopping, HangWatch, Stop, WaitInterrupted
 
 
 def fit(
@@ -104,22 +105,32 @@ def fit(
 def _train(book: Book, stop: Stop, sinks: Sequence[Sink]) -> History:
     """The loop: epochs of steps, evaluated where that is due, until the run is as long as asked, or
     has come to its end before."""
-    step, train, book.sinks = book.step, book.train, sinks
+    step, train, book.sinks, here = book.step, book.train, sinks, ranks.here
     if not step.model.training:
         step.model.train()
     book.evaluate_if_due(stop)  # of a state that was saved after an update and before this
     while not book.is_over(stop):
         batches = train.epoch(step.epoch, start=step.batch)
-        for batch in stop.arriving(batches):
-            ranks.here.move("training", epoch=step.epoch, batch=step.batch)
-            book.tell(step(batch, last=batches.last, stand_in=batches.stand_in), batches.last)
-            if book.may_end() and stop.is_due(between_updates=not step.is_accumulating):
-                break
-            book.evaluate_if_due(stop)
-            if book.is_over(stop):
-                break
-        else:
-            book.end_epoch(stop)
+        # `here` is what the threads that watch the run read.
+        here.phase, here.moved = "waiting for data", monotonic()
+        try:
+            for batch in batches:
+                here.phase, here.moved = "training", monotonic()
+                here.epoch, here.batch = step.epoch, step.batch
+                record = step(batch, last=batches.last, stand_in=batches.stand_in)
+                if record.outlier is not None:
+                    record = book.with_samples(record)
+                for sink in sinks:
+                    sink(record)
+                book.add(record, batches.last)
+                if book.ends(stop):
+                    break
+                here.phase, here.update, here.moved = "waiting for data", step.updates, monotonic()
+            else:
+                here.phase = "training"
+                book.end_epoch(stop)
+        except WaitInterrupted:
+            stop.is_due()
     return book.close(stop)
 
 

@@ -32,6 +32,10 @@ _OUTPUTS = tuple(
 )
 _TARGETS = ("label", "labels", "t", "target", "targets", "truth", "y", "y_true")
 """How the two arguments of a criterion are called, where `loss_fn` takes a model and a batch."""
+NO_GRAPH = (
+    "the loss does not depend on the model's parameters, so nothing can be trained by it: compute "
+    "it from model(inputs), without .detach(), .item() or torch.no_grad()"
+)
 
 
 def check_model(model: Any) -> None:
@@ -64,6 +68,13 @@ def check_ranks(made_for: int) -> None:
             f"the step was made with {made_for} rank{'s' if made_for > 1 else ''}, and there are "
             f"{ranks.world_size()} now: make the process group first, and then the step"
         )
+
+
+def check_flags(last: Any, stand_in: Any) -> None:
+    """The arguments of a call of the step: `last` a bool or None, `stand_in` a bool."""
+    _options.flag("stand_in", stand_in)
+    if last is not None:
+        _options.flag("last", last)
 
 
 def check_mode(model: nn.Module) -> None:

@@ -77,25 +77,21 @@ class BoundSchedule:
                 + _micro_batch_hint(own, run)
             )
 
-    def tick_update(self) -> None:
-        if self.schedule.tick == "update":
-            self._tick(stacklevel=7)
-
-    def tick_epoch(self) -> None:
-        if self.schedule.tick == "epoch":
-            self._tick(stacklevel=6)
-
     def tick_metric(self, scores: Scores | None) -> None:
         if self.schedule.tick == "metric":
             assert isinstance(self.scheduler, ReduceLROnPlateau)
             assert self.schedule.monitor is not None
             self.scheduler.step(score(scores, self.schedule.monitor))
 
-    def _tick(self, stacklevel: int) -> None:
+    def tick(self, clock: str, stacklevel: int) -> None:
+        """Step on the clock `update` or `epoch`, if that is its own; a warning is about the frame
+        `stacklevel` calls up."""
+        if clock != self.schedule.tick:
+            return
         scheduler = self.scheduler
         if self._end is not None and scheduler.last_epoch >= self._end:
             self._held += 1
-            self._warn_of_end(self._end, stacklevel)
+            self._warn_of_end(self._end, stacklevel + 2)
             return
         is_sequence = isinstance(scheduler, torch_schedulers.SequentialLR)
         if not (is_sequence and scheduler.last_epoch + 1 in vars(scheduler)["_milestones"]):

@@ -22,7 +22,7 @@ class BoundSchedules:
         self._described = tuple(schedules)
         self._optimizers = tuple(optimizers)
         self._built: list[BoundSchedule | None] = [None] * len(self._described)
-        self._ticking: list[BoundSchedule] = []
+        self.ticking: list[BoundSchedule] = []
         """Those that there are."""
         self.is_bound = not any(self._described)
 
@@ -63,32 +63,22 @@ class BoundSchedules:
 
     def _set(self, built: Sequence[BoundSchedule | None]) -> None:
         self._built = list(built)
-        self._ticking = [each for each in built if each is not None]
-        self.is_bound = bool(self._ticking) or not self.any
+        self.ticking = [each for each in built if each is not None]
+        self.is_bound = bool(self.ticking) or not self.any
 
     def check(self, plan: Plan, *, saved: bool = False) -> None:
         """Raise `ScheduleError` unless each ends where the run ends, as `BoundSchedule.check`."""
-        for each in self._ticking:
+        for each in self.ticking:
             each.check(plan, saved=saved)
-
-    def tick_update(self) -> None:
-        """After an update that was applied."""
-        for each in self._ticking:
-            each.tick_update()
-
-    def tick_epoch(self) -> None:
-        """At the end of an epoch."""
-        for each in self._ticking:
-            each.tick_epoch()
 
     def tick_metric(self, scores: Scores | None) -> None:
         """After an evaluation, with its scores."""
-        for each in self._ticking:
+        for each in self.ticking:
             each.tick_metric(scores)
 
     def state_dict(self) -> Any:
         """Of one optimizer its schedule's state, or None; of several a list of them, or None."""
-        if not self._ticking:
+        if not self.ticking:
             return None
         found = [None if each is None else each.state_dict() for each in self._built]
         return found[0] if len(found) == 1 else found
@@ -112,8 +102,8 @@ class BoundSchedules:
     def keep(self) -> Callable[[], None]:
         """Remember where they stand; returns what puts them back there."""
         built = self._built
-        parts = [loading.keep_attributes(each) for each in self._ticking]
-        parts += [loading.keep_scheduler(each.scheduler) for each in self._ticking]
+        parts = [loading.keep_attributes(each) for each in self.ticking]
+        parts += [loading.keep_scheduler(each.scheduler) for each in self.ticking]
 
         def put_back() -> None:
             self._set(built)

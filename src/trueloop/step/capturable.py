@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor
 
 from trueloop import ranks
 from trueloop.step import update_graph
-
-if TYPE_CHECKING:
-    from trueloop.step.step import Step
+from trueloop.step.base import StepBase
 
 UPDATE, GRADIENT, MODEL, EAGER = "update", "gradient", "model", "eager"
 """What is compiled: the whole update; forward, loss and backward; the model alone; nothing."""
@@ -28,7 +26,7 @@ class Extent(NamedTuple):
     reason: str = ""
 
 
-def extent(step: Step) -> Extent:
+def extent(step: StepBase) -> Extent:
     """As far as the parts of the step say; tracing may find more."""
     if reason := _nothing():
         return Extent(EAGER, reason)
@@ -39,7 +37,7 @@ def extent(step: Step) -> Extent:
     return Extent(GRADIENT, reason) if reason else Extent(UPDATE)
 
 
-def _no_gradient(step: Step) -> str:
+def _no_gradient(step: StepBase) -> str:
     """Why forward and backward cannot be one graph."""
     if ranks.is_distributed() or step._parallel.view is not step.model:
         return "the ranks exchange gradients within the backward"
@@ -70,11 +68,11 @@ def _is_foreign(hook: object) -> bool:
     return not str(getattr(hook, "__module__", "")).startswith("trueloop.")
 
 
-def _one(step: Step) -> bool:
+def _one(step: StepBase) -> bool:
     return len(step.optimizers) == 1
 
 
-def _no_update(step: Step) -> str:
+def _no_update(step: StepBase) -> str:
     """Why the update cannot be in that graph too."""
     if not _one(step):
         return f"the step has {len(step.optimizers)} optimizers"

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
 
 from trueloop import _options
 from trueloop.errors import ConfigError
+from trueloop.step.base import StepBase
 from trueloop.step.compiled_step import CompiledStep
-
-if TYPE_CHECKING:
-    from trueloop.step.step import Step
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 WHOLE = ("step", "auto")
 """Ways of compiling that are the step's, not torch's."""
 
 
-def forward_and_graphs(step: Step, compile: Any) -> tuple[nn.Module, CompiledStep | None]:
+def forward_and_graphs(step: StepBase, compile: Any) -> tuple[nn.Module, CompiledStep | None]:
     """What the step's loss function calls, and what takes its batches first, if there is that."""
     graphs = CompiledStep(step, compile) if compile in WHOLE else None
     return compiled(step._parallel.view, None if graphs else compile), graphs

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from trueloop import _options, ranks
 from trueloop.errors import ConfigError
-from trueloop.step.gradients import PLAIN
+from trueloop.step.accumulate import PLAIN
 
 
 def check_limits(clip_norm: float | None, clip_value: float | None) -> None:
@@ -27,6 +27,9 @@ def norms(gradients: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
     device. And of sharded gradients (`DTensor`) this rank's shards, of others themselves: what is
     done to them entry by entry, in place, is done to the gradients."""
     if set(map(type, gradients)) == PLAIN:
+        # The number of the device, -1 for the CPU: asked faster than the device itself.
+        if len(set(map(Tensor.get_device, gradients))) == 1:
+            return torch.stack(torch._foreach_norm(gradients)), gradients
         return _norms(gradients), gradients
     with torch.no_grad():
         local = [g.to_local() if hasattr(g, "to_local") else g for g in gradients]
@@ -55,9 +58,7 @@ def _over_shards(found: Tensor, gradients: list[Tensor]) -> Tensor:
 
 
 def _norms(gradients: list[Tensor]) -> Tensor:
-    # The number of the device, -1 for the CPU: asked faster than the device itself.
-    if len(set(map(Tensor.get_device, gradients))) == 1:
-        return torch.stack(torch._foreach_norm(gradients))
+    """Of gradients that may be on several devices."""
     by_device: dict[torch.device, list[int]] = {}
     for k, gradient in enumerate(gradients):
         by_device.setdefault(gradient.device, []).append(k)
@@ -85,30 +86,23 @@ def divide_and_clip(
     is a coefficient of another limit; the smaller one goes.
     """
     factor, coefficient = correction, outlier
-    if clip_norm is not None and not _is_surely_below(norm, clip_norm):
+    # Where reading is free, a coefficient of 1 saves the pass: x * 1.0 is x, bit for bit. The
+    # margin is for the rounding of the norm's own dtype, up to 2^-8 in bfloat16.
+    if clip_norm is not None and not (norm.is_cpu and norm.item() < clip_norm * (1 - 1e-2) - 1e-6):
         coefficient = torch.clamp(clip_norm / (norm + 1e-6), max=1.0)
         if outlier is not None:
             coefficient = torch.minimum(coefficient, outlier)
     if coefficient is not None:
-        factor = coefficient if _is_one(correction) else correction * coefficient
-    if not _is_one(factor):
+        factor = (
+            coefficient
+            if type(correction) is float and correction == 1.0
+            else (correction * coefficient)
+        )
+    if type(factor) is not float or factor != 1.0:
         _multiply(gradients, factor)
     if clip_value is not None:
         torch._foreach_clamp_min_(gradients, -clip_value)
         torch._foreach_clamp_max_(gradients, clip_value)
-
-
-def _is_surely_below(norm: Tensor, limit: float) -> bool:
-    """Whether the coefficient is 1, so that the pass can be saved: x * 1.0 is x, bit for bit.
-
-    Asked only where reading is free, and with a margin for the rounding of the norm's own dtype,
-    which is up to 2^-8 in bfloat16.
-    """
-    return norm.is_cpu and norm.item() < limit * (1 - 1e-2) - 1e-6
-
-
-def _is_one(factor: float | Tensor) -> bool:
-    return isinstance(factor, (int, float)) and factor == 1.0
 
 
 def _multiply(gradients: list[Tensor], factor: float | Tensor) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from trueloop.records import LossOutput, StepRecord
 from trueloop.shapes import ListOf, OneOf, Shape
 from trueloop.step import arguments
+from trueloop.step.base import StepBase
 from trueloop.step.bound_schedule import learning_rates
 from trueloop.step.capturable import EAGER, MODEL, NAMES, UPDATE, Extent, extent
 from trueloop.step.compile_trial import Trial
@@ -34,9 +35,6 @@ from trueloop.step.step_graphs import (
 )
 from trueloop.step.update_graph import Plan
 
-if TYPE_CHECKING:
-    from trueloop.step.step import Step
-
 FIRST = 3
 """Updates that are made in plain torch: the optimizer makes its state, mistakes are refused in
 their own words, and whoever watches the training has something to see."""
@@ -50,7 +48,7 @@ class CompiledStep:
     STATE: ClassVar[Shape] = {"shapes": ListOf(str), "choice": OneOf(None, str)}
     """What `load_state_dict` takes."""
 
-    def __init__(self, step: Step, mode: str) -> None:
+    def __init__(self, step: StepBase, mode: str) -> None:
         self._step = step
         self._mode = mode
         self._trial = Trial(step.device) if mode == "auto" else None
@@ -262,9 +260,12 @@ class CompiledStep:
         record = step._record(
             position, grad_norm=graph.norm, lrs=lrs, updated=stepped, skipped=not stepped
         )
-        step._end_window()
+        self.end_update()
+        window.close()
+        step._gradients.clear()
         if stepped:
-            step._schedules.tick_update()
+            for schedule in step._schedules.ticking:
+                schedule.tick("update", 4)
         return record
 
 

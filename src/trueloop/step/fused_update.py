@@ -1,10 +1,12 @@
-"""The kernels of torch's fused Adam, AdamW and SGD, called without the Python around them.
+"""Torch's engine of autograd, and the kernels of its fused Adam, AdamW and SGD, called without the
+Python around them.
 
 `optimizer.step()` goes through its parameters one by one, gathers their tensors and sorts them by
 device, and only then calls a kernel: in a small model that takes longer than the kernel. Here the
 lists are gathered once, and compared before each update, in a few passes in C. The arithmetic is
 that of `optimizer.step()`, bit for bit. Wherever anything is unusual, and wherever somebody listens
-to `optimizer.step` (hooks, a profiler, a function in its place), that is what is called.
+to `optimizer.step` (hooks, a profiler, a function in its place), that is what is called. The same
+holds for `loss.backward()`.
 """
 
 from __future__ import annotations
@@ -16,14 +18,16 @@ from itertools import chain
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
-from torch.autograd import profiler
+from torch import Tensor, autograd
+from torch.autograd import graph, profiler
 from torch.optim import SGD, Adam, AdamW, Optimizer, optimizer as optim
 from torch.optim.lr_scheduler import LRScheduler
 
-from trueloop.step.gradients import PLAIN, gradient_of, is_sparse
+from trueloop.step.accumulate import PLAIN, gradient_of, is_sparse
 
 _same = operator.is_
+_params_of = operator.itemgetter("params")
+_switches = operator.itemgetter("maximize", "foreach", "differentiable")
 
 
 class FusedUpdate:
@@ -53,8 +57,24 @@ class FusedUpdate:
 
     def step(self) -> None:
         """Change the parameters, and the optimizer's state, by their gradients."""
-        if self._kind is None or self._is_listened_to():
-            self.optimizer.step()
+        optimizer = self.optimizer
+        own = vars(optimizer)
+        steps = own.get("step"), type(optimizer).step
+        if steps[0] is not self._steps[0] or steps[1] is not self._steps[1]:
+            self._look_at(*steps)
+        if (
+            # Somebody would notice that `optimizer.step` is not called.
+            self._kind is None
+            or not self._is_torchs
+            or optimizer._optimizer_step_pre_hooks
+            or optimizer._optimizer_step_post_hooks
+            or optim._global_optimizer_pre_hooks
+            or optim._global_optimizer_post_hooks
+            or profiler._is_profiler_enabled
+            or "grad_scale" in own
+            or "found_inf" in own
+        ):
+            optimizer.step()
             return
         gradients = self._gradients()
         if gradients is None:
@@ -78,30 +98,16 @@ class FusedUpdate:
             # As torch's wrapper for its schedulers does: they warn where no step came before them.
             self.optimizer._opt_called = True  # type: ignore[attr-defined]
 
-    def _is_listened_to(self) -> bool:
-        """Whether somebody would notice that `optimizer.step` is not called."""
-        optimizer = self.optimizer
-        own = vars(optimizer)
-        steps = own.get("step"), type(optimizer).step
-        if steps[0] is not self._steps[0] or steps[1] is not self._steps[1]:
-            self._steps = steps
-            is_wrapped = hasattr(steps[0], "_wrapped_by_lr_sched") and _is_torchs(steps[0])
-            self._is_torchs = _is_torchs(steps[1]) and (steps[0] is None or is_wrapped)
-        return bool(
-            not self._is_torchs
-            or optimizer._optimizer_step_pre_hooks
-            or optimizer._optimizer_step_post_hooks
-            or optim._global_optimizer_pre_hooks
-            or optim._global_optimizer_post_hooks
-            or profiler._is_profiler_enabled
-            or "grad_scale" in own
-            or "found_inf" in own
-        )
+    def _look_at(self, own: Any, of_class: Any) -> None:
+        """Find out whether the optimizer's `step`, its own or its class's, is torch's."""
+        self._steps = own, of_class
+        is_wrapped = hasattr(own, "_wrapped_by_lr_sched") and _is_torchs(own)
+        self._is_torchs = _is_torchs(of_class) and (own is None or is_wrapped)
 
     def _gradients(self) -> list[Any] | None:
         """The gradients of all parameters; None unless what was gathered fits the optimizer."""
         groups, state = self.optimizer.param_groups, self.optimizer.state
-        held = [group["params"] for group in groups]
+        held = list(map(_params_of, groups))
         if (
             state is not self._state
             or len(groups) != len(self._groups)
@@ -113,7 +119,7 @@ class FusedUpdate:
             or not all(
                 map(_same, chain.from_iterable(map(dict.values, self._entries)), self._values)
             )
-            or not all(mine.takes(group) for mine, group in zip(self._groups, groups, strict=True))
+            or not all(map(_takes, self._groups, groups))
         ):
             return None
         gradients = list(map(gradient_of, self._parameters))
@@ -181,10 +187,6 @@ class _Adam:
     def names(group: dict[str, Any]) -> tuple[str, ...]:
         return ("step", "exp_avg", "exp_avg_sq")
 
-    def takes(self, group: dict[str, Any]) -> bool:
-        first, second = group["betas"]
-        return _is_usual(group) and not group["amsgrad"] and type(first) is type(second) is float
-
     def run(self, group: dict[str, Any], parameters: list[Tensor], gradients: list[Any]) -> None:
         for count in self._counts:
             count[0] += 1.0
@@ -225,9 +227,6 @@ class _SGD:
     def names(group: dict[str, Any]) -> tuple[str, ...]:
         return ("momentum_buffer",) if group["momentum"] else ()
 
-    def takes(self, group: dict[str, Any]) -> bool:
-        return _is_usual(group) and bool(group["momentum"]) == bool(self._buffers)
-
     def run(self, group: dict[str, Any], parameters: list[Tensor], gradients: list[Any]) -> None:
         torch._fused_sgd_(
             parameters,
@@ -243,18 +242,53 @@ class _SGD:
         )
 
 
-def _is_usual(group: dict[str, Any]) -> bool:
-    """Whether a group is fused, and its other switches are off."""
+def _takes(mine: _Adam | _SGD, group: dict[str, Any]) -> bool:
+    """Whether a group is fused, its other switches are off, and its numbers are plain."""
+    first, second = group.get("betas", (0.0, 0.0))
     return bool(
         group["fused"]
-        and type(group["lr"]) is float
-        and not (
-            group["maximize"]
-            or group["foreach"]
-            or group["differentiable"]
-            or group.get("capturable")
-        )
+        and type(group["lr"]) is type(first) is type(second) is float
+        and not any(_switches(group))
+        and not group.get("capturable")
+        and not group.get("amsgrad")
+        and (type(mine) is not _SGD or bool(group["momentum"]) == bool(mine._buffers))
     )
 
 
 _KINDS: dict[type[Optimizer], type[_Adam] | type[_SGD]] = {Adam: _Adam, AdamW: _AdamW, SGD: _SGD}
+
+
+def _if_torchs(function: Any, file: str | None) -> Any:
+    """`function`, if it is torch's own and nobody has put a wrapper in its place."""
+    code = getattr(function, "__code__", None)
+    return function if code is not None and code.co_filename == file else None
+
+
+_METHOD = _if_torchs(Tensor.backward, torch._tensor.__file__)
+_FUNCTION = _if_torchs(autograd.backward, autograd.__file__)
+
+
+def backward(loss: Tensor) -> None:
+    """`loss.backward()` of a real scalar: the same gradients, and the same call of the engine.
+
+    Wherever somebody listens (a function in the place of torch's, a mode, a subclass of tensor), it
+    is `loss.backward()` itself.
+    """
+    if (
+        type(loss) is not Tensor
+        or Tensor.backward is not _METHOD
+        or autograd.backward is not _FUNCTION
+        or torch._C._len_torch_function_stack()
+        or torch._C._are_functorch_transforms_active()
+    ):
+        loss.backward()  # type: ignore[no-untyped-call]
+        return
+    graph._engine_run_backward(
+        (loss,),
+        (torch.ones_like(loss, memory_format=torch.preserve_format),),
+        False,
+        False,
+        (),
+        allow_unreachable=True,
+        accumulate_grad=True,
+    )

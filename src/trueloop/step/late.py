@@ -31,35 +31,33 @@ class Late(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._sent: list[_Sent[T]] = []
+        self.sent: list[_Sent[T]] = []
+        """Those that have not been read."""
 
     def send(self, value: Tensor, about: T) -> None:
         """Start a value on its way to the host; `about` comes back with it."""
         if not value.is_cuda:
-            self._sent.append(_Sent(value, None, about))
+            self.sent.append(_Sent(value, None, about))
             return
         # Such a copy goes to pinned memory, and may be read once the event has passed.
         copy = value.to("cpu", non_blocking=True)
         arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
         arrived.record(torch.cuda.current_stream(value.device))
-        self._sent.append(_Sent(copy, arrived, about))
+        self.sent.append(_Sent(copy, arrived, about))
 
     def due(self, *, wait: bool = False) -> Iterator[tuple[Tensor, T]]:
         """The values that may be read now (with `wait`: all), each once. Call it once per
         update."""
-        return self._due(wait) if self._sent else iter(())
-
-    def _due(self, wait: bool) -> Iterator[tuple[Tensor, T]]:
-        while self._sent and (wait or self._is_due(self._sent[0])):
-            value, arrived, about = self._sent.pop(0)
+        while self.sent and (wait or self._is_due(self.sent[0])):
+            value, arrived, about = self.sent.pop(0)
             if arrived is not None:
                 arrived.synchronize()
             yield value, about
 
     def clear(self) -> None:
-        self._sent.clear()
+        self.sent.clear()
 
     def _is_due(self, oldest: _Sent[T]) -> bool:
         if is_distributed():
-            return len(self._sent) >= LAG
+            return len(self.sent) >= LAG
         return oldest.arrived is None or bool(oldest.arrived.query())  # type: ignore[no-untyped-call]

@@ -24,13 +24,10 @@ class Modes:
 
     def __init__(self, optimizers: Sequence[Optimizer]) -> None:
         self._optimizers: list[Any] = [each for each in optimizers if _has_modes(each)]
+        self.any = bool(self._optimizers)
+        """Whether there is such an optimizer."""
         self._kept: list[tuple[nn.Parameter, Tensor, int]] | None = None
         """In eval mode: each parameter, its value in train mode, and its version now."""
-
-    @property
-    def any(self) -> bool:
-        """Whether there is such an optimizer."""
-        return bool(self._optimizers)
 
     @property
     def is_eval(self) -> bool:
@@ -40,7 +37,7 @@ class Modes:
     def train(self) -> None:
         """Into train mode. Weights that nobody has changed since `eval` are what they were before
         it."""
-        if not self._optimizers:
+        if not self.any:
             return
         kept, self._kept = self._kept, None
         same = [(p, value) for p, value, version in kept or () if p._version == version]

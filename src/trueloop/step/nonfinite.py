@@ -57,7 +57,7 @@ class NonFinite:
     def __init__(self, policy: str, precision: precisions.Precision) -> None:
         self.policy = _options.choice("nonfinite", policy, ("stop", "skip"))
         self._precision = precision
-        self._late: Late[Evidence] = Late()
+        self.late: Late[Evidence] = Late()
 
     def admits(self, norm: Tensor, evidence: Evidence) -> bool:
         """Whether the gradient may be applied; raises under `stop`, False under `skip`.
@@ -67,7 +67,7 @@ class NonFinite:
         if isinstance(self._precision, precisions.Float16):
             return self._admits_scaled(norm, evidence)
         if self.policy == "stop" and norm.is_cuda:
-            self._late.send(torch.isfinite(norm), evidence)
+            self.late.send(torch.isfinite(norm), evidence)
             return True
         if math.isfinite(norm.item()):
             return True
@@ -92,9 +92,9 @@ class NonFinite:
 
     def raise_late(self, *, wait: bool = False) -> None:
         """Raise `NonFiniteError` if a verdict that has arrived (with `wait`: any) is bad."""
-        for finite, evidence in self._late.due(wait=wait):
+        for finite, evidence in self.late.due(wait=wait):
             if not finite.item():
-                self._late.clear()
+                self.late.clear()
                 _stop(evidence)
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet
 
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-if TYPE_CHECKING:
-    from trueloop.step.step import Step
+from trueloop.step.base import StepBase
 
-open_windows: WeakSet[Step] = WeakSet()
+open_windows: WeakSet[StepBase] = WeakSet()
 """Steps that may have an open window: what `warn_if_accumulating` looks through."""
 
 
 def warn_if_accumulating(model: nn.Module) -> None:
     """Warn once if a step has gradients for this model that no update has applied yet."""
     for step in tuple(open_windows):
-        if not step.is_accumulating:
+        if not step._window.is_open:
             open_windows.discard(step)
         elif not {id(p) for p in model.parameters()}.isdisjoint(
             id(p) for p in step._gradients.parameters
@@ -26,7 +25,7 @@ def warn_if_accumulating(model: nn.Module) -> None:
             warn_open_window(step, "the model is evaluated without its update", stacklevel=5)
 
 
-def warn_open_window(step: Step, what: str, stacklevel: int = 4) -> None:
+def warn_open_window(step: StepBase, what: str, stacklevel: int = 4) -> None:
     """Warn once that a window is still open where it should have been closed."""
     window = step._window
     step._warn_once(
@@ -38,7 +37,7 @@ def warn_open_window(step: Step, what: str, stacklevel: int = 4) -> None:
     )
 
 
-def ends_epoch(step: Step) -> bool:
+def ends_epoch(step: StepBase) -> bool:
     """Whether the batch just taken is the last of an epoch, as far as `Step.plan` says."""
     batches = None if step._plan is None else step._plan.batches
     if batches is None:

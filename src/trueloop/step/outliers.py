@@ -86,7 +86,7 @@ class NormHistory:
         """Oldest first; NaN where there was none yet."""
         self._counts = torch.zeros(2, dtype=torch.int64)
         """Outliers in a row up to now, and in all."""
-        self._late: Late[Position] = Late()
+        self.late: Late[Position] = Late()
 
     @torch.no_grad()
     def judge(self, norm: Tensor, where: Position) -> tuple[OutlierCheck | None, Tensor | None]:
@@ -117,7 +117,7 @@ class NormHistory:
         if immediate or policy.action == "skip":
             self._check_row(int(in_a_row) if immediate or bool(outlier) else 0, where)
         else:
-            self._late.send(in_a_row, where)
+            self.late.send(in_a_row, where)
         if policy.action == "skip" or (immediate and not bool(outlier)):
             return check, None
         return check, torch.where(outlier, limit / value, 1.0).to(norm.dtype)
@@ -131,12 +131,12 @@ class NormHistory:
 
     def raise_late(self, *, wait: bool = False) -> None:
         """Raise `OutlierError` if a count that has arrived (with `wait`: any) is too high."""
-        for in_a_row, where in self._late.due(wait=wait):
+        for in_a_row, where in self.late.due(wait=wait):
             self._check_row(int(in_a_row), where)
 
     def _check_row(self, in_a_row: int, where: Position) -> None:
         if in_a_row > self.policy.max_in_a_row:
-            self._late.clear()
+            self.late.clear()
             _stop(self.policy, where)
 
     def state_dict(self) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class NormHistory:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from what `state_dict` returned; of a longer or shorter window the last norms."""
-        self._late.clear()
+        self.late.clear()
         kept = state["norms"].detach().to(self._norms.dtype)[-self.policy.window :]
         empty = kept.new_full((self.policy.window - len(kept),), torch.nan)
         self._norms = torch.cat((empty, kept))

@@ -13,7 +13,7 @@ from weakref import WeakSet
 from torch import nn
 
 from trueloop.errors import ConfigError
-from trueloop.step.gradients import Gradients
+from trueloop.step.accumulate import Gradients
 
 _LISTED = 3
 """Parameters that a message lists by name."""

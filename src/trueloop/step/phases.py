@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from trueloop.step.step import Step
+from trueloop.step.base import StepBase
 
 FORWARD, BACKWARD = "forward and loss", "backward"
 CLIP, OPTIMIZER = "norm and clip", "optimizer"
@@ -22,19 +21,19 @@ PHASES = (FORWARD, BACKWARD, CLIP, OPTIMIZER, GRAPH, EVALUATION)
 Mark = Callable[[str], AbstractContextManager[Any]]
 
 
-def planned_updates(step: Step) -> int | None:
+def planned_updates(step: StepBase) -> int | None:
     """How many updates the planned run has; None where that is not known."""
     return None if step._plan is None else step._plan.ticks("update")
 
 
 @contextmanager
-def marked(step: Step, mark: Mark) -> Iterator[None]:
+def marked(step: StepBase, mark: Mark) -> Iterator[None]:
     """Within it, each phase of an update runs in `mark(its name)`."""
     with ExitStack() as stack:
-        surround(stack, step._parallel, "loss", mark, FORWARD)
+        surround(stack, step, "_loss", mark, FORWARD)
         surround(stack, step.precision, "backward", mark, BACKWARD)
+        surround(stack, step, "_apply", mark, OPTIMIZER)
         _mark_clip(stack, step, mark)
-        surround(stack, step.precision, "step", mark, OPTIMIZER)
         surround(stack, step, "evaluating", mark, EVALUATION, whole=True)
         if step._compiled is not None:
             for name in ("_run", "_end"):
@@ -76,20 +75,30 @@ def replace(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
     stack.callback(put_back)
 
 
-def _mark_clip(stack: ExitStack, step: Step, mark: Mark) -> None:
-    """Unscale, divide, norm and clip lie between two calls: from the first of them to the policy on
-    gradients that are not finite."""
-    unscale, admits = step.precision.unscale, step._nonfinite.admits
+def _mark_clip(stack: ExitStack, step: StepBase, mark: Mark) -> None:
+    """Unscale, divide, norm and clip lie between two calls: from the first of them to the
+    optimizer's step, or, where there is none, to the record."""
     opened = stack.enter_context(ExitStack())
 
-    def begin(*args: Any) -> None:
-        opened.close()  # of an update that an error has ended
-        opened.enter_context(mark(CLIP))
-        unscale(*args)
+    def begins(owner: Any, method: str) -> None:
+        call = getattr(owner, method)
 
-    def end(*args: Any) -> bool:
-        opened.close()
-        return admits(*args)
+        def begin(*args: Any) -> Any:
+            opened.close()  # of an update that an error has ended
+            opened.enter_context(mark(CLIP))
+            return call(*args)
 
-    replace(stack, step.precision, "unscale", begin)
-    replace(stack, step._nonfinite, "admits", end)
+        replace(stack, owner, method, begin)
+
+    def ends(owner: Any, method: str) -> None:
+        call = getattr(owner, method)
+
+        def end(*args: Any, **options: Any) -> Any:
+            opened.close()
+            return call(*args, **options)
+
+        replace(stack, owner, method, end)
+
+    begins(step.precision, "unscale") if step.precision.scales else begins(step._gradients, "dense")
+    ends(step, "_apply")
+    ends(step, "_record")

@@ -6,7 +6,7 @@ The parameters stay float32 in every mode; only the forward pass runs in the low
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, ClassVar
 
@@ -16,8 +16,7 @@ from torch.optim import Optimizer
 
 from trueloop import _options
 from trueloop.shapes import COUNT, EMPTY, Shape, Where
-from trueloop.step.backward import backward
-from trueloop.step.fused_update import FusedUpdate
+from trueloop.step.fused_update import backward
 
 
 class Precision:
@@ -27,28 +26,22 @@ class Precision:
     STATE: ClassVar[Shape] = EMPTY
     """What `load_state_dict` takes."""
 
+    scales: ClassVar[bool] = False
+    """Whether the loss is scaled: only then `unscale` and `step` are called."""
+    autocast: Callable[[], AbstractContextManager[Any]] = nullcontext
+    """The context of the forward pass and the loss."""
+    backward: Callable[[Tensor], None] = staticmethod(backward)
+    """Of the loss."""
+
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        self._updates: dict[int, FusedUpdate] = {}
-
-    def autocast(self) -> AbstractContextManager[Any]:
-        """The context of the forward pass and the loss."""
-        return nullcontext()
-
-    def backward(self, loss: Tensor) -> None:
-        backward(loss)
 
     def unscale(self, optimizers: Sequence[Optimizer]) -> None:
         """Bring the gradients back to their true size, before anyone measures or clips them."""
 
     def step(self, optimizers: Sequence[Optimizer]) -> bool:
         """Apply the update; whether the optimizers really stepped: all of them, or none."""
-        for optimizer in optimizers:
-            update = self._updates.get(id(optimizer))
-            if update is None or update.optimizer is not optimizer:
-                update = self._updates[id(optimizer)] = FusedUpdate(optimizer)
-            update.step()
-        return True
+        raise NotImplementedError
 
     def scale(self) -> Tensor | None:
         """What the loss is multiplied with before the backward; None: nothing."""
@@ -93,6 +86,7 @@ class Float16(Precision):
     """
 
     name = "fp16"
+    scales = True
     STATE: ClassVar[Shape] = {
         "scale": _SCALE,
         "growth_factor": Where(float, lambda n: 1 < n < math.inf, "a number above 1"),

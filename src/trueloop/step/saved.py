@@ -5,20 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trueloop import ranks
 from trueloop.errors import RunError
 from trueloop.shapes import COUNT, Anything, DictOf, ListOf, Maybe, OneOf, Shape, TupleOf, problem
 from trueloop.step import joint_state, loading, modes, sharding
 from trueloop.step.accumulate import Window
+from trueloop.step.base import StepBase
 from trueloop.step.compiled_step import CompiledStep
 from trueloop.step.global_window import GlobalWindow
 from trueloop.step.outliers import NormHistory
 from trueloop.step.splitting import Splitting
-
-if TYPE_CHECKING:
-    from trueloop.step.step import Step
 
 _SCHEDULE = OneOf(None, DictOf(str, Anything))
 _NAME = OneOf(None, str)
@@ -39,7 +37,7 @@ SHAPE: Shape = {
 """Of a state, beside the `model`."""
 
 
-def taken(step: Step) -> dict[str, Any]:
+def taken(step: StepBase) -> dict[str, Any]:
     """Everything that the step's next call depends on."""
     step._nonfinite.raise_late(wait=True)
     step._norms.raise_late(wait=True)
@@ -76,7 +74,7 @@ def taken(step: Step) -> dict[str, Any]:
     return state
 
 
-def take_up(step: Step, state: dict[str, Any]) -> None:
+def take_up(step: StepBase, state: dict[str, Any]) -> None:
     """Put the step where `state` was taken; after an error it is as it was."""
     _check_same(step, state)
     loading.check_model(step.model, state["model"])
@@ -110,7 +108,7 @@ def take_up(step: Step, state: dict[str, Any]) -> None:
     step.resumed = True
 
 
-def _check_same(step: Step, state: dict[str, Any]) -> None:
+def _check_same(step: StepBase, state: dict[str, Any]) -> None:
     """Refuse a state of another configuration: it would be another run."""
     shape = {**SHAPE, "precision": step.precision.STATE, "model": loading.MODEL}
     if found := problem(state, shape, "step"):
@@ -134,7 +132,7 @@ def _check_same(step: Step, state: dict[str, Any]) -> None:
         raise RunError("step.schedule is there, and this step has none: build it as it was")
 
 
-def _keep(step: Step) -> Callable[[], None]:
+def _keep(step: StepBase) -> Callable[[], None]:
     """Remember what a load that is refused half-way has changed; returns what puts it back."""
     scaler = step.precision.state_dict()
     parts = [*map(loading.keep_optimizer, step.optimizers), loading.keep_model(step.model)]
@@ -148,7 +146,7 @@ def _keep(step: Step) -> Callable[[], None]:
     return put_back
 
 
-def _options(step: Step) -> dict[str, Any]:
+def _options(step: StepBase) -> dict[str, Any]:
     return {
         "precision": step.precision.name,
         "accumulate": step._window.size,

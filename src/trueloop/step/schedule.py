@@ -43,6 +43,23 @@ class Plan:
     batches: int | None = None
     updates: int | None = None
 
+    @classmethod
+    def of(
+        cls, epochs: int | None, updates: int | None, batches: int | None, accumulate: int
+    ) -> Plan:
+        """The plan of a run; `ConfigError` for numbers below 1, and for both lengths at once."""
+        given = {"epochs": epochs, "updates": updates, "batches": batches}
+        for name, number in given.items():
+            if number is not None:
+                _options.whole(name, number)
+        if epochs is not None and updates is not None:
+            raise ConfigError(
+                f"epochs={epochs} and updates={updates} both say how long the run is: write one "
+                "of them"
+            )
+        per_epoch = None if batches is None else -(-batches // accumulate)
+        return cls(epochs, per_epoch, batches, updates)
+
     def ticks(self, clock: str) -> int | None:
         """How often a clock ticks in the whole run.
 

@@ -16,7 +16,7 @@ import gc
 import itertools
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -27,16 +27,14 @@ from trueloop.device import is_out_of_memory
 from trueloop.errors import ConfigError, DeviceError
 from trueloop.records import LossOutput, batch_counts, resolve_count
 from trueloop.step.accumulate import Number, times
+from trueloop.step.base import StepBase
 from trueloop.step.open_windows import detached
 from trueloop.step.parallel import LossFn, Parallel
-
-if TYPE_CHECKING:
-    from trueloop.step.step import Step
 
 _SINGLE = (type(None), bool, int, float, str, bytes)
 
 
-def by_option(on_oom: str, step: Step, compile: Any) -> Parallel:
+def by_option(on_oom: str, step: StepBase, compile: Any) -> Parallel:
     """The step's strategy, or the one that splits; `ConfigError` where it cannot."""
     _options.choice("on_oom", on_oom, ("stop", "accumulate"))
     if on_oom == "stop":
@@ -57,7 +55,7 @@ def by_option(on_oom: str, step: Step, compile: Any) -> Parallel:
 class Splitting(Parallel):
     """One process, whose batches are split where they are too large."""
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: StepBase) -> None:
         super().__init__(step._parallel.model, step._parallel.view)
         self._step = step
         self.parts: dict[int, int] = {}

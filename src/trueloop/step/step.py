@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import torch
@@ -12,30 +12,32 @@ from torch import nn
 from torch.optim import Optimizer
 
 from trueloop import _options, ranks
-from trueloop.errors import ConfigError, LossError
-from trueloop.records import StepRecord
+from trueloop.errors import LossError
+from trueloop.records import LossOutput, StepRecord, batch_counts
 from trueloop.shapes import Shape
 from trueloop.step import arguments, clip, precision as precisions, saved, splitting, strategy
-from trueloop.step.accumulate import Window
+from trueloop.step.accumulate import Gradients, Window
+from trueloop.step.base import StepBase
 from trueloop.step.bound_schedule import check_scores, learning_rates, prefixed
 from trueloop.step.bound_schedules import BoundSchedules
 from trueloop.step.capture import forward_and_graphs
+from trueloop.step.compiled_step import CompiledStep
+from trueloop.step.fused_update import FusedUpdate
 from trueloop.step.global_window import GlobalWindow
-from trueloop.step.gradients import Gradients
 from trueloop.step.modes import Modes
 from trueloop.step.nonfinite import Evidence, NonFinite
 from trueloop.step.open_windows import detached, ends_epoch, open_windows, warn_open_window
 from trueloop.step.outliers import NormHistory, Outliers, Position, checked_outliers
 from trueloop.step.ownership import Ownership
-from trueloop.step.parallel import DDPOptions, LossFn
+from trueloop.step.parallel import DDPOptions, LossFn, Parallel
 from trueloop.step.recompute import Recompute, recompute_blocks
 from trueloop.step.schedule import Plan, Schedule, Scores
 from trueloop.step.sharding import FSDPOptions
 
-OnOutputs = Callable[[Any, Any], object]
+_NOTHING: AbstractContextManager[Any] = nullcontext()
 
 
-class Step:
+class Step(StepBase):
     """One optimizer update per call, or one micro-batch of it. docs/loop.md has the details.
 
     `Step` draws no random numbers and never changes a module's mode. With the same batches and
@@ -110,45 +112,31 @@ class Step:
         clip.check_limits(clip_norm, clip_value)
         arguments.check_model(model)
         self.optimizers = arguments.checked_optimizers(optimizer)
-        """All of them, in their order."""
         arguments.check_pairs(model, self.optimizers)
         arguments.check_loss_fn(loss_fn)
         schedules = arguments.checked_schedules(schedule, self.optimizers)
         self._ranks = ranks.world_size()
         self._parallel = strategy.by_option(parallel, model, self.optimizers)
         self._parallel = splitting.by_option(on_oom, self, compile)
+        self._is_alone = type(self._parallel) is Parallel  # then nothing of it is called
         self.model = self._parallel.model
         recompute_blocks(self.model, recompute, compile)
         self.loss_fn = loss_fn
         self.clip_norm, self.clip_value = clip_norm, clip_value
-        self.epoch = 0
-        """Epochs ended."""
-        self.batch = 0
-        """Micro-batches taken in the current epoch."""
-        self.updates = 0
-        """Updates applied."""
-        self.skipped = 0
-        """Updates left out because their gradient was not finite, or an outlier."""
-        self.resumed = False
-        """The position comes from a loaded state or a `fit` that was interrupted: the next `fit`
-        goes on there, and not at the first batch of the epoch."""
-        self.on_outputs: OnOutputs | None = None
-        """Called as `on_outputs(outputs, targets)`, both detached, after each backward, with what
-        `loss_fn` returned in its `LossOutput`: for example the `update` of a metric."""
         self._gradients = Gradients(self.model, self.optimizers)
         self._ownership = Ownership(self.model, self._gradients, len(self.optimizers))
         self.device = self._parallel.device or self._gradients.parameters[0].device
         self.precision = precisions.by_name(precision, self.device)
         self._nonfinite = NonFinite(nonfinite, self.precision)
         self.outliers = checked_outliers(outliers)
-        """The policy; None for none."""
         self._norms = NormHistory(self.outliers, self.precision)
         self._window = (GlobalWindow if ranks.is_distributed() else Window)(accumulate)
+        self._compiled: CompiledStep | None
         self._forward, self._compiled = forward_and_graphs(self, compile)
         self._schedules = BoundSchedules(schedules, self.optimizers)
         self._groups, self._modes = prefixed(self.optimizers), Modes(self.optimizers)
-        self._plan: Plan | None = None
-        self._warned: set[str] = set()
+        self._fused_updates = [FusedUpdate(optimizer) for optimizer in self.optimizers]
+        self._warned = set()
 
     def __call__(
         self, batch: Any, *, last: bool | None = None, stand_in: bool = False
@@ -172,38 +160,26 @@ class Step:
             OutlierError: more outliers in a row than `outliers` allows.
         """
         # 1. Window: which micro-batch of which update; a new window starts from no gradient.
-        _options.flag("stand_in", stand_in)
-        self._modes.train()
+        if stand_in is not False or not (last is None or type(last) is bool):
+            arguments.check_flags(last, stand_in)
+        if self._modes.any:
+            self._modes.train()
         window, here = self._window, self.batch
-        if not window.is_open:
+        if not window.micro_batches:
             self._open_window()
         self.batch += 1
-        closes = self._closes(last)
+        closes = window.micro_batches + 1 >= window.size or (
+            ends_epoch(self) if last is None else last
+        )
         try:
             if self._compiled and (record := self._compiled.take(batch, closes, here)):
                 return record
-            with self._parallel.synchronising(closes):
-                # 2. Forward and loss, under autocast.
-                samples, tokens = arguments.counted(batch, self.batch, self.epoch, stand_in)
-                with self.precision.autocast():
-                    output = self._parallel.loss(self.loss_fn, self._forward, batch)
-                if not output.loss.requires_grad:
-                    raise LossError(arguments.NO_GRAPH)
-
-                # 3. Backward: gradients add up over the window; ranks exchange them on its last.
-                loss = window.add(output, samples, stand_in)
-                window.tokens += tokens
-                if closes:
-                    window.begin_sum()
-                if window.micro_batches > 1:
-                    self._gradients.restore()
-                    self._parallel.restore()
-                with self._parallel.backward(window.is_weightless):
-                    self.precision.backward(loss)
+            output = self._forward_backward(batch, closes, stand_in)
             if self.on_outputs is not None and not stand_in:
                 self.on_outputs(detached(output.outputs), detached(output.targets))
             if closes:
-                self._parallel.check_synchronised()
+                if not self._is_alone:
+                    self._parallel.check_synchronised()
                 return self._update(here)
             self._gradients.stash()
             self._parallel.stash()
@@ -213,10 +189,37 @@ class Step:
             raise
         return self._record(here, grad_norm=None, updated=False)
 
+    def _forward_backward(self, batch: Any, closes: bool, stand_in: bool) -> LossOutput:
+        """One micro-batch, the last of its window or not, from the batch to its gradients."""
+        window, is_alone = self._window, self._is_alone
+        with _NOTHING if is_alone else self._parallel.synchronising(closes):
+            # 2. Forward and loss, under autocast.
+            samples, tokens = batch_counts(batch)
+            if not samples or stand_in:
+                samples, tokens = arguments.counted(batch, self.batch, self.epoch, stand_in)
+            with self.precision.autocast():
+                output = self._loss(batch)
+            if not output.loss.requires_grad:
+                raise LossError(arguments.NO_GRAPH)
+
+            # 3. Backward: gradients add up over the window; ranks exchange them on its last.
+            loss = window.add(output, samples, stand_in)
+            window.tokens += tokens
+            if closes and not is_alone:
+                window.begin_sum()
+            if window.micro_batches > 1:
+                self._gradients.restore()
+                self._parallel.restore()
+            is_plain = is_alone and not window.is_weightless
+            with _NOTHING if is_plain else self._parallel.backward(window.is_weightless):
+                self.precision.backward(loss)
+        return output
+
     def _update(self, batch: int) -> StepRecord:
         """Close the window: everything between the last backward and the next batch."""
         # 4. Unscale (fp16): the gradients get their true size.
-        self.precision.unscale(self.optimizers)
+        if self.precision.scales:
+            self.precision.unscale(self.optimizers)
 
         # 5. Divide, norm, clip: the window's gradient becomes the union's, touched once.
         names, gradients = self._gradients.dense()
@@ -224,21 +227,26 @@ class Step:
             self._ownership.check()
         if not gradients:
             raise LossError(arguments.NO_GRAPH)
-        self._window.finish_sum()
-        correction = self._window.correction()
+        window = self._window
+        if not self._is_alone:
+            window.finish_sum()
+        correction = window.correction()
         norms, gradients = clip.norms(gradients)
         norm = torch.linalg.vector_norm(norms)
         if not (isinstance(correction, float) and correction == 1.0):
             norm = norm * correction
-        where, window, check, factor = (self.updates, self.epoch, batch), self._window, None, None
+        where, check, factor = (self.updates, self.epoch, batch), None, None
         if self._norms.is_on:
             check, factor = self._norms.judge(norm, Position(*where, window.micro_batches))
         clip.divide_and_clip(gradients, norm, correction, self.clip_norm, self.clip_value, factor)
 
         # 6. Optimizers: unless the gradient is not finite, or an outlier to be left out.
-        evidence = Evidence(where, norms, names, window.losses, window.total, window.mean)
-        admitted = self._nonfinite.admits(norm, evidence)
-        admitted = admitted and self._norms.admits(check)
+        admitted = norm.is_cpu and math.isfinite(norm.item())
+        if not admitted:
+            evidence = Evidence(where, norms, names, window.losses, window.total, window.mean)
+            admitted = self._nonfinite.admits(norm, evidence)
+        if check is not None:
+            admitted = admitted and self._norms.admits(check)
         lrs = learning_rates(self._groups)
         stepped = admitted and self._apply()
         self.updates += stepped
@@ -247,22 +255,34 @@ class Step:
         record = self._record(batch, grad_norm=norm, lrs=lrs, **outcome)
 
         # 7. Clear (set to None, so that the next backward writes instead of adding).
-        self._end_window()
+        if self._compiled:
+            self._compiled.end_update()
+        window.close()
+        self._gradients.clear()
 
         # 8. Schedule: ticks only after a real update.
         if stepped:
-            self._schedules.tick_update()
+            for schedule in self._schedules.ticking:
+                schedule.tick("update", 3)
         return record
+
+    def _loss(self, batch: Any) -> LossOutput:
+        """What `loss_fn` returns, checked."""
+        if self._is_alone:
+            return LossOutput.of(self.loss_fn(self._forward, batch))
+        return self._parallel.loss(self.loss_fn, self._forward, batch)
 
     def _apply(self) -> bool:
         """Let the optimizers step, unless fp16 found an overflow; whether they did."""
         try:
-            return self.precision.step(self.optimizers)
-        except (AssertionError, TypeError) as error:
-            if "closure" in str(error):
+            if self.precision.scales:
+                return self.precision.step(self.optimizers)
+            for update in self._fused_updates:
+                update.step()
+            return True
+        except (AssertionError, TypeError, RuntimeError) as error:
+            if "closure" in str(error) and not isinstance(error, RuntimeError):
                 arguments.refuse_closure(*self.optimizers)
-            raise
-        except RuntimeError as error:
             self._parallel.explain(error)
             raise
 
@@ -284,14 +304,6 @@ class Step:
             tokens=window.tokens,
             **outcome,
         )
-
-    def _closes(self, last: bool | None) -> bool:
-        """Whether the batch just taken closes the window."""
-        if last is not None:
-            _options.flag("last", last)
-        if self._window.micro_batches + 1 >= self._window.size:
-            return True
-        return ends_epoch(self) if last is None else last
 
     def flush(self) -> StepRecord | None:
         """Apply the update of a window that is still open; all ranks call it together.
@@ -342,7 +354,8 @@ class Step:
         self._nonfinite.raise_late(wait=True)
         self._norms.raise_late(wait=True)
         check_scores(scores)
-        self._schedules.tick_epoch()
+        for schedule in self._schedules.ticking:
+            schedule.tick("epoch", 2)
         if evaluated:
             self._schedules.tick_metric(scores)
         self.epoch += 1
@@ -354,55 +367,9 @@ class Step:
         self.batch, self.resumed = 0, False
 
     @property
-    def optimizer(self) -> Optimizer:
-        """The optimizer.
-
-        Raises:
-            ConfigError: the step has several: write `step.optimizers`.
-        """
-        if len(self.optimizers) > 1:
-            raise ConfigError(
-                f"the step has {len(self.optimizers)} optimizers: write step.optimizers, or one of "
-                "them such as step.optimizers[0]"
-            )
-        return self.optimizers[0]
-
-    def evaluating(self) -> AbstractContextManager[None]:
-        """Return a context in which schedule-free optimizers are in eval mode.
-
-        `model` then has the weights to use; after it the training continues from its own, bit by
-        bit. Other optimizers do not change. `fit` evaluates so.
-        """
-        return self._modes.evaluating()
-
-    def eval_weights(self) -> None:
-        """As `evaluating`, until the next call of the step: `fit` ends with it."""
-        self._modes.eval()
-
-    @property
     def is_accumulating(self) -> bool:
         """Whether a window is open: there are gradients that no update has applied yet."""
-        return self._window.is_open
-
-    @property
-    def accumulate(self) -> int:
-        """Micro-batches per update."""
-        return self._window.size
-
-    @property
-    def nonfinite(self) -> str:
-        """What a gradient that is not finite leads to: `stop` or `skip`."""
-        return self._nonfinite.policy
-
-    @property
-    def monitor(self) -> str | None:
-        """The score that a metric schedule watches; None for any other. Of several the first."""
-        return next(iter(self.monitors), None)
-
-    @property
-    def monitors(self) -> tuple[str, ...]:
-        """The scores that the optimizers' metric schedules watch, each once."""
-        return self._schedules.monitors
+        return self._window.micro_batches > 0
 
     def plan(
         self, *, epochs: int | None = None, updates: int | None = None, batches: int | None
@@ -425,17 +392,7 @@ class Step:
             ConfigError: a number below 1, or both lengths at once.
             ScheduleError: the schedule does not end where the run ends.
         """
-        given = {"epochs": epochs, "updates": updates, "batches": batches}
-        for name, number in given.items():
-            if number is not None:
-                _options.whole(name, number)
-        if epochs is not None and updates is not None:
-            raise ConfigError(
-                f"epochs={epochs} and updates={updates} both say how long the run is: write one "
-                "of them"
-            )
-        per_epoch = None if batches is None else -(-batches // self._window.size)
-        self._plan = plan = Plan(epochs, per_epoch, batches, updates)
+        self._plan = plan = Plan.of(epochs, updates, batches, self._window.size)
         self._schedules.bind(plan)
         self._schedules.check(plan)
         return plan
@@ -468,33 +425,29 @@ class Step:
         """What must hold before a window's first forward."""
         if self.batch == 0:
             arguments.check_ranks(self._ranks)
-        self._nonfinite.raise_late()
-        self._norms.raise_late()
+        if self._nonfinite.late.sent or self._norms.late.sent:
+            self._nonfinite.raise_late()
+            self._norms.raise_late()
         if self.device.type == "meta":
             arguments.refuse_meta()
-        arguments.check_mode(self.model)
-        self._schedules.bind(None)
+        if not self.model.training:
+            arguments.check_mode(self.model)
+        if not self._schedules.is_bound:
+            self._schedules.bind(None)
         self._gradients.refresh()
-        self._window.refresh_names()
-        self._parallel.refresh(self._gradients.held)
+        if not self._is_alone:
+            self._window.refresh_names()
+            self._parallel.refresh(self._gradients.held)
         # Another step's backward (a GAN's other half) may have left gradients here.
         self._gradients.clear()
         if not self._ownership.is_checked:
             self._ownership.begin()
 
-    def _end_window(self) -> None:
+    def _give_up(self) -> None:
+        """Forget an open window, and all that was done towards its update."""
         if self._compiled:
             self._compiled.end_update()
         self._window.close()
         self._gradients.clear()
-
-    def _give_up(self) -> None:
-        """Forget an open window, and all that was done towards its update."""
-        self._end_window()
         self._parallel.discard()
         self.precision.abandon()
-
-    def _warn_once(self, kind: str, what: str, stacklevel: int = 4) -> None:
-        if kind not in self._warned:
-            self._warned.add(kind)
-            warnings.warn(what, UserWarning, stacklevel=stacklevel)

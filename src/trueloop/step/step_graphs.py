@@ -6,18 +6,16 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from trueloop.records import LossOutput
 from trueloop.step import lowering, update_graph
+from trueloop.step.base import StepBase
 from trueloop.step.lowering import Lowered, NotCapturedError, NotCompiledError, Traced
 from trueloop.step.update_graph import Bound, Plan
-
-if TYPE_CHECKING:
-    from trueloop.step.step import Step
 
 
 class StateMissingError(Exception):
@@ -31,7 +29,7 @@ class ReplacedError(StateMissingError):
 class Shared:
     """What all graphs of a step have: the numbers of the update, and the sums of gradients."""
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: StepBase) -> None:
         self.step = step
         self.sums: dict[nn.Parameter, Tensor] = {}
         """For each parameter the sum of a window's gradients, in memory that stays."""

@@ -3,6 +3,6 @@ and why it might never end (`hang`)."""
 
 from trueloop.stopping.early import EarlyStopping
 from trueloop.stopping.hang import HangWatch
-from trueloop.stopping.stop import Stop
+from trueloop.stopping.stop import Stop, WaitInterrupted
 
-__all__ = ["EarlyStopping", "HangWatch", "Stop"]
+__all__ = ["EarlyStopping", "HangWatch", "Stop", "WaitInterrupted"]

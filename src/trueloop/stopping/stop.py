@@ -8,14 +8,11 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 from trueloop import _options, ranks
 from trueloop.errors import Interrupted
-
-T = TypeVar("T")
 
 # Those that ask for an end: Ctrl-C, a scheduler's last word, and its warning some time ahead.
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGUSR1")
@@ -88,7 +85,10 @@ class Stop:
         """Whether to end here; settles `reason`, on many ranks as all of them have agreed. Inside
         an accumulation window only a signal ends the run: for the clock, it has time until the
         update."""
-        reason, number = self._wish()
+        number = self._heard if self._noted is None else self._noted
+        reason = "" if number is None else "interrupted"
+        if not reason and self._deadline is not None and time.monotonic() > self._deadline:
+            reason = "out of time"
         if not between_updates and reason != "interrupted":
             return False
         if ranks.is_distributed():
@@ -101,31 +101,6 @@ class Stop:
         if reason:
             self.reason, self._agreed = reason, number
         return bool(self.reason)
-
-    def arriving(self, batches: Iterator[T]) -> Iterator[T]:
-        """The batches, as long as there is time to wait for them.
-
-        In one process a wait that takes half of the grace time is given up: the state after the
-        last update is still there to be saved, and the batch is fetched again by a resume.
-        """
-        while True:
-            try:
-                batch = next(batches)
-            except StopIteration:
-                return
-            except _WaitCut:
-                self.is_due()
-                return
-            yield batch
-
-    def _wish(self) -> tuple[str, int | None]:
-        """The reason that this rank has to end, and the signal's number."""
-        number = self._heard if self._noted is None else self._noted
-        if number is not None:
-            return "interrupted", number
-        if self._deadline is not None and time.monotonic() > self._deadline:
-            return "out of time", None
-        return "", None
 
     def __enter__(self) -> Stop:
         if threading.current_thread() is threading.main_thread():
@@ -158,7 +133,7 @@ class Stop:
             # raised anywhere while the run ends.
             self._has_cut = True
             self._cuts_wait = False
-            raise _WaitCut
+            raise WaitInterrupted
         self._cuts_wait = False
         now = time.monotonic()
         if self._noted is None:
@@ -239,8 +214,12 @@ class Stop:
             ranks.has_stopped()
 
 
-class _WaitCut(BaseException):
-    """A wait for data that the grace time does not allow."""
+class WaitInterrupted(BaseException):
+    """A wait for data that the grace time does not allow.
+
+    In one process a wait that takes half of it is given up: the state after the last update is
+    still there to be saved, and the batch is fetched again by a resume.
+    """
 
 
 def _keep_children_quiet(descriptor: int) -> None:

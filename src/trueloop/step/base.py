@@ -1,0 +1,129 @@
+"""What a step is made of: for the files that do a part of its work, which `Step` itself imports."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from trueloop.errors import ConfigError
+from trueloop.records import StepRecord
+from trueloop.step.accumulate import Gradients, Window
+from trueloop.step.bound_schedules import BoundSchedules
+from trueloop.step.modes import Modes
+from trueloop.step.nonfinite import NonFinite
+from trueloop.step.outliers import NormHistory, Outliers
+from trueloop.step.parallel import LossFn, Parallel
+from trueloop.step.precision import Precision
+from trueloop.step.schedule import Plan
+
+OnOutputs = Callable[[Any, Any], object]
+
+
+class StepBase:
+    """The parts of a step and what can be read of it. See `Step`."""
+
+    model: nn.Module
+    optimizers: tuple[Optimizer, ...]
+    """All of them, in their order."""
+    loss_fn: LossFn
+    clip_norm: float | None
+    clip_value: float | None
+    device: torch.device
+    precision: Precision
+    outliers: Outliers | None
+    """The policy; None for none."""
+    epoch: int = 0
+    """Epochs ended."""
+    batch: int = 0
+    """Micro-batches taken in the current epoch."""
+    updates: int = 0
+    """Updates applied."""
+    skipped: int = 0
+    """Updates left out because their gradient was not finite, or an outlier."""
+    resumed: bool = False
+    """The position comes from a loaded state or an interrupted `fit`: the next `fit` goes on there,
+    and not at the first batch of the epoch."""
+    on_outputs: OnOutputs | None = None
+    """Called as `on_outputs(outputs, targets)`, both detached, after each backward, with what
+    `loss_fn` returned in its `LossOutput`: for example the `update` of a metric."""
+
+    _plan: Plan | None = None
+    _parallel: Parallel
+    _gradients: Gradients
+    _window: Window
+    _forward: nn.Module
+    _compiled: Any
+    """A `CompiledStep`, which takes batches before the step itself; None without one."""
+    _nonfinite: NonFinite
+    _norms: NormHistory
+    _schedules: BoundSchedules
+    _groups: list[tuple[str, Optimizer]]
+    _modes: Modes
+    _warned: set[str]
+
+    @property
+    def optimizer(self) -> Optimizer:
+        """The optimizer.
+
+        Raises:
+            ConfigError: the step has several: write `step.optimizers`.
+        """
+        if len(self.optimizers) > 1:
+            raise ConfigError(
+                f"the step has {len(self.optimizers)} optimizers: write step.optimizers, or one of "
+                "them such as step.optimizers[0]"
+            )
+        return self.optimizers[0]
+
+    def evaluating(self) -> AbstractContextManager[None]:
+        """Return a context in which schedule-free optimizers are in eval mode.
+
+        `model` then has the weights to use; after it the training continues from its own, bit by
+        bit. Other optimizers do not change. `fit` evaluates so.
+        """
+        return self._modes.evaluating()
+
+    def eval_weights(self) -> None:
+        """As `evaluating`, until the next call of the step: `fit` ends with it."""
+        self._modes.eval()
+
+    @property
+    def accumulate(self) -> int:
+        """Micro-batches per update."""
+        return self._window.size
+
+    @property
+    def nonfinite(self) -> str:
+        """What a gradient that is not finite leads to: `stop` or `skip`."""
+        return self._nonfinite.policy
+
+    @property
+    def monitor(self) -> str | None:
+        """The score that a metric schedule watches; None for any other. Of several the first."""
+        return next(iter(self.monitors), None)
+
+    @property
+    def monitors(self) -> tuple[str, ...]:
+        """The scores that the optimizers' metric schedules watch, each once."""
+        return self._schedules.monitors
+
+    def _update(self, batch: int) -> StepRecord:
+        """Close the window."""
+        raise NotImplementedError
+
+    def _record(
+        self, batch: int, *, lrs: dict[str, Any] | None = None, **outcome: Any
+    ) -> StepRecord:
+        """What a call did."""
+        raise NotImplementedError
+
+    def _warn_once(self, kind: str, what: str, stacklevel: int = 4) -> None:
+        if kind not in self._warned:
+            self._warned.add(kind)
+            warnings.warn(what, UserWarning, stacklevel=stacklevel)
