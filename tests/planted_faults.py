@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from trueloop.doctor.model.findings import Delete, Finding, Place, Related
+from trueloop.doctor.model.findings import Delete, Finding, Location, Related
 from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.static.files.cache import digest_of_file
 from trueloop.doctor.static.files.skipped import Gaps
@@ -23,7 +23,7 @@ from trueloop.doctor.static.files.skipped import Gaps
 def check_text(text: str, path: str, *, steps: int = 0, above: int = 0) -> Any:
     gaps = Gaps()
     if "long()" in text:
-        gaps.cuts.append((Place(path, text[: text.index("long()")].count("\n") + 1), 40_000))
+        gaps.cuts.append((Location(path, text[: text.index("long()")].count("\n") + 1), 40_000))
     if "broken_checker()" in text:
         raise KeyError("a bug")
     if "fatal()" in text:
@@ -41,8 +41,8 @@ def check_text(text: str, path: str, *, steps: int = 0, above: int = 0) -> Any:
 
 
 def _planted(tree: ast.Module, path: str) -> list[Finding]:
-    def place(node: Any) -> Place:
-        return Place(
+    def place(node: Any) -> Location:
+        return Location(
             path, node.lineno, node.col_offset + 1, node.end_lineno, node.end_col_offset + 1
         )
 

@@ -226,13 +226,13 @@ ONE_CONCEPT = {
 }
 """Module names that several rooms have, each for the same thing."""
 TWO_CONCEPTS = {
-    "arguments", "blocks", "files", "limits", "pages", "parts", "runs", "text", "windows",
+    "arguments", "blocks", "files", "limits", "pages", "runs", "text",
 }  # fmt: skip
 """Module names that still mean two things. The list only shrinks."""
 TWO_CLASSES = {
-    "Calls", "Draw", "Forward", "History", "Holder", "Interpreter", "Kept", "NonFinite", "Order",
-    "Part", "Pass", "Place", "Plan", "Recipe", "Record", "Rule", "Sample", "Saved", "Step",
-    "Window", "WorkerSeed", "_Work",
+    "Calls", "Draw", "History", "Holder", "Interpreter", "NonFinite", "Order",
+    "Part", "Pass", "Plan", "Recipe", "Record", "Rule", "Sample",
+    "WorkerSeed", "_Work",
 }  # fmt: skip
 """Class names that still mean two things. The list only shrinks."""
 INHERITED_NAME = "Options"

@@ -14,7 +14,7 @@ import pytest
 
 import trueloop
 from trueloop.checkpoint.weights import LoadReport, Mismatch
-from trueloop.doctor.model.findings import Finding, Place
+from trueloop.doctor.model.findings import Finding, Location
 from trueloop.group import Ranks
 from trueloop.run.directory import RunSummary
 
@@ -80,7 +80,7 @@ def fields(kind: type) -> list[str]:
 
 
 # Those that users get as values, beside those that have a public name.
-RETURNED = (Finding, LoadReport, Mismatch, Place, Ranks, RunSummary)
+RETURNED = (Finding, LoadReport, Mismatch, Location, Ranks, RunSummary)
 RECORDS = {kind for _, kind in public() if isinstance(kind, type) and fields(kind)} | {*RETURNED}
 
 

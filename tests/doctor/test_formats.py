@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from trueloop.doctor.model.findings import Finding, Place, Related
+from trueloop.doctor.model.findings import Finding, Location, Related
 from trueloop.doctor.report.github import as_github
 from trueloop.doctor.report.json_object import as_json
 from trueloop.doctor.report.sarif import as_sarif
@@ -36,12 +36,12 @@ def _workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def finding(path: str = "train.py", *related: tuple[Place, str], **other: Any) -> Finding:
+def finding(path: str = "train.py", *related: tuple[Location, str], **other: Any) -> Finding:
     made = Finding(
         "TL101",
         "zero-grad-after-backward",
         "error",
-        Place(os.path.abspath(path), 5, 5, 5, 26),
+        Location(os.path.abspath(path), 5, 5, 5, 26),
         "`optimizer.zero_grad()` erases the gradients before the step: 100% of them.",
         "Move it to the start of the loop.",
         tuple(Related(place._replace(path=os.path.abspath(place.path)), s) for place, s in related),
@@ -63,7 +63,7 @@ def half_read(path: str = "train.py") -> Unread:
 
 
 def test_the_text_shows_what_a_good_compiler_shows() -> None:
-    step = (Place("train.py", 8, 5, 8, 21), "the step that it robs")
+    step = (Location("train.py", 8, 5, 8, 21), "the step that it robs")
     assert (
         as_text(outcome(finding("train.py", step)))
         == """\
@@ -88,9 +88,9 @@ def test_other_lines_stand_in_their_order_and_below_their_files() -> None:
         outcome(
             finding(
                 "train.py",
-                (Place("other.py", 2, 5, 2, 11), "steps here"),
-                (Place("train.py", 4, 5, 4, 20), "made here"),
-                (Place("train.py", 5, 15, 5, 24), "cleared here"),
+                (Location("other.py", 2, 5, 2, 11), "steps here"),
+                (Location("train.py", 4, 5, 4, 20), "made here"),
+                (Location("train.py", 5, 15, 5, 24), "cleared here"),
             )
         )
     )
@@ -123,14 +123,14 @@ def test_the_underline_stands_below_what_it_means(
     line: str, start: int, end: int, underline: str
 ) -> None:
     Path("a.py").write_text(line, "utf-8")
-    place = Place(os.path.abspath("a.py"), 1, start, 1 if end else 3, end or 2)
+    place = Location(os.path.abspath("a.py"), 1, start, 1 if end else 3, end or 2)
     told = as_text(outcome(finding(place=place))).split("\n")
     assert told[3:5] == [f"  1 | {line}".rstrip(), f"    | {underline}"]
 
 
 def test_a_line_without_end_is_cut_around_its_place() -> None:
     Path("a.py").write_text("x" * 5000 + "HERE" + "y" * 5000)
-    place = Place(os.path.abspath("a.py"), 1, 5001, 1, 5005)
+    place = Location(os.path.abspath("a.py"), 1, 5001, 1, 5005)
     code, underline = as_text(outcome(finding(place=place))).split("\n")[3:5]
     assert len(code) < 120
     assert code[underline.index("^") : underline.rindex("^") + 1] == "HERE"
@@ -138,19 +138,19 @@ def test_a_line_without_end_is_cut_around_its_place() -> None:
 
 def test_what_steers_a_terminal_is_not_let_through() -> None:
     Path("a.py").write_text("x = '\x1b[2J\x07'\n")
-    place = Place(os.path.abspath("a.py"), 1, 1, 1, 4)
+    place = Location(os.path.abspath("a.py"), 1, 1, 1, 4)
     told = as_text(outcome(finding(place=place, message="a \x1b[31m name")))
     assert "\x1b" not in told
     assert "\x07" not in told
 
 
 def test_a_file_that_has_changed_since_is_told_without_its_lines() -> None:
-    assert "zero-grad" in as_text(outcome(finding(place=Place(os.path.abspath("train.py"), 99))))
+    assert "zero-grad" in as_text(outcome(finding(place=Location(os.path.abspath("train.py"), 99))))
     assert "zero-grad" in as_text(outcome(finding("gone.py")))
 
 
 def test_colours_colour_and_change_nothing_else() -> None:
-    made = outcome(finding("train.py", (Place("train.py", 8, 5, 8, 21), "there")))
+    made = outcome(finding("train.py", (Location("train.py", 8, 5, 8, 21), "there")))
     told = as_text(made, Paint(COLOURS))
     assert "\x1b[1;31mTL101 error\x1b[0m" in told
     assert re.sub(r"\x1b\[[\d;]*m", "", told) == as_text(made)
@@ -230,7 +230,7 @@ def notebook() -> Finding:
     Path("nb.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}}))
     path = os.path.abspath("nb.ipynb")
     return finding(
-        place=Place(path, 4, 1, 4, 17), related=(Related(Place(path, 2, 1, 2, 6), "there"),)
+        place=Location(path, 4, 1, 4, 17), related=(Related(Location(path, 2, 1, 2, 6), "there"),)
     )
 
 
@@ -266,8 +266,8 @@ def test_annotations_of_github() -> None:
 
 
 def test_sarif_has_what_the_standard_requires() -> None:
-    step = (Place("sub dir/é.py", 8, 5, 8, 21), "the step")
-    outside = finding(place=Place("/elsewhere/x.py", 3))
+    step = (Location("sub dir/é.py", 8, 5, 8, 21), "the step")
+    outside = finding(place=Location("/elsewhere/x.py", 3))
     problem = FileProblem(os.path.abspath("b.py"), 3, "is odd")
     log = json.loads(as_sarif(outcome(finding("train.py", step), outside, problems=[problem])))
     assert (log["version"], log["$schema"][-16:]) == ("2.1.0", "sarif-2.1.0.json")
@@ -307,7 +307,7 @@ def test_sarif_has_what_the_standard_requires() -> None:
 
 def test_a_fingerprint_outlives_the_lines_above_it() -> None:
     def prints(*lines: int) -> list[str]:
-        places = [Place(os.path.abspath("train.py"), line, 5, line, 26) for line in lines]
+        places = [Location(os.path.abspath("train.py"), line, 5, line, 26) for line in lines]
         made = CheckResult([finding(place=place) for place in places], [], 1)
         results = json.loads(as_sarif(made))["runs"][0]["results"]
         return [each["partialFingerprints"]["primaryLocationLineHash"] for each in results]
@@ -326,7 +326,7 @@ def test_in_a_terminal_no_line_is_longer_than_it() -> None:
     )
     Path("long.py").write_text(long + "\n")
     path = os.path.abspath("long.py")
-    here, there = Place(path, 1, 16, 1, len(long)), Place(path, 1, 60, 1, 70)
+    here, there = Location(path, 1, 16, 1, len(long)), Location(path, 1, 60, 1, 70)
     made = outcome(
         Finding(
             "TL101", "zero-grad", "error", here, "word " * 40,

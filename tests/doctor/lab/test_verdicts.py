@@ -21,7 +21,7 @@ from trueloop.doctor.lab.claims import (
     docstring_of,
 )
 from trueloop.doctor.lab.verdicts import UNDECIDED, LabFindings, MeasuredClaim, holds, spread
-from trueloop.doctor.model.findings import Finding, Place
+from trueloop.doctor.model.findings import Finding, Location
 from trueloop.errors import ConfigError
 
 
@@ -138,7 +138,7 @@ def test_pages_of_a_claim_made_up(tmp_path: Path) -> None:
     (folder / "convince.py").write_text("print(1 < 2)\n")
     one = measured(folder, [0.0, 0.0], curve_log=True)
     one.convinced = "True\n"
-    finding = Finding("TL101", "x", "error", Place("wrong.py", 2), "Look at `it`.", "Mend it.")
+    finding = Finding("TL101", "x", "error", Location("wrong.py", 2), "Look at `it`.", "Mend it.")
     one.found = [LabFindings(finding, ("check", "watch"))]
     other = measured(second, [0.9, 0.9], number="1b")
     index = pages.write(tmp_path / "out", [one, other])

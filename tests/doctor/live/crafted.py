@@ -23,7 +23,7 @@ from trueloop.doctor.live.nonfinite.operation_trace import Tape
 from trueloop.doctor.live.objects import autograd_graph
 from trueloop.doctor.live.replay import allowed_ops, bundle
 from trueloop.doctor.live.replay.bundle_format import GENERATORS, TAPE, TENSORS
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 
 @dataclass
@@ -77,7 +77,7 @@ def written(tape: Tape, folder: Path) -> Path:
         tape.operations[-1].bad = "NaN"
     found = Found(what="loss", kind="NaN", rows=[1, 2], samples=[3, "key"])
     found.tape, found.rng = tape, (torch.get_rng_state(),)
-    path = bundle.write(str(folder), found, Place("train.py", 3, 1, 3, 9), 7)
+    path = bundle.write(str(folder), found, Location("train.py", 3, 1, 3, 9), 7)
     assert path is not None, [each.name for each in tape.operations]
     return Path(path)
 

@@ -15,7 +15,13 @@ from torch import nn
 
 from trueloop.doctor.live.objects import state_dicts
 from trueloop.doctor.live.watcher import Watcher
-from trueloop.doctor.model.events import Event, LoadedFile, Saved, StateLoaded, StateTaken
+from trueloop.doctor.model.events import (
+    Event,
+    FileLoaded,
+    FileSaved,
+    StateDictCreated,
+    StateDictLoaded,
+)
 from trueloop.doctor.model.things import Checkpoint, Model, StateDict
 
 
@@ -42,7 +48,7 @@ def seen() -> Iterator[Seen]:
 def test_a_state_dict_is_known_again_inside_of_what_is_saved(seen: Seen) -> None:
     model = nn.Linear(2, 1)
     torch.save({"epoch": 3, "parts": [{"model": model.state_dict()}]}, io.BytesIO())
-    saved, taken = seen.only(Saved), seen.only(StateTaken)
+    saved, taken = seen.only(FileSaved), seen.only(StateDictCreated)
     assert saved.value.entries["parts"].values[0].entries["model"] is taken.state
     assert saved.file == state_dicts.IN_MEMORY
 
@@ -50,20 +56,20 @@ def test_a_state_dict_is_known_again_inside_of_what_is_saved(seen: Seen) -> None
 def test_a_copy_is_no_state_dict_of_ours(seen: Seen) -> None:
     model = nn.Linear(2, 1)
     torch.save({key: value.clone() for key, value in model.state_dict().items()}, io.BytesIO())
-    assert not isinstance(seen.only(Saved).value, StateDict)
+    assert not isinstance(seen.only(FileSaved).value, StateDict)
 
 
 def test_keys_that_were_changed_show(seen: Seen) -> None:
     model = nn.Linear(2, 1)
     torch.save({f"net.{key}": each for key, each in model.state_dict().items()}, io.BytesIO())
-    saved = seen.only(Saved)
+    saved = seen.only(FileSaved)
     assert isinstance(saved.value, StateDict)
     assert saved.value.facts["edited"]
 
 
 def test_a_model_is_saved_as_itself(seen: Seen) -> None:
     torch.save({"model": nn.Linear(2, 1)}, io.BytesIO())
-    assert isinstance(seen.only(Saved).value.entries["model"], Model)
+    assert isinstance(seen.only(FileSaved).value.entries["model"], Model)
 
 
 def test_what_is_loaded_is_known_by_its_tensors(seen: Seen, tmp_path: Path) -> None:
@@ -71,7 +77,7 @@ def test_what_is_loaded_is_known_by_its_tensors(seen: Seen, tmp_path: Path) -> N
     file = tmp_path / "last.pt"
     torch.save({"epoch": 7, "model": model.state_dict()}, file)
     other.load_state_dict(torch.load(file)["model"])
-    loaded, given = seen.only(LoadedFile), seen.only(StateLoaded)
+    loaded, given = seen.only(FileLoaded), seen.only(StateDictLoaded)
     assert loaded.file == str(file)
     assert loaded.value.facts["counts"] == {7}
     assert isinstance(given.state, Checkpoint)
@@ -82,7 +88,7 @@ def test_what_is_loaded_is_known_by_its_tensors(seen: Seen, tmp_path: Path) -> N
 def test_keys_that_were_missing_are_told(seen: Seen) -> None:
     model = nn.Linear(2, 1)
     model.load_state_dict({"weight": torch.zeros(1, 2)}, strict=False)
-    given = seen.only(StateLoaded)
+    given = seen.only(StateDictLoaded)
     assert given.missing == ("bias",)
     assert given.strict is False
 
@@ -90,7 +96,7 @@ def test_keys_that_were_missing_are_told(seen: Seen) -> None:
 def test_a_state_of_parts_is_taken_once(seen: Seen) -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 1)))
     assert len(model.state_dict()) == 4
-    assert seen.only(StateTaken).state.owner.kind == "torch.nn.Sequential"
+    assert seen.only(StateDictCreated).state.owner.kind == "torch.nn.Sequential"
 
 
 def test_nothing_of_the_program_is_kept_alive(seen: Seen) -> None:

@@ -22,7 +22,7 @@ from trueloop.doctor.live.probes.tensor_owners import measured
 from trueloop.doctor.live.probes.unused_containers import adder
 from trueloop.doctor.live.watcher import Watcher
 from trueloop.doctor.model.events import Measured
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.rules.health.th106_memory_grows import MemoryGrows
 
 MIB = footprint.MIB
@@ -128,7 +128,7 @@ def test_containers_are_measured_by_their_storages() -> None:
 
 def grown(holder: str = "kept", line: int = 7) -> Measured:
     values = {
-        "place": Place("train.py", line), "holder": holder, "kind": "list", "count": 400,
+        "place": Location("train.py", line), "holder": holder, "kind": "list", "count": 400,
         "held": 200 * MIB, "grown": 210 * MIB, "since": 10, "update": 430, "on": "the process",
     }  # fmt: skip
     return Measured(what="memory grows", values=values)

@@ -18,13 +18,13 @@ from trueloop.doctor.live.training.loss_history import Course, Guess, Sizes
 from trueloop.doctor.live.training.validation_history import Evaluations, Series
 from trueloop.doctor.live.watcher import Watcher
 from trueloop.doctor.model.events import Measured
-from trueloop.doctor.model.findings import Finding, Place
+from trueloop.doctor.model.findings import Finding, Location
 from trueloop.doctor.rules.health.th102_gradient_explodes import GradientExplodes
 from trueloop.doctor.rules.health.th103_update_size_unusual import UpdateSizeUnusual
 from trueloop.doctor.rules.health.th104_overfitting import Overfitting
 from trueloop.doctor.rules.health.th105_loss_stuck import LossStuck
 
-HERE = Place("train.py", 3, 1, 3, 9)
+HERE = Location("train.py", 3, 1, 3, 9)
 MINE = ("TH102", "TH103", "TH104", "TH105")
 
 

@@ -12,7 +12,7 @@ import torch
 from torch.optim import lr_scheduler
 
 from trueloop.doctor.live.watcher import Watcher
-from trueloop.doctor.model.events import Event, LoopEntered, Made, Tick
+from trueloop.doctor.model.events import Event, LoopEntered, Made, SchedulerStep
 from trueloop.doctor.model.things import Loop, Scheduler
 from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.rules.loading import load
@@ -167,7 +167,7 @@ for epoch in range(3):
     scheduler.step()
 """
     _, events = run(text, tmp_path)
-    ticks = [each for each in events if isinstance(each, Tick)]
+    ticks = [each for each in events if isinstance(each, SchedulerStep)]
     epochs = loops(events)[0]
     turns = [turn for tick in ticks for turn in tick.turns if turn.loop is epochs]
     assert [turn.index for turn in turns] == [0, 1, 2]
@@ -186,7 +186,7 @@ for epoch in range(2):
     scheduler.step()
 """
     watcher, events = run(text, tmp_path, "TL606")
-    assert sum(isinstance(each, Tick) for each in events) == 2
+    assert sum(isinstance(each, SchedulerStep) for each in events) == 2
     assert watcher.findings() == []
 
 

@@ -15,7 +15,7 @@ from trueloop.checkpoint import WriteError
 from trueloop.doctor.live import session as sessions
 from trueloop.doctor.live.entry import fit_sink
 from trueloop.doctor.live.entry.fit_sink import NOWHERE, of_the_user
-from trueloop.doctor.model.findings import Finding, Place, Related
+from trueloop.doctor.model.findings import Finding, Location, Related
 
 OURS = str(Path(trueloop.__file__).with_name("loop") / "loop.py")
 
@@ -249,8 +249,8 @@ def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def finding(code: str, path: str, *related: str) -> Finding:
-    where = tuple(Related(Place(each, 7), "here") for each in related)
-    return Finding(code, "name", "error", Place(path, 3), "message", related=where)
+    where = tuple(Related(Location(each, 7), "here") for each in related)
+    return Finding(code, "name", "error", Location(path, 3), "message", related=where)
 
 
 def test_findings_in_the_users_code_are_told_as_they_are() -> None:
@@ -266,7 +266,7 @@ def test_our_own_loop_is_no_news() -> None:
 def test_nor_is_it_where_the_user_calls_it() -> None:
     line = line_of("return trueloop.fit(step, feed")
     text = Path(__file__).read_text("utf-8").splitlines()[line - 1]
-    place = Place(__file__, line, text.index("trueloop") + 1, line, len(text) + 1)
+    place = Location(__file__, line, text.index("trueloop") + 1, line, len(text) + 1)
     assert of_the_user(replace(finding("TL203", __file__), place=place)) is None
     told = of_the_user(replace(finding("TL707", __file__), place=place))
     assert told is not None
@@ -276,7 +276,7 @@ def test_nor_is_it_where_the_user_calls_it() -> None:
 def test_the_users_line_stands_for_ours() -> None:
     told = of_the_user(finding("TL203", OURS, OURS, __file__))
     assert told is not None
-    assert told.place == Place(__file__, 7)
+    assert told.place == Location(__file__, 7)
 
 
 def test_what_is_about_the_model_or_the_data_has_no_line() -> None:

@@ -20,8 +20,8 @@ from trueloop.doctor.live.timing import step_timer
 from trueloop.doctor.live.timing.fused_optimizers import could_be_fused, ratio_of_fused
 from trueloop.doctor.live.timing.step_timing import PARTS, Speed
 from trueloop.doctor.live.watcher import Watcher
-from trueloop.doctor.model.events import Forward, Measured
-from trueloop.doctor.model.findings import Finding, Place
+from trueloop.doctor.model.events import Measured, ModelForward
+from trueloop.doctor.model.findings import Finding, Location
 from trueloop.doctor.model.things import Loader, Model, Optimizer
 from trueloop.doctor.report import timing_table as table
 from trueloop.doctor.report.text import Paint
@@ -30,7 +30,7 @@ from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.rules.loading import load
 from trueloop.doctor.rules.shared.timings import duration
 
-HERE = Place("train.py", 7)
+HERE = Location("train.py", 7)
 
 
 # ---------------------------------------------------------------------- what is measured
@@ -537,11 +537,11 @@ def test_what_has_no_fused_step_is_left_alone() -> None:
 BASIS = {"updates": 40, "seconds": 0.1, "lasted": 60.0, "least": 5.0, "device": "cuda"}
 
 
-def judged(code: str, what: str, subject: Any = None, place: Place = HERE, **values: Any) -> Any:
+def judged(code: str, what: str, subject: Any = None, place: Location = HERE, **values: Any) -> Any:
     """What a rule says of one measurement."""
     rule = load(BY_CODE[code])()
     if isinstance(subject, Model):
-        rule.on_forward(Forward(model=subject, training=True, place=place))
+        rule.on_model_forward(ModelForward(model=subject, training=True, place=place))
     event = Measured(what=what, subject=subject, place=place, values=BASIS | values)
     rule.on_measured(event)
     found: list[Finding] = rule.findings
@@ -673,7 +673,7 @@ def test_pinned_memory_that_is_waited_for() -> None:
 def test_a_model_under_autocast_is_left_alone() -> None:
     rule = load(BY_CODE["TS107"])()
     model = Model(name="net")
-    rule.on_forward(Forward(model=model, training=True, place=HERE, autocast="bfloat16"))
+    rule.on_model_forward(ModelForward(model=model, training=True, place=HERE, autocast="bfloat16"))
     rule.on_measured(Measured(what="matrix products", subject=model, values=BASIS | PRODUCTS))
     assert rule.findings == []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trueloop.doctor.model.events import Tick
+from trueloop.doctor.model.events import SchedulerStep
 from trueloop.doctor.model.findings import Finding, Move
 from trueloop.doctor.model.things import Scheduler
 from trueloop.doctor.rules.schedules.tl604_plateau_watches_wrong_way import direction
@@ -221,4 +221,7 @@ def test_length_under_accumulation(total: str, expected: list[str]) -> None:
     ],
 )
 def test_direction_of_a_metric(metric: str, expected: int) -> None:
-    assert direction(Tick(scheduler=Scheduler(), metric=object(), metric_name=metric)) == expected
+    assert (
+        direction(SchedulerStep(scheduler=Scheduler(), metric=object(), metric_name=metric))
+        == expected
+    )

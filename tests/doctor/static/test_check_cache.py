@@ -11,7 +11,7 @@ import pytest
 
 from planted_faults import check_text
 from trueloop.doctor import static
-from trueloop.doctor.model.findings import Delete, Finding, Insert, Move, Place, Related, Replace
+from trueloop.doctor.model.findings import Delete, Finding, Insert, Location, Move, Related, Replace
 from trueloop.doctor.static.files import cache as cache_module
 from trueloop.doctor.static.files.cache import Cache, Examined, cache_folder, digest
 from trueloop.doctor.static.files.discovery import FileProblem, Unread
@@ -42,8 +42,8 @@ def write(name: str, text: str) -> str:
 
 
 def test_all_of_it_comes_back() -> None:
-    place = Place("/a/b.py", 3, 5, 3, 9, "train")
-    other = Place("/a/c.py", 1)
+    place = Location("/a/b.py", 3, 5, 3, 9, "train")
+    other = Location("/a/c.py", 1)
     finding = Finding(
         "TL101",
         "zero-grad-after-backward",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trueloop.doctor.model.findings import Delete, Finding, Insert, Place, Related
+from trueloop.doctor.model.findings import Delete, Finding, Insert, Location, Related
 from trueloop.doctor.static import check_text
 from trueloop.doctor.static.files.columns import in_characters
 
@@ -36,8 +36,8 @@ def test_all_places_of_a_finding_and_those_in_other_files(tmp_path: Path) -> Non
     other = tmp_path / "other.py"
     other.write_bytes("# coding: latin-1\r\né = f(é)\r\n".encode("latin-1"))
     # In bytes of UTF-8: é is two.
-    here, there = Place("a.py", 1, 8, 2, 4), Place(str(other), 2, 6, 2, 11)
-    only_line, unknown = Place("a.py", 1, 8), Place("gone.py", 1, 8, 1, 9)
+    here, there = Location("a.py", 1, 8, 2, 4), Location(str(other), 2, 6, 2, 11)
+    only_line, unknown = Location("a.py", 1, 8), Location("gone.py", 1, 8, 1, 9)
     finding = Finding(
         "TL101",
         "zero-grad-after-backward",
@@ -48,7 +48,7 @@ def test_all_places_of_a_finding_and_those_in_other_files(tmp_path: Path) -> Non
         remedies=(Delete(here), Insert("x", only_line, "before")),
     )
     (moved,) = in_characters([finding], "a.py", "s = 'é'\né = 1")
-    right = Place("a.py", 1, 7, 2, 3)
+    right = Location("a.py", 1, 7, 2, 3)
     assert moved.place == right
-    assert [each.place for each in moved.related] == [Place(str(other), 2, 5, 2, 9), unknown]
-    assert moved.remedies == (Delete(right), Insert("x", Place("a.py", 1, 7), "before"))
+    assert [each.place for each in moved.related] == [Location(str(other), 2, 5, 2, 9), unknown]
+    assert moved.remedies == (Delete(right), Insert("x", Location("a.py", 1, 7), "before"))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from trueloop.doctor.model.findings import Delete, Finding, Insert, Move, Place, Remedy, Replace
+from trueloop.doctor.model.findings import Delete, Finding, Insert, Location, Move, Remedy, Replace
 from trueloop.doctor.static.fixes.apply import Fixed, fix_text, fix_until_done
 
 LOOP = textwrap.dedent(
@@ -31,17 +31,17 @@ LOOP = textwrap.dedent(
 ).lstrip()
 
 
-def place(text: str, code: str, *, statement: bool = False) -> Place:
+def place(text: str, code: str, *, statement: bool = False) -> Location:
     """Where `code` first stands in `text`."""
     at = text.index(code)
     before, inside = text[:at], text[: at + len(code)]
     lines = [part.count("\n") + part.replace("\r\n", "").count("\r") for part in (before, inside)]
     columns = [len(part) - max(part.rfind("\n"), part.rfind("\r")) for part in (before, inside)]
-    return Place("a.py", lines[0] + 1, columns[0], lines[1] + 1, columns[1])
+    return Location("a.py", lines[0] + 1, columns[0], lines[1] + 1, columns[1])
 
 
 def finding(*remedies: Remedy, line: int = 1) -> Finding:
-    return Finding("TL101", "x", "error", Place("a.py", line), "wrong", remedies=remedies)
+    return Finding("TL101", "x", "error", Location("a.py", line), "wrong", remedies=remedies)
 
 
 def fix(text: str, *remedies: Remedy) -> Fixed:
@@ -113,7 +113,7 @@ def test_a_statement_of_several_lines_moves_whole_and_its_texts_stay() -> None:
 
 def test_a_place_that_is_only_a_line_is_found() -> None:
     text = "for x in y:\n    step()\n    clip()\n"
-    fixed = fix(text, Move(Place("a.py", 3), Place("a.py", 2), "before"))
+    fixed = fix(text, Move(Location("a.py", 3), Location("a.py", 2), "before"))
     assert fixed.text == "for x in y:\n    clip()\n    step()\n"
 
 
@@ -168,7 +168,7 @@ def test_a_line_does_not_pass_what_it_depends_on_upward_either() -> None:
 
 def test_nothing_goes_before_an_elif() -> None:
     text = "if x:\n    a()\nelif y:\n    b()\nc()\n"
-    fixed = fix(text, Insert("d()", Place("a.py", 3), "before"))
+    fixed = fix(text, Insert("d()", Location("a.py", 3), "before"))
     assert reason(fixed)
     assert fixed.text == text
 
@@ -237,22 +237,24 @@ def test_of_two_fixes_for_one_line_the_first_wins() -> None:
 
 
 def test_an_edit_in_another_file_is_refused() -> None:
-    other = Place("b.py", 1)
+    other = Location("b.py", 1)
     assert "another file" in reason(fix("a()\n", Delete(other)))
-    move = Move(Place("a.py", 2), other, "before")
+    move = Move(Location("a.py", 2), other, "before")
     assert "another function" in reason(fix("a()\nb()\n", move))
 
 
 @pytest.mark.parametrize("text", ["a(\n", "a\x00", "print 'x'\n"], ids=["open", "null", "two"])
 def test_what_does_not_parse_is_left_alone(text: str) -> None:
-    fixed = fix(text, Delete(Place("a.py", 1)))
+    fixed = fix(text, Delete(Location("a.py", 1)))
     assert fixed.text == text
     assert "does not parse" in reason(fixed)
 
 
 def test_a_place_that_is_not_in_the_text_is_refused() -> None:
-    assert "not what was checked" in reason(fix("a()\n", Delete(Place("a.py", 7, 1, 7, 3))))
-    assert "not what was checked" in reason(fix("a()\n", Replace(Place("a.py", 1, 2, 1, 9), "b")))
+    assert "not what was checked" in reason(fix("a()\n", Delete(Location("a.py", 7, 1, 7, 3))))
+    assert "not what was checked" in reason(
+        fix("a()\n", Replace(Location("a.py", 1, 2, 1, 9), "b"))
+    )
 
 
 def test_a_finding_without_a_remedy_is_left() -> None:
@@ -262,7 +264,7 @@ def test_a_finding_without_a_remedy_is_left() -> None:
 def find_bad(text: str) -> Sequence[Finding]:
     """A checker of one rule: nothing is called `bad`."""
     return [
-        finding(Replace(Place("a.py", 1, k + 1, 1, k + 4), "ok"), line=k)
+        finding(Replace(Location("a.py", 1, k + 1, 1, k + 4), "ok"), line=k)
         for k in range(len(text))
         if text.startswith("bad", k)
     ]
@@ -279,7 +281,7 @@ def test_passes_go_on_until_nothing_is_left_to_fix() -> None:
 
 def test_a_fix_that_brings_another_fault_is_not_kept() -> None:
     def check(text: str) -> Sequence[Finding]:
-        where = Place("a.py", 1)
+        where = Location("a.py", 1)
         if text.startswith("a"):
             return [finding(Replace(place(text, "a"), "b"))]
         return [Finding("TL999", "worse", "error", where, "worse")] if text.startswith("b") else []
@@ -360,9 +362,9 @@ PROGRAMS = [
 ]
 
 
-def statement_places(text: str) -> list[Place]:
+def statement_places(text: str) -> list[Location]:
     return [
-        Place(
+        Location(
             "a.py",
             node.lineno,
             node.col_offset + 1,
@@ -413,7 +415,7 @@ def test_any_move_changes_the_place_of_the_moved_lines_and_nothing_else(
     assert again.text == fixed.text
 
 
-def is_one_block_moved(before: list[str], after: list[str], what: Place) -> bool:
+def is_one_block_moved(before: list[str], after: list[str], what: Location) -> bool:
     """The lines of `what`, with comments above, stand elsewhere; all others are untouched."""
     first = what.line - 1
     while True:
@@ -428,7 +430,7 @@ def is_one_block_moved(before: list[str], after: list[str], what: Place) -> bool
             return False
 
 
-def fixed_again(new: str, old: str, what: Place, target: Place, where: str) -> list[Finding]:
+def fixed_again(new: str, old: str, what: Location, target: Location, where: str) -> list[Finding]:
     """The same remedy for the text that it made, found by the code of its two statements."""
     places = statement_places(new)
     code = {each: essence(slice_of(new, each)) for each in places}
@@ -439,6 +441,6 @@ def fixed_again(new: str, old: str, what: Place, target: Place, where: str) -> l
     return [finding(Move(found[0][0], found[1][0], where))]  # type: ignore[arg-type]
 
 
-def slice_of(text: str, where: Place) -> str:
+def slice_of(text: str, where: Location) -> str:
     lines = text.splitlines()[where.line - 1 : where.end_line]
     return "\n".join(lines)

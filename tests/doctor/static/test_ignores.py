@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trueloop.doctor.config import Config
-from trueloop.doctor.model.findings import Finding, Place
+from trueloop.doctor.model.findings import Finding, Location
 from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.static.files.documents import Document, Program
 from trueloop.doctor.static.files.ignores import complaints, hold_back, ignores_in
@@ -13,7 +13,7 @@ from trueloop.doctor.static.files.ignores import complaints, hold_back, ignores_
 
 def finding(code: str, line: int) -> Finding:
     entry = BY_CODE[code]
-    return Finding(code, entry.name, entry.severity, Place("a.py", line), "…")
+    return Finding(code, entry.name, entry.severity, Location("a.py", line), "…")
 
 
 def judged(

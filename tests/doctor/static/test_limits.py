@@ -235,7 +235,7 @@ def test_an_error_of_ours_is_named_and_ends_one_run_alone(monkeypatch: pytest.Mo
     def fail(self: object, event: object) -> None:
         raise KeyError("a bug")
 
-    monkeypatch.setattr(ZeroGradAfterBackward, "on_step", fail)
+    monkeypatch.setattr(ZeroGradAfterBackward, "on_optimizer_step", fail)
     report = check_text(HEAD + MODEL + TRAIN, "/nowhere/a.py")
     assert "a fault of trueloop's own ended a run, please report it" in told(report)
     assert "(KeyError: 'a bug', test_limits.py:" in told(report)

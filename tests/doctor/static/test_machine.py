@@ -39,7 +39,15 @@ def runs_of(source: str, path: str = "<text>", head: str = HEAD) -> list[list[ev
 
 
 def names(run: Iterable[ev.Event], *kinds: type[ev.Event]) -> list[str]:
-    wanted = kinds or (ev.ZeroGrad, ev.Forward, ev.Loss, ev.Backward, ev.Step, ev.Clip, ev.Tick)
+    wanted = kinds or (
+        ev.ZeroGrad,
+        ev.ModelForward,
+        ev.Loss,
+        ev.Backward,
+        ev.OptimizerStep,
+        ev.Clip,
+        ev.SchedulerStep,
+    )
     return [type(event).__name__ for event in run if isinstance(event, wanted)]
 
 
@@ -58,13 +66,13 @@ def test_flat_loop() -> None:
                 optimizer.step()
         """
     )
-    step = ["ZeroGrad", "Forward", "Loss", "Backward", "Step"]
+    step = ["ZeroGrad", "ModelForward", "Loss", "Backward", "OptimizerStep"]
     assert names(run) == step * 9  # three turns of three
     backward = only(run, ev.Backward)[0]
     assert backward.loss.is_loss
     assert backward.loss.reduced == "mean"
     assert not backward.loss.divided
-    optimizer = only(run, ev.Step)[0].optimizer
+    optimizer = only(run, ev.OptimizerStep)[0].optimizer
     assert backward.loss.models
     assert all(optimizer.trains(model) for model in backward.loss.models)
     assert [turn.loop.kind for turn in backward.turns] == ["epochs", "batches"]
@@ -89,11 +97,11 @@ def test_accumulation_windows_are_gone_through(window: str, test: str) -> None:
         """,
         head=HEAD + "import argparse\nargs = argparse.ArgumentParser().parse_args()\n",
     )
-    found = names(run, ev.Backward, ev.Step)
-    first = [] if "or i" not in test else ["Step"]
-    assert found == ["Backward", *first, "Backward", "Step", "Backward"]
+    found = names(run, ev.Backward, ev.OptimizerStep)
+    first = [] if "or i" not in test else ["OptimizerStep"]
+    assert found == ["Backward", *first, "Backward", "OptimizerStep", "Backward"]
     assert all(event.loss.divided for event in only(run, ev.Backward))
-    assert not any(event.guards for event in only(run, ev.Step))
+    assert not any(event.guards for event in only(run, ev.OptimizerStep))
 
 
 @pytest.mark.parametrize("test", ["i + 1 == len(loader)", "i == len(loader) - 1"])
@@ -106,7 +114,13 @@ def test_the_last_turn_is_known(test: str) -> None:
                 optimizer.step()
         """
     )
-    assert names(run, ev.Backward, ev.Step) == ["Backward", "Backward", "Step", "Backward", "Step"]
+    assert names(run, ev.Backward, ev.OptimizerStep) == [
+        "Backward",
+        "Backward",
+        "OptimizerStep",
+        "Backward",
+        "OptimizerStep",
+    ]
 
 
 def test_phases_are_run_as_they_stand() -> None:
@@ -125,7 +139,7 @@ def test_phases_are_run_as_they_stand() -> None:
     )
     modes = [event.training for event in only(run, ev.ModeSet)]
     assert modes == [True, False] * 3
-    assert [event.grad for event in only(run, ev.Forward)] == ([True] * 3 + [False] * 3) * 3
+    assert [event.grad for event in only(run, ev.ModelForward)] == ([True] * 3 + [False] * 3) * 3
     assert len(only(run, ev.Backward)) == 9
 
 
@@ -146,7 +160,7 @@ def test_options_are_on_in_one_run_and_off_in_another() -> None:
     clips = [len(only(run, ev.Clip)) for run in runs[:2]]
     assert clips == [3, 0]
     assert all(event.guards for event in only(runs[0], ev.Clip))
-    assert not any(event.guards for event in only(runs[0], ev.Step))
+    assert not any(event.guards for event in only(runs[0], ev.OptimizerStep))
 
 
 def test_equal_conditions_are_decided_alike() -> None:
@@ -166,7 +180,7 @@ def test_equal_conditions_are_decided_alike() -> None:
         """
     )
     for run in runs[:2]:
-        stepped = bool(only(run, ev.Step))
+        stepped = bool(only(run, ev.OptimizerStep))
         cleared = {type(event.target) for event in only(run, ev.ZeroGrad)}
         assert cleared == {ev.Model if stepped else ev.Optimizer}
 
@@ -188,7 +202,7 @@ def test_a_branch_that_only_leaves_does_not_hide_the_rest() -> None:
         main(parse())
         """
     )
-    assert len(only(runs[0], ev.Step)) == 3
+    assert len(only(runs[0], ev.OptimizerStep)) == 3
     assert any(only(run, ev.ModeSet) for run in runs), "the other branch is reached as well"
 
 
@@ -220,8 +234,8 @@ def test_methods_closures_and_generators_are_entered() -> None:
         Trainer(model, optimizer).run()
         """
     )
-    assert names(run)[:5] == ["ZeroGrad", "Forward", "Loss", "Backward", "Step"]
-    assert only(run, ev.Step)[0].closure
+    assert names(run)[:5] == ["ZeroGrad", "ModelForward", "Loss", "Backward", "OptimizerStep"]
+    assert only(run, ev.OptimizerStep)[0].closure
 
 
 def test_parameters_of_functions_that_nobody_calls_are_guessed() -> None:
@@ -237,10 +251,13 @@ def test_parameters_of_functions_that_nobody_calls_are_guessed() -> None:
         """,
         head="import torch\n",
     )
-    assert names(run, ev.ModeSet, ev.ZeroGrad, ev.Forward, ev.Loss, ev.Backward, ev.Step)[:6] == [
-        "ModeSet", "ZeroGrad", "Forward", "Loss", "Backward", "Step",
+    seen = names(
+        run, ev.ModeSet, ev.ZeroGrad, ev.ModelForward, ev.Loss, ev.Backward, ev.OptimizerStep
+    )
+    assert seen[:6] == [
+        "ModeSet", "ZeroGrad", "ModelForward", "Loss", "Backward", "OptimizerStep",
     ]  # fmt: skip
-    assert not only(run, ev.Step)[0].optimizer.known
+    assert not only(run, ev.OptimizerStep)[0].optimizer.known
 
 
 def test_history_of_a_loss() -> None:
@@ -291,7 +308,7 @@ def test_what_is_kept(line: str, kept: bool) -> None:
             {line}
         """
     )
-    assert bool(only(run, ev.Kept)) is kept
+    assert bool(only(run, ev.TensorRetained)) is kept
 
 
 def test_imports_within_a_project_are_followed(tmp_path: Path) -> None:
@@ -312,7 +329,7 @@ def test_imports_within_a_project_are_followed(tmp_path: Path) -> None:
     main = tmp_path / "main.py"
     source = "import engine\nengine.train(model, loader, optimizer, criterion)\n"
     (run, *_) = runs_of(source, str(main))
-    steps = only(run, ev.Step)
+    steps = only(run, ev.OptimizerStep)
     assert len(steps) == 3
     assert steps[0].optimizer.known
     assert steps[0].place.path.endswith("loop.py")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trueloop.doctor.model.events import Event, Made, Tick
+from trueloop.doctor.model.events import Event, Made, SchedulerStep
 from trueloop.doctor.model.things import Scheduler
 from trueloop.doctor.static import check_text
 
@@ -69,7 +69,7 @@ def test_a_length_is_what_the_loop_turns_by() -> None:
             scheduler.step()
         """
     )
-    tick = next(each for each in found if isinstance(each, Tick))
+    tick = next(each for each in found if isinstance(each, SchedulerStep))
     assert tick.scheduler.facts["T_max"] == tick.turns[0].loop.turns
     assert tick.metric is None
     assert tick.scheduler.name == "scheduler"
@@ -90,7 +90,7 @@ def test_schedules_inside_a_schedule() -> None:
 
 def test_metric_and_its_name() -> None:
     found = events("L.ReduceLROnPlateau(optimizer).step(metrics=scores['acc'])")
-    (tick,) = [each for each in found if isinstance(each, Tick)]
+    (tick,) = [each for each in found if isinstance(each, SchedulerStep)]
     assert tick.metric is not None
     assert tick.metric_name == "scores['acc']"
 
@@ -122,7 +122,7 @@ def test_a_schedule_of_the_users_own() -> None:
         warmup.step()
         """
     )
-    (tick,) = [each for each in found if isinstance(each, Tick)]
+    (tick,) = [each for each in found if isinstance(each, SchedulerStep)]
     assert tick.metric is None
     assert tick.scheduler.optimizer is not None
     assert tick.scheduler.cls is not None
@@ -137,6 +137,6 @@ def test_timm_counts_itself() -> None:
         scheduler.step_update(num_updates=7)
         """
     )
-    ticks = [each for each in found if isinstance(each, Tick)]
+    ticks = [each for each in found if isinstance(each, SchedulerStep)]
     assert len(ticks) == 2
     assert all(tick.metric is not None and not tick.scheduler.known for tick in ticks)

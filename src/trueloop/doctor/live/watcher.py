@@ -36,8 +36,8 @@ from trueloop.doctor.live.tracing import (
 )
 from trueloop.doctor.live.training.monitor import Progress
 from trueloop.doctor.live.unsampled_updates import Between
-from trueloop.doctor.model.events import Ended, Event, LoopEntered, LoopLeft, Unwatched
-from trueloop.doctor.model.findings import Finding, Place
+from trueloop.doctor.model.events import Ended, Event, LoopEntered, LoopLeft, SamplingGap
+from trueloop.doctor.model.findings import Finding, Location
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.rules.base import Bench, Rule
 from trueloop.doctor.rules.loading import rules_for
@@ -48,7 +48,7 @@ AFTER = 4
 """Turns that are looked at after a loop is entered or a mode is switched."""
 AGAIN = 2
 """The same, where nothing has happened but that many updates have gone by."""
-_WORKS = ("Forward", "Backward", "Step")
+_WORKS = ("ModelForward", "Backward", "OptimizerStep")
 
 
 class LiveBench(Bench):
@@ -329,7 +329,7 @@ class Watcher:
         for track in self.tracks.values():
             track.depth = 0
             track.inside.clear()
-            track.bench.see(Unwatched(serial=track.serial))
+            track.bench.see(SamplingGap(serial=track.serial))
         self.probes.tell("unwatched")
         self.attend()
         if self.rested is not None:
@@ -348,7 +348,7 @@ class Watcher:
         self,
         kind: type[Event],
         frame: Any,
-        late: Callable[[Place, int], dict[str, Any]] | None = None,
+        late: Callable[[Location, int], dict[str, Any]] | None = None,
         **fields: Any,
     ) -> Event | None:
         """An event, at the place where the program stands; None where no code of it runs.
@@ -384,7 +384,7 @@ class Watcher:
         kind: type[Event],
         here: list[user_frames.Site],
         fields: dict[str, Any],
-        late: Callable[[Place, int], dict[str, Any]] | None = None,
+        late: Callable[[Location, int], dict[str, Any]] | None = None,
     ) -> Event:
         """An event for the rules."""
         place, stack = user_frames.user_place(here)
@@ -409,7 +409,7 @@ class Watcher:
             self.judged(track)
         return event
 
-    def place(self, frame: Any) -> Place:
+    def place(self, frame: Any) -> Location:
         """Where the program stands."""
         return user_frames.user_place(user_frames.sites(frame))[0]
 
@@ -435,7 +435,7 @@ class Watcher:
             if missed:
                 self.cut = True
                 for track in list(self.tracks.values()):
-                    track.bench.see(Unwatched(serial=track.serial))
+                    track.bench.see(SamplingGap(serial=track.serial))
         except Exception as another:  # the first one is told
             line += f", and {type(another).__name__} on top of it"
         if line not in self.errors:

@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import (
     NOWHERE,
+    AccumulationWindow,
     Criterion,
     Loader,
     Loop,
@@ -26,7 +27,6 @@ from trueloop.doctor.model.things import (
     Tensor,
     Thing,
     Turn,
-    Window,
 )
 
 
@@ -34,14 +34,14 @@ from trueloop.doctor.model.things import (
 class Event:
     """Something that happened."""
 
-    place: Place = NOWHERE
+    place: Location = NOWHERE
     """The user's line."""
     turns: tuple[Turn, ...] = ()
     """The loops that it happened in, outermost first."""
     guards: frozenset[str] = frozenset()
     """Open conditions that it depends on: a run may or may not get here. Empty when live, empty
     where the condition was decided (constants, `i % n == 0`)."""
-    stack: tuple[Place, ...] = ()
+    stack: tuple[Location, ...] = ()
     """The calls that led here, outermost first, without `place` itself."""
     grad: bool = True
     """Autograd was recording (no `no_grad`, no `inference_mode`)."""
@@ -49,7 +49,7 @@ class Event:
     """`float16`, `bfloat16`, `unknown` inside an enabled autocast block; else None."""
     serial: int = 0
     """Counts events of a run; larger is later."""
-    windows: tuple[Window, ...] = ()
+    windows: tuple[AccumulationWindow, ...] = ()
     """It stands in a branch that such windows open and close: a step of every n-th micro-batch."""
 
     @property
@@ -94,7 +94,7 @@ class ZeroGrad(Event):
 
 
 @dataclass(eq=False, kw_only=True)
-class Forward(Event):
+class ModelForward(Event):
     """A model was called from outside of any other model."""
 
     model: Model
@@ -103,7 +103,7 @@ class Forward(Event):
     output: Any = None
     direct: bool = False
     """As `model.forward(x)`, and not from inside of a module."""
-    callee: Place = NOWHERE
+    callee: Location = NOWHERE
     """The expression that is called: `self.model`, or `self.model.forward`."""
     spelled: str = ""
     """How the module is written in the call: `self.model`."""
@@ -178,7 +178,7 @@ class Clip(Event):
 
 
 @dataclass(eq=False, kw_only=True)
-class Step(Event):
+class OptimizerStep(Event):
     """An optimizer was asked to update its parameters."""
 
     optimizer: Optimizer
@@ -207,7 +207,7 @@ class ScalerUpdate(Event):
 
 
 @dataclass(eq=False, kw_only=True)
-class Tick(Event):
+class SchedulerStep(Event):
     """`scheduler.step(...)`."""
 
     scheduler: Scheduler
@@ -252,7 +252,7 @@ class AttributeSet(Event):
     model: Model
     attribute: str
     value: Any
-    what: Place = NOWHERE
+    what: Location = NOWHERE
     """The expression of the value."""
     nn: str = ""
     """How the file writes `torch.nn`: `nn`; empty if it does not import it."""
@@ -280,7 +280,7 @@ class BatchFetched(Event):
 
 
 @dataclass(eq=False, kw_only=True)
-class Kept(Event):
+class TensorRetained(Event):
     """A tensor was added up, appended or stored in something that outlives the turn."""
 
     tensor: Tensor
@@ -289,7 +289,7 @@ class Kept(Event):
     """How the code names what holds it: `total_loss`, `history["loss"]`."""
     container: Any = None
     """The value that holds it now (for `sum`: the new total)."""
-    what: Place = NOWHERE
+    what: Location = NOWHERE
     """The expression that is kept: `loss` in `total += loss`."""
     since: int | None = None
     """Tells the lives of a holder apart: another number once it was begun afresh."""
@@ -307,14 +307,14 @@ class Moved(Event):
 
 
 @dataclass(eq=False, kw_only=True)
-class StateTaken(Event):
+class StateDictCreated(Event):
     """`thing.state_dict()` was called."""
 
     state: StateDict
 
 
 @dataclass(eq=False, kw_only=True)
-class Saved(Event):
+class FileSaved(Event):
     """`torch.save(value, file)`."""
 
     value: Any
@@ -323,24 +323,24 @@ class Saved(Event):
     by_rank: bool | None = None
     """The file's name depends on the rank, or only some ranks get here; None where that cannot be
     told."""
-    what: Place = NOWHERE
+    what: Location = NOWHERE
     """Where `value` is written."""
 
 
 @dataclass(eq=False, kw_only=True)
-class LoadedFile(Event):
+class FileLoaded(Event):
     """`torch.load(file)`."""
 
     file: str
     weights_only: bool | None
     """None where it was not given."""
     value: Any = None
-    option: Place = NOWHERE
+    option: Location = NOWHERE
     """Where the value of `weights_only` is written."""
 
 
 @dataclass(eq=False, kw_only=True)
-class StateLoaded(Event):
+class StateDictLoaded(Event):
     """`thing.load_state_dict(state)`."""
 
     thing: Thing
@@ -369,7 +369,7 @@ class Seeded(Event):
 
 
 @dataclass(eq=False, kw_only=True)
-class Opaque(Event):
+class EscapedToUnknown(Event):
     """Things were handed to code that cannot be read."""
 
     things: list[Thing]
@@ -388,7 +388,7 @@ class Measured(Event):
 
 
 @dataclass(eq=False, kw_only=True)
-class Unwatched(Event):
+class SamplingGap(Event):
     """From here to the next event the program ran on without being looked at (live)."""
 
 

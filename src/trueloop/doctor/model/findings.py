@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 Severity = Literal["error", "warning", "advice"]
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """A stretch of the user's code: an expression, or a statement.
 
     Attributes:
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 class Related(NamedTuple):
     """Another line that is involved, and its part in it."""
 
-    place: Place
+    place: Location
     label: str
 
 
@@ -41,8 +41,8 @@ class Move(NamedTuple):
     Both stand in one function. A target in another block moves the statement into that block.
     """
 
-    what: Place
-    target: Place
+    what: Location
+    target: Location
     where: Literal["before", "after"]
 
 
@@ -50,21 +50,21 @@ class Insert(NamedTuple):
     """A remedy: add `text`, one or more whole lines, before or after the statement at `target`."""
 
     text: str
-    target: Place
+    target: Location
     where: Literal["before", "after"]
 
 
 class Replace(NamedTuple):
     """A remedy: put `text` in place of the expression at `what`; `{}` in it is the old text."""
 
-    what: Place
+    what: Location
     text: str
 
 
 class Delete(NamedTuple):
     """A remedy: remove the statement at `what`."""
 
-    what: Place
+    what: Location
 
 
 Remedy = Move | Insert | Replace | Delete
@@ -90,7 +90,7 @@ class Finding:
     code: str
     name: str
     severity: Severity
-    place: Place
+    place: Location
     message: str
     fix: str | None = None
     related: tuple[Related, ...] = ()

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
-NOWHERE = Place("", 0)
+NOWHERE = Location("", 0)
 
 Size = int | str | None
 """A number as far as it is known: the number, a symbolic text that is equal for equal quantities
@@ -26,7 +26,7 @@ class Thing:
 
     name: str = ""
     """What the user's code calls it: `model`, `self.optimizer`; empty if it has no name."""
-    made: Place = NOWHERE
+    made: Location = NOWHERE
     """Where it was made; `NOWHERE` if that was not seen."""
     known: bool = False
     """It was seen being made from a class that is understood. Otherwise its kind is inferred from
@@ -205,7 +205,7 @@ class Activation(NamedTuple):
     of a linear or convolution layer: certainly logits)."""
     dim: int | None
     """Dimension that it runs over; None where unknown or meaningless."""
-    place: Place
+    place: Location
     guards: frozenset[str] = frozenset()
     """Open conditions that it depended on; see `Event.guards`."""
 
@@ -221,7 +221,7 @@ class Tensor(Thing):
     inputs: frozenset[Tensor] = frozenset()
     """Leaf tensors with `requires_grad` (not a model's) that its graph leads to."""
     forwards: frozenset[int] = frozenset()
-    """Serial numbers of the `Forward` events that its graph goes through."""
+    """Serial numbers of the `ModelForward` events that its graph goes through."""
     criteria: frozenset[Criterion] = frozenset()
     """The loss functions that its value went through: not empty for a loss."""
     is_loss: bool = False
@@ -256,7 +256,7 @@ class StateDict(Thing):
 class Loop:
     """A loop of the program, entered once."""
 
-    place: Place = NOWHERE
+    place: Location = NOWHERE
     kind: Literal["batches", "epochs", "other"] = "other"
     """`batches`: one turn is one micro-batch; `epochs`: its turns hold loops over batches."""
     loader: Loader | None = None
@@ -283,7 +283,7 @@ class Turn:
     """From 0, in the run that is simulated: a few turns stand for many."""
 
 
-class Window(NamedTuple):
+class AccumulationWindow(NamedTuple):
     """A window of turns that a test like `(i + 1) % n == 0` closes."""
 
     size: Size

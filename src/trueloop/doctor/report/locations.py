@@ -6,7 +6,7 @@ import os
 from typing import NamedTuple
 from urllib.parse import quote
 
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.static.checking import CheckResult
 from trueloop.doctor.static.files.discovery import FileProblem, Unread
 
@@ -30,7 +30,7 @@ class Spot(NamedTuple):
         return f"{self.name}:{self.line}:{self.column}"
 
 
-def spot_of(outcome: CheckResult, place: Place) -> Spot:
+def spot_of(outcome: CheckResult, place: Location) -> Spot:
     """Where a place is, as it is told."""
     cell, line = 0, place.line
     if place.path.endswith(".ipynb"):

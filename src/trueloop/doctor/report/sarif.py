@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 from trueloop import __version__
-from trueloop.doctor.model.findings import Finding, Place
+from trueloop.doctor.model.findings import Finding, Location
 from trueloop.doctor.report.locations import spot_of, uri
 from trueloop.doctor.rules.catalogue import ENTRIES, Entry
 from trueloop.doctor.rules.pages import Page, group_of, page_of
@@ -81,7 +81,7 @@ def _result(
     return result
 
 
-def _location(place: Place) -> dict[str, Any]:
+def _location(place: Location) -> dict[str, Any]:
     location: dict[str, Any] = {"artifactLocation": {"uri": uri(place.path)}}
     if not place.path.endswith(".ipynb"):  # a line of a cell is no line of the file
         region = {"startLine": place.line, "startColumn": place.column}

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple, TextIO
 
-from trueloop.doctor.model.findings import Finding, Place
+from trueloop.doctor.model.findings import Finding, Location
 from trueloop.doctor.report.locations import Spot, spot_of
 from trueloop.doctor.static.checking import CheckResult
 
@@ -33,7 +33,7 @@ class Mark(NamedTuple):
     """A stretch of one line to point at."""
 
     spot: Spot
-    place: Place
+    place: Location
     label: str
     is_main: bool
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from trueloop.doctor.model.events import Event
-from trueloop.doctor.model.findings import Finding, Place, Related, Remedy, Severity
+from trueloop.doctor.model.findings import Finding, Location, Related, Remedy, Severity
 from trueloop.doctor.rules.catalogue import BY_CODE
 
 Handler = Callable[[Any], None]
@@ -33,20 +33,20 @@ class Rule:
     def __init__(self) -> None:
         self.findings: list[Finding] = []
         self._places: set[tuple[str, int, int]] = set()
-        self.refuted: set[Place] = set()
+        self.refuted: set[Location] = set()
 
-    def refute(self, place: Place) -> None:
+    def refute(self, place: Location) -> None:
         """Say that what this rule finds at `place` in other runs of the program is no fault: here
         the program does what it seemed to leave out."""
         self.refuted.add(place)
 
     def report(
         self,
-        place: Place,
+        place: Location,
         message: str,
         *,
         fix: str | None = None,
-        related: Iterable[tuple[Place, str]] = (),
+        related: Iterable[tuple[Location, str]] = (),
         remedies: Iterable[Remedy] = (),
         severity: Severity | None = None,
     ) -> None:

@@ -18,7 +18,7 @@ from trueloop.doctor.live.entry.block import check_first_and_show, configs_for
 from trueloop.doctor.live.frames import source_map, user_frames
 from trueloop.doctor.live.processes.rank_exchange import Peers
 from trueloop.doctor.live.session import Session, Watched, running
-from trueloop.doctor.model.findings import Finding, Place
+from trueloop.doctor.model.findings import Finding, Location
 from trueloop.doctor.report.json_object import finding_object
 from trueloop.doctor.report.text import alone, printable
 from trueloop.errors import ConfigError
@@ -34,7 +34,7 @@ _numbers = itertools.count()
 """Of the doctors that this process has made: those of one run have the same on all ranks."""
 _SLOW = 0.01
 """Seconds of an update that watching adds less than 1% to."""
-NOWHERE = Place("", 0)
+NOWHERE = Location("", 0)
 """Of a finding about the model or the data as a whole: no line of the user's own is to blame."""
 _LOOPS = ("fit", "evaluate")
 _OF_MODEL_AND_DATA = (
@@ -100,7 +100,7 @@ class Doctor:
         self._is_own = True
         self._watches_all = False
         """It is not decided yet whether the whole run is watched."""
-        self._known: set[tuple[str, Place]] = set()
+        self._known: set[tuple[str, Location]] = set()
         self._unwritten: list[dict[str, Any]] = []
         self._peers = Peers(next(_numbers))
 

@@ -12,7 +12,7 @@ from types import CodeType
 
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.frames.user_frames import Site, place_at
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Loader, Loop, Turn
 
 
@@ -207,7 +207,7 @@ class Turns:
         whole = place_at(site.code, site.offset, site.line)
         if not isinstance(node, CodeType):
             end = node.end_lineno or node.lineno
-            whole = Place(whole.path, node.lineno, node.col_offset + 1, end, 0, whole.function)
+            whole = Location(whole.path, node.lineno, node.col_offset + 1, end, 0, whole.function)
         loop = Loop(
             place=whole, variables=source_map.variables(node), leaves=source_map.leaves(node)
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType
 
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 LoopNode = ast.For | ast.AsyncFor | ast.While
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
@@ -53,7 +53,7 @@ class SourceFile:
             if begins <= first and _in_body(node, line) and line <= last
         ]
 
-    def header_at(self, place: Place) -> ast.For | None:
+    def header_at(self, place: Location) -> ast.For | None:
         """The `for` that asks for its next item at a place."""
         for node in self._statements.get(place.line, ()):
             if isinstance(node, ast.For):
@@ -81,7 +81,7 @@ class SourceFile:
         """The statements that begin on a line."""
         return self._statements.get(line, [])
 
-    def call_at(self, place: Place) -> ast.Call | None:
+    def call_at(self, place: Location) -> ast.Call | None:
         """The call that a place spans."""
         statement = self.statement_at(place.line)
         for node in ast.walk(statement) if statement is not None else ():
@@ -97,13 +97,13 @@ def _in_body(node: LoopNode, line: int) -> bool:
     return line >= node.lineno
 
 
-def _within(node: ast.expr, place: Place) -> bool:
+def _within(node: ast.expr, place: Location) -> bool:
     begin = (node.lineno, node.col_offset)
     end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
     return begin <= (place.line, place.column - 1) < end
 
 
-def _spans(node: ast.expr, place: Place) -> bool:
+def _spans(node: ast.expr, place: Location) -> bool:
     return (node.lineno, node.col_offset + 1) == (place.line, place.column) and (
         node.end_lineno,
         (node.end_col_offset or 0) + 1,
@@ -124,7 +124,7 @@ def loops_of(code: CodeType, line: int) -> tuple[LoopNode | CodeType, ...]:
 
 
 @lru_cache(maxsize=8192)
-def spelled(place: Place) -> str:
+def spelled(place: Location) -> str:
     """How the thing that a method is called on is written: `self.optimizer`; empty for more."""
     call = source_of(place.path).call_at(place) if place.end_line else None
     if call is None:
@@ -134,13 +134,13 @@ def spelled(place: Place) -> str:
 
 
 @lru_cache(maxsize=8192)
-def callee_of(place: Place) -> tuple[str, Place]:
+def callee_of(place: Location) -> tuple[str, Location]:
     """How what is called is written, and where: `self.model`."""
     call = source_of(place.path).call_at(place) if place.end_line else None
     if call is None:
         return "", place
     node = call.func
-    where = Place(
+    where = Location(
         place.path,
         node.lineno,
         node.col_offset + 1,
@@ -152,7 +152,7 @@ def callee_of(place: Place) -> tuple[str, Place]:
 
 
 @lru_cache(maxsize=8192)
-def argument(place: Place, index: int, keyword: str = "") -> str:
+def argument(place: Location, index: int, keyword: str = "") -> str:
     """How an argument of a call is written, if it is a name or a chain of names."""
     call = source_of(place.path).call_at(place) if place.end_line else None
     if call is None:
@@ -164,7 +164,7 @@ def argument(place: Place, index: int, keyword: str = "") -> str:
 
 
 @lru_cache(maxsize=8192)
-def written(place: Place, index: int, *keywords: str) -> str:
+def written(place: Location, index: int, *keywords: str) -> str:
     """How an argument of a call is written, whatever it is."""
     call = source_of(place.path).call_at(place) if place.end_line else None
     if call is None:
@@ -176,7 +176,7 @@ def written(place: Place, index: int, *keywords: str) -> str:
 
 
 @lru_cache(maxsize=8192)
-def result_used(place: Place) -> bool:
+def result_used(place: Location) -> bool:
     """What a call gives is more than thrown away."""
     statement = source_of(place.path).statement_at(place.line)
     if not isinstance(statement, ast.Expr) or not place.end_line:
@@ -185,7 +185,7 @@ def result_used(place: Place) -> bool:
 
 
 @lru_cache(maxsize=2048)
-def assigned_to(place: Place) -> str:
+def assigned_to(place: Location) -> str:
     """The name that the statement at a place binds, if it binds one: `model`, `self.net`."""
     statement = source_of(place.path).statement_at(place.line)
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -217,7 +217,7 @@ def dotted(node: ast.AST) -> str:
     return ""
 
 
-def names_in(place: Place) -> Iterator[str]:
+def names_in(place: Location) -> Iterator[str]:
     """The names in the statement at a place."""
     statement = source_of(place.path).statement_at(place.line)
     for node in ast.walk(statement) if statement is not None else ():
@@ -319,7 +319,7 @@ def tests_above(path: str, line: int) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def is_conditional(place: Place) -> bool:
+def is_conditional(place: Location) -> bool:
     """A line stands under an `if` of its own, within the innermost loop or function around it."""
     file = source_of(place.path)
     begins = max((node.lineno for node in file.loops_around(place.line)), default=0)

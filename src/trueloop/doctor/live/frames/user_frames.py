@@ -12,7 +12,7 @@ from itertools import islice
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _LIVE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -148,7 +148,7 @@ def sites(frame: FrameType | None) -> list[Site]:
 
 
 @lru_cache(maxsize=16384)
-def place_at(code: CodeType, offset: int, line: int) -> Place:
+def place_at(code: CodeType, offset: int, line: int) -> Location:
     """The expression that an instruction belongs to (its line alone before Python 3.11)."""
     name = getattr(code, "co_qualname", code.co_name)
     name = "" if name == "<module>" else name.replace(".<locals>", "")
@@ -158,8 +158,8 @@ def place_at(code: CodeType, offset: int, line: int) -> Place:
         )
         if first is not None and last is not None and column is not None and end is not None:
             begin, behind = _characters(code.co_filename, first, column, last, end)
-            return Place(code.co_filename, first, begin, last, behind, name)
-    return Place(code.co_filename, line, function=name)
+            return Location(code.co_filename, first, begin, last, behind, name)
+    return Location(code.co_filename, line, function=name)
 
 
 def _characters(path: str, first: int, column: int, last: int, end: int) -> tuple[int, int]:
@@ -175,11 +175,11 @@ def _characters(path: str, first: int, column: int, last: int, end: int) -> tupl
     return counted(first, column), counted(last, end)
 
 
-def user_place(found: list[Site]) -> tuple[Place, tuple[Place, ...]]:
+def user_place(found: list[Site]) -> tuple[Location, tuple[Location, ...]]:
     """The program's own innermost place, and the calls that led there; the library's where none of
     the program's own code is running."""
     own = [each for each in found if each.kind == "user"] or found
     places = [place_at(each.code, each.offset, each.line) for each in own]
     if not places:
-        return Place("", 0), ()
+        return Location("", 0), ()
     return places[-1], tuple(places[:-1])

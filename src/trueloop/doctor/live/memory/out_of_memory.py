@@ -26,7 +26,7 @@ from trueloop.doctor.live.memory.fake_forward import Recipe, Saved, note_call, s
 from trueloop.doctor.live.memory.options import USABLE, Fit, Needs, fits
 from trueloop.doctor.live.memory.recorded_shapes import Recipes
 from trueloop.doctor.live.probes import parameter_stats
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.watcher import Watcher
@@ -57,7 +57,7 @@ class Exhausted:
     """`forward`, `backward`, `step`, or empty: none of them."""
     module: str
     """In whose forward; empty where none is known."""
-    place: Place
+    place: Location
     samples: int | None
     weights: int
     gradients: int
@@ -238,9 +238,9 @@ def _where(trace: TracebackType | None) -> tuple[str, str, tuple[int, ...]]:
     return moment, name, tuple(map(id, path))
 
 
-def _place(trace: TracebackType | None) -> Place:
+def _place(trace: TracebackType | None) -> Location:
     """The innermost line of the program's own."""
-    place = Place("", 0)
+    place = Location("", 0)
     for step in _steps(trace):
         code = step.tb_frame.f_code
         if user_frames.kind_of(code.co_filename) == "user":

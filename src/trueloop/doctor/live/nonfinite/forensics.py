@@ -22,7 +22,7 @@ from trueloop.doctor.live.nonfinite.operation_trace import (
 from trueloop.doctor.live.nonfinite.rerun import Again, Rerun, call_on, gradients, untouched
 from trueloop.doctor.live.objects import autograd_graph
 from trueloop.doctor.live.probes import parameter_stats
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.nonfinite.recent_calls import Call
@@ -43,7 +43,7 @@ class Found:
 
 
 def of_loss(
-    watcher: Watcher, calls: list[Call], loss: Any, indices: Sequence[Any], place: Place
+    watcher: Watcher, calls: list[Call], loss: Any, indices: Sequence[Any], place: Location
 ) -> Found:
     """Why a loss is not finite, before its backward, which stands at `place`."""
     kind = kind_of_bad(loss.detach())
@@ -166,7 +166,7 @@ def _module_of(tape: Tape, began: Operation) -> str:
     """The module whose backward it is: the one that computed the same line forward."""
     for each in tape.operations:
         if not each.node and each.place is not None and each.place[:2] == (
-            (began.forward or Place("", 0))[:2]
+            (began.forward or Location("", 0))[:2]
         ):  # fmt: skip
             return each.module
     return ""
@@ -182,7 +182,7 @@ def _detail(tape: Tape, began: Operation) -> str:
 # ---------------------------------------------------------------------- other places
 
 
-def _in_the_open(found: Found, loss: Any, place: Place) -> None:
+def _in_the_open(found: Found, loss: Any, place: Location) -> None:
     """The calls give finite numbers, or there are none: it is in what the program computes from
     them itself. What autograd has saved for the backward says where."""
     began = singular_operations.in_saved(loss)
@@ -200,7 +200,7 @@ def _in_the_open(found: Found, loss: Any, place: Place) -> None:
         call_on(found.tape, began.again, (), {})
 
 
-def _only_line(place: Place, operation: str) -> Place | None:
+def _only_line(place: Location, operation: str) -> Location | None:
     """The one expression of a function, or else of its file, that may be this operation."""
     tree = source_map.source_of(place.path).tree
     if tree is None:
@@ -215,7 +215,7 @@ def _only_line(place: Place, operation: str) -> Place | None:
         matches = [each for each in ast.walk(scope) if _may_be(each, name)]
         if len(matches) == 1:
             at = matches[0]
-            return Place(
+            return Location(
                 place.path, at.lineno, at.col_offset + 1, at.end_lineno or 0,
                 (at.end_col_offset or 0) + 1,
             )  # fmt: skip

@@ -26,7 +26,7 @@ from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.replay import bundle
 from trueloop.doctor.model.events import Measured
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.nonfinite.forensics import Found
@@ -44,8 +44,8 @@ class Pending:
     """Something that is not finite, before it is known what becomes of it."""
 
     found: Found
-    place: Place
-    stack: tuple[Place, ...]
+    place: Location
+    stack: tuple[Location, ...]
     turns: Any
     update: int
     modules: list[Any] = field(default_factory=list)

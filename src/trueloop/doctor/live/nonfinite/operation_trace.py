@@ -17,7 +17,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from trueloop.doctor.live.frames import user_frames
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 LIMIT = 2 * 2**30
 """Bytes of values that are held at most: beyond it the tape is no longer kept whole."""
@@ -58,11 +58,11 @@ class Operation:
     """The module that computes it, by its path from the model: `net.2`; empty for the model."""
     kind: str
     """The module's class."""
-    place: Place | None
+    place: Location | None
     """The program's own line; None inside of libraries alone."""
     node: str = ""
     """In a backward: what autograd carries out, `SqrtBackward0`."""
-    forward: Place | None = None
+    forward: Location | None = None
     """In a backward: the line whose gradient it computes."""
     inputs_bad: list[str] = field(default_factory=list)
 
@@ -233,7 +233,7 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     # ------------------------------------------------------------------ places
 
-    def _line(self) -> Place | None:
+    def _line(self) -> Location | None:
         """The program's innermost line below the call that is made again."""
         frame: Any = sys._getframe(2)
         while frame is not None and frame.f_code is not self._stop:
@@ -302,10 +302,10 @@ def _tensors(value: Any) -> Iterator[Any]:
             yield from _tensors(each)
 
 
-def _place_in(text: str) -> Place | None:
+def _place_in(text: str) -> Location | None:
     """Of one entry of a traceback: `File "x.py", line 3, in f`."""
     words = text.split('"')
     if len(words) < 3:
         return None
     number = words[2].removeprefix(", line ").split(",")[0].strip()
-    return Place(words[1], int(number)) if number.isdecimal() else None
+    return Location(words[1], int(number)) if number.isdecimal() else None

@@ -21,7 +21,7 @@ from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.tracing import function_modes, is_abstract, no_torch_function
 
 if TYPE_CHECKING:
-    from trueloop.doctor.model.findings import Place
+    from trueloop.doctor.model.findings import Location
 
 MOST = 8
 """Calls that are held: a cell called in a loop is not followed to its end."""
@@ -52,7 +52,7 @@ class Call:
     outputs = property(lambda self: self.raw[7])
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Location:
         """Where the program calls it."""
         code, offset = self.site
         begins = (line for begin, end, line in code.co_lines() if begin <= offset < end and line)

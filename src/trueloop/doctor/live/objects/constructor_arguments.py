@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trueloop.doctor.live.frames import source_map
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 _PLAIN = (int, float, str, bool, type(None))
 
@@ -39,7 +39,7 @@ def _is_short(value: Sequence[Any]) -> bool:
     return len(value) <= 64 and all(type(each) in (int, float) for each in value)
 
 
-def spelled(place: Place, function: Callable[..., Any]) -> dict[str, str]:
+def spelled(place: Location, function: Callable[..., Any]) -> dict[str, str]:
     """How the arguments of the call at a place are written, by the names that a constructor has
     for them."""
     call = source_map.source_of(place.path).call_at(place) if place.end_line else None

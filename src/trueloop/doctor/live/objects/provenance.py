@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueloop.doctor.live.frames import user_frames
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 if TYPE_CHECKING:
     from torch import nn
@@ -24,7 +24,7 @@ class Birth(NamedTuple):
     """Another one stood there."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Location:
         return user_frames.user_place(list(self.sites))[0]
 
 

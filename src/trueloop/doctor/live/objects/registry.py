@@ -11,7 +11,7 @@ from torch import nn
 
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.objects import inspection
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import (
     NOWHERE,
     Dataset,
@@ -129,7 +129,7 @@ class Things:
             module = holding[-1]
         return module
 
-    def model(self, module: nn.Module, made: Place = NOWHERE) -> Model:
+    def model(self, module: nn.Module, made: Location = NOWHERE) -> Model:
         """The thing for a module, with all that lies inside, as it is now."""
         found: Model | None = self.modules.get(module)
         if found is None:
@@ -201,7 +201,7 @@ class Things:
         self.objects.put(key, found)
         return found, True
 
-    def optimizer(self, optimizer: Any, made: Place = NOWHERE) -> Optimizer:
+    def optimizer(self, optimizer: Any, made: Location = NOWHERE) -> Optimizer:
         inner = None if self.objects.get(optimizer) else self._wrapped(optimizer)
         if inner is not None:
             self.objects.put(optimizer, inner)
@@ -250,7 +250,7 @@ class Things:
         thing.tensors = [self.leaf(each) for each in loose]
 
     def scheduler(
-        self, scheduler: Any, made: Place = NOWHERE, facts: dict[str, Any] | None = None
+        self, scheduler: Any, made: Location = NOWHERE, facts: dict[str, Any] | None = None
     ) -> Scheduler:
         def make() -> Scheduler:
             optimizer = inspection.held(scheduler, "optimizer")
@@ -267,7 +267,7 @@ class Things:
 
         return self.thing(scheduler, make)[0]  # type: ignore[no-any-return]
 
-    def scaler(self, scaler: Any, made: Place = NOWHERE) -> Scaler:
+    def scaler(self, scaler: Any, made: Location = NOWHERE) -> Scaler:
         def make() -> Scaler:
             name = source_map.assigned_to(made) if made.line else ""
             written = source_map.written(made, -1, "enabled") if made.line else ""
@@ -316,7 +316,7 @@ class Things:
         except TypeError:  # a list, of which no weak reference can be had
             return make()
 
-    def loader(self, loader: Any, made: Place = NOWHERE) -> Loader:
+    def loader(self, loader: Any, made: Location = NOWHERE) -> Loader:
         def make() -> Loader:
             found = inspection.held(loader, "sampler")
             sampler = None if found is None else self.sampler(found)
@@ -371,7 +371,7 @@ def _divides_data(module: nn.Module) -> bool:
     )
 
 
-def _shares(loader: Any, sampler: Any, made: Place) -> dict[str, Any]:
+def _shares(loader: Any, sampler: Any, made: Location) -> dict[str, Any]:
     """What bears on whether ranks share the data out among them."""
     from trueloop.doctor.live.processes import rank_identity
 

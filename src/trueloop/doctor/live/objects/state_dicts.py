@@ -19,7 +19,7 @@ from torch import nn
 
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.objects import inspection
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Checkpoint, Loop, StateDict
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class States:
 
     # ------------------------------------------------------------------ state dicts
 
-    def taken(self, state: Any, owner: Any, made: Place) -> StateDict:
+    def taken(self, state: Any, owner: Any, made: Location) -> StateDict:
         """What a module's `state_dict()` has returned."""
         thing = StateDict(owner=owner, made=made, known=True)
         thing.facts["keys"] = _keys(state)
@@ -85,7 +85,7 @@ class States:
 
     # ------------------------------------------------------------------ files
 
-    def loaded(self, value: Any, file: str, made: Place) -> Checkpoint:
+    def loaded(self, value: Any, file: str, made: Location) -> Checkpoint:
         """What `torch.load` has returned."""
         root = Checkpoint(file=file, made=made, known=True, facts={"keys": _keys(value)})
         root.facts["counts"] = _counts(value)

@@ -14,8 +14,8 @@ from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.objects import autograd_graph
 from trueloop.doctor.live.objects.registry import Things
 from trueloop.doctor.live.watcher import quietly
-from trueloop.doctor.model.events import Forward, ModeSet, ZeroGrad
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.events import ModelForward, ModeSet, ZeroGrad
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import NOISY_LAYERS, Model, Tensor
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _forward(watcher: Watcher, module: nn.Module, given: Any, output: Any, frame
     outputs = list(autograd_graph.tensors_in(output))
     trained = any(p.requires_grad for p in module.parameters())
 
-    def late(place: Place, serial: int) -> dict[str, Any]:
+    def late(place: Location, serial: int) -> dict[str, Any]:
         spelled, callee = source_map.callee_of(place)
         model.name = model.name or spelled
         made = [_output(each, model, trained, inputs, serial, things) for each in outputs]
@@ -152,7 +152,9 @@ def _forward(watcher: Watcher, module: nn.Module, given: Any, output: Any, frame
             "output": made[0] if made else None,
         }
 
-    event = watcher.emit(Forward, frame, late, model=model, training=module.training, inputs=inputs)
+    event = watcher.emit(
+        ModelForward, frame, late, model=model, training=module.training, inputs=inputs
+    )
     if event is not None:
         watcher.probes.tell("after_forward", module, given, output, event)
 

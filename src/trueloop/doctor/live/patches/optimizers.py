@@ -18,8 +18,8 @@ from trueloop.doctor.live.frames.user_frames import passed_over
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.tracing import dispatch_modes, no_torch_function
 from trueloop.doctor.live.watcher import quietly
-from trueloop.doctor.model.events import Clip, Made, ScalerUpdate, Step, Unscale, ZeroGrad
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.events import Clip, Made, OptimizerStep, ScalerUpdate, Unscale, ZeroGrad
+from trueloop.doctor.model.findings import Location
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.patches.patching import Patches
@@ -148,7 +148,7 @@ def _stepped(watcher: Watcher, optimizer: Any, closure: bool, frame: Any) -> Non
     scaler = track.scaler
     track.scaler_stepped = True
 
-    def late(place: Place, serial: int) -> dict[str, Any]:
+    def late(place: Location, serial: int) -> dict[str, Any]:
         if scaler is None:
             spelled, conditional = source_map.spelled(place), source_map.is_conditional(place)
             return {"spelled": spelled, "conditional": conditional}
@@ -161,7 +161,9 @@ def _stepped(watcher: Watcher, optimizer: Any, closure: bool, frame: Any) -> Non
             "spelled": source_map.argument(place, 0, "optimizer"),
         }
 
-    event = watcher.emit(Step, frame, late, optimizer=things.optimizer(optimizer), closure=closure)
+    event = watcher.emit(
+        OptimizerStep, frame, late, optimizer=things.optimizer(optimizer), closure=closure
+    )
     if event is not None:
         watcher.probes.tell("after_step", optimizer, event, frame)
     watcher.hands.note_parameters()

@@ -10,8 +10,8 @@ from torch.optim import lr_scheduler, swa_utils
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.objects import constructor_arguments, inspection
 from trueloop.doctor.live.watcher import quietly
-from trueloop.doctor.model.events import Made, Tick
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.events import Made, SchedulerStep
+from trueloop.doctor.model.findings import Location
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.patches.patching import Patches
@@ -60,7 +60,9 @@ def _made(watcher: Watcher, original: Any) -> Any:
     return __init__
 
 
-def _facts(watcher: Watcher, original: Any, given: dict[str, Any], place: Place) -> dict[str, Any]:
+def _facts(
+    watcher: Watcher, original: Any, given: dict[str, Any], place: Location
+) -> dict[str, Any]:
     """The arguments, as `source/library/schedules.py` has them."""
     facts = constructor_arguments.plain(given)
     facts["spelled"] = spelled = constructor_arguments.spelled(place, original)
@@ -74,7 +76,7 @@ def _facts(watcher: Watcher, original: Any, given: dict[str, Any], place: Place)
     return facts
 
 
-def _by_function(thing: Any, place: Place) -> None:
+def _by_function(thing: Any, place: Location) -> None:
     """transformers makes its schedules by functions: `get_linear_schedule_with_warmup`."""
     if thing.kind == "LambdaLR":
         called, _ = source_map.callee_of(place)
@@ -142,7 +144,7 @@ def _ticked(watcher: Watcher, scheduler: Any, given: Any, count: Any, frame: Any
         # It was told where it stands, by hand or by the state of an earlier run.
         thing.attributes["last_epoch"] = thing.facts["first count"]
     watcher.emit(
-        Tick,
+        SchedulerStep,
         frame,
         lambda place, serial: {
             "metric_name": "" if given is None else source_map.written(place, 0, "metrics", "epoch")

@@ -12,8 +12,8 @@ from trueloop.doctor.live.frames import source_map, user_frames
 from trueloop.doctor.live.objects import inspection, state_dicts
 from trueloop.doctor.live.processes import rank_identity
 from trueloop.doctor.live.watcher import quietly
-from trueloop.doctor.model.events import LoadedFile, Saved, StateLoaded, StateTaken
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.events import FileLoaded, FileSaved, StateDictCreated, StateDictLoaded
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Checkpoint, Model, StateDict
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _saved(watcher: Watcher, args: Any, kwargs: Any, frame: Any) -> None:
     file = state_dicts.path_of(args[1] if len(args) > 1 else kwargs.get("f"))
     here = user_frames.sites(frame)
     watcher.emit(
-        Saved,
+        FileSaved,
         frame,
         lambda place, serial: {"by_rank": rank_identity.differs(file, place, here)},
         value=watcher.states.of(given),
@@ -79,7 +79,7 @@ def _loaded(watcher: Watcher, value: Any, args: Any, kwargs: Any, frame: Any) ->
     path = state_dicts.path_of(args[0] if args else kwargs.get("f"))
     thing = watcher.states.loaded(value, path, watcher.place(frame))
     safely = kwargs.get("weights_only")
-    watcher.emit(LoadedFile, frame, file=path, weights_only=safely, value=thing)
+    watcher.emit(FileLoaded, frame, file=path, weights_only=safely, value=thing)
 
 
 def _state_dict(watcher: Watcher, original: Any) -> Any:
@@ -101,10 +101,10 @@ def _taken(watcher: Watcher, module: nn.Module, state: Any, frame: Any) -> None:
     taken.facts["conditional"] = source_map.is_conditional(taken.made)
     if owner.wrapper:
         _describe(taken, owner, taken.made)
-    watcher.emit(StateTaken, frame, state=taken)
+    watcher.emit(StateDictCreated, frame, state=taken)
 
 
-def _describe(state: StateDict, owner: Model, place: Place) -> None:
+def _describe(state: StateDict, owner: Model, place: Location) -> None:
     """What the source says of a wrapper's prefix."""
     name = source_map.spelled(place).rpartition(".")[2]
     state.facts["loaded_back"] = source_map.calls_method(place.path, name, "load_state_dict")
@@ -132,7 +132,7 @@ def _given(watcher: Watcher, target: Any, args: Any, kwargs: Any, result: Any, f
     state = watcher.states.of(args[0] if args else kwargs.get("state_dict"))
     strict = args[1] if len(args) > 1 else kwargs.get("strict", True)
 
-    def late(place: Place, serial: int) -> dict[str, Any]:
+    def late(place: Location, serial: int) -> dict[str, Any]:
         written = source_map.written(place, 1, "strict")
         if isinstance(state, Checkpoint):
             state.facts["saved in part"] = source_map.saves_parts(place.path)
@@ -144,5 +144,5 @@ def _given(watcher: Watcher, target: Any, args: Any, kwargs: Any, result: Any, f
         }
 
     watcher.emit(
-        StateLoaded, frame, late, thing=thing, state=state, assign=kwargs.get("assign") is True
+        StateDictLoaded, frame, late, thing=thing, state=state, assign=kwargs.get("assign") is True
     )

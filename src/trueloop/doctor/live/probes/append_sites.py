@@ -10,7 +10,7 @@ from typing import Any
 
 from trueloop.doctor.live.frames import source_map, user_frames
 from trueloop.doctor.live.probes import class_source
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 _ADDS = frozenset("append extend insert appendleft add setdefault update put push".split())
 _CUT = frozenset("item detach tolist numpy data".split())
@@ -19,7 +19,7 @@ _ANY = "*."
 _SUBSCRIPT = re.compile(r"\[[^\[\]]*\]")
 
 
-def place(holder: Any) -> Place | None:
+def place(holder: Any) -> Location | None:
     """Where a holder grows: in the function at hand, else where that calls the method which does
     it, else in the method itself, else in the one function that adds to an attribute of that
     name."""
@@ -31,7 +31,7 @@ def place(holder: Any) -> Place | None:
     if holder.kind is None:
         return None
     below = holder.spelled[len(holder.owner) + 1 :]
-    methods: dict[str, Place] = {}
+    methods: dict[str, Location] = {}
     for path, node in class_source.classes(holder.kind):
         for each in node.body:
             if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -59,7 +59,7 @@ def _stack(frame: Any) -> Iterator[CodeType]:
         frame = frame.f_back
 
 
-def _first(nodes: Iterator[ast.AST], code: CodeType) -> Place | None:
+def _first(nodes: Iterator[ast.AST], code: CodeType) -> Location | None:
     node = next(nodes, None)
     return None if node is None else class_source.place_of(code.co_filename, node, code.co_name)
 

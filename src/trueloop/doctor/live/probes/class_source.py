@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trueloop.doctor.live.frames import source_map, user_frames
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 
 def code_of(kind: type) -> set[Any]:
@@ -35,7 +35,7 @@ def classes(kind: type) -> Iterator[tuple[str, ast.ClassDef]]:
                     yield path, node
 
 
-def attribute_set(kind: type, attribute: str) -> Place | None:
+def attribute_set(kind: type, attribute: str) -> Location | None:
     """The first statement of a class that binds `self.attribute`."""
     for path, node in classes(kind):
         for each in ast.walk(node):
@@ -49,8 +49,8 @@ def attribute_set(kind: type, attribute: str) -> Place | None:
     return None
 
 
-def place_of(path: str, node: Any, function: str = "") -> Place:
-    return Place(
+def place_of(path: str, node: Any, function: str = "") -> Location:
+    return Location(
         path,
         node.lineno,
         node.col_offset + 1,

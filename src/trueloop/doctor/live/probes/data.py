@@ -21,7 +21,7 @@ from torch.utils.data import (
 
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.probes.probe import Probe, measured
-from trueloop.doctor.model.events import BatchFetched, Forward, Loss
+from trueloop.doctor.model.events import BatchFetched, Loss, ModelForward
 from trueloop.doctor.model.things import Loader
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class RawInputs(Probe):
             self._first[thread] = (size, largest, type(module).__name__)
 
     def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
-        assert isinstance(event, Forward)
+        assert isinstance(event, ModelForward)
         found = self._first.pop(threading.get_ident(), None)
         if found is None or not event.grad or not event.training:
             return

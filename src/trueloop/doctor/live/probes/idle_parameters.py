@@ -15,7 +15,7 @@ from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 UPDATES = 20
 """Updates after which something is said."""
@@ -36,9 +36,9 @@ class Record:
     still: int = 0
     sums: tuple[float, ...] | None = None
     """Before the step at hand."""
-    without: Place | None = None
+    without: Location | None = None
     """Where it was said that it gets no gradient."""
-    unmoved: Place | None = None
+    unmoved: Location | None = None
 
 
 class Updates(Probe):
@@ -120,7 +120,7 @@ class Updates(Probe):
         read = births.loaded.get(owner) is not None
         return owner.training and not read and parameter_stats.is_users(self.watcher, owner)
 
-    def _say(self, frame: Any, optimizer: Any, parameter: Any, kind: str, place: Place) -> None:
+    def _say(self, frame: Any, optimizer: Any, parameter: Any, kind: str, place: Location) -> None:
         owners = parameter_stats.owners(self.watcher, parameter)
         root = self.watcher.things.root_of(owners[-1]) if owners else None
         name = parameter_stats.name_of(root, parameter) if root is not None else ""

@@ -16,7 +16,7 @@ from trueloop.doctor.model.things import Tensor
 if TYPE_CHECKING:
     from trueloop.doctor.live.watcher import Watcher
     from trueloop.doctor.model.events import Event
-    from trueloop.doctor.model.findings import Place
+    from trueloop.doctor.model.findings import Location
 
 _BATCHES = 60
 """Batches whose values are read at one place."""
@@ -31,7 +31,7 @@ class Inputs(Probe):
 
     def __init__(self, watcher: Watcher) -> None:
         super().__init__(watcher)
-        self._seen: Counter[Place] = Counter()
+        self._seen: Counter[Location] = Counter()
 
     def lost(self, given: Any, output: Any, event: Event) -> None:
         assert isinstance(event, Loss)
@@ -72,7 +72,7 @@ class Initial(Probe):
 
     def __init__(self, watcher: Watcher) -> None:
         super().__init__(watcher)
-        self._seen: set[Place] = set()
+        self._seen: set[Location] = set()
 
     def lost(self, given: Any, output: Any, event: Event) -> None:
         assert isinstance(event, Loss)
@@ -100,7 +100,7 @@ class ByHand(Probe):
     def __init__(self, watcher: Watcher) -> None:
         super().__init__(watcher)
         self._batches: dict[int, set[tuple[int, ...]]] = {}
-        self._walked: Counter[Place] = Counter()
+        self._walked: Counter[Location] = Counter()
 
     def fetched(self, batch: Any, event: Event) -> None:
         assert isinstance(event, BatchFetched)
@@ -158,7 +158,7 @@ class Labels(Probe):
 
     def __init__(self, watcher: Watcher) -> None:
         super().__init__(watcher)
-        self._mixed: set[Place] = set()
+        self._mixed: set[Location] = set()
 
     def lost(self, given: Any, output: Any, event: Event) -> None:
         assert isinstance(event, Loss)

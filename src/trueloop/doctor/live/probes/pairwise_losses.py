@@ -20,7 +20,7 @@ from trueloop.doctor.model.events import BatchFetched, Loss
 if TYPE_CHECKING:
     from trueloop.doctor.live.watcher import Watcher
     from trueloop.doctor.model.events import Event
-    from trueloop.doctor.model.findings import Place
+    from trueloop.doctor.model.findings import Location
 
 _LOOKS = 12
 """Losses that are looked through at one place."""
@@ -35,7 +35,7 @@ _TURNS = ("T", "Transpose", "Permute")
 class Pairs(Probe):
     def __init__(self, watcher: Watcher) -> None:
         super().__init__(watcher)
-        self._looks: Counter[Place] = Counter()
+        self._looks: Counter[Location] = Counter()
         self._samples: dict[int, int] = {}
         """Thread -> samples of its latest batch, where a loader says so."""
         self._counted: dict[int, set[int]] = {}

@@ -13,7 +13,7 @@ from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.probes.probe import Probe, measured
 from trueloop.doctor.model.events import Event, Loss
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Model
 
 UPDATES = 20
@@ -28,7 +28,7 @@ class Row:
 
     count: int = 0
     update: int = -1
-    told: Place | None = None
+    told: Location | None = None
     varies: bool = False
 
 

@@ -21,7 +21,7 @@ from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.live.probes.replica_digests import Look
 from trueloop.doctor.live.processes import rank_identity
 from trueloop.doctor.model.events import Event
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Thing
 
 _AT = (11, 21, 31, 41, 48)
@@ -64,7 +64,7 @@ class Waiting(NamedTuple):
     record: Record
     own: Look
     subject: Thing
-    place: Place
+    place: Location
     names: list[str]
     is_wrapped: bool
 
@@ -211,7 +211,7 @@ class Replicas(Probe):
 
     def _look(
         self, named: list[tuple[str, Any]], record: Record, when: str, group: list[int],
-        about: tuple[Thing, Place, bool],
+        about: tuple[Thing, Location, bool],
     ) -> None:  # fmt: skip
         record.updates.append(self.watcher.updates)
         del record.updates[: -2 * len(_AT)]
@@ -308,7 +308,7 @@ def _is_mark(updates: int) -> bool:
     return mark + 2 == updates
 
 
-def _place_of(watcher: Any, parameter: Any) -> Place | None:
+def _place_of(watcher: Any, parameter: Any) -> Location | None:
     """The line that makes the model which a parameter belongs to."""
     birth = watcher.births.parameters.get(parameter)
     sites = [] if birth is None else [each for each in birth.sites if each.kind == "user"]

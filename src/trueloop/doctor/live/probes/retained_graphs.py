@@ -19,7 +19,7 @@ from trueloop.doctor.live.objects import autograd_graph
 from trueloop.doctor.live.probes import append_sites, parameter_stats
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 _NOTE = "trueloop kept"
 _ROW = 4
@@ -125,7 +125,7 @@ class Kept(Probe):
                 return
         self._suspects = {spelled: each.size for spelled, each in found.items()}
 
-    def _tell(self, holder: Holder, place: Place, frame: Any) -> None:
+    def _tell(self, holder: Holder, place: Location, frame: Any) -> None:
         self._told = True
         parameter_stats.say(
             self.watcher, frame, "kept", None,

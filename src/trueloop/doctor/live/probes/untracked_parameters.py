@@ -14,7 +14,7 @@ from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.probes import class_source, parameter_stats
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 _UPDATES = 4
 """Updates in which a parameter gets a gradient and does not change."""
@@ -28,7 +28,7 @@ class Stray:
     count: int = 0
     sums: tuple[float, ...] | None = None
     done: bool = False
-    told: Place | None = None
+    told: Location | None = None
 
 
 @dataclass(eq=False)
@@ -273,7 +273,7 @@ def _plain_holder(holder: Any, module: Any) -> tuple[str, str] | None:
     return None
 
 
-def _where_again(birth: Any, old: Any) -> Place:
+def _where_again(birth: Any, old: Any) -> Location:
     """Where a model is made anew: of two that one function makes, the line that calls it."""
     sites = [each for each in birth.sites if each.kind == "user"]
     # Not inside of the modules' own constructors.

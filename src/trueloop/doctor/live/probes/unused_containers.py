@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.probes import class_source
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 _ADDS = frozenset("append extend insert appendleft extendleft add update setdefault".split())
 _SHOWS = frozenset("print log info debug write set_postfix set_description".split())
@@ -35,7 +35,7 @@ class Use(NamedTuple):
 
 def adder(
     names: Iterable[tuple[str, bool]], paths: Iterable[str], codes: list[CodeType]
-) -> Place | None:
+) -> Location | None:
     """The statement that adds to a container of which nothing reads more than the newest element;
     None where something does, or may do. Of several, the one that runs on the stack.
 

@@ -25,7 +25,7 @@ from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.frames.user_frames import kind_of
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.model import vocabulary
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Loader, Thing
 
 _UNKNOWN = object()
@@ -47,7 +47,7 @@ class Draw(NamedTuple):
     """Whose global generator it is from: `numpy`, `random`, `torch`; empty for one of its own."""
     generator: Thing | None
     """The user's own generator that it is from."""
-    place: Place
+    place: Location
     name: str
     """What augments by it, if that is what it does: `RandomFlip`, `Images.augment`; else empty."""
 
@@ -57,7 +57,7 @@ class WorkerSeed(NamedTuple):
 
     library: str
     constant: bool
-    place: Place
+    place: Location
 
 
 def look_at(loader: Any, thing: Loader) -> None:
@@ -119,7 +119,9 @@ class _Reader:
             for name in ("transform", "transforms", "target_transform"):
                 self.apply(inspection.attributes(dataset).get(name), None, (), depth)
 
-    def apply(self, called: Any, place: Place | None, inside: tuple[str, ...], depth: int) -> None:
+    def apply(
+        self, called: Any, place: Location | None, inside: tuple[str, ...], depth: int
+    ) -> None:
         """Something is called on a sample."""
         if depth > _DEPTH or called is None or called is _UNKNOWN:
             return
@@ -137,7 +139,7 @@ class _Reader:
             self._apply_object(called, place, inside, depth)
 
     def _apply_object(
-        self, called: Any, place: Place | None, inside: tuple[str, ...], depth: int
+        self, called: Any, place: Location | None, inside: tuple[str, ...], depth: int
     ) -> None:
         kind = type(called)
         name = "forward" if inspection.is_a(called, nn.Module) else "__call__"
@@ -220,7 +222,12 @@ class _Reader:
             self.apply(called, place, inside, depth + 1)
 
     def _own(
-        self, generator: Any, node: ast.expr, place: Place, scope: _Scope, inside: tuple[str, ...]
+        self,
+        generator: Any,
+        node: ast.expr,
+        place: Location,
+        scope: _Scope,
+        inside: tuple[str, ...],
     ) -> None:
         thing = self._thing(generator, node, scope)
         self.draws.append(Draw("", thing, place, _augmenting(inside)))
@@ -279,10 +286,10 @@ class _Scope:
                     return left is not None
         return _UNKNOWN
 
-    def place(self, node: ast.expr) -> Place:
+    def place(self, node: ast.expr) -> Location:
         return place_of(node, self._function.__code__.co_filename, self._function.__qualname__)
 
-    def made(self, node: ast.expr) -> Place | None:
+    def made(self, node: ast.expr) -> Location | None:
         """Where a generator that is spelled so was put where it is found."""
         path = self._function.__code__.co_filename
         if isinstance(node, ast.Attribute):
@@ -300,8 +307,8 @@ class _Scope:
         return None
 
 
-def place_of(node: ast.expr, path: str, function: str) -> Place:
-    return Place(
+def place_of(node: ast.expr, path: str, function: str) -> Location:
+    return Location(
         path,
         node.lineno,
         node.col_offset + 1,

@@ -14,7 +14,7 @@ import torch.distributed as dist
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.frames.user_frames import Site, place_at
 from trueloop.doctor.live.objects import inspection
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 _ASKS = re.compile(
     r"rank|master|main_?proc|is_main|primary|zero|leader|chief|coordinator|\bgpu|device|local_"
@@ -58,7 +58,7 @@ def shares(loader: Any, path: str, name: str) -> bool:
     return source_map.cuts_by_rank(path) or source_map.given_away(path, name.rpartition(".")[2])
 
 
-def differs(file: str, place: Place, here: list[Site]) -> bool | None:
+def differs(file: str, place: Location, here: list[Site]) -> bool | None:
     """Whether ranks write different files here, or only some of them write."""
     if file.startswith("<") or re.search(rf"(?<!\d){rank()}(?!\d)", os.path.basename(file)):
         return True
@@ -70,7 +70,7 @@ def differs(file: str, place: Place, here: list[Site]) -> bool | None:
     return any(_asks_above(each) for each in places if each.path)
 
 
-def _asks_above(place: Place) -> bool:
+def _asks_above(place: Location) -> bool:
     """A condition around a line, or one before it that leaves its function, asks for the rank."""
     return any(_asks(place.path, test) for test in source_map.tests_above(place.path, place.line))
 

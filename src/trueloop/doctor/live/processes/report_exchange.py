@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trueloop.doctor.live.session import AsRun, Watched
 from trueloop.doctor.live.timing.step_timing import Speed
-from trueloop.doctor.model.findings import Finding, Place, Related
+from trueloop.doctor.model.findings import Finding, Location, Related
 from trueloop.doctor.static.files.discovery import FileProblem
 
 if TYPE_CHECKING:
@@ -111,8 +111,8 @@ def read(text: str) -> Part:
 
 
 def _finding(told: dict[str, Any]) -> Finding:
-    related = tuple(Related(Place(*place), label) for place, label in told["related"])
-    return Finding(**{**told, "place": Place(*told["place"]), "related": related})
+    related = tuple(Related(Location(*place), label) for place, label in told["related"])
+    return Finding(**{**told, "place": Location(*told["place"]), "related": related})
 
 
 def _memory(told: dict[str, Any]) -> Exhausted:
@@ -123,7 +123,7 @@ def _memory(told: dict[str, Any]) -> Exhausted:
     return Exhausted(
         **{
             **told,
-            "place": Place(*told["place"]),
+            "place": Location(*told["place"]),
             "modules": [tuple(each) for each in told["modules"]],
             "optimizers": tuple(told["optimizers"]),
             "fits": [Fit(**each) for each in told["fits"]],

@@ -28,7 +28,7 @@ from trueloop.doctor.live.replay import allowed_ops, bundle_format
 from trueloop.doctor.live.replay.allowed_ops import shown
 from trueloop.doctor.live.replay.bundle_format import GENERATORS, MOST_TAPE, TAPE, TENSORS, VERSION
 from trueloop.doctor.live.replay.op_runner import CannotRunError, OpRunner
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from trueloop.doctor.live.replay.bundle_format import Bundle, SavedOperation
 
 
-def write(folder: str, found: Found, place: Place, update: int) -> str | None:
+def write(folder: str, found: Found, place: Location, update: int) -> str | None:
     """Write a bundle into a new folder below `folder`; its path. None if there is nothing to run
     again, if not all of it could be kept, or if it has operations that a bundle may not hold.
     Raises `OSError` where it cannot be written."""

@@ -15,7 +15,7 @@ from trueloop.doctor.live.frames import source_map, user_frames
 from trueloop.doctor.live.probes.parameter_stats import is_users
 from trueloop.doctor.live.timing.step_timing import Fetches
 from trueloop.doctor.model.events import Measured
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import NOWHERE, Thing
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def tell(clock: Clock) -> None:
     _tell_starts(clock)
 
 
-def _say(clock: Clock, what: str, subject: Thing | None, place: Place, **values: Any) -> None:
+def _say(clock: Clock, what: str, subject: Thing | None, place: Location, **values: Any) -> None:
     fields = {"what": what, "subject": subject, "values": values, "place": place}
     watcher = clock.watcher
     watcher.send(watcher.track(), Measured, [], {**fields, "stack": (), "turns": ()})
@@ -129,7 +129,7 @@ def _tell_norms(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
             )  # fmt: skip
 
 
-def _adds_up(place: Place) -> bool:
+def _adds_up(place: Location) -> bool:
     """The numbers are added up in the loop that this line stands in: they make one norm."""
     source = source_map.source_of(place.path)
     loops = source.loops_around(place.line)

@@ -31,7 +31,7 @@ from trueloop.doctor.live.training.update_history import (
     until_next_stand,
 )
 from trueloop.doctor.live.training.validation_history import Series
-from trueloop.doctor.model.events import Backward, Forward, Loss, Measured
+from trueloop.doctor.model.events import Backward, Loss, Measured, ModelForward
 from trueloop.doctor.model.things import Model, Tensor
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ class Progress(Probe):
             self.stream.sizes.forget()
 
     def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
-        assert isinstance(event, Forward)
+        assert isinstance(event, ModelForward)
         self._keep_small()
         inside, self._lost_inside = self._lost_inside, False
         if isinstance(event.output, Tensor) and event.output.graph:

@@ -8,7 +8,7 @@ from typing import Any
 from trueloop.doctor.live.training.gradient_spikes import Jump, Jumps
 from trueloop.doctor.live.training.loss_history import Course, Guess, Sizes
 from trueloop.doctor.live.training.validation_history import Evaluations
-from trueloop.doctor.model.events import Forward
+from trueloop.doctor.model.events import ModelForward
 from trueloop.doctor.model.things import Criterion, Loop, Model, Tensor
 
 COURSE = 200
@@ -37,7 +37,7 @@ def until_next_stand(updates: int) -> int:
 class Aside:
     """A forward that nothing is trained by."""
 
-    event: Forward
+    event: ModelForward
     outputs: list[Any]
     """Weak references."""
     evaluated: bool = False

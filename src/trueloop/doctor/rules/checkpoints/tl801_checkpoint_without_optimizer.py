@@ -48,7 +48,12 @@ optimizers without state, and where code that cannot be read gets the checkpoint
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import LoopEntered, Opaque, StateLoaded, Step
+from trueloop.doctor.model.events import (
+    EscapedToUnknown,
+    LoopEntered,
+    OptimizerStep,
+    StateDictLoaded,
+)
 from trueloop.doctor.model.things import Checkpoint, Loop, Model, Optimizer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, checkpoint_of
@@ -59,11 +64,11 @@ class CheckpointWithoutOptimizer(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._models: list[tuple[Checkpoint, Model, StateLoaded]] = []
+        self._models: list[tuple[Checkpoint, Model, StateDictLoaded]] = []
         self._resumed: dict[Loop, Checkpoint] = {}
         self._restored = False
 
-    def on_state_loaded(self, event: StateLoaded) -> None:
+    def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if not isinstance(event.thing, Model):
             # An optimizer, or something that may hold one.
             if isinstance(event.thing, Optimizer) or not event.thing.known:
@@ -75,7 +80,7 @@ class CheckpointWithoutOptimizer(Rule):
         if self._restored:
             self.refute(event.place)
 
-    def on_opaque(self, event: Opaque) -> None:
+    def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
         if any(isinstance(thing, Checkpoint) for thing in event.things):
             self._restore()
 
@@ -90,7 +95,7 @@ class CheckpointWithoutOptimizer(Rule):
         if source is not None:
             self._resumed[event.loop] = source
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         if self._restored or _has_no_state(event.optimizer):
             return
         for turn in event.turns:

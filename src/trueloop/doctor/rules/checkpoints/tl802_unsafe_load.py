@@ -39,7 +39,7 @@ that are not constants, and for a buffer in memory that the program itself wrote
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import LoadedFile
+from trueloop.doctor.model.events import FileLoaded
 from trueloop.doctor.model.findings import Replace
 from trueloop.doctor.rules.base import Rule
 
@@ -47,7 +47,7 @@ from trueloop.doctor.rules.base import Rule
 class UnsafeLoad(Rule):
     code = "TL802"
 
-    def on_loaded_file(self, event: LoadedFile) -> None:
+    def on_file_loaded(self, event: FileLoaded) -> None:
         if event.weights_only is not False or event.file == "<memory>":
             return
         self.report(

@@ -45,7 +45,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from trueloop.doctor.model.events import Forward, ModeSet, Saved
+from trueloop.doctor.model.events import FileSaved, ModelForward, ModeSet
 from trueloop.doctor.model.findings import Remedy, Replace
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
@@ -61,13 +61,13 @@ class WholeModelPickled(Rule):
         super().__init__()
         self._used: set[Model] = set()
 
-    def on_forward(self, event: Forward) -> None:
+    def on_model_forward(self, event: ModelForward) -> None:
         self._used.add(event.model)
 
     def on_mode_set(self, event: ModeSet) -> None:
         self._used.add(event.model)
 
-    def on_saved(self, event: Saved) -> None:
+    def on_file_saved(self, event: FileSaved) -> None:
         if event.file == "<memory>":
             return
         for key, model in _models_in(event.value):

@@ -44,7 +44,7 @@ somewhere.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Saved, StateLoaded
+from trueloop.doctor.model.events import FileSaved, StateDictLoaded
 from trueloop.doctor.model.findings import Remedy, Replace
 from trueloop.doctor.model.things import Model, StateDict
 from trueloop.doctor.rules.base import Rule
@@ -64,11 +64,11 @@ class WrappedKeysSaved(Rule):
         super().__init__()
         self._loaded: set[Model] = set()
 
-    def on_state_loaded(self, event: StateLoaded) -> None:
+    def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if isinstance(event.thing, Model):
             self._loaded.add(event.thing)
 
-    def on_saved(self, event: Saved) -> None:
+    def on_file_saved(self, event: FileSaved) -> None:
         for state in held(event.value):
             owner = state.owner
             if not isinstance(owner, Model) or owner.wrapper not in _WRAPPERS:
@@ -86,7 +86,7 @@ class WrappedKeysSaved(Rule):
             return True
         return bool(state.facts.get("loaded_back")) and owner.wraps not in self._loaded
 
-    def _say(self, state: StateDict, owner: Model, event: Saved) -> None:
+    def _say(self, state: StateDict, owner: Model, event: FileSaved) -> None:
         wrapper, inside = _WRAPPERS[owner.wrapper]
         remedies: list[Remedy] = []
         taken = state.facts.get("of")

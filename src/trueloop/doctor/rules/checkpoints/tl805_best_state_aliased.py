@@ -41,7 +41,7 @@ optimizer has updated the model again. Silent where it is saved or loaded at onc
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Saved, StateLoaded, StateTaken, Step
+from trueloop.doctor.model.events import FileSaved, OptimizerStep, StateDictCreated, StateDictLoaded
 from trueloop.doctor.model.findings import Replace
 from trueloop.doctor.model.things import Loop, Model, StateDict
 from trueloop.doctor.rules.base import Rule
@@ -57,34 +57,34 @@ class BestStateAliased(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._taken: dict[StateDict, StateTaken] = {}
-        self._updated: dict[StateDict, Step] = {}
-        self._training: dict[Loop, Step] = {}
+        self._taken: dict[StateDict, StateDictCreated] = {}
+        self._updated: dict[StateDict, OptimizerStep] = {}
+        self._training: dict[Loop, OptimizerStep] = {}
 
-    def on_state_taken(self, event: StateTaken) -> None:
+    def on_state_dict_created(self, event: StateDictCreated) -> None:
         if isinstance(event.state.owner, Model) and not event.state.copied:
             self._taken[event.state] = event
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         for turn in event.turns:
             self._training[turn.loop] = event
         for state in self._taken:
             if isinstance(state.owner, Model) and event.optimizer.trains(state.owner):
                 self._updated.setdefault(state, event)
 
-    def on_saved(self, event: Saved) -> None:
+    def on_file_saved(self, event: FileSaved) -> None:
         for state in held(event.value):
             taken = self._taken.get(state)
             if taken is not None and taken.turns:
                 self._judge(taken, event, "saved")
 
-    def on_state_loaded(self, event: StateLoaded) -> None:
+    def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         for state in held(event.state):
             taken = self._taken.get(state)
             if taken is not None:
                 self._judge(taken, event, "loaded")
 
-    def _judge(self, taken: StateTaken, use: Saved | StateLoaded, how: str) -> None:
+    def _judge(self, taken: StateDictCreated, use: FileSaved | StateDictLoaded, how: str) -> None:
         state = taken.state
         if state.copied or state.facts.get("edited"):
             return
@@ -104,7 +104,9 @@ class BestStateAliased(Rule):
             remedies=[Replace(taken.place, DEEP if at_hand else BY_HAND)],
         )
 
-    def _might_be_updated(self, taken: StateTaken, use: Saved | StateLoaded) -> Step | None:
+    def _might_be_updated(
+        self, taken: StateDictCreated, use: FileSaved | StateDictLoaded
+    ) -> OptimizerStep | None:
         """Kept under a condition in some turn of a training loop, and used when that turn is over:
         the turns after it train on."""
         if not taken.guards and not taken.state.facts.get("conditional"):

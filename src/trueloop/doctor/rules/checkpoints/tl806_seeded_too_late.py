@@ -45,8 +45,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueloop.doctor.model.events import Backward, Ended, Made, Seeded, StateLoaded, Used
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.events import Backward, Ended, Made, Seeded, StateDictLoaded, Used
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, draws_weights, where_seeded
@@ -58,9 +58,9 @@ class SeededTooLate(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._models: list[Model] = []
-        self._split: Place | None = None
-        self._seed: Place | None = None
-        self._late: tuple[Place, Place, str] | None = None
+        self._split: Location | None = None
+        self._seed: Location | None = None
+        self._late: tuple[Location, Location, str] | None = None
         self._settled = False
         """A seed stood first, or training has begun: what comes is no business of this rule."""
 
@@ -77,7 +77,7 @@ class SeededTooLate(Rule):
         if not event.arguments.get("seeded") and not event.turns and not event.guards:
             self._split = self._split or event.place
 
-    def on_state_loaded(self, event: StateLoaded) -> None:
+    def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         loaded = event.thing
         if isinstance(loaded, Model):
             self._models = [model for model in self._models if not model.kin(loaded)]

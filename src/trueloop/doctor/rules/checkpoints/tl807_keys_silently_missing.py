@@ -40,7 +40,7 @@ an option.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import StateLoaded
+from trueloop.doctor.model.events import StateDictLoaded
 from trueloop.doctor.model.things import Checkpoint, Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
@@ -49,7 +49,7 @@ from trueloop.doctor.rules.shared.evidence import called
 class KeysSilentlyMissing(Rule):
     code = "TL807"
 
-    def on_state_loaded(self, event: StateLoaded) -> None:
+    def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if event.strict is not False or event.result_used or not isinstance(event.thing, Model):
             return
         if not isinstance(event.state, Checkpoint) or event.state.facts.get("edited"):

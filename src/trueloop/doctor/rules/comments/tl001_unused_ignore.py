@@ -48,7 +48,7 @@ only where another file of the project uses this one; check both together, as th
 
 from __future__ import annotations
 
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.rules.base import Rule
 
 
@@ -57,19 +57,19 @@ class UnusedIgnore(Rule):
 
     code = "TL001"
 
-    def unknown(self, place: Place, why: str) -> None:
+    def unknown(self, place: Location, why: str) -> None:
         self.report(
             place, f"This comment silences nothing: {why}", fix="Name a rule that is known."
         )
 
-    def unclosed(self, place: Place) -> None:
+    def unclosed(self, place: Location) -> None:
         self.report(
             place,
             "This comment silences nothing: it names no rule between its brackets.",
             fix="Write the code of a rule in them, such as [TL101].",
         )
 
-    def unused(self, place: Place, codes: str, where: str) -> None:
+    def unused(self, place: Location, codes: str, where: str) -> None:
         what = f"no {codes} is" if codes else "nothing is"
         self.report(
             place,

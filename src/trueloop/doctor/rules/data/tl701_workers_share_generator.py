@@ -61,7 +61,7 @@ from __future__ import annotations
 from typing import Any
 
 from trueloop.doctor.model.events import Backward, Made
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Loader
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import trained_loader
@@ -100,9 +100,9 @@ class WorkersShareGenerator(Rule):
                 )
 
 
-def _made_before(generator: Any) -> Place | None:
+def _made_before(generator: Any) -> Location | None:
     """Where a generator was made, if that was not in a worker."""
     if generator is None or generator.facts.get("worker"):
         return None
-    found: Place | None = generator.facts.get("made")
+    found: Location | None = generator.facts.get("made")
     return found

@@ -46,8 +46,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from trueloop.doctor.model.events import Backward, LoopLeft, Measured, Unwatched
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.events import Backward, LoopLeft, Measured, SamplingGap
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Dataset, Loader, Loop
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
@@ -57,7 +57,7 @@ from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_lo
 class _Order:
     """The labels of a loop, in the order in which they were trained on."""
 
-    place: Place
+    place: Location
     runs: list[list[float]] = field(default_factory=list)
     """Label and how often it came in a row."""
     turns: list[int] = field(default_factory=list)
@@ -95,7 +95,7 @@ class TrainDataNotShuffled(Rule):
         if order is not None:
             self._judge(event.loop, order, whole=True)
 
-    def on_unwatched(self, event: Unwatched) -> None:
+    def on_sampling_gap(self, event: SamplingGap) -> None:
         for loop, order in self._orders.items():
             self._judge(loop, order, whole=False)
         self._orders.clear()
@@ -147,8 +147,8 @@ def _in_order(loader: Loader) -> bool:
     return loader.shuffle is False and plain
 
 
-def _order(dataset: Dataset) -> Place | None:
-    found: Place | None = dataset.facts.get("sorted")
+def _order(dataset: Dataset) -> Location | None:
+    found: Location | None = dataset.facts.get("sorted")
     return found
 
 

@@ -48,7 +48,7 @@ take.
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Backward, Used
-from trueloop.doctor.model.findings import Insert, Place, Remedy
+from trueloop.doctor.model.findings import Insert, Location, Remedy
 from trueloop.doctor.model.things import Loader, Loop, Sampler
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
@@ -101,7 +101,7 @@ def _shuffling(loader: Loader) -> Sampler | None:
     return sampler if sampler.shuffle else None
 
 
-def _remedies(event: Backward, sampler: Sampler, loop: Place) -> list[Remedy]:
+def _remedies(event: Backward, sampler: Sampler, loop: Location) -> list[Remedy]:
     """Where the sampler and the epoch have names in the function of the loop."""
     for turn in event.turns:
         outer = turn.loop

@@ -50,8 +50,8 @@ from __future__ import annotations
 
 import re
 
-from trueloop.doctor.model.events import Backward, Forward, Made, Measured, StateLoaded
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.events import Backward, Made, Measured, ModelForward, StateDictLoaded
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Loader, Model, Optimizer, Tensor
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
@@ -79,7 +79,7 @@ class TrainValOverlap(Rule):
         if loader is not None and event.loss is not None:
             self._trained.setdefault(loader, set()).update(event.loss.models)
 
-    def on_state_loaded(self, event: StateLoaded) -> None:
+    def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if isinstance(event.thing, Model):
             self._forget([event.thing])
 
@@ -91,7 +91,7 @@ class TrainValOverlap(Rule):
         for trained in self._trained.values():
             trained -= {each for each in trained if any(each.kin(model) for model in models)}
 
-    def on_forward(self, event: Forward) -> None:
+    def on_model_forward(self, event: ModelForward) -> None:
         loader = _read_from(event)
         if loader is None or loader in self._trained or (event.grad and event.training):
             return
@@ -104,7 +104,7 @@ class TrainValOverlap(Rule):
                 self._say(event.place, loader, trained, common, sizes)
 
     def _say(
-        self, read: Place, loader: Loader, trained: Loader, common: int, sizes: dict[Loader, int]
+        self, read: Location, loader: Loader, trained: Loader, common: int, sizes: dict[Loader, int]
     ) -> None:
         self.report(
             loader.made,
@@ -116,7 +116,7 @@ class TrainValOverlap(Rule):
         )
 
 
-def _read_from(event: Forward) -> Loader | None:
+def _read_from(event: ModelForward) -> Loader | None:
     """The loader whose batch the model is called with."""
     for each in event.inputs:
         if isinstance(each, Tensor) and each.loader is not None:

@@ -50,14 +50,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from trueloop.doctor.model.events import Used
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.rules.base import Rule
 
 _DEPTH = 8
 
 
 class _Fit(NamedTuple):
-    place: Place
+    place: Location
     scaler: Any
     data: Any
     outcomes: list[Any]
@@ -70,7 +70,7 @@ class PreprocessingSeesValidation(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._fits: list[_Fit] = []
-        self._split: dict[int, tuple[_Fit, Place]] = {}
+        self._split: dict[int, tuple[_Fit, Location]] = {}
         """Scaler -> its fit and the split of that data, if nothing was transformed since."""
         self._parts: set[int] = set()
         """Data that is a part of something."""
@@ -118,14 +118,14 @@ class PreprocessingSeesValidation(Rule):
         if meets:
             self._is_split(event.subject, event.place)
 
-    def _is_split(self, data: Any, place: Place) -> None:
+    def _is_split(self, data: Any, place: Location) -> None:
         for fit in self._fits:
             if any(_derives(data, outcome) for outcome in fit.outcomes):
                 self._say(fit, place)
             elif data is fit.data and not fit.outcomes:
                 self._split.setdefault(id(fit.scaler), (fit, place))
 
-    def _say(self, fit: _Fit, split: Place) -> None:
+    def _say(self, fit: _Fit, split: Location) -> None:
         kind = getattr(fit.scaler, "kind", "").rpartition(".")[2]
         self.report(
             fit.place,

@@ -42,7 +42,7 @@ may have been trained on such inputs.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured, StateLoaded
+from trueloop.doctor.model.events import Measured, StateDictLoaded
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 
@@ -55,7 +55,7 @@ class InputsNotNormalised(Rule):
         self._large: dict[Model, int] = {}
         self._loaded: list[Model] = []
 
-    def on_state_loaded(self, event: StateLoaded) -> None:
+    def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if isinstance(event.thing, Model):
             self._loaded.append(event.thing)
 

@@ -49,8 +49,15 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from trueloop.doctor.model.events import Forward, LoadedFile, Saved, StateLoaded, StateTaken, Step
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.events import (
+    FileLoaded,
+    FileSaved,
+    ModelForward,
+    OptimizerStep,
+    StateDictCreated,
+    StateDictLoaded,
+)
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Loader, StateDict, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, lineage
@@ -60,7 +67,7 @@ _NOT_TEST = re.compile(r"val|dev", re.I)
 
 
 class _Choice(NamedTuple):
-    place: Place
+    place: Location
     loader: Loader
 
 
@@ -71,14 +78,14 @@ class SelectsOnTestData(Rule):
         super().__init__()
         self._trained: set[Turn] = set()
         self._seen: dict[Turn, set[Loader]] = {}
-        self._states: dict[Place, _Choice] = {}
+        self._states: dict[Location, _Choice] = {}
         self._files: dict[str, _Choice] = {}
         self._loaded: _Choice | None = None
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         self._trained |= {turn for turn in event.turns if turn.loop.kind == "epochs"}
 
-    def on_forward(self, event: Forward) -> None:
+    def on_model_forward(self, event: ModelForward) -> None:
         loop = batch_loop(event)
         if loop is None or loop.loader is None or (event.grad and event.training is not False):
             return
@@ -88,25 +95,25 @@ class SelectsOnTestData(Rule):
         elif self._loaded is not None and self._loaded.loader is loop.loader:
             self._say(self._loaded, event.place)
 
-    def on_state_taken(self, event: StateTaken) -> None:
+    def on_state_dict_created(self, event: StateDictCreated) -> None:
         choice = self._choice(event)
         if choice is not None:
             self._states[event.state.made] = choice
 
-    def on_saved(self, event: Saved) -> None:
+    def on_file_saved(self, event: FileSaved) -> None:
         choice = self._choice(event)
         if choice is not None and event.file:
             self._files[event.file] = choice
 
-    def on_state_loaded(self, event: StateLoaded) -> None:
+    def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if isinstance(event.state, StateDict) and _epoch(event.turns) is None:
             self._loaded = self._states.get(event.state.made)
 
-    def on_loaded_file(self, event: LoadedFile) -> None:
+    def on_file_loaded(self, event: FileLoaded) -> None:
         if _epoch(event.turns) is None and event.file in self._files:
             self._loaded = self._files[event.file]
 
-    def _choice(self, event: StateTaken | Saved) -> _Choice | None:
+    def _choice(self, event: StateDictCreated | FileSaved) -> _Choice | None:
         """Weights are kept under a condition, in an epoch that looked at test data alone."""
         epoch = _epoch(event.turns)
         if epoch is None or epoch not in self._trained or not event.guards:
@@ -117,7 +124,7 @@ class SelectsOnTestData(Rule):
             return None
         return _Choice(event.place, loader)
 
-    def _say(self, choice: _Choice, reported: Place) -> None:
+    def _say(self, choice: _Choice, reported: Location) -> None:
         self.report(
             choice.place,
             f"The weights to keep are chosen by their score on `{choice.loader.name or 'test'}`,"

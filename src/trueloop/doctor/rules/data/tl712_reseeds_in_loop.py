@@ -48,8 +48,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueloop.doctor.model.events import Backward, Event, Made, ManualUpdate, Seeded, Step, Used
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.events import (
+    Backward,
+    Event,
+    Made,
+    ManualUpdate,
+    OptimizerStep,
+    Seeded,
+    Used,
+)
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Loop, Optimizer, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import where_seeded
@@ -62,9 +70,9 @@ class ReseedsInLoop(Rule):
         super().__init__()
         self._born: dict[Optimizer, frozenset[Loop]] = {}
         """The loops that an optimizer was made in."""
-        self._seeded: dict[tuple[Loop, Place], dict[int, str]] = {}
+        self._seeded: dict[tuple[Loop, Location], dict[int, str]] = {}
         """Loop and line -> the turns of the loop that set the seed there, and to what."""
-        self._latest: list[tuple[Turn, Place]] = []
+        self._latest: list[tuple[Turn, Location]] = []
         self._fed: Turn | None = None
         """The turn of the latest backward."""
 
@@ -94,7 +102,7 @@ class ReseedsInLoop(Rule):
         if event.turn is not None and event.turn == self._fed:
             self._judge(event, [event.turn.loop])
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         born = self._born.get(event.optimizer, frozenset())
         self._judge(event, [turn.loop for turn in event.turns if turn.loop not in born])
 

@@ -47,7 +47,7 @@ augmentation.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Forward
+from trueloop.doctor.model.events import Backward, ModelForward
 from trueloop.doctor.model.things import Dataset
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, lineage, trained_loader
@@ -68,7 +68,7 @@ class ValidationAugmented(Rule):
             if len(parts) > 1:
                 self._trained[parts[-1]] = parts[0]
 
-    def on_forward(self, event: Forward) -> None:
+    def on_model_forward(self, event: ModelForward) -> None:
         loop = batch_loop(event)
         loader = loop.loader if loop is not None else None
         if loader is None or loader.dataset is None or (event.grad and event.training is not False):

@@ -47,7 +47,7 @@ from __future__ import annotations
 from typing import Any
 
 from trueloop.doctor.model.events import Measured
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.rules.base import Rule
 
 
@@ -67,7 +67,7 @@ class NonFiniteLoss(Rule):
         is_known = self._told_by_data and values["data rule"]
         left_out = values["outcome"] in ("left out", "harmless")
         line = values.get("line")
-        began = line if isinstance(line, Place) and line.line else event.place
+        began = line if isinstance(line, Location) and line.line else event.place
         related = [] if began[:2] == event.place[:2] else [(event.place, _at_backward(values))]
         message = f"{_what(values)} {_where(values)}{_more(values)}"
         if values["outcome"] == "left out":

@@ -53,7 +53,7 @@ TL204's to tell.
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Measured
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.rules.base import Rule
 
 _MIB = 2**20
@@ -73,7 +73,7 @@ class MemoryGrows(Rule):
             self.told.add(values["holder"])
         if event.what != "memory grows" or values["holder"] in self.told:
             return
-        place: Place = values["place"]
+        place: Location = values["place"]
         pace = values["grown"] / (values["update"] - values["since"])
         whose = "The process's memory" if values["on"] == "the process" else "The device's memory"
         share = min(1.0, values["held"] / values["grown"])

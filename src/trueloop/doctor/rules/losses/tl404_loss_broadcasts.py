@@ -45,7 +45,7 @@ from __future__ import annotations
 from math import prod
 
 from trueloop.doctor.model.events import Loss, Measured
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.rules.base import Rule
 
@@ -70,7 +70,7 @@ class LossBroadcasts(Rule):
             self._say(event.place, "this loss", event.values["input"], event.values["target"])
 
     def _say(
-        self, place: Place, loss: str, first: tuple[int, ...], second: tuple[int, ...]
+        self, place: Location, loss: str, first: tuple[int, ...], second: tuple[int, ...]
     ) -> None:
         whole = _broadcast(first, second)
         self.report(

@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from math import isfinite, log
 
-from trueloop.doctor.model.events import Measured, StateLoaded
+from trueloop.doctor.model.events import Measured, StateDictLoaded
 from trueloop.doctor.rules.base import Rule
 
 
@@ -56,7 +56,7 @@ class InitialLossOff(Rule):
         super().__init__()
         self._loaded = False
 
-    def on_state_loaded(self, event: StateLoaded) -> None:
+    def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         self._loaded = True
 
     def on_measured(self, event: Measured) -> None:

@@ -61,16 +61,16 @@ from dataclasses import dataclass, field
 
 from trueloop.doctor.model.events import (
     Backward,
-    Forward,
+    EscapedToUnknown,
     GradTaken,
     ManualUpdate,
+    ModelForward,
     ModeSet,
-    Opaque,
-    Step,
-    Unwatched,
+    OptimizerStep,
+    SamplingGap,
     ZeroGrad,
 )
-from trueloop.doctor.model.findings import Insert, Place, Remedy
+from trueloop.doctor.model.findings import Insert, Location, Remedy
 from trueloop.doctor.model.things import Model, Optimizer, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import (
@@ -109,7 +109,7 @@ class TrainsInEvalMode(Rule):
         """In train mode, and in which turn last."""
         self.fresh: set[int] = set()
         self.woken: set[Model] = set()
-        self.told: set[Place] = set()
+        self.told: set[Location] = set()
         self.last: ModeSet | None = None
         """The switch that no forward has followed yet."""
 
@@ -124,19 +124,19 @@ class TrainsInEvalMode(Rule):
             elif self.asleep.pop(member, None) is not None and event.guards:
                 self.woken.add(member)
 
-    def on_opaque(self, event: Opaque) -> None:
+    def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
         self.last = None
         for thing in event.things:
             for member in thing.family() if isinstance(thing, Model) else ():
                 if member in self.asleep:
                     self.asleep[member].undone = self.asleep[member].within = None
 
-    def on_unwatched(self, event: Unwatched) -> None:
+    def on_sampling_gap(self, event: SamplingGap) -> None:
         self.last = None
         self.asleep.clear()
         self.fresh.clear()
 
-    def on_forward(self, event: Forward) -> None:
+    def on_model_forward(self, event: ModelForward) -> None:
         self.last = None
         self.forwards.add(event)
         family = [member for member in event.model.family() if may_switch(member)]
@@ -164,7 +164,7 @@ class TrainsInEvalMode(Rule):
     def on_grad_taken(self, event: GradTaken) -> None:
         self.forwards.through(event)
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         for serial in sorted(self.fresh):
             forward = self.forwards.by_serial[serial]
             if may_train(event.optimizer, forward.model):
@@ -180,7 +180,7 @@ class TrainsInEvalMode(Rule):
                 self.fresh.discard(serial)
                 self._judge(forward)
 
-    def _judge(self, forward: Forward) -> None:
+    def _judge(self, forward: ModelForward) -> None:
         sleeps = self.sleeps[forward.serial]
         family = [member for member in forward.model.family() if may_switch(member)]
         if any(member in self.woken for member in family):
@@ -202,7 +202,7 @@ class TrainsInEvalMode(Rule):
         awake = (member for member in family if member not in sleeps)
         self.trained.update(dict.fromkeys(awake, forward.turn))
 
-    def _evaluation(self, sleep: Sleep, forward: Forward) -> Forward | None:
+    def _evaluation(self, sleep: Sleep, forward: ModelForward) -> ModelForward | None:
         """A forward of the same stretch that nothing is learnt from, in another turn."""
         before = (serial for serial in sleep.forwards if serial < forward.serial)
         for each in self.forwards.unused(before):
@@ -210,14 +210,16 @@ class TrainsInEvalMode(Rule):
                 return each
         return None
 
-    def _is_fault(self, member: Model, sleep: Sleep, evaluation: Forward, forward: Forward) -> bool:
+    def _is_fault(
+        self, member: Model, sleep: Sleep, evaluation: ModelForward, forward: ModelForward
+    ) -> bool:
         if member in self.trained:
             return bool(evaluation.turns)
         function = sleep.cause.place.function
         validates = pass_of(evaluation) is not None and function == evaluation.place.function
         return validates and bool(function) and function != forward.place.function
 
-    def _tell(self, forward: Forward, sleep: Sleep, evaluation: Forward) -> None:
+    def _tell(self, forward: ModelForward, sleep: Sleep, evaluation: ModelForward) -> None:
         if sleep.cause.place in self.told:
             return
         self.told.add(sleep.cause.place)
@@ -232,7 +234,7 @@ class TrainsInEvalMode(Rule):
             remedies=self._remedy(forward, sleep),
         )
 
-    def _tell_undone(self, forward: Forward, sleep: Sleep, undone: ModeSet) -> None:
+    def _tell_undone(self, forward: ModelForward, sleep: Sleep, undone: ModeSet) -> None:
         if sleep.cause.place in self.told:
             return
         self.told.add(sleep.cause.place)
@@ -246,7 +248,7 @@ class TrainsInEvalMode(Rule):
             related=[(sleep.cause.place, "eval mode is turned on here, too early")],
         )
 
-    def _tell_from_the_second_on(self, forward: Forward, sleep: Sleep) -> None:
+    def _tell_from_the_second_on(self, forward: ModelForward, sleep: Sleep) -> None:
         if sleep.cause.place in self.told:
             return
         self.told.add(sleep.cause.place)
@@ -260,7 +262,7 @@ class TrainsInEvalMode(Rule):
             related=[(sleep.cause.place, "eval mode is turned on here, after the first batch")],
         )
 
-    def _remedy(self, forward: Forward, sleep: Sleep) -> list[Remedy]:
+    def _remedy(self, forward: ModelForward, sleep: Sleep) -> list[Remedy]:
         """`model.train()` before the loop, where the whole model sleeps for that one cause."""
         turn, name = forward.turn, forward.spelled
         if turn is None or not name or forward.training is not False:
@@ -274,7 +276,7 @@ class TrainsInEvalMode(Rule):
         return [Insert(f"{name}.train()", loop.place, "before")]
 
 
-def _from_the_second_on(sleep: Sleep, forward: Forward) -> bool:
+def _from_the_second_on(sleep: Sleep, forward: ModelForward) -> bool:
     """The first batch of a loop trained in train mode, and nothing but that loop's own `eval()`
     decides that the others do not."""
     before, turn = sleep.within, forward.turn

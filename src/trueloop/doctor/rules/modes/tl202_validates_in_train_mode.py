@@ -62,13 +62,13 @@ from __future__ import annotations
 from trueloop.doctor.model.events import (
     Backward,
     Ended,
-    Forward,
+    EscapedToUnknown,
     GradTaken,
     Loss,
     ManualUpdate,
+    ModelForward,
     ModeSet,
-    Opaque,
-    Step,
+    OptimizerStep,
 )
 from trueloop.doctor.model.findings import Insert, Remedy
 from trueloop.doctor.model.things import Loop, Model, Turn
@@ -92,10 +92,10 @@ class ValidatesInTrainMode(Rule):
     def __init__(self) -> None:
         super().__init__()
         self.forwards = Forwards()
-        self.candidates: list[Forward] = []
+        self.candidates: list[ModelForward] = []
         self.learning: set[Loop] = set()
         self.losses: set[Turn] = set()
-        self.steps: list[Step] = []
+        self.steps: list[OptimizerStep] = []
         self.updated: set[Model] = set()
         """Models that are trained by hand."""
         self.switched: list[ModeSet] = []
@@ -117,10 +117,10 @@ class ValidatesInTrainMode(Rule):
         else:
             self.asked.difference_update(event.model.family())
 
-    def on_opaque(self, event: Opaque) -> None:
+    def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
         self.last = None
 
-    def on_forward(self, event: Forward) -> None:
+    def on_model_forward(self, event: ModelForward) -> None:
         self.last = None
         self.forwards.add(event)
         turn = pass_of(event)
@@ -150,7 +150,7 @@ class ValidatesInTrainMode(Rule):
         known = [member for member in family if may_switch(member)]
         return not known or any(member.training is True for member in known)
 
-    def _woke_within(self, event: Forward, before: Turn | None, turn: Turn) -> bool:
+    def _woke_within(self, event: ModelForward, before: Turn | None, turn: Turn) -> bool:
         """The loop's first batches ran in eval mode, until its own `train()` behind the forward."""
         last = next((each for each in self.switched[::-1] if each.model.covers(event.model)), None)
         return (
@@ -176,7 +176,7 @@ class ValidatesInTrainMode(Rule):
         self.forwards.through(event)
         self.learning.update(loops_of(event))
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         self.learning.update(loops_of(event))
         self.steps.append(event)
 
@@ -197,12 +197,12 @@ class ValidatesInTrainMode(Rule):
                 told.add(turn.loop)
                 self._tell(forward)
 
-    def _validates(self, forward: Forward, turn: Turn) -> bool:
+    def _validates(self, forward: ModelForward, turn: Turn) -> bool:
         if named_validation(forward):
             return forward.result_used
         return not forward.grad and turn in self.losses
 
-    def _matters(self, forward: Forward) -> bool:
+    def _matters(self, forward: ModelForward) -> bool:
         by_hand = any(model.kin(forward.model) for model in self.updated)
         if not by_hand and not any(may_train(step.optimizer, forward.model) for step in self.steps):
             return False
@@ -211,7 +211,7 @@ class ValidatesInTrainMode(Rule):
             return any(each.model.kin(forward.model) for each in self.switched)
         return noisy
 
-    def _tell(self, forward: Forward) -> None:
+    def _tell(self, forward: ModelForward) -> None:
         name = called(forward)
         self.report(
             forward.place,
@@ -221,7 +221,7 @@ class ValidatesInTrainMode(Rule):
             remedies=self._remedy(forward),
         )
 
-    def _remedy(self, forward: Forward) -> list[Remedy]:
+    def _remedy(self, forward: ModelForward) -> list[Remedy]:
         """`model.eval()` before the loop, where the training turns train mode on again itself."""
         turn, name = pass_of(forward), forward.spelled
         if turn is None or not name or name.partition(".")[0] in turn.loop.variables:

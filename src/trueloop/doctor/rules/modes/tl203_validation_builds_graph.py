@@ -55,10 +55,10 @@ from trueloop.doctor.model.events import (
     Backward,
     Ended,
     FlagsSet,
-    Forward,
     GradTaken,
+    ModelForward,
     ModeSet,
-    Step,
+    OptimizerStep,
 )
 from trueloop.doctor.model.things import Loop, Model, Tensor
 from trueloop.doctor.rules.base import Rule
@@ -77,7 +77,7 @@ class ValidationBuildsGraph(Rule):
     def __init__(self) -> None:
         super().__init__()
         self.forwards = Forwards()
-        self.candidates: list[Forward] = []
+        self.candidates: list[ModelForward] = []
         self.learning: set[Loop] = set()
         self.evaluating: set[Model] = set()
         self.frozen: set[Model] = set()
@@ -95,14 +95,14 @@ class ValidationBuildsGraph(Rule):
         else:
             self.frozen.discard(event.model)
 
-    def on_forward(self, event: Forward) -> None:
+    def on_model_forward(self, event: ModelForward) -> None:
         self.forwards.add(event)
         if not event.grad:
             self.refute(event.place)
         elif pass_of(event) is not None and self._records(event):
             self.candidates.append(event)
 
-    def _records(self, event: Forward) -> bool:
+    def _records(self, event: ModelForward) -> bool:
         """A graph is certainly built, and not for the sake of the inputs."""
         if any(frozen.covers(event.model) for frozen in self.frozen):
             return False
@@ -123,7 +123,7 @@ class ValidationBuildsGraph(Rule):
         self.forwards.through(event)
         self.learning.update(loops_of(event))
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         self.learning.update(loops_of(event))
 
     def on_ended(self, event: Ended) -> None:
@@ -140,7 +140,7 @@ class ValidationBuildsGraph(Rule):
                 told.add(turn.loop)
                 self._tell(forward)
 
-    def _tell(self, forward: Forward) -> None:
+    def _tell(self, forward: ModelForward) -> None:
         self.report(
             forward.place,
             f"autograd records this forward of `{called(forward)}` in a validation pass, and no"

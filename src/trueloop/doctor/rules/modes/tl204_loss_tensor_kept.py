@@ -59,13 +59,13 @@ from dataclasses import dataclass, field
 from trueloop.doctor.model.events import (
     Backward,
     Ended,
-    Forward,
-    Kept,
     ManualUpdate,
     Measured,
-    Step,
+    ModelForward,
+    OptimizerStep,
+    TensorRetained,
 )
-from trueloop.doctor.model.findings import Place, Remedy, Replace
+from trueloop.doctor.model.findings import Location, Remedy, Replace
 from trueloop.doctor.model.things import Tensor, Turn
 from trueloop.doctor.rules.base import Rule
 
@@ -81,8 +81,8 @@ _FIX = "Keep the number (`.item()`) or cut the tensor off (`.detach()`)."
 class TensorHolder:
     """What holds tensors of several turns, at one line."""
 
-    kept: list[Kept] = field(default_factory=list)
-    done: list[tuple[Kept, Backward]] = field(default_factory=list)
+    kept: list[TensorRetained] = field(default_factory=list)
+    done: list[tuple[TensorRetained, Backward]] = field(default_factory=list)
     """Those of them that the backward of their own turn went through."""
 
 
@@ -91,21 +91,21 @@ class LossTensorKept(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept: list[Kept] = []
+        self.kept: list[TensorRetained] = []
         self.backwards: list[Backward] = []
         self.steps: list[int] = []
         """Updates inside of loops: a loop over the micro-batches of one update ends soon."""
         self.turns: dict[int, Turn | None] = {}
         """Of each forward, the turn that it was made in."""
 
-    def on_forward(self, event: Forward) -> None:
+    def on_model_forward(self, event: ModelForward) -> None:
         self.turns[event.serial] = event.turn
 
-    def on_kept(self, event: Kept) -> None:
+    def on_tensor_retained(self, event: TensorRetained) -> None:
         if event.tensor.graph and event.turn is not None and event.container is not None:
             self.kept.append(event)
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         if event.turn is not None:
             self.steps.append(event.serial)
 
@@ -142,14 +142,14 @@ class LossTensorKept(Rule):
                 # What one option keeps to send it back later, another sends back at once.
                 self.refute(holder.kept[0].place)
 
-    def _own_backward(self, kept: Kept) -> Backward | None:
+    def _own_backward(self, kept: TensorRetained) -> Backward | None:
         """The backward of the same turn that the tensor's graph was made for."""
         for event in self.backwards:
             if event.turn == kept.turn and _same_graph(event.loss, kept.tensor):
                 return event
         return None
 
-    def _outlives_an_update(self, kept: list[Kept]) -> bool:
+    def _outlives_an_update(self, kept: list[TensorRetained]) -> bool:
         """What one turn added is still there when another adds to it, an update later."""
         for earlier, later in itertools.pairwise(kept):
             if earlier.turn == later.turn or earlier.since != later.since:
@@ -167,14 +167,14 @@ class LossTensorKept(Rule):
                     return True
         return False
 
-    def _goes_through(self, event: Backward, kept: Kept) -> bool:
+    def _goes_through(self, event: Backward, kept: TensorRetained) -> bool:
         """Through what its turn computed, and not only through what all turns share."""
         if event.loss is None or event.loss is kept.tensor:
             return True
         common = event.loss.forwards & kept.tensor.forwards
         return any(self.turns.get(serial, kept.turn) == kept.turn for serial in common)
 
-    def _tell(self, kept: Kept, own: Backward) -> None:
+    def _tell(self, kept: TensorRetained, own: Backward) -> None:
         place = _where(kept, own)
         turn = kept.turn
         assert turn is not None
@@ -206,7 +206,7 @@ def _same_graph(loss: Tensor | None, tensor: Tensor) -> bool:
     return not counts and bool(loss.forwards & tensor.forwards)
 
 
-def _where(kept: Kept, own: Backward) -> Place:
+def _where(kept: TensorRetained, own: Backward) -> Location:
     """The line of the loop that hands the tensor over, rather than the meter's own line."""
     if kept.place.function == own.place.function:
         return kept.place
@@ -216,5 +216,5 @@ def _where(kept: Kept, own: Backward) -> Place:
     return kept.place
 
 
-def _remedy(kept: Kept) -> list[Remedy]:
+def _remedy(kept: TensorRetained) -> list[Remedy]:
     return [Replace(kept.what, "{}.detach()")] if kept.what.line else []

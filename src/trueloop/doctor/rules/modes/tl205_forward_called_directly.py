@@ -46,7 +46,7 @@ other class that passes its call on, hooks (which must not call themselves), obj
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Ended, Forward, Made, ModeSet, Moved, Used
+from trueloop.doctor.model.events import Backward, Ended, Made, ModelForward, ModeSet, Moved, Used
 from trueloop.doctor.model.findings import Replace
 from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.base import Rule
@@ -63,7 +63,7 @@ class ForwardCalledDirectly(Rule):
         super().__init__()
         self.modules: set[Model] = set()
         """Used as only a module is."""
-        self.calls: list[Forward] = []
+        self.calls: list[ModelForward] = []
         self.forwards = Forwards()
         self.trained: set[Model] = set()
         self.switched: set[Model] = set()
@@ -84,7 +84,7 @@ class ForwardCalledDirectly(Rule):
         if isinstance(event.thing, Optimizer):
             self.modules.update(event.thing.models)
 
-    def on_forward(self, event: Forward) -> None:
+    def on_model_forward(self, event: ModelForward) -> None:
         self.forwards.add(event)
         within = event.place.function
         if event.direct and "hook" not in within and not within.endswith(".forward"):
@@ -100,7 +100,7 @@ class ForwardCalledDirectly(Rule):
             if call.model.known or used or call.model in self.switched:
                 self._tell(call)
 
-    def _tell(self, call: Forward) -> None:
+    def _tell(self, call: ModelForward) -> None:
         name = call.spelled or call.model.name
         shown = f"`{name}.forward(...)`" if name else "`forward(...)`"
         message = f"{shown} goes past the hooks of the module"

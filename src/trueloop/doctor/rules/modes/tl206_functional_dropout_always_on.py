@@ -51,7 +51,7 @@ inference.
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Used
-from trueloop.doctor.model.findings import Place, Remedy, Replace
+from trueloop.doctor.model.findings import Location, Remedy, Replace
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 
@@ -78,7 +78,7 @@ class FunctionalDropoutAlwaysOn(Rule):
         )
 
 
-def _remedy(last: Place | None, receiver: str) -> list[Remedy]:
+def _remedy(last: Location | None, receiver: str) -> list[Remedy]:
     """Another argument behind the last one, where the module is at hand."""
     if last is None or not receiver:
         return []

@@ -54,9 +54,9 @@ optimizers, each of which is judged by its own parameters.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Event, Forward, Step, ZeroGrad
+from trueloop.doctor.model.events import Backward, Event, ModelForward, OptimizerStep, ZeroGrad
 from trueloop.doctor.model.findings import Move
-from trueloop.doctor.rules.shared.windows import (
+from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
     holds,
@@ -72,13 +72,13 @@ from trueloop.doctor.rules.shared.windows import (
 class ZeroGradAfterBackward(StepRule):
     code = "TL101"
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         found = self._robbed(event)
         if found is not None:
             self._tell(event, *found)
-        super().on_step(event)
+        super().on_optimizer_step(event)
 
-    def _robbed(self, step: Step) -> tuple[Backward, ZeroGrad] | None:
+    def _robbed(self, step: OptimizerStep) -> tuple[Backward, ZeroGrad] | None:
         """The backward whose gradients the step should have had, and what cleared them."""
         optimizer, window = step.optimizer, self.window(step.optimizer)
         sources = [i for i, event in enumerate(window) if supplies(event, optimizer)]
@@ -102,7 +102,7 @@ class ZeroGradAfterBackward(StepRule):
             return None
         return last, clear
 
-    def _tell(self, step: Step, backward: Backward, clear: ZeroGrad) -> None:
+    def _tell(self, step: OptimizerStep, backward: Backward, clear: ZeroGrad) -> None:
         name = named(step.optimizer, step.spelled)
         remedies = [Move(clear.place, step.place, "after")] if side_by_side(clear, step) else []
         self.report(
@@ -126,7 +126,9 @@ def _one_stretch(backward: Backward, clear: ZeroGrad) -> bool:
     return all(before.get(id(each.loop), each.index) == each.index for each in clear.turns)
 
 
-def _belongs_to_others(step: Step, backward: Backward, clear: ZeroGrad, later: list[Event]) -> bool:
+def _belongs_to_others(
+    step: OptimizerStep, backward: Backward, clear: ZeroGrad, later: list[Event]
+) -> bool:
     """Another rule names the smaller move, or the order is that of a closure."""
     turn = micro(backward)
     if inside(clear, turn) and not inside(step, turn):
@@ -135,7 +137,7 @@ def _belongs_to_others(step: Step, backward: Backward, clear: ZeroGrad, later: l
         return True
     optimizer = step.optimizer
     return any(
-        isinstance(event, Forward)
+        isinstance(event, ModelForward)
         and same_turn(event, step)
         and (holds(optimizer, event.model) or not optimizer.models)
         for event in later

@@ -55,10 +55,17 @@ from __future__ import annotations
 
 import re
 
-from trueloop.doctor.model.events import Backward, Step
+from trueloop.doctor.model.events import Backward, OptimizerStep
 from trueloop.doctor.model.findings import Insert
 from trueloop.doctor.model.things import Optimizer
-from trueloop.doctor.rules.shared.windows import StepRule, backwards, inside, micro, named, relieves
+from trueloop.doctor.rules.shared.step_order import (
+    StepRule,
+    backwards,
+    inside,
+    micro,
+    named,
+    relieves,
+)
 
 _TORCH_LIKE = re.compile(
     r"Adam|SGD|RMSprop|Adagrad|Adadelta|Adafactor|Lion|L[aA][mM][bB]|LARS|Ranger|Rprop|Shampoo"
@@ -70,7 +77,7 @@ _SO_CALLED = re.compile(r"optim|(^|[._])opt", re.I)
 class MissingZeroGrad(StepRule):
     code = "TL102"
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         before = self.last_step(event.optimizer)
         if before is not None and _again(before, event):
             window = self.window(event.optimizer)
@@ -79,9 +86,9 @@ class MissingZeroGrad(StepRule):
                     self._suspect(event)
             elif _in_one_loop(before, event):
                 self.refute(event.place)
-        super().on_step(event)
+        super().on_optimizer_step(event)
 
-    def _suspect(self, step: Step) -> None:
+    def _suspect(self, step: OptimizerStep) -> None:
         fed = [
             backward
             for backward in backwards(self.window(step.optimizer))
@@ -90,7 +97,7 @@ class MissingZeroGrad(StepRule):
         if fed:
             self._tell(step, fed[0])
 
-    def _tell(self, step: Step, backward: Backward) -> None:
+    def _tell(self, step: OptimizerStep, backward: Backward) -> None:
         name = named(step.optimizer, step.spelled)
         remedies = []
         if step.spelled and not step.closure:
@@ -116,7 +123,7 @@ def is_plain(optimizer: Optimizer) -> bool:
     return bool(_SO_CALLED.search(optimizer.name))
 
 
-def _again(before: Step, step: Step) -> bool:
+def _again(before: OptimizerStep, step: OptimizerStep) -> bool:
     """The same step in a later turn: of this loop, or of the loops around it."""
     return before.place == step.place and any(
         mine.loop is yours.loop and mine.index > yours.index
@@ -124,7 +131,7 @@ def _again(before: Step, step: Step) -> bool:
     )
 
 
-def _in_one_loop(before: Step, step: Step) -> bool:
+def _in_one_loop(before: OptimizerStep, step: OptimizerStep) -> bool:
     """Both belong to one pass over the batches: a clearing between them is the loop's own."""
     mine, yours = micro(step), micro(before)
     return mine is not None and yours is not None and mine.loop is yours.loop

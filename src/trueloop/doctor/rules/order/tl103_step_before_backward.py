@@ -53,10 +53,18 @@ and rollouts of reinforcement learning.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Clip, Event, Forward, Step, Unscale, ZeroGrad
+from trueloop.doctor.model.events import (
+    Backward,
+    Clip,
+    Event,
+    ModelForward,
+    OptimizerStep,
+    Unscale,
+    ZeroGrad,
+)
 from trueloop.doctor.model.findings import Move
 from trueloop.doctor.model.things import Optimizer
-from trueloop.doctor.rules.shared.windows import (
+from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     holds,
     named,
@@ -72,7 +80,7 @@ class StepBeforeBackward(StepRule):
     def on_backward(self, event: Backward) -> None:
         batch = self._batch(event)
         events = self.log[-80:]
-        steps = [each for each in events if type(each) is Step and same_turn(each, batch)]
+        steps = [each for each in events if type(each) is OptimizerStep and same_turn(each, batch)]
         turn = [each for each in events if same_turn(each, batch)] if steps else []
         for optimizer in self.used if steps else ():
             step = self._early(turn, event, optimizer)
@@ -86,14 +94,16 @@ class StepBeforeBackward(StepRule):
         for event in reversed(self.log[-80:]):
             if (
                 backward.loss is not None
-                and isinstance(event, Forward)
+                and isinstance(event, ModelForward)
                 and event.serial in backward.loss.forwards
             ):
                 left = len(event.turns) > depth and event.turns[:depth] == backward.turns
                 return event if left else backward
         return backward
 
-    def _early(self, turn: list[Event], backward: Backward, optimizer: Optimizer) -> Step | None:
+    def _early(
+        self, turn: list[Event], backward: Backward, optimizer: Optimizer
+    ) -> OptimizerStep | None:
         """A step of the optimizer that came before this backward, and after its forward."""
         if backward.loss is None or not self.feeds(backward, optimizer):
             return None
@@ -101,7 +111,7 @@ class StepBeforeBackward(StepRule):
             (
                 event.serial
                 for event in turn
-                if isinstance(event, Forward)
+                if isinstance(event, ModelForward)
                 and event.serial in backward.loss.forwards
                 and (holds(optimizer, event.model) or not optimizer.models)
             ),
@@ -115,12 +125,16 @@ class StepBeforeBackward(StepRule):
                 is_fresh = True
             elif isinstance(event, ZeroGrad) and self.clears(event, optimizer):
                 is_fresh = False  # what another loss left there (a GAN's other one) is gone
-            elif isinstance(event, Step) and event.optimizer is optimizer and event.serial > begun:
+            elif (
+                isinstance(event, OptimizerStep)
+                and event.optimizer is optimizer
+                and event.serial > begun
+            ):
                 is_sure = not is_fresh and not event.closure and event.guards <= backward.guards
                 return event if is_sure else None
         return None
 
-    def _tell(self, step: Step, backward: Backward, turn: list[Event]) -> None:
+    def _tell(self, step: OptimizerStep, backward: Backward, turn: list[Event]) -> None:
         name = named(step.optimizer, step.spelled)
         simple = step.scaler is None and side_by_side(step, backward)
         between = any(isinstance(event, (Clip, Unscale)) for event in turn)

@@ -52,22 +52,22 @@ one's is added; loops that step first; clipping that cannot be tied to the optim
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Clip, Event, Step, ZeroGrad
+from trueloop.doctor.model.events import Backward, Clip, Event, OptimizerStep, ZeroGrad
 from trueloop.doctor.model.findings import Move
-from trueloop.doctor.rules.shared.windows import StepRule, same_turn, side_by_side, supplies
+from trueloop.doctor.rules.shared.step_order import StepRule, same_turn, side_by_side, supplies
 
 
 class ClipBeforeBackward(StepRule):
     code = "TL104"
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         before, window = self.last_step(event.optimizer), self.window(event.optimizer)
         for clip, backward in self._idle(event, before, window):
             self._tell(clip, backward, event)
-        super().on_step(event)
+        super().on_optimizer_step(event)
 
     def _idle(
-        self, step: Step, before: Step | None, window: list[Event]
+        self, step: OptimizerStep, before: OptimizerStep | None, window: list[Event]
     ) -> list[tuple[Clip, Backward]]:
         """Calls that clipped nothing, each with the backward that it came too early for."""
         optimizer = step.optimizer
@@ -103,7 +103,7 @@ class ClipBeforeBackward(StepRule):
                 waiting = []
         return found
 
-    def _tell(self, clip: Clip, backward: Backward, step: Step) -> None:
+    def _tell(self, clip: Clip, backward: Backward, step: OptimizerStep) -> None:
         simple = side_by_side(clip, backward) and step.scaler is None and not clip.result_used
         call = "clip_grad_norm_" if clip.by == "norm" else "clip_grad_value_"
         self.report(

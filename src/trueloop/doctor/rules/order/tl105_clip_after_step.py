@@ -49,10 +49,16 @@ clears (that is TL102).
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Clip, Ended, Event, Step, ZeroGrad
+from trueloop.doctor.model.events import Backward, Clip, Ended, Event, OptimizerStep, ZeroGrad
 from trueloop.doctor.model.findings import Move
 from trueloop.doctor.model.things import Optimizer
-from trueloop.doctor.rules.shared.windows import StepRule, clears, same_turn, side_by_side, supplies
+from trueloop.doctor.rules.shared.step_order import (
+    StepRule,
+    clears,
+    same_turn,
+    side_by_side,
+    supplies,
+)
 
 
 class ClipAfterStep(StepRule):
@@ -102,11 +108,13 @@ class ClipAfterStep(StepRule):
     def _is_for_another(self, clip: Clip, optimizer: Optimizer, after: list[Event]) -> bool:
         """Another optimizer that may hold what is clipped has its step still to make."""
         return any(
-            isinstance(each, Step) and each.serial > clip.serial and each.optimizer is not optimizer
+            isinstance(each, OptimizerStep)
+            and each.serial > clip.serial
+            and each.optimizer is not optimizer
             for each in after
         )
 
-    def _clipped_before(self, step: Step) -> bool:
+    def _clipped_before(self, step: OptimizerStep) -> bool:
         """The gradients had been clipped when the step used them."""
         for event in reversed(self.log[: self.log.index(step)]):
             if self.may_clip(event, step.optimizer):
@@ -115,7 +123,7 @@ class ClipAfterStep(StepRule):
                 return False
         return False
 
-    def _tell(self, clip: Clip, step: Step) -> None:
+    def _tell(self, clip: Clip, step: OptimizerStep) -> None:
         simple = side_by_side(clip, step) and step.scaler is None and not clip.result_used
         call = "clip_grad_norm_" if clip.by == "norm" else "clip_grad_value_"
         self.report(
@@ -128,7 +136,7 @@ class ClipAfterStep(StepRule):
         )
 
 
-def _behind_the_loop(clip: Clip, step: Step) -> bool:
+def _behind_the_loop(clip: Clip, step: OptimizerStep) -> bool:
     """It comes once, when the loop that the step is in is over, and nobody looks at the norm."""
     depth = len(clip.turns)
     left = step.turn is not None and len(step.turns) > depth

@@ -56,18 +56,18 @@ from typing import Any
 from trueloop.doctor.model.events import (
     Backward,
     Ended,
+    EscapedToUnknown,
     Event,
     GradEdited,
     GradRead,
     LoopLeft,
     Made,
     ManualUpdate,
-    Opaque,
-    Step,
+    OptimizerStep,
     ZeroGrad,
 )
 from trueloop.doctor.model.things import Optimizer, Tensor
-from trueloop.doctor.rules.shared.windows import (
+from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
     clears,
@@ -96,12 +96,12 @@ class BackwardNeverStepped(StepRule):
         if not event.logged:
             self._write(event)
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         fed = list(backwards(self.window(event.optimizer)))
         nearest = [each for each in fed if feeds(each, event.optimizer) is not False][-1:]
         for backward in nearest:
             self.refute(backward.place)
-        super().on_step(event)
+        super().on_optimizer_step(event)
 
     def on_loop_left(self, event: LoopLeft) -> None:
         """The outermost loop is over: a run may be too long to be read to its end."""
@@ -132,7 +132,7 @@ class BackwardNeverStepped(StepRule):
         for event in self.log:
             if event.serial < first:
                 # Only what got hold of the optimizer, or hangs on backward, acts later on.
-                if isinstance(event, Opaque) and _stays(event, optimizer):
+                if isinstance(event, EscapedToUnknown) and _stays(event, optimizer):
                     return True
             elif meddles(event, optimizer) or (
                 _by_hand(event, optimizer) and event.place.line not in edited
@@ -146,8 +146,8 @@ class BackwardNeverStepped(StepRule):
         fed = False
         found: list[Optimizer] = []
         for event in self.log:
-            fed = fed or isinstance(event, (Backward, GradEdited, Opaque))
-            if isinstance(event, Step) and (fed or event.closure or not whole):
+            fed = fed or isinstance(event, (Backward, GradEdited, EscapedToUnknown))
+            if isinstance(event, OptimizerStep) and (fed or event.closure or not whole):
                 found.append(event.optimizer)
         return found
 
@@ -205,7 +205,7 @@ class BackwardNeverStepped(StepRule):
         )
 
 
-def _stays(event: Opaque, optimizer: Optimizer) -> bool:
+def _stays(event: EscapedToUnknown, optimizer: Optimizer) -> bool:
     return meddles(event, optimizer) and (
         "hook" in event.callee or any(thing is optimizer for thing in event.things)
     )

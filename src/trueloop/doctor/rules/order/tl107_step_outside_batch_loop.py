@@ -54,10 +54,17 @@ read or summed by hand.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Clip, GradEdited, GradRead, Step, ZeroGrad
+from trueloop.doctor.model.events import (
+    Backward,
+    Clip,
+    GradEdited,
+    GradRead,
+    OptimizerStep,
+    ZeroGrad,
+)
 from trueloop.doctor.model.findings import Move
 from trueloop.doctor.model.things import Turn
-from trueloop.doctor.rules.shared.windows import (
+from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
     inside,
@@ -73,13 +80,13 @@ class StepOutsideBatchLoop(StepRule):
     def on_grad_read(self, event: GradRead) -> None:
         self._write(event)
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         found = self._lost(event)
         if found is not None:
             self._tell(event, *found)
-        super().on_step(event)
+        super().on_optimizer_step(event)
 
-    def _lost(self, step: Step) -> tuple[ZeroGrad, Backward] | None:
+    def _lost(self, step: OptimizerStep) -> tuple[ZeroGrad, Backward] | None:
         """What erases the batches before the last one, and the last one's backward."""
         optimizer, window = step.optimizer, self.window(step.optimizer)
         by_hand = any(
@@ -104,7 +111,7 @@ class StepOutsideBatchLoop(StepRule):
                 return event, fed[-1]
         return None
 
-    def _tell(self, step: Step, clear: ZeroGrad, backward: Backward) -> None:
+    def _tell(self, step: OptimizerStep, clear: ZeroGrad, backward: Backward) -> None:
         name = named(step.optimizer, step.spelled)
         last = next(
             (each for each in self.log[::-1] if isinstance(each, (Clip, Backward))), backward
@@ -128,6 +135,6 @@ class StepOutsideBatchLoop(StepRule):
         )
 
 
-def _left(step: Step, turn: Turn) -> bool:
+def _left(step: OptimizerStep, turn: Turn) -> bool:
     """The loop over batches is over when the step comes."""
     return turn.loop.kind == "batches" and not inside(step, turn)

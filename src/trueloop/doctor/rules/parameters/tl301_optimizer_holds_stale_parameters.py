@@ -56,18 +56,18 @@ from trueloop.doctor.model.events import (
     Backward,
     Event,
     FlagsSet,
-    Forward,
     Made,
     ManualUpdate,
     Measured,
+    ModelForward,
+    OptimizerStep,
     Replaced,
-    StateLoaded,
-    Step,
+    StateDictLoaded,
 )
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.parts import has_parameters
+from trueloop.doctor.rules.shared.own_parameters import has_parameters
 
 
 @dataclass(eq=False)
@@ -130,7 +130,7 @@ class OptimizerHoldsStaleParameters(Rule):
         shown = f"`{event.model.name or 'model'}.{event.attribute}` is replaced"
         self._note(event, event.model, new, shown)
 
-    def on_state_loaded(self, event: StateLoaded) -> None:
+    def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if event.assign and isinstance(event.thing, Model):
             self._note(event, event.thing, None, "the parameters of `{}` are replaced")
         elif isinstance(event.thing, Model):
@@ -149,14 +149,14 @@ class OptimizerHoldsStaleParameters(Rule):
                     ReplacedParameters(held, event, new, what.format(owner.name or "model"))
                 )
 
-    def on_forward(self, event: Forward) -> None:
+    def on_model_forward(self, event: ModelForward) -> None:
         self.used[event.model] = event.serial
 
     def on_backward(self, event: Backward) -> None:
         if event.loss is not None:
             self.trained |= event.loss.models
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         trained, self.trained = self.trained, set()
         if not trained:
             return
@@ -190,7 +190,7 @@ class OptimizerHoldsStaleParameters(Rule):
         optimizer = change.held.optimizer.name or "the optimizer"
         self._say(change.event.place, change.what, optimizer, change.held.made.place)
 
-    def _say(self, place: Place, what: str, optimizer: str, made: Place) -> None:
+    def _say(self, place: Location, what: str, optimizer: str, made: Location) -> None:
         shown = f"`{optimizer}`" if " " not in optimizer else optimizer
         self.report(
             place,

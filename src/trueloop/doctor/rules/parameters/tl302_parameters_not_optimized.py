@@ -48,7 +48,7 @@ silent. So is a program whose optimizer holds inputs alone (an attack), and one 
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Measured
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 
@@ -58,7 +58,7 @@ class ParametersNotOptimized(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: dict[Place, list[Measured]] = {}
+        self.found: dict[Location, list[Measured]] = {}
 
     def on_measured(self, event: Measured) -> None:
         if event.what != "strays":
@@ -70,7 +70,7 @@ class ParametersNotOptimized(Rule):
             self.found.setdefault(place, []).append(event)
             self._tell(place)
 
-    def _tell(self, place: Place) -> None:
+    def _tell(self, place: Location) -> None:
         found = self.found[place]
         self.findings = [each for each in self.findings if each.place != place]
         first = found[0].values

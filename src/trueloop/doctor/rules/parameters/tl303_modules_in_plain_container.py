@@ -48,11 +48,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trueloop.doctor.model.events import AttributeSet, Ended, FlagsSet, Made, Measured, Opaque
-from trueloop.doctor.model.findings import Place, Remedy, Replace
+from trueloop.doctor.model.events import (
+    AttributeSet,
+    Ended,
+    EscapedToUnknown,
+    FlagsSet,
+    Made,
+    Measured,
+)
+from trueloop.doctor.model.findings import Location, Remedy, Replace
 from trueloop.doctor.model.things import Model, Optimizer, Thing
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.parts import has_parameters
+from trueloop.doctor.rules.shared.own_parameters import has_parameters
 
 _OWN_PARAMETERS = ("parameters", "named_parameters", "_apply", "state_dict", "modules", "children")
 
@@ -63,7 +70,7 @@ class ModulesInPlainContainer(Rule):
     def __init__(self) -> None:
         super().__init__()
         self.set: list[AttributeSet] = []
-        self.made: dict[Model, tuple[Place, ...]] = {}
+        self.made: dict[Model, tuple[Location, ...]] = {}
         self.optimizers: list[Optimizer] = []
         self.frozen: set[Model] = set()
         self.opaque: set[Model] = set()
@@ -82,7 +89,7 @@ class ModulesInPlainContainer(Rule):
         if event.requires_grad is not True:
             self.frozen.update(event.model.family())
 
-    def on_opaque(self, event: Opaque) -> None:
+    def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
         self.opaque.update(thing for thing in event.things if isinstance(thing, Model))
 
     def on_measured(self, event: Measured) -> None:

@@ -48,7 +48,7 @@ parts of a library's networks, and whatever gets a gradient later (a branch that
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Measured
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.rules.shared.by_parameter import ByParameter
 from trueloop.doctor.rules.shared.evidence import called
 
@@ -57,7 +57,7 @@ class ParameterNeverGetsGradient(ByParameter):
     code = "TL304"
     kinds = ("without", "gets")
 
-    def tell(self, place: Place, first: Measured, names: str, several: bool) -> None:
+    def tell(self, place: Location, first: Measured, names: str, several: bool) -> None:
         made = getattr(first.subject, "made", None)
         self.report(
             place,

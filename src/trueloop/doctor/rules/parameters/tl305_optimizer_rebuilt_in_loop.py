@@ -60,9 +60,9 @@ from trueloop.doctor.model.events import (
     LoopEntered,
     Made,
     ManualUpdate,
+    OptimizerStep,
     Replaced,
-    StateLoaded,
-    Step,
+    StateDictLoaded,
 )
 from trueloop.doctor.model.things import Loop, Model, Optimizer, Turn
 from trueloop.doctor.rules.base import Rule
@@ -83,7 +83,7 @@ class Build:
 
     event: Made
     optimizer: Optimizer
-    steps: list[Step] = field(default_factory=list)
+    steps: list[OptimizerStep] = field(default_factory=list)
 
     @property
     def turn(self) -> Turn:
@@ -111,7 +111,7 @@ class OptimizerRebuiltInLoop(Rule):
         if event.guards <= self.guards.get(event.turns[-1].loop, frozenset()):
             self.builds[made] = Build(event, made)
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         build = self.builds.get(event.optimizer)
         if build is None:
             return
@@ -119,7 +119,7 @@ class OptimizerRebuiltInLoop(Rule):
         if len(build.steps) == 1:
             self._judge(build)
 
-    def on_state_loaded(self, event: StateLoaded) -> None:
+    def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if isinstance(event.thing, Optimizer):
             self.builds.pop(event.thing, None)
         elif isinstance(event.thing, Model):

@@ -45,7 +45,7 @@ nothing, are silent.
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Measured
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.rules.shared.by_parameter import ByParameter
 from trueloop.doctor.rules.shared.evidence import called
 
@@ -54,7 +54,7 @@ class ParameterNotUpdating(ByParameter):
     code = "TL306"
     kinds = ("unmoved", "moves")
 
-    def tell(self, place: Place, first: Measured, names: str, several: bool) -> None:
+    def tell(self, place: Location, first: Measured, names: str, several: bool) -> None:
         self.report(
             place,
             f"{names} {'have gradients' if several else 'has a gradient'} of usual size, and"

@@ -54,7 +54,7 @@ may divide the parameters themselves) are silent.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import FlagsSet, Made, Measured, Step
+from trueloop.doctor.model.events import FlagsSet, Made, Measured, OptimizerStep
 from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
@@ -85,7 +85,7 @@ class MuonOnEmbeddings(Rule):
     def on_flags_set(self, event: FlagsSet) -> None:
         self.frozen += [event.model] if event.model is not None else []
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         found = self.held.pop(event.optimizer, [])
         found = [each for each in found if not any(each.kin(other) for other in self.frozen)]
         if found:

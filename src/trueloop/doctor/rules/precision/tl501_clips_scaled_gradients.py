@@ -50,9 +50,9 @@ Accelerate and Fabric, which unscale by themselves.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Clip, Event, GradEdited, Step, Unscale
+from trueloop.doctor.model.events import Backward, Clip, Event, GradEdited, OptimizerStep, Unscale
 from trueloop.doctor.model.findings import Insert, Move
-from trueloop.doctor.rules.shared.windows import (
+from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     disjoint,
     meddles,
@@ -65,7 +65,7 @@ from trueloop.doctor.rules.shared.windows import (
 class ClipsScaledGradients(StepRule):
     code = "TL501"
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         window = self.window(event.optimizer)
         unscaled = any(
             isinstance(each, Unscale) and each.optimizer is event.optimizer for each in window
@@ -74,9 +74,9 @@ class ClipsScaledGradients(StepRule):
             found = self._scaled(event, window)
             if found is not None:
                 self._tell(event, *found, window)
-        super().on_step(event)
+        super().on_optimizer_step(event)
 
-    def _scaled(self, step: Step, window: list[Event]) -> tuple[Clip, Backward] | None:
+    def _scaled(self, step: OptimizerStep, window: list[Event]) -> tuple[Clip, Backward] | None:
         optimizer = step.optimizer
         scaled: Backward | None = None
         for event in window:
@@ -93,7 +93,9 @@ class ClipsScaledGradients(StepRule):
                 return event, scaled
         return None
 
-    def _tell(self, step: Step, clip: Clip, backward: Backward, window: list[Event]) -> None:
+    def _tell(
+        self, step: OptimizerStep, clip: Clip, backward: Backward, window: list[Event]
+    ) -> None:
         late = next((each for each in window if isinstance(each, Unscale)), None)
         remedies: list[Insert | Move] = []
         if late is not None and side_by_side(late, clip):

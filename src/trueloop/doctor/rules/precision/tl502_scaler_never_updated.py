@@ -45,22 +45,25 @@ cannot be read.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Opaque, ScalerUpdate, Step
+from trueloop.doctor.model.events import EscapedToUnknown, OptimizerStep, ScalerUpdate
 from trueloop.doctor.model.findings import Insert
-from trueloop.doctor.rules.shared.windows import StepRule, scaling
+from trueloop.doctor.rules.shared.step_order import StepRule, scaling
 
 
 class ScalerNeverUpdated(StepRule):
     code = "TL502"
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         scaler = event.scaler
         before = self.last_step(event.optimizer)
         if scaler is not None and before is not None and before.place == event.place:
             since = self.window(event.optimizer)
             updated = any(
                 (isinstance(each, ScalerUpdate) and each.scaler is scaler)
-                or (isinstance(each, Opaque) and any(thing is scaler for thing in each.things))
+                or (
+                    isinstance(each, EscapedToUnknown)
+                    and any(thing is scaler for thing in each.things)
+                )
                 for each in since
             )
             if updated:
@@ -68,11 +71,13 @@ class ScalerNeverUpdated(StepRule):
             elif scaler.facts.get("updated by name"):
                 pass  # on a condition that did not hold in this run
             elif before.scaler is scaler and scaling(scaler) and before.turns != event.turns:
-                others = any(isinstance(each, Step) and each.scaler is scaler for each in since)
+                others = any(
+                    isinstance(each, OptimizerStep) and each.scaler is scaler for each in since
+                )
                 self._tell(event, shared=others)
-        super().on_step(event)
+        super().on_optimizer_step(event)
 
-    def _tell(self, step: Step, *, shared: bool) -> None:
+    def _tell(self, step: OptimizerStep, *, shared: bool) -> None:
         name = step.scaler_spelled or "scaler"
         remedies = [Insert(f"{name}.update()", step.place, "after")]
         live = step.scaler is not None and "updated by name" in step.scaler.facts

@@ -52,13 +52,13 @@ from trueloop.doctor.model.events import (
     Ended,
     Event,
     GradEdited,
+    OptimizerStep,
     ScalerUpdate,
-    Step,
     Unscale,
 )
 from trueloop.doctor.model.findings import Insert, Remedy, Replace
 from trueloop.doctor.model.things import Scaler
-from trueloop.doctor.rules.shared.windows import StepRule, disjoint, meddles, named, scaling
+from trueloop.doctor.rules.shared.step_order import StepRule, disjoint, meddles, named, scaling
 
 
 class StepBypassesScaler(StepRule):
@@ -66,15 +66,15 @@ class StepBypassesScaler(StepRule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.faults: list[tuple[Step, Backward, bool]] = []
+        self.faults: list[tuple[OptimizerStep, Backward, bool]] = []
         self.updated: set[Scaler] = set()
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         if event.scaler is None and not event.closure:
             found = self._scaled(event, self.window(event.optimizer))
             if found is not None:
                 self.faults.append((event, *found))
-        super().on_step(event)
+        super().on_optimizer_step(event)
 
     def on_scaler_update(self, event: Event) -> None:
         assert isinstance(event, ScalerUpdate)
@@ -84,7 +84,7 @@ class StepBypassesScaler(StepRule):
         for step, backward, unscaled in self.faults:
             self._tell(step, backward, unscaled)
 
-    def _scaled(self, step: Step, window: list[Event]) -> tuple[Backward, bool] | None:
+    def _scaled(self, step: OptimizerStep, window: list[Event]) -> tuple[Backward, bool] | None:
         """The scaled backward, and whether its gradients were unscaled."""
         optimizer = step.optimizer
         scaled: Backward | None = None
@@ -103,7 +103,7 @@ class StepBypassesScaler(StepRule):
             return None
         return scaled, unscaled
 
-    def _tell(self, step: Step, backward: Backward, unscaled: bool) -> None:
+    def _tell(self, step: OptimizerStep, backward: Backward, unscaled: bool) -> None:
         name = named(step.optimizer, step.spelled)
         scaler = backward.loss.scaled_by if backward.loss is not None else None
         called = scaler.name if scaler is not None and scaler.name else "scaler"
@@ -121,7 +121,7 @@ class StepBypassesScaler(StepRule):
             remedies=self._remedies(step, scaler),
         )
 
-    def _remedies(self, step: Step, scaler: Scaler | None) -> list[Remedy]:
+    def _remedies(self, step: OptimizerStep, scaler: Scaler | None) -> list[Remedy]:
         """Where the scaler is certainly called by its name at the step as well."""
         if scaler is None or not scaler.name or not step.spelled:
             return []

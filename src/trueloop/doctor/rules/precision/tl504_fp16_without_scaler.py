@@ -60,14 +60,14 @@ runs in float16 beside the trained model.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Event, Forward, GradEdited, Step
-from trueloop.doctor.rules.shared.windows import StepRule, backwards, holds, meddles
+from trueloop.doctor.model.events import Backward, Event, GradEdited, ModelForward, OptimizerStep
+from trueloop.doctor.rules.shared.step_order import StepRule, backwards, holds, meddles
 
 
 class Fp16WithoutScaler(StepRule):
     code = "TL504"
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         if event.scaler is None:
             window = self.window(event.optimizer)
             untouched = not any(
@@ -77,9 +77,11 @@ class Fp16WithoutScaler(StepRule):
                 forward = self._half(backward, event, window)
                 if forward is not None and untouched:
                     self._tell(backward, forward)
-        super().on_step(event)
+        super().on_optimizer_step(event)
 
-    def _half(self, backward: Backward, step: Step, window: list[Event]) -> Forward | None:
+    def _half(
+        self, backward: Backward, step: OptimizerStep, window: list[Event]
+    ) -> ModelForward | None:
         """The forward pass in float16 that the gradients go through."""
         loss = backward.loss
         if backward.by != "tensor" or loss is None or loss.scaled_by is not None:
@@ -88,7 +90,7 @@ class Fp16WithoutScaler(StepRule):
             return None
         for event in window:
             if (
-                isinstance(event, Forward)
+                isinstance(event, ModelForward)
                 and event.autocast == "float16"
                 and event.serial in loss.forwards
                 and backward.guards <= event.guards
@@ -97,7 +99,7 @@ class Fp16WithoutScaler(StepRule):
                 return event
         return None
 
-    def _tell(self, backward: Backward, forward: Forward) -> None:
+    def _tell(self, backward: Backward, forward: ModelForward) -> None:
         self.report(
             backward.place,
             "The forward pass ran in float16 and its loss is not scaled: small gradients round to"

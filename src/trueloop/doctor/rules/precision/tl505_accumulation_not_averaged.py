@@ -54,28 +54,28 @@ batch or task by task, and a reduction that is not known.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Event, GradEdited, Step, ZeroGrad
-from trueloop.doctor.rules.shared.windows import StepRule, clears, inside, meddles, micro, named
+from trueloop.doctor.model.events import Backward, Event, GradEdited, OptimizerStep, ZeroGrad
+from trueloop.doctor.rules.shared.step_order import StepRule, clears, inside, meddles, micro, named
 
 
 class AccumulationNotAveraged(StepRule):
     code = "TL505"
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         size = self._size(event)
         if size:
             found = self._summed(event, self.window(event.optimizer))
             if found is not None:
                 self._tell(event, found, size)
-        super().on_step(event)
+        super().on_optimizer_step(event)
 
-    def _size(self, step: Step) -> str:
+    def _size(self, step: OptimizerStep) -> str:
         """Of the window that the step closes, as it is written or counted; empty without one."""
         if step.windows:
             return next((str(w.size) for w in step.windows if w.size), "N").strip("()")
         return str(self.every(step) or "")
 
-    def _summed(self, step: Step, window: list[Event]) -> Backward | None:
+    def _summed(self, step: OptimizerStep, window: list[Event]) -> Backward | None:
         optimizer, turn = step.optimizer, micro(step)
         fed: list[Backward] = []
         for event in window:
@@ -99,7 +99,7 @@ class AccumulationNotAveraged(StepRule):
             return None  # a backward for each task or part of one batch, in a loop of its own
         return same[-1]
 
-    def _tell(self, step: Step, backward: Backward, size: str) -> None:
+    def _tell(self, step: OptimizerStep, backward: Backward, size: str) -> None:
         self.report(
             backward.place,
             f"Each loss is a mean over its micro-batch and is not divided by `{size}`: the"

@@ -55,17 +55,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trueloop.doctor.model.events import Backward, Ended, LoopLeft, Step, ZeroGrad
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.events import Backward, Ended, LoopLeft, OptimizerStep, ZeroGrad
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Loop, Optimizer
-from trueloop.doctor.rules.shared.windows import StepRule, clears, inside, micro, named
+from trueloop.doctor.rules.shared.step_order import StepRule, clears, inside, micro, named
 
 
 @dataclass(eq=False)
 class Tail:
     """What a loop has left in an optimizer's gradients when it ended."""
 
-    step: Step
+    step: OptimizerStep
     """The last of the loop."""
     size: int
     """Of the window, in micro-batches."""
@@ -82,9 +82,9 @@ class AccumulationTailLost(StepRule):
     def __init__(self) -> None:
         super().__init__()
         self._open: list[Tail] = []
-        self._sizes: dict[tuple[Optimizer, Place], int] = {}
+        self._sizes: dict[tuple[Optimizer, Location], int] = {}
         """The rhythm of each step, where one was seen."""
-        self._anew: set[Place] = set()
+        self._anew: set[Location] = set()
         """Steps whose count was seen to begin anew with a loop."""
 
     def on_loop_left(self, event: LoopLeft) -> None:
@@ -101,7 +101,7 @@ class AccumulationTailLost(StepRule):
             if tail is not None:
                 self._open.append(tail)
 
-    def _watched(self, step: Step, loop: Loop, left: list[Backward]) -> Tail | None:
+    def _watched(self, step: OptimizerStep, loop: Loop, left: list[Backward]) -> Tail | None:
         """The tail of a loop of a program that runs, which was seen to its end."""
         size = self._sizes.get((step.optimizer, step.place))
         turns = {micro(each) for each in left}
@@ -116,7 +116,7 @@ class AccumulationTailLost(StepRule):
             return None
         return Tail(step, size, batches, watched=True)
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         turn, size = micro(event), self.every(event)
         if size is not None:
             self._sizes[event.optimizer, event.place] = size
@@ -128,7 +128,7 @@ class AccumulationTailLost(StepRule):
             else:
                 self.refute(tail.step.place)
         self._open = [each for each in self._open if each.step.optimizer is not event.optimizer]
-        super().on_step(event)
+        super().on_optimizer_step(event)
 
     def on_zero_grad(self, event: ZeroGrad) -> None:
         self._close([each for each in self._open if clears(event, each.step.optimizer)], "erased")
@@ -160,7 +160,7 @@ class AccumulationTailLost(StepRule):
             )
 
 
-def _written(step: Step, loop: Loop) -> Tail | None:
+def _written(step: OptimizerStep, loop: Loop) -> Tail | None:
     batches, size = _batches(loop), _window(step, loop)
     if batches is None or size is None or batches % size == 0:
         return None
@@ -175,7 +175,7 @@ def _batches(loop: Loop) -> int | None:
     return length if isinstance(length, int) else None
 
 
-def _window(step: Step, loop: Loop) -> int | None:
+def _window(step: OptimizerStep, loop: Loop) -> int | None:
     """The size of the window whose end the step waits for, counted by the loop's own index."""
     if len(step.windows) != 1:
         return None

@@ -52,11 +52,11 @@ from __future__ import annotations
 from collections import defaultdict
 from statistics import median
 
-from trueloop.doctor.model.events import Measured, Step
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.events import Measured, OptimizerStep
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Optimizer
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.windows import named
+from trueloop.doctor.rules.shared.step_order import named
 
 ENOUGH = 5
 """Updates, at least."""
@@ -73,9 +73,9 @@ class TrainsInHalf(Rule):
         self._lost: dict[Optimizer, list[float]] = defaultdict(list)
         self._rates: dict[Optimizer, float] = {}
         """The largest learning rate so far."""
-        self._steps: dict[Optimizer, tuple[Place, str]] = {}
+        self._steps: dict[Optimizer, tuple[Location, str]] = {}
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         self._steps[event.optimizer] = (event.place, event.spelled)
 
     def on_measured(self, event: Measured) -> None:

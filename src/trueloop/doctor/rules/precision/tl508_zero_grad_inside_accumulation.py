@@ -54,14 +54,14 @@ from __future__ import annotations
 from trueloop.doctor.model.events import (
     Backward,
     Event,
-    Forward,
     GradEdited,
     GradRead,
-    Step,
+    ModelForward,
+    OptimizerStep,
     ZeroGrad,
 )
 from trueloop.doctor.model.findings import Move
-from trueloop.doctor.rules.shared.windows import (
+from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
     inside,
@@ -78,16 +78,16 @@ class ZeroGradInsideAccumulation(StepRule):
     def on_grad_read(self, event: GradRead) -> None:
         self._write(event)
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         prepared = event.optimizer.facts.get("prepared")
         rhythm = bool(event.windows) or self.every(event) is not None
         if rhythm and not event.closure and not prepared:
             found = self._erased(event, self.window(event.optimizer))
             if found is not None:
                 self._tell(event, *found)
-        super().on_step(event)
+        super().on_optimizer_step(event)
 
-    def _erased(self, step: Step, window: list[Event]) -> tuple[ZeroGrad, Backward] | None:
+    def _erased(self, step: OptimizerStep, window: list[Event]) -> tuple[ZeroGrad, Backward] | None:
         """What clears within the window of accumulation, and the backward that it robs."""
         optimizer, turn = step.optimizer, micro(step)
         by_hand = any(
@@ -99,7 +99,9 @@ class ZeroGradInsideAccumulation(StepRule):
             return None
         last = fed[-1]
         if any(
-            isinstance(event, Forward) and event.serial > last.serial and same_turn(event, step)
+            isinstance(event, ModelForward)
+            and event.serial > last.serial
+            and same_turn(event, step)
             for event in window
         ):
             return None  # the step came before the backward of its batch: TL103
@@ -119,7 +121,7 @@ class ZeroGradInsideAccumulation(StepRule):
                     return event, earlier
         return None
 
-    def _tell(self, step: Step, clear: ZeroGrad, backward: Backward) -> None:
+    def _tell(self, step: OptimizerStep, clear: ZeroGrad, backward: Backward) -> None:
         name = named(step.optimizer, step.spelled)
         near = (
             clear.stack == step.stack

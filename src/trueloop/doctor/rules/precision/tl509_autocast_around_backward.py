@@ -50,14 +50,14 @@ its `step`.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Step
-from trueloop.doctor.rules.shared.windows import StepRule, backwards, inside, named
+from trueloop.doctor.model.events import Backward, OptimizerStep
+from trueloop.doctor.rules.shared.step_order import StepRule, backwards, inside, named
 
 
 class AutocastAroundBackward(StepRule):
     code = "TL509"
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         within = [
             backward
             for backward in backwards(self.window(event.optimizer))
@@ -70,7 +70,7 @@ class AutocastAroundBackward(StepRule):
             self._tell_of_backward(within[0])
         elif event.autocast is not None:
             self._tell_of_step(event)
-        super().on_step(event)
+        super().on_optimizer_step(event)
 
     def _tell_of_backward(self, backward: Backward) -> None:
         self.report(
@@ -80,7 +80,7 @@ class AutocastAroundBackward(StepRule):
             fix="End the block before `backward`.",
         )
 
-    def _tell_of_step(self, step: Step) -> None:
+    def _tell_of_step(self, step: OptimizerStep) -> None:
         self.report(
             step.place,
             f"{named(step.optimizer, step.spelled)} steps inside the autocast block: autocast is"

@@ -59,8 +59,8 @@ columns (Barlow Twins), graphs that are a sample each, and programs without accu
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Measured, Step
-from trueloop.doctor.rules.shared.windows import StepRule, backwards, inside, micro, named
+from trueloop.doctor.model.events import Backward, Measured, OptimizerStep
+from trueloop.doctor.rules.shared.step_order import StepRule, backwards, inside, micro, named
 
 
 class PairsOfMicroBatches(StepRule):
@@ -75,14 +75,14 @@ class PairsOfMicroBatches(StepRule):
         if event.what == "pairs of samples":
             self._rows[event.values["serial"]] = event.values["rows"]
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         if self._rows and not event.closure and (self.every(event) or 0) > 1:
             found = self._apart(event)
             if len(found) > 1:
                 self._tell(event, found)
-        super().on_step(event)
+        super().on_optimizer_step(event)
 
-    def _apart(self, step: Step) -> list[Backward]:
+    def _apart(self, step: OptimizerStep) -> list[Backward]:
         """Losses over pairs, of different micro-batches of the window that a step closes."""
         turn, optimizer = micro(step), step.optimizer
         fed = [
@@ -99,7 +99,7 @@ class PairsOfMicroBatches(StepRule):
             return []
         return same if len(turns) == len(same) else []
 
-    def _tell(self, step: Step, found: list[Backward]) -> None:
+    def _tell(self, step: OptimizerStep, found: list[Backward]) -> None:
         rows, count = self._rows[found[-1].serial], len(found)
         self.report(
             found[-1].place,

@@ -44,7 +44,14 @@ in a run whose process group has one rank.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Forward, GradEdited, Made, Step, Used
+from trueloop.doctor.model.events import (
+    Backward,
+    GradEdited,
+    Made,
+    ModelForward,
+    OptimizerStep,
+    Used,
+)
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, is_alone, makes_world_of_one
@@ -57,8 +64,8 @@ class WrapperBypassed(Rule):
         super().__init__()
         self._wrapper: dict[Model, Model] = {}
         """Bare module -> the DDP wrapper around it."""
-        self._bare: dict[int, Forward] = {}
-        self._pending: Forward | None = None
+        self._bare: dict[int, ModelForward] = {}
+        self._pending: ModelForward | None = None
         self._is_alone = False
 
     def on_made(self, event: Made) -> None:
@@ -70,7 +77,7 @@ class WrapperBypassed(Rule):
                 self._wrapper[inner] = thing
                 inner = inner.wraps
 
-    def on_forward(self, event: Forward) -> None:
+    def on_model_forward(self, event: ModelForward) -> None:
         if event.grad and event.model in self._wrapper:
             self._bare[event.serial] = event
 
@@ -88,7 +95,7 @@ class WrapperBypassed(Rule):
         if event.what.startswith("torch.distributed.") and "reduce" in event.what:
             self._pending = None
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         bypass, self._pending = self._pending, None
         if bypass is None or not event.optimizer.trains(bypass.model):
             return

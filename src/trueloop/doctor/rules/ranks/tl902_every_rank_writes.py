@@ -42,8 +42,8 @@ whose process group has one rank.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Saved, Used
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.events import FileSaved, Used
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import asks_for_rank, makes_world_of_one
 
@@ -53,13 +53,13 @@ class EveryRankWrites(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._group: Place | None = None
+        self._group: Location | None = None
 
     def on_used(self, event: Used) -> None:
         if event.what == "torch.distributed.init_process_group":
             self._group = None if makes_world_of_one(event) else event.place
 
-    def on_saved(self, event: Saved) -> None:
+    def on_file_saved(self, event: FileSaved) -> None:
         if self._group is None or event.by_rank is not False or asks_for_rank(event.guards):
             return
         self.report(

@@ -44,7 +44,7 @@ and hands another one back, be it under an option, and in a run whose process gr
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Ended, Forward, Made, Seeded, Used
+from trueloop.doctor.model.events import Backward, Ended, Made, ModelForward, Seeded, Used
 from trueloop.doctor.model.things import Loader, Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import (
@@ -89,7 +89,7 @@ class RanksReadSameData(Rule):
             if "mesh" not in event.arguments:
                 model.facts.setdefault("sharded", True)
 
-    def on_forward(self, event: Forward) -> None:
+    def on_model_forward(self, event: ModelForward) -> None:
         wrapper: Model | None = event.model
         while wrapper is not None and not _is_for_ranks(wrapper):
             wrapper = wrapper.wraps

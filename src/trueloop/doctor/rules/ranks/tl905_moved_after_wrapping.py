@@ -45,7 +45,7 @@ be moved and cast.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Forward, Made, Moved, Used
+from trueloop.doctor.model.events import Backward, Made, ModelForward, Moved, Used
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called, is_alone, makes_world_of_one
@@ -92,7 +92,7 @@ class MovedAfterWrapping(Rule):
             return False
         return inner not in self._moved and not any(m in self._moved for m in inner.parents)
 
-    def on_forward(self, event: Forward) -> None:
+    def on_model_forward(self, event: ModelForward) -> None:
         for wrapper in self._pending:
             if event.grad and event.model.covers(wrapper):
                 self._through[event.serial] = wrapper

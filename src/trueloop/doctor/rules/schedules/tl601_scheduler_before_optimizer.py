@@ -47,8 +47,8 @@ those of other libraries are silent.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Step, Tick
-from trueloop.doctor.model.findings import Move, Place, Remedy
+from trueloop.doctor.model.events import OptimizerStep, SchedulerStep
+from trueloop.doctor.model.findings import Location, Move, Remedy
 from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleRule, called
 
 
@@ -62,7 +62,7 @@ class SchedulerBeforeOptimizer(ScheduleRule):
             return
         if clock.steps[0].serial < ticks[0].serial or "last_epoch" in scheduler.attributes:
             return
-        early: list[tuple[Tick, Step]] = []
+        early: list[tuple[SchedulerStep, OptimizerStep]] = []
         for turn in dict.fromkeys(clock.own(tick)[-1] for tick in ticks if clock.own(tick)):
             tick = next(each for each in ticks if turn in each.turns)
             step = next((each for each in clock.steps if turn in each.turns), None)
@@ -84,9 +84,9 @@ class SchedulerBeforeOptimizer(ScheduleRule):
         )
 
 
-def _move(tick: Tick, step: Step) -> list[Remedy]:
+def _move(tick: SchedulerStep, step: OptimizerStep) -> list[Remedy]:
     """Behind the step; or behind the whole loop over batches, for a tick once an epoch."""
-    target: Place = step.place
+    target: Location = step.place
     if len(step.turns) > len(tick.turns):
         target = step.turns[len(tick.turns)].loop.place
     here = tick.place.path, tick.place.function

@@ -57,7 +57,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueloop.doctor.model.events import Tick
+from trueloop.doctor.model.events import SchedulerStep
 from trueloop.doctor.rules.shared import symbolic
 from trueloop.doctor.rules.shared.schedule_clock import (
     ScheduleClock,
@@ -105,7 +105,7 @@ class EpochSchedulePerBatch(ScheduleRule):
         )
 
 
-def counted_in_epochs(clock: ScheduleClock, tick: Tick) -> str:
+def counted_in_epochs(clock: ScheduleClock, tick: SchedulerStep) -> str:
     """Why the schedule must be meant to tick once an epoch; empty if that is not certain."""
     loop = clock.batch_loop(tick)
     turns = clock.epoch_turns(tick)

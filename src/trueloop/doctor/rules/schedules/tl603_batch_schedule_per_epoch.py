@@ -54,7 +54,7 @@ silent.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Tick
+from trueloop.doctor.model.events import SchedulerStep
 from trueloop.doctor.model.things import Loop
 from trueloop.doctor.rules.shared import symbolic
 from trueloop.doctor.rules.shared.schedule_clock import (
@@ -95,7 +95,7 @@ class BatchSchedulePerEpoch(ScheduleRule):
                 fix="Tick it after every optimizer step, or give its length in epochs.",
             )
 
-    def _batches(self, clock: ScheduleClock, tick: Tick) -> Loop | None:
+    def _batches(self, clock: ScheduleClock, tick: SchedulerStep) -> Loop | None:
         """The loop over batches in which the optimizer steps, turn after turn, between ticks."""
         turn = clock.epoch_turns(tick)[-1]
         inside = [step for step in clock.steps if turn in step.turns]
@@ -103,7 +103,9 @@ class BatchSchedulePerEpoch(ScheduleRule):
         return loops[0] if len(loops) > 1 else None
 
 
-def counted_in_batches(clock: ScheduleClock, tick: Tick, batches: symbolic.Sum | None) -> str:
+def counted_in_batches(
+    clock: ScheduleClock, tick: SchedulerStep, batches: symbolic.Sum | None
+) -> str:
     """Why the schedule must be meant to tick at every update; empty if that is not certain."""
     kind, facts = clock.scheduler.kind, clock.scheduler.facts
     epochs = epochs_of(clock.epoch_turns(tick))

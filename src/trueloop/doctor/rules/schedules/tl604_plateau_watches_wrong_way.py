@@ -48,7 +48,7 @@ from __future__ import annotations
 import ast
 import re
 
-from trueloop.doctor.model.events import Tick
+from trueloop.doctor.model.events import SchedulerStep
 from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleRule, called
 
 _RISING = re.compile(
@@ -88,7 +88,7 @@ class PlateauWatchesWrongWay(ScheduleRule):
             if wanted and (wanted > 0) != (mode == "max"):
                 self._say(tick, clock, wanted > 0)
 
-    def _say(self, tick: Tick, clock: ScheduleClock, rises: bool) -> None:
+    def _say(self, tick: SchedulerStep, clock: ScheduleClock, rises: bool) -> None:
         mode, other = ("min", "max") if rises else ("max", "min")
         self.report(
             tick.place,
@@ -100,7 +100,7 @@ class PlateauWatchesWrongWay(ScheduleRule):
         )
 
 
-def direction(tick: Tick) -> int:
+def direction(tick: SchedulerStep) -> int:
     """1 for a metric that should rise, -1 for one that should fall, 0 if its name says neither."""
     try:
         return _of(ast.parse(tick.metric_name, mode="eval").body)

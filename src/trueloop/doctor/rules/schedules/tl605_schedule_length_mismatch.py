@@ -54,7 +54,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from trueloop.doctor.model.events import Event, Tick
+from trueloop.doctor.model.events import Event, SchedulerStep
 from trueloop.doctor.rules.shared import symbolic
 from trueloop.doctor.rules.shared.schedule_clock import (
     Length,
@@ -98,7 +98,7 @@ class ScheduleLengthMismatch(ScheduleRule):
                 fix="Give it as many ticks as the run makes.",
             )
 
-    def _accumulates(self, clock: ScheduleClock, tick: Tick) -> bool:
+    def _accumulates(self, clock: ScheduleClock, tick: SchedulerStep) -> bool:
         """It ticks, as the optimizer steps, in fewer turns than gradients are computed in."""
         loop = clock.batch_loop(tick)
 
@@ -121,7 +121,7 @@ def decays(clock: ScheduleClock) -> bool:
     return kind not in ("ConstantLR",)
 
 
-def _in_micro_batches(clock: ScheduleClock, tick: Tick, length: Length) -> str:
+def _in_micro_batches(clock: ScheduleClock, tick: SchedulerStep, length: Length) -> str:
     loop = clock.batch_loop(tick)
     batches = batches_of(loop) if loop is not None else None
     if batches is None:
@@ -138,7 +138,7 @@ def _in_micro_batches(clock: ScheduleClock, tick: Tick, length: Length) -> str:
     return ""
 
 
-def _per_batch(clock: ScheduleClock, tick: Tick, length: Length) -> str:
+def _per_batch(clock: ScheduleClock, tick: SchedulerStep, length: Length) -> str:
     """Ticks at every batch: the epochs may have been forgotten, or counted twice."""
     loop = clock.batch_loop(tick)
     batches = batches_of(loop) if loop is not None else None
@@ -157,7 +157,7 @@ def _per_batch(clock: ScheduleClock, tick: Tick, length: Length) -> str:
     return _compared(clock, length, symbolic.times(batches, epochs[0]))
 
 
-def _per_epoch(clock: ScheduleClock, tick: Tick, length: Length) -> str:
+def _per_epoch(clock: ScheduleClock, tick: SchedulerStep, length: Length) -> str:
     turns = clock.epoch_turns(tick)
     if not turns or symbolic.counts_batches(length.ticks) or _ends_early(clock, tick):
         return ""
@@ -169,7 +169,7 @@ def _per_epoch(clock: ScheduleClock, tick: Tick, length: Length) -> str:
     return _compared(clock, length, epochs[0]) if epochs else ""
 
 
-def _ends_early(clock: ScheduleClock, tick: Tick) -> bool:
+def _ends_early(clock: ScheduleClock, tick: SchedulerStep) -> bool:
     return any(turn.loop.leaves for turn in clock.own(tick))
 
 

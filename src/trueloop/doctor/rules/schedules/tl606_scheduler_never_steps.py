@@ -43,15 +43,15 @@ of the schedule's name. A schedule that ticks only when the loop over epochs is 
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Tick
+from trueloop.doctor.model.events import SchedulerStep
 from trueloop.doctor.rules.shared.schedule_clock import ENOUGH, ScheduleClock, ScheduleRule, called
 
 
 class SchedulerNeverSteps(ScheduleRule):
     code = "TL606"
 
-    def on_tick(self, event: Tick) -> None:
-        super().on_tick(event)
+    def on_scheduler_step(self, event: SchedulerStep) -> None:
+        super().on_scheduler_step(event)
         self.refute(event.scheduler.made)
         for inner in event.scheduler.facts.get("schedules", ()):
             self.refute(inner.made)

@@ -43,7 +43,7 @@ pairs over different models (GANs) are silent.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Step
+from trueloop.doctor.model.events import OptimizerStep
 from trueloop.doctor.model.things import Loop, Optimizer
 from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleRule, called
 
@@ -95,7 +95,7 @@ class SchedulerOfOtherOptimizer(ScheduleRule):
         return used <= {other, own} and own in used
 
 
-def _steps_in(steps: list[Step], loop: Loop) -> bool:
+def _steps_in(steps: list[OptimizerStep], loop: Loop) -> bool:
     return any(turn.loop is loop for step in steps for turn in step.turns)
 
 

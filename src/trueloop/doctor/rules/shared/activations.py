@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from trueloop.doctor.model.events import Loss, Measured
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Activation, Model, Tensor
 
 PROBABILITIES = {"softmax": "a softmax", "sigmoid": "a sigmoid"}
@@ -42,9 +42,9 @@ class InputOrigins:
     fault, however many losses its output meets."""
 
     def __init__(self) -> None:
-        self._losses: dict[object, Place] = {}
+        self._losses: dict[object, Location] = {}
 
-    def is_new(self, activation: Activation, loss: Place, models: frozenset[Model]) -> bool:
+    def is_new(self, activation: Activation, loss: Location, models: frozenset[Model]) -> bool:
         """This is the first loss that is fed from there: from a line, or, where the line is not
         known, from these models."""
         source = activation.place if activation.place.line else models
@@ -55,8 +55,8 @@ class UnseenInputs:
     """Inputs of losses whose making was not seen: what their values say over several batches."""
 
     def __init__(self) -> None:
-        self._seen: dict[Place, list[dict[str, Any]]] = {}
-        self._outside: set[Place] = set()
+        self._seen: dict[Location, list[dict[str, Any]]] = {}
+        self._outside: set[Location] = set()
 
     def of(self, event: Measured) -> int:
         """How many batches lay in [0, 1]; 0 once one did not."""
@@ -68,10 +68,10 @@ class UnseenInputs:
         self._seen.setdefault(event.place, []).append(values)
         return len(self._seen[event.place])
 
-    def sums_to_one(self, place: Place) -> bool:
+    def sums_to_one(self, place: Location) -> bool:
         return all(each["sums to one"] for each in self._seen[place])
 
-    def fill_the_unit(self, place: Place) -> bool:
+    def fill_the_unit(self, place: Location) -> bool:
         """Many values, near 0 as well as near 1: logits would have gone beyond."""
         seen = self._seen[place]
         low, high = min(each["low"] for each in seen), max(each["high"] for each in seen)

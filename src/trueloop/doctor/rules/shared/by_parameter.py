@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from trueloop.doctor.model.events import Measured
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.rules.base import Rule
 
 
@@ -17,7 +17,7 @@ class ByParameter(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: dict[Place, dict[str, Measured]] = {}
+        self._found: dict[Location, dict[str, Measured]] = {}
 
     def on_measured(self, event: Measured) -> None:
         if event.what != "updates" or event.values["kind"] not in self.kinds:
@@ -35,6 +35,6 @@ class ByParameter(Rule):
             first = next(iter(found.values()))
             self.tell(place, first, ", ".join(names[:3]) + more, len(names) > 1)
 
-    def tell(self, place: Place, first: Measured, names: str, several: bool) -> None:
+    def tell(self, place: Location, first: Measured, names: str, several: bool) -> None:
         """Report the parameters that are made at `place`."""
         raise NotImplementedError

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trueloop.doctor.model.events import Backward, Event, Seeded, Used
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Checkpoint, Dataset, Loader, Loop, Model, StateDict, Thing
 
 _RANK = re.compile(
@@ -34,7 +34,7 @@ def makes_world_of_one(event: Used) -> bool:
     return is_group and event.arguments.get("ranks") == 1
 
 
-def where_seeded(event: Seeded) -> Place:
+def where_seeded(event: Seeded) -> Location:
     """The line that decides when the seed is set: the call of `set_seed()`, not its inside."""
     place = event.place
     for caller in reversed(event.stack):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from trueloop.doctor.model.events import Backward, Event, Forward, GradTaken, ModeSet
+from trueloop.doctor.model.events import Backward, Event, GradTaken, ModelForward, ModeSet
 from trueloop.doctor.model.things import NOISY_LAYERS, Loop, Model, Optimizer, Tensor, Turn
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -109,7 +109,7 @@ def takes_back(event: ModeSet, before: ModeSet | None) -> bool:
     )
 
 
-def called(event: Forward) -> str:
+def called(event: ModelForward) -> str:
     """The user's name for the module that a forward goes through."""
     return event.spelled or event.model.name or "the model"
 
@@ -118,10 +118,10 @@ class Forwards:
     """The forwards of a run so far, and which of them a gradient was taken of."""
 
     def __init__(self) -> None:
-        self.by_serial: dict[int, Forward] = {}
+        self.by_serial: dict[int, ModelForward] = {}
         self.used: set[int] = set()
 
-    def add(self, event: Forward) -> None:
+    def add(self, event: ModelForward) -> None:
         self.by_serial[event.serial] = event
 
     def through(self, event: Backward | GradTaken) -> set[int]:
@@ -136,13 +136,13 @@ class Forwards:
         self.used |= found
         return {serial for serial in found if serial in self.by_serial}
 
-    def unused(self, serials: Iterable[int]) -> Iterator[Forward]:
+    def unused(self, serials: Iterable[int]) -> Iterator[ModelForward]:
         for serial in serials:
             if serial not in self.used and serial in self.by_serial:
                 yield self.by_serial[serial]
 
 
-def _near(forward: Forward, event: Event) -> bool:
+def _near(forward: ModelForward, event: Event) -> bool:
     """A forward of the turn that an event happens in, or of a loop within that turn."""
     return forward.grad and forward.turns[: len(event.turns)] == event.turns
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from trueloop.doctor.model.events import Backward, Ended, Event, Made, Step, Tick
+from trueloop.doctor.model.events import Backward, Ended, Event, Made, OptimizerStep, SchedulerStep
 from trueloop.doctor.model.things import Loop, Scheduler, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared import symbolic
@@ -81,8 +81,8 @@ class ScheduleClock:
 
     scheduler: Scheduler
     made: Made | None = None
-    ticks: list[Tick] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    ticks: list[SchedulerStep] = field(default_factory=list)
+    steps: list[OptimizerStep] = field(default_factory=list)
     """Of its optimizer, since it was made."""
     driven: bool = False
     """Another schedule ticks it: it is a part of a `SequentialLR` or `ChainedScheduler`."""
@@ -109,14 +109,14 @@ class ScheduleClock:
             allowed |= frozenset.intersection(*(step.guards for step in self.steps))
         return event.guards <= allowed
 
-    def plain(self) -> list[Tick]:
+    def plain(self) -> list[SchedulerStep]:
         """Ticks that count for themselves: with no epoch or metric, under no condition."""
         return [tick for tick in self.ticks if tick.metric is None and self.free(tick)]
 
-    def per_batch(self) -> list[Tick]:
+    def per_batch(self) -> list[SchedulerStep]:
         return [tick for tick in self.plain() if self.batch_loop(tick) is not None]
 
-    def per_epoch(self) -> list[Tick]:
+    def per_epoch(self) -> list[SchedulerStep]:
         """Ticks in a loop over epochs and outside of those over batches."""
         return [
             tick
@@ -124,13 +124,13 @@ class ScheduleClock:
             if self.batch_loop(tick) is None and self.epoch_turns(tick)
         ]
 
-    def twice(self) -> tuple[Tick, Tick] | None:
+    def twice(self) -> tuple[SchedulerStep, SchedulerStep] | None:
         """It ticks both per batch and per epoch, in the same epochs: one tick of each."""
-        batches: dict[tuple[Loop, int], Tick] = {}
+        batches: dict[tuple[Loop, int], SchedulerStep] = {}
         for tick in self.per_batch():
             for turn in self.epoch_turns(tick):
                 batches.setdefault((turn.loop, turn.index), tick)
-        both: dict[Loop, list[tuple[Tick, Tick]]] = defaultdict(list)
+        both: dict[Loop, list[tuple[SchedulerStep, SchedulerStep]]] = defaultdict(list)
         for tick in self.per_epoch():
             innermost = self.epoch_turns(tick)[-1]
             inside = batches.get((innermost.loop, innermost.index))
@@ -163,7 +163,7 @@ class ScheduleRule(Rule):
     def __init__(self) -> None:
         super().__init__()
         self.clocks: dict[Scheduler, ScheduleClock] = {}
-        self.steps: list[Step] = []
+        self.steps: list[OptimizerStep] = []
         """Of all optimizers."""
         self.backwards: list[Backward] = []
         self.whole = False
@@ -178,12 +178,12 @@ class ScheduleRule(Rule):
             for inner in event.thing.facts.get("schedules", ()):
                 self.clock(inner).driven = True
 
-    def on_tick(self, event: Tick) -> None:
+    def on_scheduler_step(self, event: SchedulerStep) -> None:
         ticks = self.clock(event.scheduler).ticks
         if len(ticks) < ENOUGH:
             ticks.append(event)
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         for clock in self.clocks.values():
             if clock.scheduler.optimizer is event.optimizer and len(clock.steps) < ENOUGH:
                 clock.steps.append(event)

@@ -41,8 +41,8 @@ and forward and backward take half of an update or more, by the GPU's own clock.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Forward, Measured
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.events import Measured, ModelForward
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
@@ -58,10 +58,10 @@ class Fp32Matmul(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.called: dict[Model, Place] = {}
+        self.called: dict[Model, Location] = {}
         """Models that were called outside of autocast, and where."""
 
-    def on_forward(self, event: Forward) -> None:
+    def on_model_forward(self, event: ModelForward) -> None:
         if event.autocast:
             self.called.pop(event.model, None)
         elif event.grad:

@@ -23,8 +23,8 @@ from trueloop.doctor.model.findings import (
     Delete,
     Finding,
     Insert,
+    Location,
     Move,
-    Place,
     Related,
     Remedy,
     Replace,
@@ -211,8 +211,8 @@ def _remedy(kind: str, *fields: Any) -> Remedy:
     return _REMEDIES[kind](*made)
 
 
-def _place(fields: Any) -> Place:
-    return Place(*_typed(fields, (str, int, int, int, int, str)))
+def _place(fields: Any) -> Location:
+    return Location(*_typed(fields, (str, int, int, int, int, str)))
 
 
 def _typed(fields: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:

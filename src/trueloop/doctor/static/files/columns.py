@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from trueloop.doctor.model.findings import Finding, Insert, Move, Place, Related, Remedy
+from trueloop.doctor.model.findings import Finding, Insert, Location, Move, Related, Remedy
 from trueloop.doctor.static.files.documents import UnreadableError, decode, read_bytes
 
 _BREAK = re.compile(r"\r\n|\r|\n")
@@ -19,7 +19,7 @@ def in_characters(
     the part of it that stands below so many lines; other files are read again."""
     lines: dict[str, list[bytes]] = {path: _lines(text)}
 
-    def place(at: Place) -> Place:
+    def place(at: Location) -> Location:
         if at.path not in lines:
             lines[at.path] = _lines_of_file(at.path)
         known = lines[at.path]
@@ -43,7 +43,7 @@ def in_characters(
     ]
 
 
-def relocated(remedy: Remedy, place: Callable[[Place], Place]) -> Remedy:
+def relocated(remedy: Remedy, place: Callable[[Location], Location]) -> Remedy:
     """The same edit at other places."""
     if isinstance(remedy, Insert):
         return remedy._replace(target=place(remedy.target))

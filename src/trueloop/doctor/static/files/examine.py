@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from trueloop.doctor import static
-from trueloop.doctor.model.findings import Finding, Place, Related
+from trueloop.doctor.model.findings import Finding, Location, Related
 from trueloop.doctor.static.files.cache import Cache, Examined, digest_of_file
 from trueloop.doctor.static.files.columns import relocated
 from trueloop.doctor.static.files.discovery import FileProblem
@@ -89,10 +89,10 @@ def check_program(program: Program, path: str, steps: int = STEPS_A_FILE) -> sta
     return report
 
 
-def _placing(path: str, indent: int) -> Callable[[Place], Place]:
+def _placing(path: str, indent: int) -> Callable[[Location], Location]:
     """Makes a place's path absolute, and moves one in the program at hand to where it stands."""
 
-    def place(at: Place) -> Place:
+    def place(at: Location) -> Location:
         absolute = os.path.abspath(at.path)
         if absolute != path or not indent:
             return at._replace(path=absolute)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from trueloop.doctor.config import Config
-from trueloop.doctor.model.findings import Finding, Place
+from trueloop.doctor.model.findings import Finding, Location
 from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.rules.comments.tl001_unused_ignore import UnusedIgnore
 from trueloop.doctor.rules.selection import find_codes, unknown_rule
@@ -27,7 +27,7 @@ _OWN = UnusedIgnore.code
 class Ignore:
     """One such comment."""
 
-    place: Place
+    place: Location
     first: int
     last: int
     """The lines whose findings it holds back."""
@@ -82,7 +82,7 @@ def _ignores_of(
         inside = (match["codes"] or "") if match["end"] else ""
         words = [word for word in re.split(r"[,\s]+", inside) if word]
         yield Ignore(
-            place=Place(path, line, start, line, start + len(match[0].rstrip())),
+            place=Location(path, line, start, line, start + len(match[0].rstrip())),
             first=first,
             last=last,
             named={word: frozenset(find_codes(word)) for word in words if find_codes(word)},

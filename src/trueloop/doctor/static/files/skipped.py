@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.static.files.discovery import Unread
 from trueloop.doctor.static.interpreter.limits import STEPS_A_FILE
 
@@ -17,13 +17,13 @@ SHOWN = 3
 class Gaps:
     """What was left out while a file was read."""
 
-    cuts: list[tuple[Place, int]] = field(default_factory=list)
+    cuts: list[tuple[Location, int]] = field(default_factory=list)
     """Where runs were stopped, each with its limit of steps; 0 where those of the file ran out."""
     not_begun: list[tuple[str, int]] = field(default_factory=list)
     """Functions that no run began with, each with its line: the file's steps were used up."""
     blocks: list[int] = field(default_factory=list)
     """First lines of the programs of a document that were not begun."""
-    left_out: dict[str, Place] = field(default_factory=dict)
+    left_out: dict[str, Location] = field(default_factory=dict)
     """What was not gone into, with the first place of it."""
     not_followed: dict[str, str] = field(default_factory=dict)
     """Files that are imported and could not be read, each with the reason."""
@@ -89,7 +89,7 @@ class Gaps:
         return (self.blocks[0], "") if self.blocks else (0, "")
 
 
-def _at(place: Place, path: str) -> str:
+def _at(place: Location, path: str) -> str:
     """`in train (line 12)`; of another file, with its name."""
     of = "" if os.path.abspath(place.path) == path else f" of {_name(place.path)}"
     where = f"line {place.line}{of}"

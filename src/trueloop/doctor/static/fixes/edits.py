@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 # Comments that mark a place in the file, and are not about the line below them.
@@ -163,7 +163,7 @@ class SourceText:
     def line_at(self, position: int) -> int:
         return bisect_right(self.starts, position, hi=len(self.lines)) - 1
 
-    def range_of(self, place: Place) -> tuple[int, int]:
+    def range_of(self, place: Location) -> tuple[int, int]:
         """The characters of a place. Of one that is only a line: its first character."""
         if not 1 <= place.line <= len(self.lines) or place.end_line > len(self.lines):
             raise Refused(CHANGED)
@@ -174,7 +174,7 @@ class SourceText:
         end = self.starts[place.end_line - 1] + place.end_column - 1
         return self.starts[line] + place.column - 1, end
 
-    def statement(self, place: Place) -> ast.stmt:
+    def statement(self, place: Location) -> ast.stmt:
         """The innermost statement around a place."""
         start, end = self.range_of(place)
         found = None
@@ -186,14 +186,14 @@ class SourceText:
             raise Refused(CHANGED)
         return found
 
-    def whole_statement(self, place: Place) -> ast.stmt:
+    def whole_statement(self, place: Location) -> ast.stmt:
         """The statement at a place; of one that is a block, the place must be all of it."""
         node = self.statement(place)
         if hasattr(node, "body") and place.end_line and self.range_of(place) != self.span(node):
             raise Refused("it is the head of a block")
         return node
 
-    def expression(self, place: Place) -> ast.expr | ast.keyword:
+    def expression(self, place: Location) -> ast.expr | ast.keyword:
         """The expression, or the keyword argument, that is exactly at a place."""
         where = self.range_of(place)
         if not place.end_line:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from trueloop.doctor.model.events import AttributeSet, GradRead, Kept, Replaced, Used
+from trueloop.doctor.model.events import AttributeSet, GradRead, Replaced, TensorRetained, Used
 from trueloop.doctor.model.things import (
     NOWHERE,
     Dataset,
@@ -386,7 +386,7 @@ def _store(
         # Another place in each turn, or the same ones again: only the first makes it grow.
         grows = isinstance(index, Known) and index.looped and not _within_turn(m, index.looped)
         m.emit(
-            Kept, node, tensor=value, how="store", holder=written(node.value),
+            TensorRetained, node, tensor=value, how="store", holder=written(node.value),
             container=owner if grows else None,
             what=m.place(m.assigned) if m.assigned is not None else NOWHERE,
         )  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from trueloop.doctor.model.things import Loop, Tensor, Thing, Window
+from trueloop.doctor.model.things import AccumulationWindow, Loop, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import item_of
 from trueloop.doctor.static.interpreter.calls import call
@@ -197,7 +197,9 @@ def _remainder(m: Machine, left: Any, right: Any, node: ast.AST) -> Any:
         return Known(0, looped=getattr(left, "looped", None))
     if isinstance(left, Known) and isinstance(left.value, int):
         loop = left.looped if isinstance(left.looped, Loop) else None
-        return Known(left.value % 2, looped=left.looped, residue=Window(m.size(right), loop))
+        return Known(
+            left.value % 2, looped=left.looped, residue=AccumulationWindow(m.size(right), loop)
+        )
     return Unknown(f"{m.key(left)} % {m.key(right)}", (left, right), looped=True)
 
 

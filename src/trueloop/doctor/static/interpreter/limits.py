@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 
 STEPS_A_FILE = 200_000
 """Steps that all runs of a file may take together."""
@@ -37,20 +37,20 @@ class Counting:
         self.made = 0
         """How many things were made: rules ask what is inside which."""
         self.nesting = 0
-        self.stopped: Place | None = None
+        self.stopped: Location | None = None
         """Where the steps ran out."""
-        self.left_out: dict[str, Place] = {}
+        self.left_out: dict[str, Location] = {}
         """What was not gone into, by its description, with the first place of it."""
 
-    def place(self, node: ast.AST) -> Place:
+    def place(self, node: ast.AST) -> Location:
         """Where a node of the file at hand is."""
         raise NotImplementedError
 
-    def spend(self, steps: int, node: ast.AST | Place) -> None:
+    def spend(self, steps: int, node: ast.AST | Location) -> None:
         """Count what something costs. Raises `OutOfBudgetError`."""
         self.steps += steps
         if self.steps > self.budget:
-            self.stopped = node if isinstance(node, Place) else self.place(node)
+            self.stopped = node if isinstance(node, Location) else self.place(node)
             raise OutOfBudgetError
 
     def look(self, node: ast.AST) -> None:

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
-from trueloop.doctor.model.events import Event, Made, Opaque
-from trueloop.doctor.model.findings import Place
-from trueloop.doctor.model.things import Loop, Size, Tensor, Thing, Turn, Window
+from trueloop.doctor.model.events import EscapedToUnknown, Event, Made
+from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.things import AccumulationWindow, Loop, Size, Tensor, Thing, Turn
 from trueloop.doctor.static.interpreter.limits import Counting
 from trueloop.doctor.static.interpreter.project import Project
 from trueloop.doctor.static.interpreter.values import (
@@ -88,7 +88,7 @@ class CallRecord(NamedTuple):
     function: Any
     args: list[Any]
     kwargs: dict[str, Any]
-    place: Place
+    place: Location
     inside: tuple[str, ...]
     """The functions of the user's that it was made in, outermost first."""
 
@@ -117,11 +117,11 @@ class Machine(Counting, ABC):
         self.turn_starts: list[int] = []
         self.turns_begun = 0
         self.guards: list[str] = []
-        self.windows: list[Window] = []
+        self.windows: list[AccumulationWindow] = []
         """The windows whose branches the run is in."""
-        self.tested: list[Window] = []
+        self.tested: list[AccumulationWindow] = []
         """The windows that the test under way has asked about."""
-        self.calls: list[tuple[Place, ast.AST]] = []
+        self.calls: list[tuple[Location, ast.AST]] = []
         self.modules: list[Module] = []
         self.functions: list[str] = []
         self.receivers: list[Any] = []
@@ -156,11 +156,11 @@ class Machine(Counting, ABC):
 
     # ------------------------------------------------------------------ where, and what happens
 
-    def place(self, node: ast.AST) -> Place:
+    def place(self, node: ast.AST) -> Location:
         module = self.modules[-1]
         line = getattr(node, "lineno", 1)
         column = getattr(node, "col_offset", 0)
-        return Place(
+        return Location(
             module.path,
             line,
             column + 1,
@@ -169,7 +169,7 @@ class Machine(Counting, ABC):
             ".".join(self.functions[-1:]),
         )
 
-    def emit(self, kind: type[Event], node: ast.AST | Place, **fields: Any) -> None:
+    def emit(self, kind: type[Event], node: ast.AST | Location, **fields: Any) -> None:
         """Tell the rules."""
         self.serial += 1
         self.made += kind is Made
@@ -178,7 +178,7 @@ class Machine(Counting, ABC):
         self.spend(1 + (around >> 4) + (self.made >> 5) + (self.serial >> 6), node)
         self.watch(
             kind(
-                place=node if isinstance(node, Place) else self.place(node),
+                place=node if isinstance(node, Location) else self.place(node),
                 turns=tuple(self.turns),
                 guards=frozenset(self.guards),
                 stack=tuple(place for place, _ in self.calls),
@@ -289,7 +289,7 @@ class Machine(Counting, ABC):
             return
         for thing in things:
             thing.exposed = True
-        self.emit(Opaque, node, things=things, callee=callee)
+        self.emit(EscapedToUnknown, node, things=things, callee=callee)
 
     # ------------------------------------------------------------------ conditions
 
@@ -395,7 +395,9 @@ class Machine(Counting, ABC):
         return None
 
     @contextmanager
-    def guarded(self, guards: Iterable[str], windows: Iterable[Window] = ()) -> Iterator[None]:
+    def guarded(
+        self, guards: Iterable[str], windows: Iterable[AccumulationWindow] = ()
+    ) -> Iterator[None]:
         before = len(self.guards), len(self.windows)
         self.guards.extend(guards)
         self.windows.extend(windows)

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from trueloop.doctor.model.events import Kept
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.events import TensorRetained
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import NOWHERE, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import set_item, unpack, write
@@ -152,12 +152,12 @@ def _keep_sum(
         holder = written(target)
         container = kept if total is None else total
         m.emit(
-            Kept, node, tensor=kept, how="sum", holder=holder, container=container,
+            TensorRetained, node, tensor=kept, how="sum", holder=holder, container=container,
             what=_summand(m, node, target), since=since,
         )  # fmt: skip
 
 
-def _summand(m: Machine, node: ast.AST, target: ast.expr) -> Place:
+def _summand(m: Machine, node: ast.AST, target: ast.expr) -> Location:
     """What is added: the right side of `total += loss`, the loss of `total = total + loss`."""
     if isinstance(node, ast.AugAssign):
         return m.place(node.value)
@@ -177,8 +177,8 @@ def extend(m: Machine, items: Items, values: list[Any], holder: ast.expr, node: 
             given = node.args if isinstance(node, ast.Call) else []
             what = m.place(given[-1]) if given and len(values) == 1 else NOWHERE
             m.emit(
-                Kept, node, tensor=value, how="append", holder=name, container=items, what=what,
-                since=items.turns,
+                TensorRetained, node, tensor=value, how="append", holder=name, container=items,
+                what=what, since=items.turns,
             )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from trueloop.doctor.model.events import Event
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.static.interpreter.machine import Machine
 from trueloop.doctor.static.interpreter.values import KEY, Unknown, constant
 
@@ -60,7 +60,7 @@ class LibraryCall:
         return constant(value, unknown)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Location:
         return self.machine.place(self.node)
 
     @property

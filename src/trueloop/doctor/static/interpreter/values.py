@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Thing
 from trueloop.doctor.static.interpreter.survey import FileSummary
 
@@ -97,8 +97,8 @@ class Known:
     """The `Loop` that counts it (or True for a counter that a loop moves on): a number that stands
     for many."""
     residue: Any = None
-    """The `Window` that it was taken modulo, where it is the remainder of a looped number, or the
-    outcome of a test of one."""
+    """The `AccumulationWindow` that it was taken modulo, where it is the remainder of a looped
+    number, or the outcome of a test of one."""
     symbol: str = ""
     """What the program calls the quantity, where it was an option that had to be given a number."""
 
@@ -135,7 +135,7 @@ class Items:
     values: list[Any]
     open: bool = False
     """There may be more than `values`: they are samples of what is in it."""
-    made: Place | None = None
+    made: Location | None = None
     turns: int = 0
     """How many turns of loops had begun when it was made: older than the turn at hand or not."""
     grown: bool = False

@@ -7,7 +7,13 @@ import copy
 import re
 from typing import Any
 
-from trueloop.doctor.model.events import LoadedFile, Made, Saved, StateLoaded, StateTaken
+from trueloop.doctor.model.events import (
+    FileLoaded,
+    FileSaved,
+    Made,
+    StateDictCreated,
+    StateDictLoaded,
+)
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Model, StateDict, Tensor, Thing
 from trueloop.doctor.static.interpreter.machine import Machine
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -102,7 +108,7 @@ def _save(call: LibraryCall) -> Any:
     file = call.arg(1, "f", call.unknown())
     what = _argument(call, 0, "obj")
     call.emit(
-        Saved,
+        FileSaved,
         value=call.arg(0, "obj", call.unknown()),
         file=_file(call, file, 1, "f"),
         by_rank=True if asks_for_rank(call) else _by_rank(call.machine, file),
@@ -115,7 +121,7 @@ def _save(call: LibraryCall) -> Any:
 def _save_otherwise(call: LibraryCall) -> Any:
     # Either no more than tensors, or a library that knows about ranks.
     state = call.arg(0, "tensors", NONE)
-    call.emit(Saved, value=state, file=_file(call, call.arg(1), 1, "filename"), by_rank=True)
+    call.emit(FileSaved, value=state, file=_file(call, call.arg(1), 1, "filename"), by_rank=True)
     return NONE
 
 
@@ -127,7 +133,7 @@ def _load(call: LibraryCall) -> Any:
     given = call.arg(-1, "weights_only")
     option = _argument(call, -1, "weights_only")
     call.emit(
-        LoadedFile,
+        FileLoaded,
         file=loaded.file,
         weights_only=constant(given) if given is not None else None,
         value=loaded,
@@ -203,7 +209,7 @@ def _state(call: LibraryCall) -> Any:
     state = StateDict(owner=call.receiver, made=call.place, known=call.receiver.known)
     if isinstance(call.receiver, Model) and isinstance(call.node, ast.Call):
         _describe(call, state, call.node.func)
-    call.emit(StateTaken, state=state)
+    call.emit(StateDictCreated, state=state)
     return state
 
 
@@ -235,7 +241,7 @@ def _load_state(call: LibraryCall) -> Any:
     if strict is False and isinstance(state, Checkpoint):
         state.facts["saved in part"] = _saves_parts(call.machine.modules[-1].tree)
     call.emit(
-        StateLoaded,
+        StateDictLoaded,
         thing=call.receiver,
         state=state,
         strict=strict,

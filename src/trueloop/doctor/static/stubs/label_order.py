@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.static.interpreter.machine import Machine
 from trueloop.doctor.static.interpreter.syntax import once, size_of, written
@@ -20,7 +20,7 @@ _SAME = frozenset(
 )
 
 
-def sorted_by_label(m: Machine, tensors: list[Any]) -> Place | None:
+def sorted_by_label(m: Machine, tensors: list[Any]) -> Location | None:
     """Where the labels among the tensors of a data set were put in order."""
     for tensor in tensors[1:]:
         place = tensor.made if isinstance(tensor, Tensor) else None
@@ -44,7 +44,7 @@ def _tree(m: Machine, path: str) -> ast.Module | None:
     return None
 
 
-def _at(tree: ast.AST, place: Place) -> ast.expr | None:
+def _at(tree: ast.AST, place: Location) -> ast.expr | None:
     """The expression that stands exactly there."""
     for node in ast.walk(tree):
         if (
@@ -203,7 +203,7 @@ def _binding(statement: ast.stmt, name: str) -> ast.expr | None:
     return None
 
 
-def sorted_in_class(m: Machine, cls: Class) -> Place | None:
+def sorted_in_class(m: Machine, cls: Class) -> Location | None:
     """Where a data set of the user's own puts its samples in the order of their labels: by
     `argsort` of them, and nothing that shuffles after it."""
     initialise = cls.lookup("__init__")
@@ -211,7 +211,7 @@ def sorted_in_class(m: Machine, cls: Class) -> Place | None:
     found = _sorting(node) if node is not None else None
     if found is None:
         return None
-    return Place(initialise.module.path, found.lineno, found.col_offset + 1)
+    return Location(initialise.module.path, found.lineno, found.col_offset + 1)
 
 
 @once

@@ -6,7 +6,15 @@ import ast
 import re
 from typing import Any
 
-from trueloop.doctor.model.events import FlagsSet, Forward, Loss, Made, ModeSet, Moved, ZeroGrad
+from trueloop.doctor.model.events import (
+    FlagsSet,
+    Loss,
+    Made,
+    ModelForward,
+    ModeSet,
+    Moved,
+    ZeroGrad,
+)
 from trueloop.doctor.model.things import Activation, Criterion, Model, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, is_loss_module, start
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -186,7 +194,7 @@ def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) ->
     result = _mark(call, result, model, serial)
     if outer:
         call.emit(
-            Forward,
+            ModelForward,
             model=model,
             training=training,
             inputs=tuple(call.args),

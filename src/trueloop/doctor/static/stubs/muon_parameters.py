@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall
 from trueloop.doctor.static.interpreter.syntax import written
@@ -47,7 +47,7 @@ def _is_chosen_by_dimensions(call: LibraryCall, given: Items, leaf: Tensor) -> b
     return bool(name) and _is_gathered(module.tree, name, leaf.made)
 
 
-def _at(node: ast.AST, place: Place) -> bool:
+def _at(node: ast.AST, place: Location) -> bool:
     here = getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1
     return here == (place.line, place.column)
 
@@ -92,7 +92,7 @@ def _is_of_dimensions(test: ast.expr, leaf: str) -> bool:
     )
 
 
-def _assigned(tree: ast.Module, place: Place) -> str:
+def _assigned(tree: ast.Module, place: Location) -> str:
     """The name of the list that is made empty at `place`; empty if it has none."""
     for node in ast.walk(tree):
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
@@ -109,7 +109,7 @@ def _assigned(tree: ast.Module, place: Place) -> str:
     return ""
 
 
-def _is_gathered(tree: ast.Module, name: str, source: Place) -> bool:
+def _is_gathered(tree: ast.Module, name: str, source: Location) -> bool:
     """One loop over a module's parameters appends to the list, by their dimensions alone."""
     appends = [
         node

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from trueloop.doctor.model.events import Made, Step, ZeroGrad
+from trueloop.doctor.model.events import Made, OptimizerStep, ZeroGrad
 from trueloop.doctor.model.things import Model, Optimizer, Tensor
 from trueloop.doctor.static.interpreter.calls import enter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -123,7 +123,7 @@ def _zero_grad_of_somebody(call: LibraryCall) -> Any:
 @methods(Optimizer, "step_and_update_lr")
 def _scheduled_step(call: LibraryCall) -> Any:
     """A step of the wrapper that "Attention is all you need" is often trained with."""
-    call.emit(Step, optimizer=call.receiver)
+    call.emit(OptimizerStep, optimizer=call.receiver)
     return NONE
 
 
@@ -136,7 +136,7 @@ def _step(call: LibraryCall) -> Any:
         call.receiver.facts["own step"] = True
     if given:
         result = call.machine.call_value(closure, [], node=call.node)
-    call.emit(Step, optimizer=call.receiver, closure=given, spelled=spelled(call))
+    call.emit(OptimizerStep, optimizer=call.receiver, closure=given, spelled=spelled(call))
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trueloop.doctor.model.events import Made, Replaced, Used
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.model.vocabulary import tests_mode
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -57,7 +57,7 @@ def _dropout(call: LibraryCall) -> Any:
     )
 
 
-def _last_argument(call: LibraryCall) -> Place | None:
+def _last_argument(call: LibraryCall) -> Location | None:
     keywords = [each.value for each in getattr(call.node, "keywords", [])]
     given = [*getattr(call.node, "args", []), *keywords]
     if not given:

@@ -7,7 +7,15 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from trueloop.doctor.model.events import Backward, Clip, Made, Opaque, ScalerUpdate, Step, Unscale
+from trueloop.doctor.model.events import (
+    Backward,
+    Clip,
+    EscapedToUnknown,
+    Made,
+    OptimizerStep,
+    ScalerUpdate,
+    Unscale,
+)
 from trueloop.doctor.model.things import Model, Optimizer, Scaler, Tensor
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.syntax import written
@@ -90,7 +98,7 @@ def _scaler_step(call: LibraryCall) -> Any:
         return call.unknown()
     written = _argument(call)
     call.emit(
-        Step,
+        OptimizerStep,
         optimizer=optimizer,
         scaler=call.receiver,
         spelled=written,
@@ -137,7 +145,7 @@ def _whole_update(call: LibraryCall) -> Any:
         call.expose(*call.args, *call.kwargs.values())
         return NONE
     call.emit(Unscale, scaler=call.receiver, optimizer=optimizer)
-    call.emit(Step, optimizer=optimizer, scaler=call.receiver)
+    call.emit(OptimizerStep, optimizer=optimizer, scaler=call.receiver)
     call.emit(ScalerUpdate, scaler=call.receiver)
     return NONE
 
@@ -245,7 +253,7 @@ def _foreign_clip(call: LibraryCall) -> Any:
 def _hook(call: LibraryCall) -> Any:
     """Code that runs within backward: it may step the optimizer and clear the gradient there."""
     models = [*call.receiver.models]
-    call.emit(Opaque, things=models, callee=call.name)
+    call.emit(EscapedToUnknown, things=models, callee=call.name)
     return call.unknown()
 
 
@@ -253,7 +261,7 @@ def _hook(call: LibraryCall) -> Any:
 def _xla_step(call: LibraryCall) -> Any:
     optimizer = call.arg(0, "optimizer")
     if isinstance(optimizer, Optimizer):
-        call.emit(Step, optimizer=optimizer, spelled=_argument(call))
+        call.emit(OptimizerStep, optimizer=optimizer, spelled=_argument(call))
     return NONE
 
 

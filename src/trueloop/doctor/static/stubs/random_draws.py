@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from trueloop.doctor.model import vocabulary
 from trueloop.doctor.model.events import Event, Seeded
-from trueloop.doctor.model.findings import Place
+from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Dataset
 from trueloop.doctor.static.interpreter.loops import elements
 from trueloop.doctor.static.interpreter.machine import CallRecord, Machine
@@ -46,7 +46,7 @@ class Draw(NamedTuple):
     """Whose global generator it is from: `numpy`, `random`, `torch`; empty for one of its own."""
     generator: OpaqueObject | None
     """The user's own generator that it is from."""
-    place: Place
+    place: Location
     name: str
     """What augments by it, if that is what it does: `RandomFlip`, `Images.augment`; else empty."""
 
@@ -57,7 +57,7 @@ class WorkerSeed(NamedTuple):
     library: str
     constant: bool
     """It is the same each time that the worker of a number is started."""
-    place: Place
+    place: Location
 
 
 @contextmanager

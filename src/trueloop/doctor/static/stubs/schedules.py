@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from trueloop.doctor.model.events import Made, Tick
+from trueloop.doctor.model.events import Made, SchedulerStep
 from trueloop.doctor.model.things import Optimizer, Scheduler, Size
 from trueloop.doctor.static.interpreter.calls import enter
 from trueloop.doctor.static.interpreter.machine import Machine
@@ -241,7 +241,7 @@ def _step(call: LibraryCall) -> Any:
         name = written(nodes[0]) if nodes else ""
     if metric is None and call.open:
         metric = call.unknown()
-    call.emit(Tick, scheduler=scheduler, metric=metric, metric_name=name)
+    call.emit(SchedulerStep, scheduler=scheduler, metric=metric, metric_name=name)
     return NONE
 
 

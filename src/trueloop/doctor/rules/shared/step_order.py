@@ -15,12 +15,12 @@ from itertools import islice
 from trueloop.doctor.model.events import (
     Backward,
     Clip,
+    EscapedToUnknown,
     Event,
-    Forward,
     GradEdited,
-    Opaque,
-    Step,
-    Unwatched,
+    ModelForward,
+    OptimizerStep,
+    SamplingGap,
     ZeroGrad,
 )
 from trueloop.doctor.model.things import Model, Optimizer, Scaler, Turn
@@ -64,7 +64,7 @@ class StepRule(Rule):
         if len(self.log) > 2 * KEPT:
             del self.log[:-KEPT]
 
-    def on_forward(self, event: Forward) -> None:
+    def on_model_forward(self, event: ModelForward) -> None:
         if event.grad:
             self._write(event)
 
@@ -73,7 +73,7 @@ class StepRule(Rule):
             self._use(event.target)
         self._write(event)
 
-    def on_step(self, event: Step) -> None:
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
         self._use(event.optimizer)
         self._write(event)
 
@@ -85,9 +85,9 @@ class StepRule(Rule):
         self._write(event)
 
     on_clip = on_unscale = on_scaler_update = on_grad_edited = on_manual_update = _write
-    on_opaque = _write
+    on_escaped_to_unknown = _write
 
-    def on_unwatched(self, event: Unwatched) -> None:
+    def on_sampling_gap(self, event: SamplingGap) -> None:
         self.log.clear()
 
     # ------------------------------------------------------------------ looking back
@@ -96,18 +96,18 @@ class StepRule(Rule):
         """What happened since the optimizer stepped last, oldest first."""
         found: list[Event] = []
         for event in islice(reversed(self.log), FAR):
-            if isinstance(event, Step) and event.optimizer is optimizer:
+            if isinstance(event, OptimizerStep) and event.optimizer is optimizer:
                 break
             found.append(event)
         return found[::-1]
 
-    def last_step(self, optimizer: Optimizer) -> Step | None:
+    def last_step(self, optimizer: Optimizer) -> OptimizerStep | None:
         for event in islice(reversed(self.log), FAR):
-            if isinstance(event, Step) and event.optimizer is optimizer:
+            if isinstance(event, OptimizerStep) and event.optimizer is optimizer:
                 return event
         return None
 
-    def every(self, step: Step) -> int | None:
+    def every(self, step: OptimizerStep) -> int | None:
         """The optimizer has stepped once in so many turns of its loop, twice in a row, or once from
         the loop's first turn on; None where it steps in each turn. Only of a program that runs: in
         source a window is written."""
@@ -117,7 +117,7 @@ class StepRule(Rule):
         steps = (
             micro(event)
             for event in islice(reversed(self.log), FAR)
-            if isinstance(event, Step)
+            if isinstance(event, OptimizerStep)
             and event.optimizer is step.optimizer
             and event.place == step.place
         )
@@ -262,7 +262,7 @@ def is_clipping(event: Clip) -> bool:
 
 def meddles(event: Event, optimizer: Optimizer) -> bool:
     """Code that cannot be read may have changed the optimizer's gradients here."""
-    if not isinstance(event, Opaque):
+    if not isinstance(event, EscapedToUnknown):
         return False
     if _LEAVES_ALONE.search(event.callee) and not _TOUCHES.search(event.callee):
         return False
