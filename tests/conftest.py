@@ -8,6 +8,7 @@ import os
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported; subprocesses inherit it
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # where a test asks for more, none spins
 
 from order import dealt
 from warm_python import warm_forkserver

@@ -49,11 +49,12 @@ class Popen(subprocess.Popen[Any]):
             "environment": dict(os.environ if environment is None else environment),
             "session": options[20],
         }
-        _server(program, self.imported).send(order, [*given, report])
+        server = _server(program, self.imported)
+        server.send(order, [*given, report])
         os.close(report)
         self._reports = b""
         self.pid = int(self._line(None) or 0)
-        assert self.pid, "the server is gone"
+        assert self.pid, f"the server is gone: {server.stderr()}"
         self._child_created = True
         self._close_pipe_fds(*streams)  # type: ignore[attr-defined]
 
@@ -171,6 +172,9 @@ class _Server:
             env={**os.environ, **_variables(str(theirs.fileno()), imported)},
         )  # fmt: skip
         theirs.close()
+
+    def stderr(self) -> str:
+        return self._process.communicate(timeout=10.0)[1].decode()
 
     def send(self, order: dict[str, Any], streams: list[int]) -> None:
         socket.send_fds(self._orders, [json.dumps(order).encode()], streams)

@@ -42,15 +42,14 @@ def _warm_doctor() -> None:
     from PIL import Image
 
     import trueloop
+    from trueloop.doctor import live
     from trueloop.doctor.live.frames import source_map
-    from trueloop.doctor.live.patches import install
-    from trueloop.doctor.live.probes import probe
     from trueloop.doctor.rules.loading import rules_for
 
     Image.init()
     rules_for("L")
-    for package in (probe, install):
-        for each in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+    for each in pkgutil.walk_packages(live.__path__, f"{live.__name__}."):
+        if not each.name.endswith(".notebook"):
             importlib.import_module(each.name)
     home = Path(trueloop.__file__).parent
     for room in _WATCHED:

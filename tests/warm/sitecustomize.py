@@ -89,4 +89,10 @@ def _begin(order: dict[str, object], given: list[int]) -> None:
 
 
 if VARIABLE in os.environ:
-    _warm()
+    try:
+        _warm()
+    except Exception:  # Python would print it, and go on cold
+        import traceback
+
+        traceback.print_exc()
+        os._exit(1)
