@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 # Touched between two looks at whether to stop: some milliseconds.
 _CHUNK = 1 << 24
@@ -46,7 +46,7 @@ class StagingBuffer:
         return self._copy
 
     def _touch(self) -> None:
-        for tensor in _tensors(self._copy):
+        for tensor in filter(torch.is_tensor, tree_leaves(self._copy)):
             start, size = tensor.data_ptr(), tensor.untyped_storage().nbytes()
             for offset in range(0, size, _CHUNK):
                 if self._enough.is_set():
@@ -57,7 +57,9 @@ class StagingBuffer:
 
 def _blank(value: Any) -> Any:
     """Tensors on the CPU like those of `value`, in memory that nothing has touched."""
-    return _mapped(value, lambda t: torch.empty_like(t, device="cpu") if _is_plain(t) else None)
+    return tree_map_only(
+        Tensor, lambda t: torch.empty_like(t, device="cpu") if _is_plain(t) else None, value
+    )
 
 
 def _copied(value: Any, spare: Any) -> Any:
@@ -91,22 +93,3 @@ def _fits(value: Tensor, spare: Any) -> bool:
 def _is_plain(tensor: Tensor) -> bool:
     """Whether its values are a block of memory, with strides."""
     return tensor.layout is torch.strided and not tensor.is_quantized
-
-
-def _mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
-    """Nested dicts, lists and tuples with `change` done to each tensor."""
-    if isinstance(value, Tensor):
-        return change(value)
-    if isinstance(value, dict):
-        return {name: _mapped(part, change) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_mapped(part, change) for part in value)
-    return value
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (dict, list, tuple)):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _tensors(part)

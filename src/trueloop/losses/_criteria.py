@@ -88,7 +88,24 @@ def like(targets: Tensor, outputs: Tensor) -> Tensor:
     return targets.to(outputs.dtype)
 
 
-class BinaryLoss(TaskLoss):
+class _LogitsLoss(TaskLoss):
+    """Binary cross-entropy of logits, the mean over all of them."""
+
+    pos_weight: Any
+
+    def forward(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        self._check(outputs, targets)
+        outputs = wide(outputs)
+        weight = None if self.pos_weight is None else self.pos_weight.on(outputs)
+        return F.binary_cross_entropy_with_logits(
+            outputs, like(targets, outputs), pos_weight=weight
+        )
+
+    def _check_values(self, outputs: Any, targets: Any) -> None:
+        _checks.unit_interval(self.task, targets)
+
+
+class BinaryLoss(_LogitsLoss):
     """Binary cross-entropy of one logit per sample (`F.binary_cross_entropy_with_logits`).
 
     Shapes: outputs (N,) or (N, 1), floating point logits; targets of the same shape, in [0, 1]:
@@ -106,24 +123,13 @@ class BinaryLoss(TaskLoss):
         _loss_options.class_count(self.task, classes, least=1, most=2)
         self.pos_weight = _loss_options.pos_weight(pos_weight, 1)
 
-    def forward(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        self._check(outputs, targets)
-        outputs = wide(outputs)
-        weight = None if self.pos_weight is None else self.pos_weight.on(outputs)
-        return F.binary_cross_entropy_with_logits(
-            outputs, like(targets, outputs), pos_weight=weight
-        )
-
     def _check_form(self, outputs: Any, targets: Any) -> None:
         super()._check_form(outputs, targets)
         _checks.one_output(outputs)
         _checks.same_shape(self.task, outputs, targets)
 
-    def _check_values(self, outputs: Any, targets: Any) -> None:
-        _checks.unit_interval(self.task, targets)
 
-
-class MultilabelLoss(TaskLoss):
+class MultilabelLoss(_LogitsLoss):
     """Binary cross-entropy of C independent logits per sample, the mean over all N * C.
 
     Shapes: outputs (N, C), floating point logits; targets (N, C) in [0, 1]: floating point, or
@@ -141,14 +147,6 @@ class MultilabelLoss(TaskLoss):
         super().__init__()
         self.classes = _loss_options.class_count(self.task, classes, least=1)
         self.pos_weight = _loss_options.pos_weight(pos_weight, self.classes)
-
-    def forward(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        self._check(outputs, targets)
-        outputs = wide(outputs)
-        weight = None if self.pos_weight is None else self.pos_weight.on(outputs)
-        return F.binary_cross_entropy_with_logits(
-            outputs, like(targets, outputs), pos_weight=weight
-        )
 
     def _check_form(self, outputs: Any, targets: Any) -> None:
         super()._check_form(outputs, targets)
@@ -172,9 +170,6 @@ class MultilabelLoss(TaskLoss):
             )
         if self.pos_weight is not None:
             self.pos_weight.check_length(labels)
-
-    def _check_values(self, outputs: Any, targets: Any) -> None:
-        _checks.unit_interval(self.task, targets)
 
 
 class MulticlassLoss(TaskLoss):

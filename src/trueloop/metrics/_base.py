@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 from trueloop import _options, ranks
 from trueloop.errors import ConfigError, RunError
@@ -194,7 +195,7 @@ def over_ranks(meter: MetricSet) -> Iterator[None]:
     if not kept:
         yield
         return
-    everywhere = ranks.of_each_part(on_host(kept), "the other ranks' metrics")
+    everywhere = ranks.of_each_part(_on_host(kept), "the other ranks' metrics")
     meter._load_local(meter._merged(everywhere))
     meter._is_reduced = True
     try:
@@ -229,15 +230,10 @@ def check_reductions(meter: MetricSet) -> None:
         )
 
 
-def on_host(part: Any) -> Any:
+def _on_host(state: dict[str, Any]) -> dict[str, Any]:
     """A copy of a state on the CPU, to be sent."""
-    if isinstance(part, Tensor):
-        return part.detach().cpu().clone()
-    if isinstance(part, dict):
-        return {name: on_host(inner) for name, inner in part.items()}
-    if isinstance(part, (list, tuple)):
-        return type(part)(on_host(inner) for inner in part)
-    return part
+    copied: dict[str, Any] = tree_map_only(Tensor, lambda t: t.detach().cpu().clone(), state)
+    return copied
 
 
 def state_over_ranks(meter: MetricSet) -> dict[str, Any]:
@@ -245,7 +241,7 @@ def state_over_ranks(meter: MetricSet) -> dict[str, Any]:
     `state_dict` itself."""
     if not ranks.is_distributed():
         return meter.state_dict()
-    return {_EACH: ranks.gathered(on_host(meter.state_dict()), "the other ranks' metrics")}
+    return {_EACH: ranks.gathered(_on_host(meter.state_dict()), "the other ranks' metrics")}
 
 
 def load_state_over_ranks(meter: MetricSet, state: dict[str, Any]) -> None:
@@ -257,7 +253,7 @@ def load_state_over_ranks(meter: MetricSet, state: dict[str, Any]) -> None:
     parts = []
     for one in states:
         meter.load_state_dict(one)
-        parts.append(on_host(meter._local()))
+        parts.append(_on_host(meter._local()))
     if not parts[0]:
         raise RunError(
             f"the state of {type(meter).__name__} is that of {len(states)} ranks, and with "

@@ -61,7 +61,19 @@ class _Counting(MergedSet):
         return self._auroc.areas(positives, samples)
 
 
-class Multiclass(_Counting):
+class _Confusion(_Counting):
+    """A set that is made of a confusion matrix, rows true and columns predicted."""
+
+    @of_all_ranks
+    def details(self) -> dict[str, Any]:
+        matrix = self._sums.total("matrix")
+        return {
+            "confusion": matrix.long().tolist(),
+            "per_class": _per_class(*_marginals(matrix)),
+        }
+
+
+class Multiclass(_Confusion):
     """Outputs (N, C, ...), logits; targets (N, ...), class indices, or soft targets (N, C, ...)."""
 
     def __init__(
@@ -106,14 +118,6 @@ class Multiclass(_Counting):
         scores["auroc"] = mean_where(~areas.isnan(), areas, weights)
         return scores
 
-    @of_all_ranks
-    def details(self) -> dict[str, Any]:
-        matrix = self._sums.total("matrix")
-        return {
-            "confusion": matrix.long().tolist(),
-            "per_class": _per_class(*_marginals(matrix)),
-        }
-
 
 class Distillation(Multiclass):
     """As `Multiclass`, on the labels of targets (labels, teacher logits)."""
@@ -123,7 +127,7 @@ class Distillation(Multiclass):
         super().update(outputs, targets[0])
 
 
-class Binary(_Counting):
+class Binary(_Confusion):
     """Outputs (N,) or (N, 1), logits; targets of as many elements, positive above 0.5."""
 
     def __init__(self, *, thresholds: int | None = None) -> None:
@@ -146,14 +150,6 @@ class Binary(_Counting):
         scores |= _averaged(right[1:], predicted[1:], support[1:], "macro")
         scores["auroc"] = self._areas(support[1:], matrix.sum()).item()
         return scores
-
-    @of_all_ranks
-    def details(self) -> dict[str, Any]:
-        matrix = self._sums.total("matrix")
-        return {
-            "confusion": matrix.long().tolist(),
-            "per_class": _per_class(*_marginals(matrix)),
-        }
 
 
 class Multilabel(_Counting):
@@ -208,7 +204,7 @@ class Multilabel(_Counting):
         return right, predicted, support
 
 
-class Segmentation(_Counting):
+class Segmentation(_Confusion):
     """Outputs (N, C, ...), logits, and targets (N, ...), class indices; or outputs and targets
     (N, 1, ...), of which the foreground, above 0.5, is measured."""
 

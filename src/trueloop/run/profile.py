@@ -19,7 +19,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -96,12 +95,7 @@ class Profile:
         if self._torch is None and self._seen == self._begins - 1:
             self._prepare()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._is_over:
             return
         if self._seen > self._begins:

@@ -26,7 +26,6 @@ import warnings
 from contextlib import ExitStack, redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -66,12 +65,7 @@ class RankLog:
             warnings.showwarning = self._on_warning
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._stack.close()
         said = None if error is None else " ".join(f"{type(error).__name__}: {error}".split())
         self._write("end", error=said)

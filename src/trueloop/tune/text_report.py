@@ -10,6 +10,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from torch.utils._pytree import tree_map_only
+
 from trueloop.run.formatting import number
 from trueloop.tune.changes import OTHER
 from trueloop.tune.goal import GoalRun
@@ -245,7 +247,7 @@ def as_json(findings: TuningResults, out: Path, pictures: list[Path]) -> dict[st
         "config": str(out),
         "pictures": [str(path) for path in pictures],
     }
-    plain = _finite(content)
+    plain = tree_map_only(float, lambda x: x if math.isfinite(x) else None, content)
     assert isinstance(plain, dict)
     return plain
 
@@ -269,13 +271,3 @@ def _row(row: ChangeResult) -> dict[str, Any]:
 
 def _range(test: RangeTest | None) -> dict[str, Any] | None:
     return None if test is None else dataclasses.asdict(test)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return value
