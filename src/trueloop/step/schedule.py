@@ -47,7 +47,20 @@ class Plan:
     def of(
         cls, epochs: int | None, updates: int | None, batches: int | None, accumulate: int
     ) -> Plan:
-        """The plan of a run; `ConfigError` for numbers below 1, and for both lengths at once."""
+        """The plan of a run, from what `Step.plan` takes.
+
+        Args:
+            epochs: passes over the data.
+            updates: optimizer updates, in place of `epochs`.
+            batches: micro-batches in each epoch; None: unknown.
+            accumulate: micro-batches of an update.
+
+        Returns:
+            The plan.
+
+        Raises:
+            ConfigError: a number below 1, or both lengths at once.
+        """
         given = {"epochs": epochs, "updates": updates, "batches": batches}
         for name, number in given.items():
             if number is not None:
