@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import itertools
 import math
 import warnings
@@ -244,6 +245,91 @@ def test_a_loop_without_end_epoch_is_told_so_and_its_windows_end_with_each_epoch
         closed = [step(torch.ones(2, 1)).updated for _ in range(10)]
     assert closed == [False, False, False, True, True] * 2
     assert len(optimizer.gradients) == 4
+
+
+def test_an_open_window_is_reported_when_its_step_goes() -> None:
+    """A loop without plan, end_epoch, evaluate and flush: nobody else could say it."""
+    step, _ = ones_step(4)
+    for _ in range(6):
+        step(torch.ones(2, 1))
+    steps = [step]
+    del step
+    with pytest.warns(UserWarning, match="2 of 4 micro-batches, .*never applied.*flush"):
+        steps.clear()
+
+
+def stop_at_7(record: Any) -> None:
+    if record.batch == 6:
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("closed_by", ["flush", "a full window", "a state", "an interrupted fit"])
+def test_no_word_of_a_window_that_is_closed_or_kept(closed_by: str) -> None:
+    step, _ = ones_step(4)
+    for _ in range(8 if closed_by == "a full window" else 6):
+        step(torch.ones(2, 1))
+    if closed_by == "flush":
+        step.flush()
+    elif closed_by == "a state":
+        step.state_dict()
+    elif closed_by == "an interrupted fit":
+        step.resumed = True  # as after `load_state_dict`
+        with pytest.raises(ZeroDivisionError):
+            trueloop.fit(step, trueloop.Feed(torch.ones(20, 1), 2), epochs=1, sinks=[stop_at_7])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del step
+        gc.collect()
+
+
+def test_fit_says_that_it_starts_without_an_open_window() -> None:
+    step, optimizer = ones_step(4)
+    step(torch.ones(2, 1))
+    with pytest.warns(UserWarning, match="1 of 4 micro-batches: fit.. starts without it") as found:
+        trueloop.fit(step, trueloop.Feed(torch.ones(20, 1), 2), epochs=1)
+    assert found[0].filename == __file__
+    assert [float(g) for g in optimizer.gradients] == [1.0] * 3
+
+
+def test_two_passes_of_one_feed_at_once_have_an_end_each() -> None:
+    """A pass over the data in the midst of another one (an evaluation, say) changes no window."""
+    train = trueloop.Feed(torch.ones(20, 1), 2, fetch_ahead=True)
+    step, optimizer = ones_step(4)
+    closed, batches = [], train.epoch(0)
+    for batch in batches:
+        assert len(list(train.epoch(0))) == 10
+        closed.append(step(batch, last=batches.last).updated)
+    assert closed == [k in (3, 7, 9) for k in range(10)]
+    assert [float(g) for g in optimizer.gradients] == [1.0] * 3
+
+
+def test_two_steps_of_one_feed_each_know_the_epochs_end() -> None:
+    train = trueloop.Feed(torch.ones(20, 1), 2)
+    (one, first), (other, second) = ones_step(4), ones_step(3)
+    for step in (one, other):
+        step.plan(epochs=1, batches=len(train))
+    for batch in train.epoch(0):
+        one(batch)
+        other(batch + 0)
+    assert not one.is_accumulating
+    assert not other.is_accumulating
+    assert [float(g) for g in first.gradients] == [1.0] * 3
+    assert [float(g) for g in second.gradients] == [1.0] * 4
+
+
+@pytest.mark.parametrize("how", ["abandoned", "begun in the middle"])
+def test_an_epoch_of_fewer_batches_than_planned_ends_with_a_word(how: str) -> None:
+    train = trueloop.Feed(torch.ones(20, 1), 2)
+    step, optimizer = ones_step(4)
+    step.plan(epochs=2, batches=len(train))
+    batches = train.epoch(0, start=4 if how == "begun in the middle" else 0)
+    for batch in itertools.islice(batches, 6):
+        step(batch)
+    with pytest.warns(UserWarning, match="2 of 4 micro-batches.*only now.*flush"):
+        step.end_epoch()
+    closed = [step(batch).updated for batch in train.epoch(1)]
+    assert closed == [k in (3, 7, 9) for k in range(10)]
+    assert [float(g) for g in optimizer.gradients] == [1.0] * 5
 
 
 def test_the_second_window_of_a_gan_is_not_the_models_that_is_evaluated() -> None:

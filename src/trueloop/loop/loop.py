@@ -13,6 +13,7 @@ from trueloop.evaluation import EpochScores, as_feed
 from trueloop.loop import arguments, clock
 from trueloop.loop.book import Book, History, Sink
 from trueloop.step import Step
+from trueloop.step.open_windows import leave_open, warn_open_window
 from trueloop.stopping import EarlyStopping, HangWatch, Stop, WaitInterrupted
 
 
@@ -90,6 +91,8 @@ def fit(
     given = {"the length of the run": str(length), **intervals}
     arguments.check_alike(step, train, val, given, run, early_stop, checkpoints, resume_from)
     if not step.resumed:
+        if step.is_accumulating:
+            warn_open_window(step, "fit() starts without it")
         step.restart_epoch()
     scoring = EpochScores(step, val, metric_sets.wrap(metrics), train_metrics, gradients)
     book = Book(step, train, scoring, early_stop, checkpoints, intervals, length)
@@ -161,6 +164,7 @@ def _opened(run: Any, book: Book, resumed: Any) -> Iterator[list[Any]]:
             yield sinks
             ended = True
         finally:
+            leave_open(book.step)
             if saved is not None:
                 saved.join()
             for sink in sinks:

@@ -61,6 +61,8 @@ class Window:
     def close(self) -> None:
         """Empty the window for the next update."""
         self.micro_batches = 0
+        self.kept = 0
+        """Micro-batches that a state has, or an interrupted `fit` leaves to the next one."""
         self.samples = 0
         self.tokens = 0
         self.losses: list[Tensor] = []
@@ -175,6 +177,7 @@ class Window:
         }
 
     def state_dict(self) -> dict[str, Any]:
+        self.kept = self.micro_batches
         return {
             "micro_batches": self.micro_batches,
             "samples": self.samples,

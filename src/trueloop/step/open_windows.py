@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+import weakref
 from typing import Any
 from weakref import WeakSet
 
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
+from trueloop.step.accumulate import Window
 from trueloop.step.base import StepBase
 
 open_windows: WeakSet[StepBase] = WeakSet()
@@ -35,6 +39,34 @@ def warn_open_window(step: StepBase, what: str, stacklevel: int = 4) -> None:
         "step(batch, last=True) at an epoch's last batch, or step.flush() after it",
         stacklevel,
     )
+
+
+def watched(step: StepBase, window: Window) -> Window:
+    """The step's window: a warning says so if the step, or the process, ends while it is open."""
+    if window.size > 1:
+        weakref.finalize(step, _warn_of_lost, window)
+    return window
+
+
+def _warn_of_lost(window: Window) -> None:
+    # After an exception that ended the program the open window is not the news.
+    if window.micro_batches <= window.kept or getattr(sys, "last_value", None) is not None:
+        return
+    what = (
+        f"a Step has ended with an accumulation window open, {window.micro_batches} of "
+        f"{window.size} micro-batches, whose gradients were never applied. Call step.flush() "
+        "after the last batch, or step.plan(epochs=…, batches=…) before the first"
+    )
+    try:
+        warnings.warn(what, UserWarning, stacklevel=1)
+    except UserWarning:  # nobody could catch it here, perhaps in the garbage collector
+        print(f"trueloop: warning: {what}", file=sys.stderr)
+
+
+def leave_open(step: StepBase) -> None:
+    """A window that is open now belongs to a `fit` that ends early: another one may go on with
+    it."""
+    step._window.kept = step._window.micro_batches
 
 
 def ends_epoch(step: StepBase) -> bool:

@@ -26,7 +26,7 @@ from trueloop.step.fused_update import FusedUpdate
 from trueloop.step.global_window import GlobalWindow
 from trueloop.step.modes import Modes
 from trueloop.step.nonfinite import Evidence, NonFinite
-from trueloop.step.open_windows import detached, ends_epoch, open_windows, warn_open_window
+from trueloop.step.open_windows import detached, ends_epoch, open_windows, warn_open_window, watched
 from trueloop.step.outliers import NormHistory, Outliers, Position, checked_outliers
 from trueloop.step.ownership import Ownership
 from trueloop.step.parallel import DDPOptions, LossFn, Parallel
@@ -130,7 +130,8 @@ class Step(StepBase):
         self._nonfinite = NonFinite(nonfinite, self.precision)
         self.outliers = checked_outliers(outliers)
         self._norms = NormHistory(self.outliers, self.precision)
-        self._window = (GlobalWindow if ranks.is_distributed() else Window)(accumulate)
+        window = (GlobalWindow if ranks.is_distributed() else Window)(accumulate)
+        self._window = watched(self, window)
         self._compiled: CompiledStep | None
         self._forward, self._compiled = forward_and_graphs(self, compile)
         self._schedules = BoundSchedules(schedules, self.optimizers)
