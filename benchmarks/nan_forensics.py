@@ -18,15 +18,15 @@ from common import save_results, table
 
 CAUSES = Path(__file__).parent / "nan_causes"
 WANTED = {
-    "corrupt_sample": ("`input` of `Sequential` holds NaN", "sample 317"),
+    "corrupt_sample": ("`input` of `Sequential` contains NaN", "sample 317"),
     "custom_backward": ("`PositiveBackward` in `1`", "0 is divided by 0"),
-    "exploding_lr": ("numbers have exploded", "learning rate is 5"),
+    "exploding_lr": ("training has diverged", "learning rate is 5"),
     "fp16_overflow": ("`attention` (Scores)", "float16"),
-    "infinite_target": ("`target` of `MSELoss` holds -inf", "sample 211"),
+    "infinite_target": ("`target` of `MSELoss` contains -inf", "sample 211"),
     "log_of_zero": ("`aten.log` in `Mixture`", "its input holds 0"),
     "masked_row": ("`aten._softmax` in `pool` (Pooling)", "row 4 of the batch"),
     "sqrt_at_zero": ("`SqrtBackward0` in `distance`",),
-    "uninitialised_buffer": ("the buffer `1.scale` holds NaN", "before the first update"),
+    "uninitialised_buffer": ("the buffer `1.scale` contains NaN", "before the first update"),
     "zero_over_zero": ("`norm` (RowNorm)", "0 is divided by 0", "sample 37"),
 }
 """Program -> what the message must hold."""

@@ -138,7 +138,7 @@ def test_what_is_kept_with_its_graph_is_told_once() -> None:
     rule = MemoryGrows()
     rule.on_measured(grown())
     (finding,) = rule.findings
-    assert "0.5 MiB an update, 210 MiB from update 10 to 430: `kept`" in finding.message
+    assert "0.5 MiB per update, by 210 MiB from update 10 to 430. `kept`" in finding.message
     rule = MemoryGrows()
     rule.on_measured(Measured(what="kept", values={"holder": "kept"}))
     rule.on_measured(grown())

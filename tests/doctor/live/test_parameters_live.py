@@ -55,7 +55,7 @@ BOTH = "optimizer = torch.optim.SGD([*body.parameters(), *head.parameters()], lr
 def test_a_part_without_an_optimizer(tmp_path: Path) -> None:
     (found,) = watched(loop(BODY_ONLY), tmp_path)
     assert (found.code, found.place.line) == ("TL302", 6)
-    assert "`head.weight`, `head.bias` (9 numbers)" in found.message
+    assert "`head.weight`, `head.bias` (9 values)" in found.message
 
 
 def test_an_optimizer_that_comes_later_takes_it_back(tmp_path: Path) -> None:

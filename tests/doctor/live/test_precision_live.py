@@ -74,7 +74,7 @@ def accumulation(
 @pytest.mark.parametrize(
     ("text", "fate"),
     [
-        (accumulation(), "carried into the next window"),
+        (accumulation(), "added to the next update"),
         (accumulation(first="optimizer.zero_grad()"), "erased"),
         (accumulation(samples=48), ""),
         (accumulation(condition="count % 4 == 0"), ""),
@@ -87,7 +87,7 @@ def test_tails(text: str, fate: str, tmp_path: Path) -> None:
     findings = found("TL506", text, tmp_path)
     assert [finding.place.line for finding in findings] == ([18] if fate else [])
     if fate:
-        assert "10 batches do not fill windows of 4" in findings[0].message
+        assert "10 batches cannot be divided into updates of 4 micro-batches" in findings[0].message
         assert f"the last 2 are {fate}" in findings[0].message
 
 

@@ -82,7 +82,7 @@ def test_a_gradient_that_explodes_has_its_figures_told() -> None:
     assert (values["update"], values["norm"], values["level"]) == (160, 500.0, 10.0)
     assert (values["before"], values["peak"], values["within"]) == (0.4, 7.0, 2)
     (finding,) = judged(values)
-    assert "50 times its running level of 10" in finding.message
+    assert "50 times its average of 10" in finding.message
     assert "rose from 0.4 to 7 within 2 updates" in finding.message
 
 
@@ -206,7 +206,7 @@ STUCK = {
         ({"most": 1e-8, "first rate": 1e-9}, "", ""),  # warm-up
         ({"most": 1e-8, "first": 0.3, "latest": 0.3}, "", ""),  # learnt already
         ({"most": 1e-5}, "less than", ""),
-        ({"faded": 1e-7, "spread": 1e-4}, "", "fades"),
+        ({"faded": 1e-7, "spread": 1e-4}, "", "vanishes"),
         ({"faded": 1e-7}, "", ""),  # predictions differ
         ({"faded": 1e-7, "spread": None}, "", ""),
         ({"low": 0.3, "usual": 0.4}, "more than a tenth", ""),

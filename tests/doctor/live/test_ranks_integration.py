@@ -79,7 +79,5 @@ def test_the_first_rank_says_which_and_since_when(
 ) -> None:
     first, _ = watched(ranks, CORPUS / "TL904" / "bad_rate_by_rank.py", tmp_path)
     (told,) = first["messages"]
-    assert re.match(
-        r"After \d+ updates the parameters of `model` are not the same on ranks 0", told
-    )
+    assert re.match(r"After \d+ updates the parameters of `model` differ between ranks 0", told)
     assert re.search(r"The learning rate is [\d.e-]+ on rank 0 and [\d.e-]+ on rank 1\.", told)

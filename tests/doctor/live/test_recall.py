@@ -255,7 +255,7 @@ def test_another_model_in_the_same_loop_is_noticed(watcher: Watcher) -> None:
         next(models[1].parameters()).fill_(float("nan"))
     by_name(models[1], optimizers[1], pairs(3))
     assert watcher.health.calls.holds
-    assert "the parameter `0.weight` holds NaN" in messages(watcher)[0]
+    assert "the parameter `0.weight` contains NaN" in messages(watcher)[0]
 
 
 def test_nothing_of_the_program_is_kept_alive(watcher: Watcher) -> None:

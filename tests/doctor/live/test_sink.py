@@ -154,7 +154,7 @@ def test_a_loss_that_is_not_finite_is_traced_and_kept_in_the_run(tmp_path: Path)
     (finding,) = doctor.findings
     assert (finding.code, finding.place.path) == ("TH101", __file__)
     assert finding.place.line == line_of("epochs=1, sinks=[doctor])")
-    assert "holds NaN" in finding.message
+    assert "contains NaN" in finding.message
     assert [each["code"] for each in run.findings or []] == ["TH101"]
     assert len(list(run.path.glob("trueloop-nan-*"))) == 1
 

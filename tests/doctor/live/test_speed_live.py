@@ -475,7 +475,7 @@ def test_a_copy_out_of_ordinary_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     findings, found, _ = on_gpu(monkeypatch, act)
     assert found.parts["transfer"] >= 0.004
     (said,) = [each for each in findings if each.code == "TS103"]
-    assert said.fix == "Give the loader pin_memory=True."
+    assert said.fix == "Pass pin_memory=True to the loader."
 
 
 def test_matrix_products_of_a_model_on_the_cpu_are_none_of_a_gpu(
@@ -614,22 +614,22 @@ def test_small_shares_are_left_alone(
 def test_the_workers_that_are_needed() -> None:
     found = judged("TS101", "waiting for data", Loader(workers=0, length=9), **WAIT)
     assert "38% of each update" in found.message
-    assert "a batch costs 41 ms to prepare, and is used up in 14 ms" in found.message
-    assert "3 workers would cover it" in found.message
+    assert "a batch takes 41 ms to prepare, and the training uses it up in 14 ms" in found.message
+    assert "3 workers would be enough" in found.message
     assert "num_workers=3" in found.fix
 
 
 @pytest.mark.parametrize(
     ("workers", "values", "said"),
     [
-        (0, {"cores": 2}, "2 would bring that down to 32%"),
-        (0, {"cores": 2, "device": "cpu"}, "1 would bring that down to 66%"),
+        (0, {"cores": 2}, "2 workers would reduce that to 32%"),
+        (0, {"cores": 2, "device": "cpu"}, "1 worker would reduce that to 66%"),
         (0, {"cores": 1, "device": "cpu"}, None),
-        (0, {"cores": 1, "device": "cpu", "busy": 0.1}, "3 workers would cover it"),
-        (2, {"busy": 0.1}, "8 workers would cover it"),
+        (0, {"cores": 1, "device": "cpu", "busy": 0.1}, "3 workers would be enough"),
+        (2, {"busy": 0.1}, "8 workers would be enough"),
         (2, {"busy": 0.9}, None),
         (2, {"busy": 0.1, "cores": 2}, None),
-        (2, {"busy": 0.1, "cores": 2, "workers_busy": 0.1}, "8 workers would cover it"),
+        (2, {"busy": 0.1, "cores": 2, "workers_busy": 0.1}, "8 workers would be enough"),
         (0, {"batch": 5e-4}, None),
     ],
     ids=lambda value: str(value),
@@ -667,7 +667,7 @@ def test_what_is_no_oversight(code: str, what: str, subject: Any, values: dict[s
 
 def test_pinned_memory_that_is_waited_for() -> None:
     found = judged("TS103", "transfer", **MOVE | {"pinned": True, "non_blocking": False})
-    assert found.fix == "Write .to(..., non_blocking=True)."
+    assert found.fix == "Use .to(..., non_blocking=True)."
 
 
 def test_a_model_under_autocast_is_left_alone() -> None:
@@ -681,7 +681,7 @@ def test_a_model_under_autocast_is_left_alone() -> None:
 def test_on_the_gpu_a_fused_step_needs_no_trial() -> None:
     optimizer = Optimizer(kind="torch.optim.AdamW", name="optimizer")
     found = judged("TS105", "optimizer step", optimizer, **STEP | {"ratio": None})
-    assert found.fix == "Write AdamW(..., fused=True)."
+    assert found.fix == "Use AdamW(..., fused=True)."
 
 
 # ---------------------------------------------------------------------- how it is shown

@@ -95,7 +95,7 @@ def test_one_softmax_is_one_finding() -> None:
     """
     (found,) = findings(body)
     assert found.code == "TL401"
-    assert [each.label for each in found.related] == ["a softmax is applied here"]
+    assert [each.label for each in found.related] == ["applies a softmax"]
 
 
 def test_softmax_and_criterion_of_two_options() -> None:

@@ -82,13 +82,13 @@ def test_a_whole_file() -> None:
 @pytest.mark.parametrize(
     ("comment", "said"),
     [
-        ("# trueloop: ignore[TL101]", "no TL101 is found here"),
-        ("# trueloop: ignore[TL102, TL101]", "no TL101 is found here"),
-        ("# trueloop: ignore[TL2]", "no TL2 is found here"),
-        ("# trueloop: ignore-file[TL101]", "no TL101 is found in this file"),
+        ("# trueloop: ignore[TL101]", "no TL101 was found here"),
+        ("# trueloop: ignore[TL102, TL101]", "no TL101 was found here"),
+        ("# trueloop: ignore[TL2]", "no TL2 was found here"),
+        ("# trueloop: ignore-file[TL101]", "no TL101 was found in this file"),
         ("# trueloop: ignore[TL10l]", "unknown rule 'TL10l': did you mean TL101"),
-        ("# trueloop: ignore[]", "names no rule between its brackets"),
-        ("# trueloop: ignore[TL102", "names no rule between its brackets"),
+        ("# trueloop: ignore[]", "there is no rule between its brackets"),
+        ("# trueloop: ignore[TL102", "there is no rule between its brackets"),
     ],
 )
 def test_what_holds_back_nothing_is_said(comment: str, said: str) -> None:
@@ -99,7 +99,7 @@ def test_what_holds_back_nothing_is_said(comment: str, said: str) -> None:
 
 def test_without_codes_it_must_hold_back_something() -> None:
     _, (complaint,) = judged("x = 1  # trueloop: ignore\n")
-    assert "nothing is found here" in complaint
+    assert "nothing was found here" in complaint
 
 
 def test_rules_that_are_not_asked_for_go_unjudged() -> None:

@@ -106,11 +106,12 @@ class CheckpointWithoutOptimizer(Rule):
                 if _root(source) is _root(resumed) and event.optimizer.trains(model):
                     self.report(
                         loaded.place,
-                        f"The run goes on from this checkpoint's weights and epoch, but"
-                        f" {called(event.optimizer, 'the optimizer')} starts without its state"
-                        " (momentum, moments, step count).",
+                        "The run resumes with this checkpoint's weights and epoch, but"
+                        f" {called(event.optimizer, 'the optimizer')} starts without its"
+                        " state (momentum, moments, step count): the first updates are"
+                        " wrong, and the loss jumps.",
                         fix="Save `optimizer.state_dict()` in the checkpoint and load it here.",
-                        related=[(turn.loop.place, "training goes on at the saved epoch")],
+                        related=[(turn.loop.place, "training resumes at the saved epoch")],
                     )
 
 

@@ -52,8 +52,10 @@ class UnsafeLoad(Rule):
             return
         self.report(
             event.place,
-            "With `weights_only=False` loading this file runs any code that somebody put into it.",
-            fix="Pass `weights_only=True`, and allow classes that it needs by"
-            " `torch.serialization.add_safe_globals`.",
+            "`weights_only=False` executes any code that the file contains.",
+            fix=(
+                "Pass `weights_only=True`, and allow the classes that the file needs with"
+                " `torch.serialization.add_safe_globals`."
+            ),
             remedies=[Replace(event.option, "True")] if event.option.line else [],
         )

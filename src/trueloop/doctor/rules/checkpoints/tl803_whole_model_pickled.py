@@ -80,9 +80,10 @@ class WholeModelPickled(Rule):
                 remedies = [Replace(event.what, "{}.state_dict()")]
             self.report(
                 event.place,
-                f"{called(model, 'The model')} is pickled whole: the file depends on this code's"
-                " classes and paths, and loading it means running code from it.",
-                fix="Save `model.state_dict()` and load it into a model made by your code.",
+                f"{called(model, 'The model')} is pickled as a whole object: the file"
+                " depends on this code's classes and paths, and loading it executes code"
+                " from it.",
+                fix=("Save `model.state_dict()`, and load it into a model that your code creates."),
                 remedies=remedies,
             )
 

@@ -94,9 +94,9 @@ class WrappedKeysSaved(Rule):
             remedies = [Replace(taken, f"{{}}.{inside}")]
         self.report(
             state.made,
-            f"The keys of this state dict begin with `{inside}.`, the name that `{wrapper}` keeps"
-            " the model under: the file fits no model without that wrapper.",
-            fix=f"Save the module inside: `.{inside}.state_dict()`.",
+            f"The keys of this state dict begin with `{inside}.`, the prefix of"
+            f" `{wrapper}`: the file does not load into the unwrapped model.",
+            fix=f"Save the inner module: `.{inside}.state_dict()`.",
             related=[(owner.made, "wrapped here"), (event.place, "saved here")],
             remedies=remedies,
         )

@@ -94,12 +94,12 @@ class BestStateAliased(Rule):
         at_hand = state.facts.get("deepcopy at hand")
         self.report(
             taken.place,
-            f"This state dict holds {called(state.owner, 'the model')}'s own tensors, not copies:"
-            f" by the time it is {how}, further updates have changed it.",
-            fix="Keep a copy: `copy.deepcopy(model.state_dict())`.",
+            f"This state dict holds {called(state.owner, 'the model')}'s own tensors, not"
+            f" copies: later updates change it before it is {how}.",
+            fix="Copy it: `copy.deepcopy(model.state_dict())`.",
             related=[
-                (update.place, "the updates that change it"),
-                (use.place, f"{how} here as if it were unchanged"),
+                (update.place, "changes it"),
+                (use.place, f"{how} here as if unchanged"),
             ],
             remedies=[Replace(taken.place, DEEP if at_hand else BY_HAND)],
         )

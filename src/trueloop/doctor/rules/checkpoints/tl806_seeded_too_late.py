@@ -107,11 +107,12 @@ class SeededTooLate(Rule):
         if self._late is None or not event.whole:
             return
         seed, before, what = self._late
-        drawn = "was divided at random" if what == "the split" else "drew its first weights"
+        drawn = "was split at random" if what == "the split" else "was initialised"
         subject = "the data" if what == "the split" else what
         self.report(
             seed,
-            f"The seed is set after {subject} {drawn}, so no two runs begin alike.",
-            fix="Set the seed first, before the data is split and the model is made.",
-            related=[(before, "drawn here, without a seed")],
+            f"The seed is set after {subject} {drawn}: every run starts differently, and"
+            " none can be reproduced.",
+            fix="Set the seed first, before you split the data and create the model.",
+            related=[(before, "uses random numbers before the seed")],
         )

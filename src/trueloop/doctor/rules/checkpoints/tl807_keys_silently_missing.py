@@ -65,8 +65,9 @@ class KeysSilentlyMissing(Rule):
         seen = f" (here {lost}{f' and {more} more' if more > 0 else ''})" if lost else ""
         self.report(
             event.place,
-            f"With `strict=False` {called(event.thing, 'the model')} keeps its own values for every"
-            f" key that does not fit{seen}, and nobody looks at which these were.",
-            fix="Take the two lists that it returns, and check or print them.",
-            related=[(event.state.made, "the file's contents")],
+            f"With `strict=False`, {called(event.thing, 'the model')} keeps its current"
+            f" values for every key that does not match{seen}, and the list of these keys"
+            " is ignored: the model may be partly or wholly untrained.",
+            fix="Use the two lists that it returns: check or print them.",
+            related=[(event.state.made, "loads the file")],
         )

@@ -59,18 +59,20 @@ class UnusedIgnore(Rule):
 
     def unknown(self, place: Location, why: str) -> None:
         self.report(
-            place, f"This comment silences nothing: {why}", fix="Name a rule that is known."
+            place,
+            f"This comment silences nothing: {why}",
+            fix="Write the code of an existing rule.",
         )
 
     def unclosed(self, place: Location) -> None:
         self.report(
             place,
-            "This comment silences nothing: it names no rule between its brackets.",
-            fix="Write the code of a rule in them, such as [TL101].",
+            "This comment silences nothing: there is no rule between its brackets.",
+            fix="Write the code of a rule between them, such as [TL101].",
         )
 
     def unused(self, place: Location, codes: str, where: str) -> None:
-        what = f"no {codes} is" if codes else "nothing is"
+        what = f"no {codes} was" if codes else "nothing was"
         self.report(
             place,
             f"This comment silences nothing: {what} found {where}.",

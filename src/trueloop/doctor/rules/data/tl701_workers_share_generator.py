@@ -86,15 +86,16 @@ class WorkersShareGenerator(Rule):
         for draw in draws:
             made = _made_before(draw.generator)
             if made is not None:
-                workers = f"{loader.workers} workers" if loader.workers != 1 else "a worker"
+                workers = f"{loader.workers} workers" if loader.workers != 1 else "1 worker"
                 self.report(
                     made,
-                    f"The loader's {workers} each get a copy of this generator in its present"
-                    " state, so they all draw the same numbers, and the same again in every epoch.",
-                    fix="Give it a new seed in each worker, by a `worker_init_fn` that uses"
-                    " `get_worker_info().seed`, or draw from torch's global generator.",
+                    f"The loader starts {workers} with copies of this generator in its"
+                    " current state: all workers draw the same random numbers, and the"
+                    " same again in every epoch.",
+                    fix="Reseed it in each worker with a `worker_init_fn` that uses"
+                    " `get_worker_info().seed`, or use torch's global generator.",
                     related=[
-                        (draw.place, "it is drawn from while a sample is read"),
+                        (draw.place, "draws from it while a sample is read"),
                         (loader.made, "the loader that starts the workers"),
                     ],
                 )
@@ -102,7 +103,7 @@ class WorkersShareGenerator(Rule):
 
 def _made_before(generator: Any) -> Location | None:
     """Where a generator was made, if that was not in a worker."""
-    if generator is None or generator.facts.get("worker"):
+    if generator is None or generator.facts.get("1 worker"):
         return None
     found: Location | None = generator.facts.get("made")
     return found

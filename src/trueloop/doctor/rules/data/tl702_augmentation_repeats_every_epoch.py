@@ -80,13 +80,13 @@ class AugmentationRepeatsEveryEpoch(Rule):
             if seed.constant and seed.library in drawn:
                 self.report(
                     seed.place,
-                    "Workers are started anew in each epoch and get this same"
-                    f" `{_NAMES[seed.library]}` seed each time, so every epoch repeats the random"
-                    " draws of the last one.",
-                    fix="Seed with `torch.initial_seed() % 2**32`, which differs by worker and by"
-                    " epoch.",
+                    "Every epoch starts new workers, and each sets the same"
+                    f" `{_NAMES[seed.library]}` seed: every epoch repeats the random"
+                    " augmentations of the previous one.",
+                    fix="Seed with `torch.initial_seed() % 2**32`, which differs by worker"
+                    " and by epoch.",
                     related=[
-                        (drawn[seed.library], "what is drawn while a sample is read"),
+                        (drawn[seed.library], "draws while a sample is read"),
                         (loader.made, "the loader that starts the workers"),
                     ],
                 )

@@ -113,10 +113,12 @@ class TrainDataNotShuffled(Rule):
             return
         self.report(
             order.place if loader is None else loader.made,
-            f"{called(loader, 'This data')} is trained on without shuffling, and its samples lie"
-            f" class by class: {count} samples in a row came in {len(labels)} pieces, one for each"
-            " class.",
-            fix="Pass `shuffle=True`." if loader is not None else "Shuffle the samples.",
+            f"{called(loader, 'This data')} is not shuffled, and its samples are sorted by"
+            f" class: {count} samples came in {len(labels)} runs, one per class. Each"
+            " update learns a single class and forgets the others.",
+            fix="Pass `shuffle=True`."
+            if loader is not None
+            else "Shuffle the samples in every epoch.",
         )
 
     def on_backward(self, event: Backward) -> None:
@@ -133,10 +135,11 @@ class TrainDataNotShuffled(Rule):
             return
         self.report(
             loader.made,
-            f"{called(loader, 'This loader')} is trained on without shuffling, and its samples lie"
-            " class by class: for long stretches every batch holds a single class.",
+            f"{called(loader, 'This loader')} does not shuffle, and its samples are sorted"
+            " by class: most batches contain a single class, and each update learns that"
+            " class and forgets the others.",
             fix="Pass `shuffle=True`.",
-            related=[(ordered, "what puts them in this order")],
+            related=[(ordered, "sorts the samples")],
         )
 
 

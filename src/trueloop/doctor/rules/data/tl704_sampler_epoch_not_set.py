@@ -83,9 +83,9 @@ class SamplerEpochNotSet(Rule):
             return
         self.report(
             loop.place,
-            f"{called(sampler, 'The `DistributedSampler` of this loader')} is not told which epoch"
-            " begins, so every epoch goes through the data in the same order.",
-            fix="Call `set_epoch(epoch)` on the sampler before the loop over its batches.",
+            f"{called(sampler, 'The `DistributedSampler` of this loader')} never gets"
+            " `set_epoch(epoch)`: every epoch uses the same order of samples.",
+            fix="Call `set_epoch(epoch)` on the sampler at the start of every epoch.",
             related=[(sampler.made, "the sampler")],
             remedies=_remedies(event, sampler, loop.place),
         )

@@ -108,11 +108,11 @@ class TrainValOverlap(Rule):
     ) -> None:
         self.report(
             loader.made,
-            f"{common} of the {sizes[loader]} samples of {called(loader, 'this loader')} are"
-            f" trained on, too, through {called(trained, 'another one')}: the model knows their"
-            " answers.",
-            fix="Split the samples so that no number is in both parts, as `random_split` does.",
-            related=[(trained.made, "trained on"), (read, "validated here")],
+            f"{common} of the {sizes[loader]} samples of {called(loader, 'this loader')}"
+            f" are also in {called(trained, 'the training loader')}: the model has seen"
+            " them in training, so the validation score is too high.",
+            fix="Split the samples into disjoint parts, for example with `random_split`.",
+            related=[(trained.made, "trained on"), (read, "used for validation")],
         )
 
 

@@ -129,9 +129,10 @@ class PreprocessingSeesValidation(Rule):
         kind = getattr(fit.scaler, "kind", "").rpartition(".")[2]
         self.report(
             fit.place,
-            f"`{kind}` is fitted on all samples before they are split, so what it learned holds"
-            " knowledge of the ones that are validated or tested on.",
-            fix="Split first, fit on the training part alone, and only transform the others.",
+            f"`{kind}` is fitted on all samples before the split: it uses statistics of"
+            " the validation and test samples, so their scores are too high.",
+            fix="Split first, fit on the training part only, and transform the other parts"
+            " with it.",
             related=[(split, "the split")],
         )
 

@@ -71,9 +71,10 @@ class InputsNotNormalised(Rule):
         if self._large[model] == 3:
             self.report(
                 event.place,
-                f"The inputs that reach the first layer (`{event.values['layer']}`) are raw: their"
-                f" root mean square is {size:.3g}, the largest {largest:.3g}. Weights and learning"
-                " rates are made for inputs of order one.",
-                fix="Scale them to mean 0 and standard deviation 1, by what the training set"
-                " measures, or at least divide pixels by 255.",
+                f"The inputs of the first layer (`{event.values['layer']}`) are not"
+                f" normalised: their root mean square is {size:.3g}, the largest value"
+                f" {largest:.3g}. Default initialisation and learning rates expect values"
+                " of about 1, so training is slow or unstable.",
+                fix="Normalise them with the mean and standard deviation of the training set;"
+                " for pixels, divide at least by 255.",
             )

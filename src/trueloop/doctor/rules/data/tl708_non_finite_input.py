@@ -62,9 +62,10 @@ class NonFiniteInput(Rule):
         whose = f"of {called(event.subject, 'the data set')}" if samples else "of the batch"
         self.report(
             values["place"],
-            f"{values['kind']} from the data reaches `{values['reaches']}`:"
-            f" {what.removesuffix('s') if one else what} {listed}"
-            f"{f' and {more} more' if more > 0 else ''} {whose}.",
-            fix="Leave such samples out, or fill in what is missing, before they are batched.",
-            related=[(event.place, "the batch that holds it")],
+            f"{values['kind']} in the data reaches `{values['reaches']}`, in"
+            f" {what.removesuffix('s') if one else what}"
+            f" {listed}{f' and {more} more' if more > 0 else ''} {whose}: the loss and the"
+            " weights become NaN.",
+            fix="Remove these samples, or fill in the missing values, before batching.",
+            related=[(event.place, "the batch that contains it")],
         )

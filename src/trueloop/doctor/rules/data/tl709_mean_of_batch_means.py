@@ -70,9 +70,10 @@ class MeanOfBatchMeans(Rule):
             return
         self.report(
             event.place,
-            f"This is the mean of batch means, but the last of {called(loader, 'the loader')}'s"
-            f" batches has {rest} samples and not {batch}: each of these counts"
-            f" {batch / rest:.3g} times as much as the others.",
-            fix="Multiply each batch's mean by its size and divide by the number of samples.",
+            "This is a mean of batch means, but the last batch of"
+            f" {called(loader, 'the loader')} has {rest} samples instead of {batch}: each"
+            f" of its samples counts {batch / rest:.3g} times as much as the others.",
+            fix="Multiply each batch's mean by its size, and divide the sum by the number of"
+            " samples.",
             related=[(loader.made, f"{size} samples in batches of {batch}")],
         )

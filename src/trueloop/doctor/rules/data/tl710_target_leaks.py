@@ -70,9 +70,10 @@ class TargetLeaks(Rule):
         self.report(
             loader.made,
             f"{'Column' if one else 'Columns'} {listed} of the {width} inputs of"
-            f" {called(loader, 'this loader')} {'is' if one else 'are'} the target in other words:"
-            f" in all of {event.values['rows']} samples {'it tells' if one else 'they tell'} the"
-            " answer alone.",
-            fix="Drop the column, and whatever is written down only once the outcome is known.",
-            related=[(event.place, "trained on here")],
+            f" {called(loader, 'this loader')} {'contains' if one else 'contain'} the"
+            f" target: in all {event.values['rows']} samples"
+            f" {'it alone determines' if one else 'each alone determines'} the answer. The"
+            " score is far higher than on new data.",
+            fix="Drop the column, and every other value that is only known after the outcome.",
+            related=[(event.place, "used for training")],
         )

@@ -127,11 +127,13 @@ class SelectsOnTestData(Rule):
     def _say(self, choice: _Choice, reported: Location) -> None:
         self.report(
             choice.place,
-            f"The weights to keep are chosen by their score on `{choice.loader.name or 'test'}`,"
-            " and the same data then gives the score that is reported: it comes out too good.",
-            fix="Choose by a validation part of the training data, and test once, at the end.",
+            "The best weights are chosen by their score on"
+            f" `{choice.loader.name or 'test'}`, and the reported score comes from the"
+            " same data: it is too high.",
+            fix="Choose the weights by a validation split of the training data, and use the"
+            " test data once, at the end.",
             related=[
-                (reported, "the chosen weights are tested here"),
+                (reported, "tests the chosen weights"),
                 (choice.loader.made, "the data"),
             ],
         )

@@ -113,10 +113,10 @@ class ReseedsInLoop(Rule):
                 again = "batch" if loop.kind == "batches" else "epoch"
                 self.report(
                     place,
-                    f"The same seed is set in every {again}, so each one draws the same random"
-                    " numbers: the same order, the same dropout, the same noise.",
-                    fix="Set the seed once, before the loop; for draws that should be the same each"
-                    " time use `torch.random.fork_rng()` or a generator of their own.",
+                    f"The same seed is set in every {again}: each one repeats the same"
+                    " random numbers, so the same sample order, dropout masks and noise.",
+                    fix="Set the seed once, before the loop. If some draws must repeat, use"
+                    " `torch.random.fork_rng()` or a separate generator for them.",
                     related=[(loop.place, "the loop"), (event.place, "the update")],
                 )
 

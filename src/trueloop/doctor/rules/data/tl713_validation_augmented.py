@@ -82,12 +82,13 @@ class ValidationAugmented(Rule):
             return
         self.report(
             part.made,
-            f"{called(part, 'This validation part')} reads through the same data set object as the"
-            f" training part, so its samples are augmented at random (`{named[0].name}`), too.",
-            fix="Make a second data set object without the random transforms and take the"
-            " validation indices from that.",
+            f"{called(part, 'This validation part')} reads the same data set object as the"
+            f" training part: the random augmentation (`{named[0].name}`) also changes the"
+            " validation samples, and the score changes with every evaluation.",
+            fix="Create a second data set object without random transforms, and take the"
+            " validation indices from it.",
             related=[
-                (whole.made, "the one data set"),
-                (named[0].place, "drawn at random while a sample is read"),
+                (whole.made, "the shared data set"),
+                (named[0].place, "random transform"),
             ],
         )

@@ -71,7 +71,7 @@ class NonFiniteLoss(Rule):
         related = [] if began[:2] == event.place[:2] else [(event.place, _at_backward(values))]
         message = f"{_what(values)} {_where(values)}{_more(values)}"
         if values["outcome"] == "left out":
-            message += " The program leaves the batch out."
+            message += " The program skips this batch."
         if values["outcome"] == "harmless":
             message += " Its gradients are finite."
         self.report(
@@ -85,7 +85,7 @@ class NonFiniteLoss(Rule):
 
 def _at_backward(values: dict[str, Any]) -> str:
     what = "the loss" if values["what"] == "loss" else "the gradient"
-    return f"the backward of update {values['update']}, where {what} is {values['kind']}"
+    return f"`backward()` of update {values['update']}, where {what} is {values['kind']}"
 
 
 def _what(values: dict[str, Any]) -> str:
@@ -95,8 +95,8 @@ def _what(values: dict[str, Any]) -> str:
         more = values["count"] - len(values["gradients"][:3])
         others = f" and {more} more" if more > 0 else ""
         return (
-            f"The gradient of {named}{others} is {values['kind']} in update {update}, although the"
-            " loss is finite:"
+            f"The gradient of {named}{others} is {values['kind']} in update {update},"
+            " although the loss is finite:"
         )
     return f"The loss is {values['kind']} in update {update}:"
 
@@ -107,16 +107,16 @@ def _where(values: dict[str, Any]) -> str:
     describe = _BY_CAUSE.get(values["cause"])
     if describe is not None:
         return describe(values)
-    return "where it began could not be found by making the batch again."
+    return "repeating the computation did not show where it began."
 
 
 def _operation(values: dict[str, Any]) -> str:
     makes = values["makes"]
-    text = f"`{values['operation']}`{_of_module(values)} gives {makes}"
+    text = f"`{values['operation']}`{_of_module(values)} returns {makes}"
     if values["inputs_bad"]:
-        text += f" from {values['inputs_bad'][0]}"
+        text += f" for an input that contains {values['inputs_bad'][0]}"
     else:
-        text += " from finite numbers"
+        text += " for finite inputs"
     return f"{text}{_because(values)}.{_rows(values)}"
 
 
@@ -126,7 +126,11 @@ def _because(values: dict[str, Any]) -> str:
 
 def _of_module(values: dict[str, Any]) -> str:
     if not values["in_module"]:
-        return f" in `{values['model']}`" if values.get("model") else " behind the model"
+        return (
+            f" in `{values['model']}`"
+            if values.get("model")
+            else " in the loss, outside of the model"
+        )
     if not values["module"]:
         return f" in `{values['model']}`"
     return f" in `{values['module']}` ({values['module_kind']})"
@@ -134,7 +138,7 @@ def _of_module(values: dict[str, Any]) -> str:
 
 def _explosion(values: dict[str, Any]) -> str:
     path = " → ".join(f"{each:.3g}" for each in values["recent"])
-    before = f"the losses before were {path}; " if path else ""
+    before = f"the last losses were {path}; " if path else ""
     norm = values.get("norm")
     gradient = f", the latest gradient norm {norm:.3g}" if norm is not None else ""
     largest = (
@@ -142,32 +146,36 @@ def _explosion(values: dict[str, Any]) -> str:
         if values["largest"]
         else ""
     )
-    rate = f"the learning rate is {values['lr']:g}" if values["lr"] is not None else "no rate known"
-    return f"the numbers have exploded: {before}{rate}{gradient}{largest}.{_overflow(values)}"
+    rate = (
+        f"the learning rate is {values['lr']:g}"
+        if values["lr"] is not None
+        else "the learning rate is unknown"
+    )
+    return f"training has diverged: {before}{rate}{gradient}{largest}.{_overflow(values)}"
 
 
 def _overflow(values: dict[str, Any]) -> str:
     if values["cause"] != "operation":
         return ""
-    return f" It overflows first in `{values['operation']}`{_of_module(values)}."
+    return f" The first overflow is in `{values['operation']}`{_of_module(values)}."
 
 
 def _parameter(values: dict[str, Any]) -> str:
     since = (
         "before the first update"
         if values["update"] == 1
-        else f"since update {values['update'] - 1} at the latest"
+        else f"since update {values['update'] - 1} or earlier"
     )
     thing = values["cause"]
     rate = values.get("lr")
     odd = rate is not None and rate - rate != 0
-    return f"the {thing} `{values['name']}` holds {values['makes']}, {since}." + (
+    return f"the {thing} `{values['name']}` contains {values['makes']}, {since}." + (
         f" The learning rate is {rate}." if odd else ""
     )
 
 
 def _input(values: dict[str, Any]) -> str:
-    return f"the argument `{values['name']}` of `{values['model']}` holds {values['makes']}." + (
+    return f"the argument `{values['name']}` of `{values['model']}` contains {values['makes']}." + (
         _rows(values)
     )
 
@@ -179,7 +187,7 @@ def _rows(values: dict[str, Any]) -> str:
     more = values["rows_count"] - len(rows)
     one = values["rows_count"] == 1
     listed = ", ".join(map(str, rows)) + (f" and {more} more" if more > 0 else "")
-    text = f" It is {'row' if one else 'rows'} {listed} of the batch"
+    text = f" It is in {'row' if one else 'rows'} {listed} of the batch"
     if values.get("samples"):
         named = ", ".join(map(str, values["samples"]))
         text += f", {'sample' if one else 'samples'} {named} of the data set"
@@ -187,17 +195,20 @@ def _rows(values: dict[str, Any]) -> str:
 
 
 def _constant(values: dict[str, Any]) -> str:
-    return f"a tensor that `{values['model']}` computes with holds {values['makes']}."
+    return f"a tensor that `{values['model']}` uses contains {values['makes']}."
 
 
 def _backward(values: dict[str, Any]) -> str:
     node = values["node"].rpartition("::")[2]
     if values.get("loose"):
-        return f"among what is computed behind the model, `{node}` has no finite slope everywhere."
+        return (
+            f"`{node}`, in the computation of the loss outside of the model, has an infinite"
+            " or undefined derivative for some inputs."
+        )
     module = values.get("module")
     where = f" in `{module}`" if module else f" in `{values['model']}`"
     operation = values["operation"]
-    return f"it begins in `{node}`{where}, whose `{operation}` gives {values['makes']}" + (
+    return f"it begins in `{node}`{where}, whose `{operation}` returns {values['makes']}" + (
         f"{_because(values)}."
     )
 
@@ -214,7 +225,7 @@ _BY_CAUSE = {
 
 def _more(values: dict[str, Any]) -> str:
     if values.get("bundle"):
-        return f" `trueloop replay {values['bundle']}` shows it again."
+        return f" To reproduce it: `trueloop replay {values['bundle']}`."
     return ""
 
 
@@ -223,19 +234,19 @@ def _fix(values: dict[str, Any]) -> str:
     detail = str(values.get("detail", ""))
     cause = values["cause"]
     if values.get("explosion"):
-        return "Lower the learning rate, warm it up, or clip the gradients by their norm."
+        return "Lower the learning rate, warm it up, or clip the gradient norm."
     if cause == "backward":
-        return "Keep away from where the slope is infinite: sqrt(x + eps), clamp(min=eps)."
+        return "Avoid inputs where the derivative is infinite: sqrt(x + eps), clamp(min=eps)."
     if cause == "input":
-        return "Leave such samples out, or mend them, before they are batched."
+        return "Remove or repair these samples before batching."
     if cause in ("parameter", "buffer"):
-        return "Give it values when it is made: torch.zeros or torch.ones, not torch.empty."
+        return "Initialise it when you create it: torch.zeros or torch.ones, not torch.empty."
     if "softmax" in operation and detail:
-        return "Leave at least one entry in each row, or mask with a large finite number."
+        return "Leave at least one unmasked entry in each row, or mask with a large finite number."
     if "log" in operation:
         return "Use log_softmax or logsigmoid of the logits, or clamp(min=eps) before the log."
     if "div" in operation or "reciprocal" in operation:
         return "Add a small number to the denominator."
     if "float16" in detail:
         return "Use bfloat16, or compute this part in float32."
-    return "Keep the numbers in range before this operation."
+    return "Keep the values in a representable range before this operation."

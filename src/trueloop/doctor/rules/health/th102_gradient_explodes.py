@@ -70,10 +70,12 @@ class GradientExplodes(Rule):
         rate = "" if values["rate"] is None else f" with a learning rate of {values['rate']:g}"
         self.report(
             event.place,
-            f"At update {values['update']} of {called(event.subject, 'the optimizer')} the gradient"
-            f" norm was {values['norm']:.2g}, {times:,.0f} times its running level of"
-            f" {values['level']:.2g} over the {values['over']} updates before{rate}, and the loss"
-            f" rose from {level:.2g} to {values['peak']:.2g} within {values['within']} updates;"
-            f" {values['followed']} updates later it was {late:.2g}.",
-            fix="Clip the gradients by their norm, or lower the learning rate.",
+            f"At update {values['update']} of {called(event.subject, 'the optimizer')} the"
+            f" gradient norm was {values['norm']:.2g}, {times:,.0f} times its average of"
+            f" {values['level']:.2g} over the previous {values['over']} updates{rate}. The"
+            f" loss rose from {level:.2g} to {values['peak']:.2g} within"
+            f" {values['within']} updates and was {late:.2g} {values['followed']} updates"
+            " later.",
+            fix="Clip the gradient norm (`torch.nn.utils.clip_grad_norm_`), or lower the"
+            " learning rate.",
         )

@@ -75,9 +75,10 @@ class UpdateSizeUnusual(Rule):
         rate = values["most rate"]
         self.report(
             event.place,
-            f"In {values['looked']} updates that were looked at, up to update {values['update']},"
-            f" {called(event.subject, 'the optimizer')} changed the weights by {size:.1e} of their"
-            f" size, {share}; a thousandth is usual. The learning rate is {rate:g}; the loss was"
-            f" {values['first']:.3g} in the first updates and is {values['latest']:.3g}.",
-            fix=f"{turn} the learning rate, by a factor of ten at a time.",
+            f"{called(event.subject, 'The optimizer')} changes the weights by {size:.1e}"
+            f" of their size per update, {share} (about 1e-3 is usual), in"
+            f" {values['looked']} sampled updates up to update {values['update']}. The"
+            f" learning rate is {rate:g}; the loss was {values['first']:.3g} at first and"
+            f" is now {values['latest']:.3g}.",
+            fix=f"{turn} the learning rate, by a factor of 10 at a time.",
         )

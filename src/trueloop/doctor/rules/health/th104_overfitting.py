@@ -82,9 +82,10 @@ class Overfitting(Rule):
         self.report(
             event.place,
             f"The validation loss ({values['kind']}) was lowest, {best:.3g}, after update"
-            f" {values['best update']} (evaluation {values['best number']} of {values['count']}),"
-            f" and has risen to {last:.3g} by update {values['last update']}, while the training"
-            f" loss fell from {before:.3g} to {training:.3g}.",
-            fix="Keep the weights of the minimum and stop there; more data, augmentation, weight"
-            " decay or dropout move it further down.",
+            f" {values['best update']} (evaluation {values['best number']} of"
+            f" {values['count']}). It has risen to {last:.3g} by update"
+            f" {values['last update']}, while the training loss fell from {before:.3g} to"
+            f" {training:.3g}: the model overfits.",
+            fix="Keep the weights of the lowest validation loss and stop early; more data,"
+            " augmentation, weight decay or dropout delay overfitting.",
         )

@@ -73,9 +73,10 @@ class LossStuck(Rule):
         why, fix = cause
         self.report(
             event.place,
-            f"In {values['update']} updates of {called(event.subject, 'the optimizer')} the loss"
-            f" has got nowhere: {values['first']:.4g} in the first 64, {values['latest']:.4g} in"
-            f" the latest; guessing a constant gives {values['guess']:.4g}. {why}",
+            f"The loss has not improved in {values['update']} updates of"
+            f" {called(event.subject, 'the optimizer')}: {values['first']:.4g} in the"
+            f" first 64 updates, {values['latest']:.4g} in the latest; predicting a"
+            f" constant gives {values['guess']:.4g}. {why}",
             fix=fix,
         )
 
@@ -86,32 +87,43 @@ def _cause(values: dict[str, Any]) -> tuple[str, str] | None:
     unmoved = latest > first - 2 * error - 1e-3 * first
     if unmoved and values["gradient"] == 0 and latest > 0.5 * guess:
         return (
-            "All gradients are exactly zero: nothing of the loss arrives at the weights.",
-            "Look for an operation without a slope between the model and the loss: round, argmax,"
-            " sign, a comparison, a clamp that is always at its bound.",
+            ("All gradients are exactly zero: no gradient flows from the loss to the weights."),
+            (
+                "Look for an operation without a gradient between the model and the loss:"
+                " round, argmax, sign, a comparison, a clamp that is always at its bound."
+            ),
         )
     if latest < 0.97 * guess or first < 0.9 * guess:
         return None
     steady = rate <= 1.5 * values["first rate"]
     if unmoved and steady and values["most"] <= STILL:
         return (
-            f"With a learning rate of {rate:g} no update changed any weights by more than"
-            f" {values['most']:.1e} of their size.",
-            "Raise the learning rate, by a factor of ten at a time.",
+            (
+                f"At learning rate {rate:g} no update changed any weights by more than"
+                f" {values['most']:.1e} of their size."
+            ),
+            "Raise the learning rate, by a factor of 10 at a time.",
         )
     faded = values["faded"]
     if faded is not None and faded < FADED and _alike(values):
         return (
-            f"The gradient fades on its way: against its weights the first layer's is {faded:.1e}"
-            " of the last one's, and the predictions of a batch hardly differ.",
-            "Use ReLU or GELU instead of sigmoids, normalisation or residual connections, and an"
-            " initialisation made for them.",
+            (
+                "The gradient vanishes: relative to the weights, the first layer's is"
+                f" {faded:.1e} of the last layer's, and the predictions within a batch hardly"
+                " differ."
+            ),
+            (
+                "Use ReLU or GELU instead of sigmoids, normalisation or residual connections,"
+                " and a matching initialisation."
+            ),
         )
     if latest >= 2 * guess and latest > 0.9 * first and values["low"] >= LARGE:
         return (
-            f"With a learning rate of {rate:g} each update changes the weights by"
-            f" {values['usual']:.1e} of their size.",
-            "Lower the learning rate, by a factor of ten at a time.",
+            (
+                f"At learning rate {rate:g} each update changes the weights by"
+                f" {values['usual']:.1e} of their size."
+            ),
+            "Lower the learning rate, by a factor of 10 at a time.",
         )
     return None
 

@@ -79,12 +79,12 @@ class MemoryGrows(Rule):
         share = min(1.0, values["held"] / values["grown"])
         self.report(
             place,
-            f"{whose} grows by {_size(pace)} an update, {_size(values['grown'])} from update"
-            f" {values['since']:,} to {values['update']:,}: `{values['holder']}`, a"
-            f" {values['kind']}, holds {values['count']:,} tensors or arrays,"
-            f" {_size(values['held'])} ({share:.0%} of it), and nothing reads more of them than the"
-            " newest.",
-            fix="Keep what is read, a number or the newest, or give it a bound:"
+            f"{whose} grows by {_size(pace)} per update, by {_size(values['grown'])} from"
+            f" update {values['since']:,} to {values['update']:,}. `{values['holder']}`"
+            f" ({values['kind']}) holds {values['count']:,} tensors or arrays,"
+            f" {_size(values['held'])} ({share:.0%} of the growth), and nothing reads any"
+            " but the newest.",
+            fix="Store numbers instead of tensors, keep only the newest, or limit the length:"
             " `collections.deque(maxlen=...)`.",
         )
 

@@ -88,20 +88,20 @@ class SoftmaxBeforeCrossEntropy(Rule):
         if activation.kind in PROBABILITIES:
             self.report(
                 event.place,
-                f"`{loss}` is fed probabilities: its input comes out of"
-                f" {PROBABILITIES[activation.kind]}. It applies log_softmax itself, and the softmax"
-                " of a softmax is nearly flat: the loss cannot get near zero and gradients are"
-                " small.",
-                related=[(activation.place, f"{PROBABILITIES[activation.kind]} is applied here")],
-                fix="Feed it the logits, and apply the softmax only where probabilities are read.",
+                f"`{loss}` gets probabilities, from {PROBABILITIES[activation.kind]}, but"
+                " it applies log_softmax itself. The softmax of a softmax is nearly flat:"
+                " the loss cannot approach zero, and gradients are small.",
+                related=[(activation.place, f"applies {PROBABILITIES[activation.kind]}")],
+                fix=("Pass the logits, and apply the softmax only where you need probabilities."),
             )
         elif activation.kind == "log_softmax" and activation.dim in (1, -1):
             self.report(
                 event.place,
-                f"`{loss}` applies log_softmax itself, and its input has been through one already:"
-                " the loss is the same, the first one is redundant.",
+                f"`{loss}` applies log_softmax itself, but its input has been through"
+                " log_softmax already. The loss is the same; the first log_softmax is"
+                " redundant.",
                 related=[(activation.place, "the redundant log_softmax")],
-                fix="Feed it the logits, or use NLLLoss.",
+                fix="Pass the logits, or use NLLLoss.",
                 severity="advice",
             )
 
@@ -114,8 +114,9 @@ class SoftmaxBeforeCrossEntropy(Rule):
         if batches >= 5 and event.values["classes"] > 1 and self.values.sums_to_one(event.place):
             self.report(
                 event.place,
-                f"`{criterion.kind}` is fed probabilities: in {batches} batches all inputs lay in"
-                " [0, 1] and summed to 1 over the classes. It applies log_softmax itself, and the"
-                " softmax of a softmax is nearly flat.",
-                fix="Feed it the logits, and apply the softmax only where probabilities are read.",
+                f"`{criterion.kind}` gets probabilities: in {batches} batches all inputs"
+                " were in [0, 1] and summed to 1 over the classes. It applies log_softmax"
+                " itself, and the softmax of a softmax is nearly flat: the loss cannot"
+                " approach zero, and gradients are small.",
+                fix=("Pass the logits, and apply the softmax only where you need probabilities."),
             )

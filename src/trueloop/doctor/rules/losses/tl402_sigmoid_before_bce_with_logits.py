@@ -78,10 +78,10 @@ class SigmoidBeforeBceWithLogits(Rule):
         what = PROBABILITIES[activation.kind]
         self.report(
             event.place,
-            f"`{criterion.name or criterion.kind}` is fed probabilities: its input comes out of"
-            f" {what}. It applies the sigmoid itself, so that no prediction falls below 0.5.",
-            related=[(activation.place, f"{what} is applied here")],
-            fix="Feed it the logits, and apply the sigmoid only where probabilities are read.",
+            f"`{criterion.name or criterion.kind}` gets probabilities, from {what}, but it"
+            " applies the sigmoid itself: no prediction can be below 0.5.",
+            related=[(activation.place, f"applies {what}")],
+            fix="Pass the logits, and apply the sigmoid only where you need probabilities.",
         )
 
     def on_measured(self, event: Measured) -> None:
@@ -92,8 +92,8 @@ class SigmoidBeforeBceWithLogits(Rule):
         if batches >= 5 and self.values.fill_the_unit(event.place):
             self.report(
                 event.place,
-                f"`{criterion.kind}` is fed probabilities: in {batches} batches all inputs lay in"
-                " [0, 1], near both ends and never outside. It applies the sigmoid itself, so that"
-                " no prediction falls below 0.5.",
-                fix="Feed it the logits, and apply the sigmoid only where probabilities are read.",
+                f"`{criterion.kind}` gets probabilities: in {batches} batches all inputs"
+                " were in [0, 1], close to both ends. It applies the sigmoid itself: no"
+                " prediction can be below 0.5.",
+                fix=("Pass the logits, and apply the sigmoid only where you need probabilities."),
             )

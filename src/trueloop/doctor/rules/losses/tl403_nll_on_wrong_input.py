@@ -78,11 +78,18 @@ class NllOnWrongInput(Rule):
             logits = activation.kind == "linear"
             self.report(
                 event.place,
-                f"`{criterion.name or criterion.kind}` is fed {NO_LOGARITHMS[activation.kind]}."
-                " It expects log-probabilities and takes no logarithm itself: "
-                + ("the loss has no lower bound." if logits else "it is never better than -1."),
-                related=[(activation.place, "where its input comes from")],
-                fix="Use cross_entropy, which takes the log_softmax itself."
+                (
+                    f"`{criterion.name or criterion.kind}` gets"
+                    f" {NO_LOGARITHMS[activation.kind]}, but expects log-probabilities and"
+                    " takes no logarithm itself: "
+                )
+                + (
+                    "the loss has no lower bound."
+                    if logits
+                    else "the loss stays between -1 and 0, and gradients are small."
+                ),
+                related=[(activation.place, "computes its input")],
+                fix="Use cross_entropy, which applies log_softmax itself."
                 if logits
-                else "Put log_softmax in place of the softmax.",
+                else "Replace softmax with log_softmax.",
             )

@@ -75,9 +75,9 @@ class LossBroadcasts(Rule):
         whole = _broadcast(first, second)
         self.report(
             place,
-            f"In {loss} the predictions have the shape {first} and the targets {second}: they"
-            f" broadcast to {whole}, and every prediction is compared with every target.",
-            fix="Give both the same shape: `prediction.squeeze(1)`, or `target.unsqueeze(1)`.",
+            f"In {loss} the predictions have shape {first} and the targets {second}. They"
+            f" broadcast to {whole}: every prediction is compared with every target.",
+            fix="Make the shapes equal: `prediction.squeeze(1)` or `target.unsqueeze(1)`.",
         )
 
 

@@ -61,25 +61,26 @@ class KlDivMisused(Rule):
         if source is not None and source.kind in NO_LOGARITHMS:
             self.report(
                 event.place,
-                f"`{name}` is fed {NO_LOGARITHMS[source.kind]}. It expects log-probabilities as its"
-                " input: of anything else it is no divergence and can be negative.",
-                related=[(source.place, "where its input comes from")],
-                fix="Pass log_softmax of the logits as the input.",
+                f"`{name}` gets {NO_LOGARITHMS[source.kind]}, but its input must be"
+                " log-probabilities: the result is not a divergence and can be negative.",
+                related=[(source.place, "computes its input")],
+                fix="Pass log_softmax of the logits as input.",
             )
         elif target is not None and target.kind == "log_softmax" and _log_target(event) is False:
             self.report(
                 event.place,
-                f"The target of `{name}` is a log-probability, but without log_target=True it is"
-                " taken for a probability: its logarithm is not a number.",
-                related=[(target.place, "where its target comes from")],
+                f"The target of `{name}` is a log-probability. Without log_target=True it"
+                " is read as a probability, and its logarithm is NaN.",
+                related=[(target.place, "computes its target")],
                 fix="Pass log_target=True.",
             )
         elif criterion.reduction == "mean" and criterion.facts.get("reduction_written", True):
             self.report(
                 event.place,
-                f'`{name}` reduces with "mean", which divides by the number of classes as well as'
-                " by the batch size: the divergence is too small by the number of classes.",
-                related=[(criterion.made, "made here")] if criterion.made != event.place else [],
+                f'`{name}` reduces with "mean", which divides by the number of classes as'
+                " well as by the batch size: the loss is too small by a factor of the"
+                " number of classes.",
+                related=[(criterion.made, "created here")] if criterion.made != event.place else [],
                 fix='Use reduction="batchmean".',
             )
 

@@ -67,9 +67,10 @@ class InitialLossOff(Rule):
             return
         self.report(
             event.place,
-            f"Before the first update the cross-entropy is {loss:.3g}; guessing among {classes}"
-            f" classes gives log({classes}) = {log(classes):.3g}. The untrained model is certain of"
-            " wrong answers: its last weights, or its inputs, are too large.",
-            fix="Leave the last layer to torch's own initialisation or scale it down, and normalise"
-            " the inputs.",
+            f"Before the first update the cross-entropy is {loss:.3g}, but guessing among"
+            f" {classes} classes gives log({classes}) = {log(classes):.3g}. The untrained"
+            " model is confident of wrong answers: the weights of its last layer, or its"
+            " inputs, are too large.",
+            fix="Use torch's default initialisation for the last layer or scale it down, and"
+            " normalise the inputs.",
         )

@@ -62,8 +62,8 @@ class ConstantPredictions(Rule):
         name = event.values["spelled"] or getattr(event.subject, "name", "")
         self.report(
             place,
-            f"{f'`{name}`' if name else 'The model'} gives the same output for every sample, in"
-            f" {event.values['updates']} updates in a row: it does not look at its input.",
-            fix="Look at the initialisation, at dead units (a smaller learning rate), and at what"
-            " happens to the input on the way.",
+            f"{f'`{name}`' if name else 'The model'} gives the same output for every"
+            f" sample in {event.values['updates']} updates in a row: it ignores its input.",
+            fix="Check the initialisation, dead units (lower the learning rate), and what"
+            " happens to the input in the forward pass.",
         )

@@ -68,11 +68,11 @@ class SoftmaxOverBatch(Rule):
             return
         self.report(
             activation.place if activation.place.line else event.place,
-            f"This {activation.kind} runs over dimension 0, which is the batch: each class is"
-            f" normalised over the samples. `{criterion.name or criterion.kind}` takes the result"
-            " for a distribution over the classes.",
+            f"This {activation.kind} runs over dimension 0, the batch: each class is"
+            f" normalised over the samples. `{criterion.name or criterion.kind}` reads the"
+            " result as a distribution over classes.",
             related=[(event.place, "the loss that reads it")],
-            fix="Use dim=1, or dim=-1 where the classes come last.",
+            fix="Use dim=1, or dim=-1 if the classes are the last dimension.",
         )
 
 

@@ -226,11 +226,11 @@ class TrainsInEvalMode(Rule):
         name = called(forward)
         self.report(
             forward.place,
-            f"`{name}` goes on training in eval mode after the validation at line"
-            f" {evaluation.place.line}: dropout is off and batch norm no longer learns its"
-            " statistics.",
+            f"`{name}` trains in eval mode after the validation at line"
+            f" {evaluation.place.line}: dropout is off, and batch norm does not update its"
+            " running statistics.",
             fix=f"Call `{name}.train()` before the loop over the training batches.",
-            related=[(sleep.cause.place, "eval mode is turned on here, and never off again")],
+            related=[(sleep.cause.place, "turns eval mode on; nothing turns it off again")],
             remedies=self._remedy(forward, sleep),
         )
 
@@ -241,11 +241,11 @@ class TrainsInEvalMode(Rule):
         name = called(forward)
         self.report(
             forward.place,
-            f"`{name}` trains in eval mode: the `train()` at line {undone.place.line} is taken back"
-            " by an `eval()` before any batch is seen, so dropout is off and batch norm does not"
-            " learn its statistics.",
-            fix=f"Call `{name}.eval()` behind the training loop, before the validation.",
-            related=[(sleep.cause.place, "eval mode is turned on here, too early")],
+            f"`{name}` trains in eval mode: an `eval()` overrides the `train()` at line"
+            f" {undone.place.line} before the first batch, so dropout is off and batch"
+            " norm does not update its running statistics.",
+            fix=f"Call `{name}.eval()` after the training loop, before the validation.",
+            related=[(sleep.cause.place, "turns eval mode on, too early")],
         )
 
     def _tell_from_the_second_on(self, forward: ModelForward, sleep: Sleep) -> None:
@@ -255,11 +255,11 @@ class TrainsInEvalMode(Rule):
         name = called(forward)
         self.report(
             forward.place,
-            f"`{name}` trains in eval mode from the second batch on: the `eval()` at line"
-            f" {sleep.cause.place.line} stands in the loop over the training batches, so dropout is"
-            " off and batch norm does not learn its statistics.",
-            fix=f"Call `{name}.eval()` behind the training loop, before the validation.",
-            related=[(sleep.cause.place, "eval mode is turned on here, after the first batch")],
+            f"`{name}` trains in eval mode from the second batch on, because the `eval()`"
+            f" at line {sleep.cause.place.line} is inside the training loop: dropout is"
+            " off, and batch norm does not update its running statistics.",
+            fix=f"Call `{name}.eval()` after the training loop, before the validation.",
+            related=[(sleep.cause.place, "turns eval mode on, after the first batch")],
         )
 
     def _remedy(self, forward: ModelForward, sleep: Sleep) -> list[Remedy]:

@@ -215,8 +215,9 @@ class ValidatesInTrainMode(Rule):
         name = called(forward)
         self.report(
             forward.place,
-            f"`{name}` validates in train mode: dropout drops activations, and batch norm uses and"
-            " learns the statistics of the validation batches.",
+            f"`{name}` validates in train mode: dropout is active, and batch norm"
+            " normalises with the validation batches and adds them to its running"
+            " statistics.",
             fix=f"Call `{name}.eval()` before this loop, and `{name}.train()` after it.",
             remedies=self._remedy(forward),
         )

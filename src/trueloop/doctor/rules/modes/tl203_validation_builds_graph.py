@@ -143,10 +143,13 @@ class ValidationBuildsGraph(Rule):
     def _tell(self, forward: ModelForward) -> None:
         self.report(
             forward.place,
-            f"autograd records this forward of `{called(forward)}` in a validation pass, and no"
-            " gradient is ever taken of it: every activation is kept for nothing.",
-            fix="Put `with torch.no_grad():` around the loop, or `@torch.no_grad()` above the"
-            " function.",
+            f"Autograd records this forward pass of `{called(forward)}` in validation, but"
+            " nothing calls `backward()` on it: the stored activations waste memory and"
+            " time.",
+            fix=(
+                "Put `with torch.no_grad():` around the loop, or `@torch.no_grad()` on the"
+                " function."
+            ),
         )
 
 

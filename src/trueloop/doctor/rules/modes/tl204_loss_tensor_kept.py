@@ -74,7 +74,7 @@ _WORTH = re.compile(
     r"|hidden|score",
     re.I,
 )
-_FIX = "Keep the number (`.item()`) or cut the tensor off (`.detach()`)."
+_FIX = "Store a number (`.item()`) or detach the tensor (`.detach()`)."
 
 
 @dataclass(eq=False)
@@ -183,7 +183,7 @@ class LossTensorKept(Rule):
             place,
             _message(kept.holder, kept.how),
             fix=_FIX,
-            related=[] if direct else [(kept.place, "it is kept here")],
+            related=[] if direct else [(kept.place, "stored here")],
             remedies=_remedy(kept) if direct else [],
         )
 
@@ -191,8 +191,8 @@ class LossTensorKept(Rule):
 def _message(holder: str, how: str) -> str:
     does = {"sum": "adds up", "append": "collects", "store": "keeps"}[how]
     return (
-        f"`{holder}` {does} tensors with their graphs, batch after batch: `backward` is done with"
-        " them, and memory grows with every iteration."
+        f"`{holder}` {does} a tensor with its autograd graph in every iteration, although"
+        " `backward()` is done with it: memory grows with every iteration."
     )
 
 

@@ -103,17 +103,15 @@ class ForwardCalledDirectly(Rule):
     def _tell(self, call: ModelForward) -> None:
         name = call.spelled or call.model.name
         shown = f"`{name}.forward(...)`" if name else "`forward(...)`"
-        message = f"{shown} goes past the hooks of the module"
         if call.model in self.sharded:
-            message += ", by which `fully_shard` gathers its parameters and averages its gradients."
+            skips = "and `fully_shard` needs them to gather parameters and average gradients."
         elif call.model.wrapper in _IN_FORWARD:
-            message += ". The wrapper works in its own `forward`; what else is hooked is left out."
+            skips = "but not the wrapper, which works in its own `forward`."
         else:
-            message += ", and with them past what FSDP, pruning, weight norm and"
-            message += " `module.compile()` do."
+            skips = "which FSDP, pruning, weight norm and `module.compile()` rely on."
         self.report(
             call.place,
-            message,
+            f"{shown} skips the module's hooks, {skips}",
             severity="advice" if call.model.wrapper in _IN_FORWARD else None,
             fix=f"Call the module itself: `{name or 'model'}(...)`.",
             remedies=[Replace(call.callee, name)] if call.spelled and call.callee.line else [],

@@ -71,8 +71,8 @@ class FunctionalDropoutAlwaysOn(Rule):
             return
         self.report(
             event.place,
-            f"`{name}` is not told the mode of the module: it stays on after `eval()`, so that"
-            " validation and inference drop activations at random.",
+            f"`{name}` ignores the module's train/eval mode: dropout stays on after"
+            " `eval()`, so validation and inference drop activations at random.",
             fix="Pass `training=self.training`, or use `nn.Dropout`.",
             remedies=_remedy(given["last"], given["self"]),
         )

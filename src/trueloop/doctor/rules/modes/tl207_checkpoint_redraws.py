@@ -52,8 +52,9 @@ class CheckpointRedraws(Rule):
             return
         self.report(
             event.place,
-            "The function behind `checkpoint` draws random numbers, and with"
-            " `preserve_rng_state=False` it draws others when it runs again in the backward: the"
-            " gradients are those of another dropout than the loss.",
-            fix="Leave out `preserve_rng_state=False`.",
+            "The function in this `checkpoint` draws random numbers. With"
+            " `preserve_rng_state=False` it draws different ones when the backward pass"
+            " runs it again: the gradients belong to a different dropout mask than the"
+            " loss.",
+            fix="Remove `preserve_rng_state=False`.",
         )

@@ -107,13 +107,13 @@ class ZeroGradAfterBackward(StepRule):
         remedies = [Move(clear.place, step.place, "after")] if side_by_side(clear, step) else []
         self.report(
             clear.place,
-            f"The gradients are cleared here, between `backward` and the step of {name} that should"
-            " use them: the step has nothing to apply.",
+            f"The gradients are cleared between `backward()` and the step of {name}: the"
+            " step has no gradients to apply.",
             related=[
                 (backward.place, "computes the gradients"),
-                (step.place, "finds them cleared"),
+                (step.place, "has no gradients to apply"),
             ],
-            fix="Clear the gradients before the forward pass, or after the step.",
+            fix="Call `zero_grad()` before the forward pass, or after the step.",
             remedies=remedies,
         )
 

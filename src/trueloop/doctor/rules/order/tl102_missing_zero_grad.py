@@ -104,10 +104,10 @@ class MissingZeroGrad(StepRule):
             remedies = [Insert(f"{step.spelled}.zero_grad()", step.place, "after")]
         self.report(
             step.place,
-            f"{name[:1].upper()}{name[1:]} steps in every turn of the loop and nothing clears its"
-            " gradients in between: each update applies the sum of all gradients so far.",
+            f"{name[:1].upper()}{name[1:]} steps in every iteration, but its gradients are"
+            " never cleared: each update applies the sum of all gradients so far.",
             related=[(backward.place, "adds to the gradients that are already there")],
-            fix="Clear the gradients once per update, before `backward` or after the step.",
+            fix="Call `zero_grad()` once per update, before `backward()` or after the step.",
             remedies=remedies,
         )
 

@@ -140,9 +140,9 @@ class StepBeforeBackward(StepRule):
         between = any(isinstance(event, (Clip, Unscale)) for event in turn)
         self.report(
             step.place,
-            f"{name[:1].upper()}{name[1:]} steps here, before the `backward` of this batch: it"
-            " applies the gradient of the batch before, or none at all.",
-            related=[(backward.place, "computes the gradient that the step should have")],
-            fix="Step after `backward`.",
+            f"{name[:1].upper()}{name[1:]} steps before the `backward()` of this batch: it"
+            " applies the gradients of the previous batch, or none.",
+            related=[(backward.place, "computes the gradients of this batch")],
+            fix="Call `step()` after `backward()`.",
             remedies=[Move(step.place, backward.place, "after")] if simple and not between else [],
         )

@@ -128,10 +128,10 @@ class ClipAfterStep(StepRule):
         call = "clip_grad_norm_" if clip.by == "norm" else "clip_grad_value_"
         self.report(
             clip.place,
-            f"`{call}` runs after the step has applied the gradients, and they are cleared next: it"
-            " has no effect.",
-            related=[(step.place, "applies the gradients unclipped")],
-            fix="Clip between `backward` and the step.",
+            f"`{call}` runs after the step has applied the gradients, and they are cleared"
+            " next: the clipping has no effect.",
+            related=[(step.place, "applies the unclipped gradients")],
+            fix="Clip after `backward()` and before the step.",
             remedies=[Move(clip.place, step.place, "before")] if simple else [],
         )
 

@@ -195,13 +195,15 @@ class BackwardNeverStepped(StepRule):
 
     def _tell(self, backward: Backward, optimizer: Optimizer) -> None:
         name = named(optimizer)
-        related = [(optimizer.made, "is made here and never steps")] if optimizer.made.line else []
+        related = (
+            [(optimizer.made, "is created here and never steps")] if optimizer.made.line else []
+        )
         self.report(
             backward.place,
-            f"Gradients for {name} are computed in every turn, and {name} never steps: the"
-            " parameters stay as they were initialised.",
+            f"Gradients for {name} are computed in every iteration, but {name} never"
+            " steps: the parameters keep their initial values.",
             related=related,
-            fix=f"Call `{optimizer.name or 'optimizer'}.step()` after `backward`.",
+            fix=f"Call `{optimizer.name or 'optimizer'}.step()` after `backward()`.",
         )
 
 

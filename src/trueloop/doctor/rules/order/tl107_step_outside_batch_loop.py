@@ -124,13 +124,14 @@ class StepOutsideBatchLoop(StepRule):
         )
         self.report(
             step.place,
-            f"{name[:1].upper()}{name[1:]} steps once after the loop, but every batch in it clears"
-            " the gradients of the one before: only the last batch counts.",
+            f"{name[:1].upper()}{name[1:]} steps once, after the loop, but every batch in"
+            " the loop clears the gradients of the previous one: the model learns from"
+            " the last batch only.",
             related=[
-                (clear.place, "erases the gradients of the batch before"),
-                (backward.place, "computes them for every batch"),
+                (clear.place, "clears the gradients of the previous batch"),
+                (backward.place, "computes gradients for every batch"),
             ],
-            fix="Step inside the loop over batches, after `backward`.",
+            fix="Call `step()` inside the loop over batches, after `backward()`.",
             remedies=[Move(step.place, last.place, "after")] if near else [],
         )
 

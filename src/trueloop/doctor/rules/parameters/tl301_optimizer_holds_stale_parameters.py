@@ -120,7 +120,7 @@ class OptimizerHoldsStaleParameters(Rule):
 
     def on_replaced(self, event: Replaced) -> None:
         if event.how != "assigned":
-            self._note(event, event.model, None, "the parameters of `{}` are replaced")
+            self._note(event, event.model, None, "The parameters of `{}` are replaced")
             return
         new, old = event.new, event.old
         if not isinstance(new, Model) or not has_parameters(new):
@@ -132,7 +132,7 @@ class OptimizerHoldsStaleParameters(Rule):
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if event.assign and isinstance(event.thing, Model):
-            self._note(event, event.thing, None, "the parameters of `{}` are replaced")
+            self._note(event, event.thing, None, "The parameters of `{}` are replaced")
         elif isinstance(event.thing, Model):
             self.used[event.thing] = event.serial
 
@@ -194,10 +194,10 @@ class OptimizerHoldsStaleParameters(Rule):
         shown = f"`{optimizer}`" if " " not in optimizer else optimizer
         self.report(
             place,
-            f"{what} after {shown} was made: it goes on updating the old parameters, and"
-            " the new ones never change.",
-            fix=f"Make {shown} after this line.",
-            related=[(made, "the optimizer takes the old parameters here")],
+            f"{what} after {shown} was created: the optimizer keeps updating the old"
+            " parameters, and the new ones are never trained.",
+            fix=f"Create {shown} after this line.",
+            related=[(made, "the optimizer gets the old parameters here")],
         )
 
     # -------------------------------------------------------------------------- as it runs
@@ -212,7 +212,9 @@ class OptimizerHoldsStaleParameters(Rule):
             return
         model, _, _ = values["parameter"].partition(".")
         if values["kind"] == "rebuilt":
-            what = f"`{model}` is made anew" if values["named"] else "the model is made anew"
+            what = (
+                f"`{model}` is created again" if values["named"] else "The model is created again"
+            )
         else:
             what = f"`{values['parameter']}` is replaced"
         optimizer = event.subject
@@ -242,7 +244,7 @@ class OptimizerHoldsStaleParameters(Rule):
                 of_one = model.made[:3] == old.made[:3] and made.stack
                 place = made.stack[-1] if of_one else made.place
                 name = optimizer.name or "the optimizer"
-                self._say(place, f"`{model.name}` is made anew", name, held.made.place)
+                self._say(place, f"`{model.name}` is created again", name, held.made.place)
 
 
 def _succeeds(new: Model, old: Model) -> bool:

@@ -80,11 +80,12 @@ class ParametersNotOptimized(Rule):
         several = len(names) > 1
         self.report(
             place,
-            f"{shown} ({numbers:,} numbers) of {first['model']} {'get' if several else 'gets'} a"
-            f" gradient in every `backward` and {'belong' if several else 'belongs'} to no"
-            f" optimizer: in {first['updates']} updates of {called(found[0].subject, 'this one')}"
-            f" {'they have' if several else 'it has'} not changed.",
-            fix="Give the parameters to the optimizer, or freeze them with"
+            f"{shown} ({numbers:,} values) of {first['model']}"
+            f" {'get' if several else 'gets'} a gradient in every `backward()`, but no"
+            f" optimizer holds {'them' if several else 'it'}:"
+            f" {'they have' if several else 'it has'} not changed in {first['updates']}"
+            f" updates of {called(found[0].subject, 'the optimizer')}.",
+            fix="Pass the parameters to the optimizer, or freeze them with"
             " `requires_grad_(False)`.",
-            related=[(first["made"], "made here, and never updated")],
+            related=[(first["made"], "created here, never updated")],
         )

@@ -103,11 +103,11 @@ class ModulesInPlainContainer(Rule):
         how = "ModuleDict" if values["container"] == "dict" else "ModuleList"
         self.report(
             values["place"],
-            f"`{values['attribute']}` is a plain {values['container']}: its layers are not"
-            f" registered, so that `parameters()`, `to()` and `state_dict()` of"
-            f" `{values['holder']}` pass them by.",
-            fix=f"Put them into `nn.{how}`.",
-            related=[(values["made"], "a layer that nobody trains")],
+            f"`{values['attribute']}` is a plain {values['container']}, so its layers are"
+            " not registered: `parameters()`, `to()` and `state_dict()` of"
+            f" `{values['holder']}` skip them, and the optimizer does not train them.",
+            fix=f"Use `nn.{how}` instead.",
+            related=[(values["made"], "a layer that is not trained")],
         )
 
     def on_ended(self, event: Ended) -> None:
@@ -143,10 +143,11 @@ class ModulesInPlainContainer(Rule):
         kind = {"ModuleDict": "dict"}.get(how) or getattr(event.value, "kind", "list")
         self.report(
             event.place,
-            f"`{event.attribute}` is a plain {kind}: its layers are not registered, so that"
-            f" `parameters()`, `to()` and `state_dict()` of `{event.model.kind}` pass them by.",
-            fix=f"Put them into `nn.{how}`.",
-            related=[(layer.made, "a layer that nobody trains")] if layer.made.line else [],
+            f"`{event.attribute}` is a plain {kind}, so its layers are not registered:"
+            f" `parameters()`, `to()` and `state_dict()` of `{event.model.kind}` skip"
+            " them, and the optimizer does not train them.",
+            fix=f"Use `nn.{how}` instead.",
+            related=[(layer.made, "a layer that is not trained")] if layer.made.line else [],
             remedies=_remedy(event, how),
         )
 

@@ -61,10 +61,12 @@ class ParameterNeverGetsGradient(ByParameter):
         made = getattr(first.subject, "made", None)
         self.report(
             place,
-            f"{called(first.subject, 'the optimizer')} holds {names}, and no gradient has reached"
-            f" {'them' if several else 'it'} in {first.values['updates']} updates:"
-            f" {'they stay' if several else 'it stays'} as initialised.",
-            fix="Look for what cuts it off (`.detach()`, `.data`, `no_grad`, numpy) or for the call"
-            " that is missing; freeze it where that is meant.",
+            f"{called(first.subject, 'The optimizer')} holds {names}, but"
+            f" {'they have' if several else 'it has'} received no gradient in"
+            f" {first.values['updates']} updates:"
+            f" {'they keep their initial values' if several else 'it keeps its initial value'}.",
+            fix="Find what stops the gradient (`.detach()`, `.data`, `no_grad`, numpy) or the"
+            " missing call in `forward`; if this is intended, freeze the parameters with"
+            " `requires_grad_(False)`.",
             related=[(made, "the optimizer")] if made is not None and made.line else [],
         )

@@ -167,15 +167,15 @@ class OptimizerRebuiltInLoop(Rule):
     def _tell(self, build: Build, loop: Loop) -> None:
         if _starts_afresh(build.event, loop):
             return
-        name = f"`{build.optimizer.name}`" if build.optimizer.name else "the optimizer"
+        name = f"`{build.optimizer.name}`" if build.optimizer.name else "The optimizer"
         often = "for every batch" if loop.kind == "batches" else "in every epoch"
         kind = build.optimizer.kind.rpartition(".")[2] or "optimizer"
         self.report(
             build.event.place,
-            f"{name} is made anew {often}: what {kind} has gathered (moments, momentum, step"
-            " counts) is thrown away each time.",
-            fix="Make it once, before the loop.",
-            related=[(loop.place, "the loop that makes it again and again")],
+            f"{name} is created again {often}: its state ({kind}'s moments, momentum, step"
+            " counts) is lost each time.",
+            fix="Create it once, before the loop.",
+            related=[(loop.place, "the loop that creates it again")],
         )
 
 

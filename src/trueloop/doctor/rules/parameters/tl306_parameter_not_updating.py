@@ -57,8 +57,8 @@ class ParameterNotUpdating(ByParameter):
     def tell(self, place: Location, first: Measured, names: str, several: bool) -> None:
         self.report(
             place,
-            f"{names} {'have gradients' if several else 'has a gradient'} of usual size, and"
-            f" {first.values['updates']} steps of {called(first.subject, 'the optimizer')} have not"
-            f" changed {'them' if several else 'it'} by a single bit.",
-            fix="Look at what the optimizer's `step` does for this parameter and its group.",
+            f"{names} {'have' if several else 'has'} gradients of normal size, but"
+            f" {first.values['updates']} steps of {called(first.subject, 'the optimizer')}"
+            f" have not changed {'them' if several else 'it'} by a single bit.",
+            fix="Check what the optimizer's `step()` does for this parameter and its group.",
         )

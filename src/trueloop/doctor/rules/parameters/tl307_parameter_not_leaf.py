@@ -82,10 +82,13 @@ class ParameterNotLeaf(Rule):
                 continue
             self.report(
                 each.place,
-                f"`.{copy.facts['copied by']}(...)` of a parameter is a plain tensor:"
+                f"`.{copy.facts['copied by']}(...)` of a parameter returns a plain tensor:"
                 f" `{each.attribute}` is not registered, not trained and not saved.",
-                fix="Make the tensor as it shall be, and put `nn.Parameter(...)` around it last.",
-                related=[(leaf.made, "the parameter, which is lost")] if leaf.made.line else [],
+                fix=(
+                    "Prepare the tensor first (device, dtype, shape), and wrap it in"
+                    " `nn.Parameter(...)` last."
+                ),
+                related=[(leaf.made, "the parameter that is lost")] if leaf.made.line else [],
                 remedies=_remedy(copy),
             )
 

@@ -61,8 +61,8 @@ from trueloop.doctor.rules.shared.evidence import called
 
 _EMBEDDINGS = ("torch.nn.Embedding", "torch.nn.EmbeddingBag")
 _FIX = (
-    "Give Muon the matrices of the hidden layers alone and the rest to AdamW, or write"
-    " `trueloop.optimizers.muon(model)`, which does both."
+    "Give Muon only the weight matrices of the hidden layers and the rest to AdamW, or"
+    " use `trueloop.optimizers.muon(model)`, which does both."
 )
 
 
@@ -99,9 +99,9 @@ class MuonOnEmbeddings(Rule):
         named = ", ".join(f"`{name}`" for name in names if name)
         self.report(
             optimizer.made,
-            f"{called(optimizer, 'Muon')} holds {what}{f' ({named})' if named else ''}, whose rows"
-            " are not directions of one map: orthogonalised updates move every token's row in every"
-            " batch.",
+            f"{called(optimizer, 'Muon')} updates {what}{f' ({named})' if named else ''}."
+            " An embedding is a table of rows, not a linear map: Muon's orthogonalised"
+            " updates change every token's row in every batch.",
             fix=_FIX,
         )
 

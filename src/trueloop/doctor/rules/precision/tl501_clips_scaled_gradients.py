@@ -105,11 +105,11 @@ class ClipsScaledGradients(StepRule):
             remedies = [Insert(text, clip.place, "before")]
         self.report(
             clip.place,
-            "The gradients are clipped while they are still multiplied by the loss scale: the limit"
-            " is thousands of times tighter than it reads.",
+            "The gradients are clipped while they are still multiplied by the loss scale:"
+            " the effective limit is thousands of times smaller than it reads.",
             related=[
                 (backward.place, "computes scaled gradients"),
-                *([(late.place, "unscales too late")] if late is not None else []),
+                *([(late.place, "unscales, too late")] if late is not None else []),
             ],
             fix=f"Call `{step.scaler_spelled or 'scaler'}.unscale_("
             f"{step.spelled or named(step.optimizer).strip('`')})` before clipping.",

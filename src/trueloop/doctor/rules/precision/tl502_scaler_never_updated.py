@@ -85,8 +85,9 @@ class ScalerNeverUpdated(StepRule):
         harm = "where it is enabled, its" if off else "its"
         self.report(
             step.place,
-            f"`{name}` steps in every turn and is never updated: {harm} scale never adapts, and"
-            " torch raises at the second step.",
-            fix=f"Call `{name}.update()` once per turn, after the steps.",
+            f"`{name}.step(...)` runs in every iteration, but `{name}.update()` never"
+            f" does: {harm} scale never adapts, and torch raises an error at the second"
+            " step.",
+            fix=f"Call `{name}.update()` once per iteration, after the step.",
             remedies=remedies if step.scaler_spelled and not shared else [],
         )

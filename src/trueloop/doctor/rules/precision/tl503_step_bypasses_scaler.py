@@ -108,10 +108,9 @@ class StepBypassesScaler(StepRule):
         scaler = backward.loss.scaled_by if backward.loss is not None else None
         called = scaler.name if scaler is not None and scaler.name else "scaler"
         harm = (
-            "a gradient that has overflowed goes straight into the weights"
+            "overflowed gradients go straight into the weights"
             if unscaled
-            else "the update is as many times too large as the loss scale, and overflows are not"
-            " skipped"
+            else "the update is too large by the loss scale, and overflows are not skipped"
         )
         self.report(
             step.place,

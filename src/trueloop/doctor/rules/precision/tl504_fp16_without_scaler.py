@@ -102,8 +102,8 @@ class Fp16WithoutScaler(StepRule):
     def _tell(self, backward: Backward, forward: ModelForward) -> None:
         self.report(
             backward.place,
-            "The forward pass ran in float16 and its loss is not scaled: small gradients round to"
-            " zero in this `backward`.",
+            "The forward pass runs in float16, but the loss is not scaled: small"
+            " gradients round to zero in this `backward()`.",
             related=[(forward.place, "runs under float16 autocast")],
-            fix="Use a `torch.amp.GradScaler`, or bfloat16 autocast, which needs none.",
+            fix="Use `torch.amp.GradScaler`, or bfloat16 autocast, which needs no scaler.",
         )

@@ -102,10 +102,15 @@ class AccumulationNotAveraged(StepRule):
     def _tell(self, step: OptimizerStep, backward: Backward, size: str) -> None:
         self.report(
             backward.place,
-            f"Each loss is a mean over its micro-batch and is not divided by `{size}`: the"
-            f" gradients of a window add up to `{size}` times what one batch would give.",
-            related=[(step.place, f"{named(step.optimizer, step.spelled)} steps once per window")],
-            fix=f"Divide the loss by `{size}` before `backward`.",
+            f"Each loss is the mean over its micro-batch and is not divided by `{size}`:"
+            f" the accumulated gradient is `{size}` times too large.",
+            related=[
+                (
+                    step.place,
+                    f"{named(step.optimizer, step.spelled)} steps once per `{size}` micro-batches",
+                )
+            ],
+            fix=f"Divide the loss by `{size}` before `backward()`.",
         )
 
 

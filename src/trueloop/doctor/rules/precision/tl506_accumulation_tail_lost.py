@@ -124,7 +124,7 @@ class AccumulationTailLost(StepRule):
             if tail.carried and event.place == tail.step.place and turn is not None:
                 if turn.index == tail.size - 1:
                     self._anew.add(event.place)
-                    self._close([tail], "carried into the next window")
+                    self._close([tail], "added to the next update")
             else:
                 self.refute(tail.step.place)
         self._open = [each for each in self._open if each.step.optimizer is not event.optimizer]
@@ -138,7 +138,7 @@ class AccumulationTailLost(StepRule):
         carried = [each for each in self._open if self.feeds(event, each.step.optimizer)]
         for tail in carried:
             tail.carried = True
-        self._close([each for each in carried if not each.watched], "carried into the next window")
+        self._close([each for each in carried if not each.watched], "added to the next update")
         super().on_backward(event)
 
     def on_ended(self, event: Ended) -> None:
@@ -153,10 +153,11 @@ class AccumulationTailLost(StepRule):
             size, batches = tail.size, tail.batches
             self.report(
                 tail.step.place,
-                f"{batches} batches do not fill windows of {size}: the gradients of the last"
-                f" {batches % size} are {fate}, because"
-                f" {named(tail.step.optimizer, tail.step.spelled)} steps only for full windows.",
-                fix="Step for the last batch too: `or i + 1 == len(loader)`.",
+                f"{batches} batches cannot be divided into updates of {size}"
+                f" micro-batches: the gradients of the last {batches % size} are {fate},"
+                f" because {named(tail.step.optimizer, tail.step.spelled)} steps only"
+                f" after {size}.",
+                fix="Step at the last batch too: `or i + 1 == len(loader)`.",
             )
 
 

@@ -94,9 +94,10 @@ class TrainsInHalf(Rule):
         place, spelled = self._steps.get(optimizer, (event.place, ""))
         self.report(
             place,
-            f"The parameters that {named(optimizer, spelled)} updates are {event.values['dtype']}"
-            f" themselves: {found:.0%} of the elements with a gradient stay what they were, because"
-            " their update is smaller than the type can hold.",
-            fix="Keep the parameters in float32 and use `torch.autocast` for the forward pass.",
-            related=[(optimizer.made, "the optimizer takes them as they are")],
+            f"The parameters that {named(optimizer, spelled)} updates are"
+            f" {event.values['dtype']}: {found:.0%} of the values with a gradient do not"
+            f" change, because their update is smaller than {event.values['dtype']} can"
+            " represent.",
+            fix="Keep the parameters in float32, and use `torch.autocast` for the forward pass.",
+            related=[(optimizer.made, "the optimizer gets these parameters here")],
         )

@@ -131,12 +131,12 @@ class ZeroGradInsideAccumulation(StepRule):
         )
         self.report(
             clear.place,
-            f"The gradients are cleared for every micro-batch, but {name} steps only once per"
-            " window: all micro-batches but the last are lost.",
+            f"The gradients are cleared at every micro-batch, but {name} steps only once"
+            " per accumulated update: all micro-batches but the last are lost.",
             related=[
-                (step.place, "steps once per window"),
-                (backward.place, "computes what is erased"),
+                (step.place, "steps once per accumulated update"),
+                (backward.place, "computes gradients that are cleared"),
             ],
-            fix="Clear the gradients where the step is, after it.",
+            fix="Call `zero_grad()` only when you step, after the step.",
             remedies=[Move(clear.place, step.place, "after")] if near else [],
         )

@@ -75,15 +75,16 @@ class AutocastAroundBackward(StepRule):
     def _tell_of_backward(self, backward: Backward) -> None:
         self.report(
             backward.place,
-            "`backward` runs inside the autocast block: autocast is for the forward pass and the"
-            " loss, and may cast backward operations a second time.",
-            fix="End the block before `backward`.",
+            "`backward()` runs inside the autocast block. Autocast is for the forward"
+            " pass and the loss; it may cast operations of the backward pass a second"
+            " time.",
+            fix="End the block before `backward()`.",
         )
 
     def _tell_of_step(self, step: OptimizerStep) -> None:
         self.report(
             step.place,
-            f"{named(step.optimizer, step.spelled)} steps inside the autocast block: autocast is"
-            " for the forward pass and the loss, and may round the update.",
+            f"{named(step.optimizer, step.spelled)} steps inside the autocast block."
+            " Autocast is for the forward pass and the loss; it may round the update.",
             fix="End the block before the step.",
         )

@@ -103,10 +103,16 @@ class PairsOfMicroBatches(StepRule):
         rows, count = self._rows[found[-1].serial], len(found)
         self.report(
             found[-1].place,
-            f"The loss compares the {rows} rows of a micro-batch with each other, and {count}"
-            f" micro-batches are accumulated: each row meets the {rows} of its own micro-batch, not"
-            f" the {rows * count} of the update. This is not the loss of the large batch.",
-            related=[(step.place, f"{named(step.optimizer, step.spelled)} steps once per window")],
-            fix="Compare larger batches (fewer bits, checkpointed activations), or embed all"
-            " micro-batches first and compare them once (GradCache).",
+            f"The loss compares the {rows} rows of a micro-batch with each other, and"
+            f" {count} micro-batches are accumulated: each row meets the {rows} rows of"
+            f" its own micro-batch, not all {rows * count} of the update. The gradient is"
+            " not that of the large batch.",
+            related=[
+                (
+                    step.place,
+                    f"{named(step.optimizer, step.spelled)} steps once per accumulated update",
+                )
+            ],
+            fix="Use larger micro-batches (lower precision, activation checkpointing), or"
+            " embed all micro-batches first and compare them once (GradCache).",
         )

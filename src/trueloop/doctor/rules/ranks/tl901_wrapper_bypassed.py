@@ -102,11 +102,11 @@ class WrapperBypassed(Rule):
         wrapper = self._wrapper[bypass.model]
         self.report(
             bypass.place,
-            f"This forward pass goes around {called(wrapper, 'the DDP wrapper')}, so the gradients"
-            " are not averaged over the ranks and the replicas drift apart.",
+            f"This forward pass bypasses {called(wrapper, 'the DDP wrapper')}: gradients"
+            " are not averaged over the ranks, and the replicas diverge.",
             fix=f"Call {called(wrapper, 'the wrapper')} itself.",
             related=[
                 (wrapper.made, "wrapped here"),
-                (event.place, "the step with local gradients"),
+                (event.place, "steps with local gradients"),
             ],
         )

@@ -64,7 +64,8 @@ class EveryRankWrites(Rule):
             return
         self.report(
             event.place,
-            "Every rank of the process group writes this same file, one over the other.",
+            "Every rank writes to this same file: they overwrite each other, and the file"
+            " may be corrupt.",
             fix="Save on one rank only: `if dist.get_rank() == 0:`.",
-            related=[(self._group, "the process group")],
+            related=[(self._group, "creates the process group")],
         )

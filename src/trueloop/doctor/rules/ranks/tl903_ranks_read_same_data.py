@@ -114,9 +114,9 @@ class RanksReadSameData(Rule):
         done = "wrapped" if self._wrapper.wrapper else "sharded"
         self.report(
             loader.made,
-            f"{called(loader, 'This loader')} gives every rank the whole data set, so under"
-            f" {called(self._wrapper, 'the wrapper')} all ranks train on the same samples.",
-            fix="Give it `sampler=DistributedSampler(dataset)` in place of `shuffle=True`.",
+            f"{called(loader, 'This loader')} gives every rank the whole data set: all"
+            f" ranks of {called(self._wrapper, 'the wrapper')} train on the same samples.",
+            fix="Pass `sampler=DistributedSampler(dataset)` instead of `shuffle=True`.",
             related=[(self._wrapper.made, f"the model is {done} for several ranks")],
         )
 

@@ -69,15 +69,15 @@ class RanksDiverge(Rule):
             return
         values = event.values
         one = values["of"] == 1
-        counted = "" if one else f", as do {values['count']} of the {values['of']} compared"
+        counted = "" if one else f", and {values['count']} of the {values['of']} compared differ"
         message = (
             f"After {values['updates']} updates the parameters of"
-            f" {called(event.subject, 'the model')} are not the same on ranks 0 and"
-            f" {values['rank']}: numbers of `{values['parameter']}` differ by {values['by']:.1%} of"
-            f" its size{counted}."
+            f" {called(event.subject, 'the model')} differ between ranks 0 and"
+            f" {values['rank']}: `{values['parameter']}` differs by {values['by']:.1%} of"
+            f" its size{counted}. The ranks train different models."
         )
         if values["same"] is not None:
-            message += f" After {values['same']} updates they still were the same."
+            message += f" They were still equal after {values['same']} updates."
         mine, yours = values["rates"]
         rates = [(a, b) for a, b in zip(mine, yours, strict=False) if a != b]
         if rates:
@@ -89,12 +89,13 @@ class RanksDiverge(Rule):
 def _fix(values: dict[str, Any]) -> str:
     if values["wrapped"]:
         return (
-            "Do alike on every rank whatever changes parameters, gradients or learning rates;"
-            " load weights before the model is wrapped."
+            "Change parameters, gradients and learning rates in the same way on every"
+            " rank; load weights before you wrap the model."
         )
     if values["same"] is None:
         return (
-            "Give all ranks the first one's parameters before training:"
-            " `dist.broadcast(p.data, 0)` for each, or wrap the model in DistributedDataParallel."
+            "Copy rank 0's parameters to all ranks before training:"
+            " `dist.broadcast(p.data, 0)` for each, or wrap the model in"
+            " DistributedDataParallel."
         )
-    return "Do alike on every rank whatever changes parameters, gradients or learning rates."
+    return "Change parameters, gradients and learning rates in the same way on every rank."

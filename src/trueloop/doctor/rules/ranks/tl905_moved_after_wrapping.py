@@ -104,13 +104,13 @@ class MovedAfterWrapping(Rule):
             moved = self._pending.pop(wrapper, None) if wrapper is not None else None
             if moved is None or wrapper is None:
                 continue
-            done = "cast to another type" if _casts(moved) else "moved"
+            done = "cast to a different dtype" if _casts(moved) else "moved"
             name = {"ddp": "DistributedDataParallel", "fsdp": "FSDP"}[wrapper.wrapper]
             self.report(
                 moved.place,
-                f"{called(moved.model, 'The model')} is {done} after `{name}` has wrapped it, which"
-                " took its parameters as they were then.",
-                fix="Move and cast the model first, and wrap it then.",
+                f"{called(moved.model, 'The model')} is {done} after `{name}` has wrapped"
+                " it, so the wrapper still refers to the old parameters.",
+                fix="Move and cast the model first, then wrap it.",
                 related=[(wrapper.made, "wrapped here")],
             )
 

@@ -76,10 +76,10 @@ class SchedulerBeforeOptimizer(ScheduleRule):
         optimizer = step.optimizer.name or "optimizer"
         self.report(
             tick.place,
-            f"{called(scheduler)} ticks before `{optimizer}` steps: the first learning rate of the"
-            " schedule is skipped, and every later one comes a tick early.",
-            related=[(step.place, "the optimizer's step that it should follow")],
-            fix=f"Call {called(scheduler)}'s step after that of `{optimizer}`.",
+            f"{called(scheduler)} steps before `{optimizer}`: the schedule's first"
+            " learning rate is skipped, and every later one is applied one step early.",
+            related=[(step.place, "the optimizer's step")],
+            fix=f"Call the scheduler's `step()` after `{optimizer}.step()`.",
             remedies=_move(tick, step),
         )
 

@@ -93,15 +93,17 @@ class EpochSchedulePerBatch(ScheduleRule):
         if not why:
             return
         loop = clock.batch_loop(ticks[0])
-        related = [(clock.scheduler.made, "its length is set here")]
+        related = [(clock.scheduler.made, "sets its length")]
         if loop is not None:
             related.append((loop.place, "the loop over batches"))
         self.report(
             ticks[0].place,
-            f"{called(clock.scheduler)} ticks at every batch, but {why}.",
+            f"{called(clock.scheduler)} steps at every batch, but {why}.",
             related=related,
-            fix="Tick it once an epoch, behind the loop over batches, or count its length in"
-            " batches.",
+            fix=(
+                "Call `scheduler.step()` once per epoch, after the loop over batches, or give"
+                " its length in batches."
+            ),
         )
 
 
@@ -198,7 +200,10 @@ def _by_decay(gamma: object, size: object, run: _Run) -> str:
     if (size > SMALL and not run.known) or gamma ** (run.updates // size) >= NOTHING:
         return ""
     every = "every batch" if size == 1 else f"every {size} batches"
-    return f"the learning rate times {gamma:g} {every} is nothing long before the run ends"
+    return (
+        f"multiplying the learning rate by {gamma:g} {every} brings it to almost zero long"
+        " before the run ends"
+    )
 
 
 def _by_milestones(milestones: object, gamma: object, run: _Run) -> str:
@@ -219,4 +224,4 @@ def _by_milestones(milestones: object, gamma: object, run: _Run) -> str:
     if run.known and last * 4 > run.updates:
         return ""
     written = ", ".join(f"{each:g}" for each in known)
-    return f"its milestones [{written}] are over within the first few epochs: they count epochs"
+    return f"its milestones [{written}] count epochs, and are passed within the first few epochs"

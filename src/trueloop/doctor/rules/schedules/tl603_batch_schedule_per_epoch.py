@@ -86,13 +86,16 @@ class BatchSchedulePerEpoch(ScheduleRule):
         if why:
             self.report(
                 ticks[0].place,
-                f"{called(clock.scheduler)} ticks once an epoch, but {why}: the run ends long"
-                " before the schedule does.",
+                f"{called(clock.scheduler)} steps once per epoch, but {why}: the run ends"
+                " long before the schedule does.",
                 related=[
-                    (clock.scheduler.made, "its length is set here"),
-                    (loop.place, "the loop over batches that it should tick in"),
+                    (clock.scheduler.made, "sets its length"),
+                    (loop.place, "the loop over batches in which it should step"),
                 ],
-                fix="Tick it after every optimizer step, or give its length in epochs.",
+                fix=(
+                    "Call `scheduler.step()` after every `optimizer.step()`, or give its"
+                    " length in epochs."
+                ),
             )
 
     def _batches(self, clock: ScheduleClock, tick: SchedulerStep) -> Loop | None:
@@ -116,7 +119,7 @@ def counted_in_batches(
             return ""
         if any(symbolic.same(length.ticks, each) for each in epochs):
             return ""
-        return f"its {length.written} make it a schedule of one tick per batch"
+        return f"its {length.written} plan one step per batch"
     if kind == "SequentialLR":
         for inner in facts.get("schedules", ()):
             why = counted_in_batches(ScheduleClock(inner, clock.made), tick, batches)

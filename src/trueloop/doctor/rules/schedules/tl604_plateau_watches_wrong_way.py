@@ -92,11 +92,11 @@ class PlateauWatchesWrongWay(ScheduleRule):
         mode, other = ("min", "max") if rises else ("max", "min")
         self.report(
             tick.place,
-            f"{called(clock.scheduler)} is in {mode!r} mode, but `{tick.metric_name}` should"
-            f" {'rise' if rises else 'fall'}: each improvement counts as none, and the learning"
-            " rate is cut while the model still learns.",
-            related=[(clock.scheduler.made, f"made here, in {mode!r} mode")],
-            fix=f"Make it with mode={other!r}.",
+            f"{called(clock.scheduler)} uses mode={mode!r}, but `{tick.metric_name}`"
+            f" should {'rise' if rises else 'fall'}: improvements count as none, and the"
+            " learning rate is reduced while the model still learns.",
+            related=[(clock.scheduler.made, f"created here, with mode={mode!r}")],
+            fix=f"Pass mode={other!r}.",
         )
 
 

@@ -93,9 +93,9 @@ class ScheduleLengthMismatch(ScheduleRule):
         if why and (self.whole or symbolic.number(length.ticks) is None):
             self.report(
                 clock.scheduler.made,
-                f"{called(clock.scheduler)} is made for {length.written}, but {why}.",
-                related=[(tick.place, "where it ticks")],
-                fix="Give it as many ticks as the run makes.",
+                f"{called(clock.scheduler)} is planned for {length.written} steps, but {why}.",
+                related=[(tick.place, "steps the schedule")],
+                fix="Set its length to the number of `scheduler.step()` calls in the run.",
             )
 
     def _accumulates(self, clock: ScheduleClock, tick: SchedulerStep) -> bool:
@@ -128,13 +128,13 @@ def _in_micro_batches(clock: ScheduleClock, tick: SchedulerStep, length: Length)
         return ""
     epochs = epochs_of(clock.epoch_turns(tick)) or [{(): 1.0}]
     if any(symbolic.same(length.ticks, symbolic.times(batches, each)) for each in epochs):
-        return "this is the number of micro-batches: it ticks once per accumulated update"
+        return "this counts micro-batches, and it steps once per accumulated update"
     windows = [symbolic.parse(window.size) for window in tick.windows]
     if any(symbolic.number(each) == 1 for each in epochs) or _ends_early(clock, tick):
         return ""
     updates = [symbolic.quotient(batches, each) for each in windows if each is not None]
     if clock.epoch_turns(tick) and any(symbolic.same(length.ticks, each) for each in updates):
-        return "these are the updates of one epoch, and it ticks through all of them"
+        return "this counts the updates of one epoch, and it steps in every epoch"
     return ""
 
 
@@ -151,7 +151,7 @@ def _per_batch(clock: ScheduleClock, tick: SchedulerStep, length: Length) -> str
     many = any((symbolic.number(each) or 0) > 1 or symbolic.counts_epochs(each) for each in epochs)
     alike = any(symbolic.same(batches, each) for each in epochs)
     if many and not alike and symbolic.same(length.ticks, batches):
-        return "these are the batches of one epoch, and it ticks through all of them"
+        return "this counts the batches of one epoch, and it steps in every epoch"
     if len(turns) > 1 or not epochs or symbolic.same(length.ticks, epochs[0]):
         return ""
     return _compared(clock, length, symbolic.times(batches, epochs[0]))
@@ -181,9 +181,9 @@ def _compared(clock: ScheduleClock, length: Length, ticks: symbolic.Sum | None) 
         return ""
     written = f"{count:g}" if count is not None else symbolic.text_of(ticks or {})
     if found >= 2 and (count is None or count >= FEW):
-        return f"the run makes {written} ticks: it ends long before the schedule does"
+        return f"the run makes {written} steps: it ends long before the schedule does"
     if found <= 0.5 and clock.scheduler.kind != "OneCycleLR":
         rises = clock.scheduler.kind in ("CosineAnnealingLR", "SequentialLR")
-        after = "the learning rate rises again" if rises else "nothing is left of the learning rate"
-        return f"the run makes {written} ticks: past its end {after}"
+        after = "the learning rate rises again" if rises else "the learning rate stays near zero"
+        return f"the run makes {written} steps: after the schedule's end {after}"
     return ""

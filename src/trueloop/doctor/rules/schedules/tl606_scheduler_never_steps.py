@@ -76,11 +76,13 @@ class SchedulerNeverSteps(ScheduleRule):
         optimizer = scheduler.optimizer.name or "its optimizer"
         self.report(
             scheduler.made,
-            f"{called(scheduler)} is made but its step is never called: `{optimizer}` trains with"
-            " its first learning rate throughout.",
-            related=[(clock.steps[0].place, "where the optimizer steps")],
-            fix=f"Call {scheduler.name}.step() after the optimizer's step, or at the end of each"
-            " epoch, as its length is counted.",
+            f"{called(scheduler)} is created, but its `step()` is never called:"
+            f" `{optimizer}` trains with its initial learning rate for the whole run.",
+            related=[(clock.steps[0].place, "the optimizer steps here")],
+            fix=(
+                f"Call `{scheduler.name}.step()` after each `optimizer.step()`, or once per"
+                " epoch, depending on the unit of its length."
+            ),
         )
 
     def _judge_ticks(self, clock: ScheduleClock) -> None:
@@ -102,8 +104,8 @@ class SchedulerNeverSteps(ScheduleRule):
             return
         self.report(
             ticks[0].place,
-            f"{called(clock.scheduler)} ticks only here, {when} epoch: the learning rate never"
-            " changes while the model trains.",
-            related=[(other.place, "where its optimizer steps")],
-            fix="Move the tick into the loop over epochs.",
+            f"{called(clock.scheduler)} steps only here, {when} epoch: the learning rate"
+            " never changes while the model trains.",
+            related=[(other.place, "its optimizer steps here")],
+            fix="Move `scheduler.step()` into the loop over epochs.",
         )

@@ -75,13 +75,17 @@ class SchedulerOfOtherOptimizer(ScheduleRule):
         again = "of the same name" if other.name == own.name else f"`{other.name}`"
         self.report(
             scheduler.made,
-            f"{called(scheduler)} drives an optimizer, `{name}`, that does not train any more: the"
-            f" steps are those of another one, {again}, whose learning rate it does not touch.",
+            f"{called(scheduler)} controls the optimizer `{name}`, which no longer trains."
+            f" A different optimizer, {again}, makes the steps, and its learning rate"
+            " never changes.",
             related=[
                 (other.made, "the optimizer that trains"),
-                (ticks[0].place, "the tick that moves the other one"),
+                (ticks[0].place, "steps the schedule of the unused optimizer"),
             ],
-            fix="Make the schedule after the optimizer that trains, and hand it that one.",
+            fix=(
+                "Create the schedule after the optimizer that trains, and pass that optimizer"
+                " to it."
+            ),
         )
 
     def _lacks_a_schedule(self, other: Optimizer, own: Optimizer) -> bool:

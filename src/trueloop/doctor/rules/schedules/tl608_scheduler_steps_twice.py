@@ -66,8 +66,8 @@ class SchedulerStepsTwice(ScheduleRule):
         there = "once an epoch" if wrong is batch else "at every batch"
         self.report(
             wrong.place,
-            f"{called(clock.scheduler)} ticks here, {here}, and {there} as well: it runs ahead of"
-            " its plan.",
-            related=[(right.place, "the other tick")],
-            fix="Keep the one tick that its length is counted in.",
+            f"{called(clock.scheduler)} steps here {here}, and also {there}: the schedule"
+            " runs faster than planned.",
+            related=[(right.place, "the other `step()` of the schedule")],
+            fix="Keep one `scheduler.step()`: the one that matches the unit of its length.",
         )

@@ -11,9 +11,9 @@ from trueloop.doctor.model.things import Activation, Model, Tensor
 
 PROBABILITIES = {"softmax": "a softmax", "sigmoid": "a sigmoid"}
 NO_LOGARITHMS = {
-    "linear": "logits, straight out of a layer",
-    "softmax": "probabilities, out of a softmax",
-    "sigmoid": "probabilities, out of a sigmoid",
+    "linear": "logits, directly from a layer",
+    "softmax": "probabilities, from a softmax",
+    "sigmoid": "probabilities, from a sigmoid",
 }
 """Kind of activation -> what it gives, where that is certainly no log-probability."""
 

@@ -81,18 +81,20 @@ class WaitsForData(Rule):
         name = called(loader, "the loader")
         whose = f"with {has} worker{'s' * (has > 1)}" if has else "without workers"
         end = (
-            f"{needed} workers would cover it."
+            f"{needed} workers would be enough."
             if needed <= most
-            else f"{most} would bring that down to"
-            f" {percent(_share_left(cost, values['rest'], most))}."
+            else (
+                f"{most} worker{'s' * (most > 1)} would reduce that to"
+                f" {percent(_share_left(cost, values['rest'], most))}."
+            )
         )
         if needed == 1:
-            end = "1 worker would cover it."
+            end = "1 worker would be enough."
         self.report(
             event.place,
-            f"{percent(values['share'])} of each update is spent waiting for {name}, {whose}: a"
-            f" batch costs {duration(cost)} to prepare, and is used up in"
-            f" {duration(values['rest'])}. {end}",
+            f"{percent(values['share'])} of each update is spent waiting for {name},"
+            f" {whose}: a batch takes {duration(cost)} to prepare, and the training uses"
+            f" it up in {duration(values['rest'])}. {end}",
             fix=_fix(loader, min(needed, most)),
         )
 
@@ -119,9 +121,9 @@ def _share_left(cost: float, rest: float, workers: int) -> float:
 
 
 def _fix(loader: Loader, workers: int) -> str:
-    text = f"Give it num_workers={workers}"
+    text = f"Pass num_workers={workers}"
     if not loader.workers:
         text += ", persistent_workers=True"
     if loader.length is None or loader.facts.get("iterable"):
-        text += ", and let each worker read its own part of the stream (get_worker_info)"
+        text += ", and let each worker read its own share of the stream (get_worker_info)"
     return f"{text}."

@@ -51,7 +51,7 @@ SHARE = 0.1
 OFTEN = 0.9
 """Of the updates."""
 _WORDS = {
-    "__float__": "float(...)", "__int__": "int(...)", "__bool__": "a test of a tensor",
+    "__float__": "float(...)", "__int__": "int(...)", "__bool__": "a condition on a tensor",
     "__repr__": "printing a tensor", "__format__": "printing a tensor",
 }  # fmt: skip
 
@@ -68,8 +68,8 @@ class SyncEveryStep(Rule):
         how = _WORDS.get(values["how"], f".{values['how']}()")
         self.report(
             event.place,
-            f"In every update {how} waits {duration(values['blocked'])} for the GPU, which then has"
-            f" nothing to do until it is given new work: about {percent(values['share'])} of the"
-            " time could be saved.",
-            fix="Keep the value as a tensor (`.detach()`), and read it every so many updates.",
+            f"In every update {how} waits {duration(values['blocked'])} for the GPU, which"
+            f" is then idle until it gets new work: about {percent(values['share'])} of"
+            " the time could be saved.",
+            fix="Keep the value as a tensor (`.detach()`), and read it only every N updates.",
         )

@@ -67,13 +67,13 @@ class TransferNotOverlapped(Rule):
         if values["non_blocking"]:
             self.report(
                 event.place,
-                "`non_blocking=True` has no effect here, because the batch does not lie in pinned"
-                f" memory: the copy {takes}, and everything waits for it.",
-                fix="Give the loader pin_memory=True.",
+                "`non_blocking=True` has no effect here, because the batch is not in"
+                f" pinned memory: the copy {takes}, and the GPU is idle meanwhile.",
+                fix="Pass pin_memory=True to the loader.",
             )
         else:
             self.report(
                 event.place,
-                f"The batch lies in pinned memory, but the copy waits all the same: it {takes}.",
-                fix=f"Write .{values['how']}(..., non_blocking=True).",
+                f"The batch is in pinned memory, but the copy is blocking: it {takes}.",
+                fix=f"Use .{values['how']}(..., non_blocking=True).",
             )

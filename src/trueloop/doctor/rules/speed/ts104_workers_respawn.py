@@ -65,8 +65,8 @@ class WorkersRespawn(Rule):
         one = workers == 1
         self.report(
             event.place,
-            f"The worker{'' if one else 's'} of {called(event.subject, 'this loader')}"
-            f" {'is' if one else 'are'} started anew for every pass over the data, which takes"
+            f"{called(event.subject, 'This loader')} starts its"
+            f" {'worker' if one else 'workers'} again in every epoch, which takes"
             f" {duration(values['each'])}: {percent(values['share'])} of the time.",
-            fix="Give it persistent_workers=True.",
+            fix="Pass persistent_workers=True.",
         )

@@ -62,7 +62,7 @@ class OptimizerNotFused(Rule):
             return
         kind = event.subject.kind.rpartition(".")[2]
         gain = (
-            "a fused step takes the GPU fewer passes through memory"
+            "a fused step reads and writes memory fewer times"
             if ratio is None
             else f"on copies of its parameters a fused step took {percent(ratio)} of that"
         )
@@ -70,5 +70,5 @@ class OptimizerNotFused(Rule):
             event.place,
             f"A step of {called(event.subject, kind)} takes {duration(values['step'])},"
             f" {percent(values['share'])} of each update; {gain}.",
-            fix=f"Write {kind}(..., fused=True).",
+            fix=f"Use {kind}(..., fused=True).",
         )

@@ -65,8 +65,9 @@ class PythonGradientNorm(Rule):
             return
         self.report(
             event.place,
-            f"The norms of {values['count']} gradients are taken and read one by one in each"
-            f" update, which takes {duration(values['each'])}, {percent(values['share'])} of it.",
-            fix="Compute it at once with torch.nn.utils.get_total_norm, or take what"
-            " clip_grad_norm_ returns.",
+            f"The norms of {values['count']} gradients are computed and read one by one in"
+            f" each update, which takes {duration(values['each'])},"
+            f" {percent(values['share'])} of it.",
+            fix="Compute the norm in one call with torch.nn.utils.get_total_norm, or use the"
+            " value that clip_grad_norm_ returns.",
         )

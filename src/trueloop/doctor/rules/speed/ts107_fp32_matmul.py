@@ -79,8 +79,8 @@ class Fp32Matmul(Rule):
         whole = duration(values["share"] * values["seconds"])
         self.report(
             place,
-            f"The matrix products of {called(event.subject, 'this model')} run in float32 at full"
-            f" precision, without the GPU's tensor cores; forward and backward take {whole},"
-            f" {percent(values['share'])} of each update.",
-            fix='Write torch.set_float32_matmul_precision("high") at the beginning.',
+            f"The matrix products of {called(event.subject, 'this model')} run in full"
+            " float32 precision, without the GPU's tensor cores; forward and backward"
+            f" take {whole}, {percent(values['share'])} of each update.",
+            fix='Call torch.set_float32_matmul_precision("high") at the start.',
         )

@@ -66,8 +66,8 @@ class SampleAtATime(Rule):
         self.report(
             event.place,
             f"{percent(values['share'])} of each update is spent waiting for"
-            f" {called(loader, 'this loader')}, which fetches {size} samples one by one out of"
-            f" tensors in memory and puts them together: {duration(values['batch'])} a batch.",
-            fix="Index the tensors with whole batches: DataLoader(data, sampler=BatchSampler(...),"
-            " batch_size=None).",
+            f" {called(loader, 'this loader')}, which reads {size} samples from tensors in"
+            f" memory one by one and stacks them: {duration(values['batch'])} per batch.",
+            fix="Index the tensors with whole batches: DataLoader(data,"
+            " sampler=BatchSampler(...), batch_size=None).",
         )
