@@ -33,10 +33,10 @@ import sys
 try:
     sys.path.append({root!r})
     try:
-        from trueloop.doctor.live import processes
+        from trueloop.doctor.live.processes import children
     finally:
         sys.path.remove({root!r})
-    processes.arrive({order!r})
+    children.arrive({order!r})
 except Exception:
     pass
 """
