@@ -3,6 +3,8 @@
 #   make test    lint, type-check, run the tests
 # One measures (docs/speed.md):
 #   make bench [ARGS="spiral gpt --rounds 7"]    other loops and trainers beside ours
+# One writes the reference of the public names, from their docstrings:
+#   make api                                     docs/api/index.html
 # And one for each version of torch that is to be tried, in an environment of its own:
 #   make test-torch TORCH=2.6.0 [PATHS="tests/step tests/feed"] [JOBS=1]
 PYTHON ?= python3
@@ -10,7 +12,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint types unit bench bench-gpu test-torch clean
+.PHONY: demo test lint types unit bench bench-gpu api test-torch clean
 
 demo: $(READY)
 	$(BIN)/trueloop train spiral --run runs/demo-$$(date +%Y%m%d-%H%M%S)
@@ -52,6 +54,10 @@ $(PEERS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
 	touch $@
 
+api: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(BIN)/python -W ignore -m pdoc trueloop --docformat google --no-show-source -o docs/api
+
 TORCH      ?=
 TORCH_VENV ?= .venv-torch-$(TORCH)
 PATHS      ?= tests
@@ -78,4 +84,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-torch-* build dist src/*.egg-info
+	rm -rf $(VENV) .venv-torch-* build dist docs/api src/*.egg-info
