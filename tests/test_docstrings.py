@@ -7,7 +7,7 @@ import inspect
 import itertools
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import docstring_parser
@@ -73,30 +73,40 @@ def own_statements(function: Callable[..., Any]) -> Iterator[ast.AST]:
             todo.extend(ast.iter_child_nodes(node))
 
 
+def is_text(statements: Sequence[ast.stmt]) -> bool:
+    """Whether the first of the statements is a string."""
+    return any(isinstance(getattr(s, "value", None), ast.Constant) for s in statements[:1])
+
+
+def class_body(kind: type) -> list[ast.stmt]:
+    """The statements of a class and of its bases of ours."""
+    trees = [syntax(base) for base in kind.__mro__ if is_ours(base)]
+    return [statement for tree in trees for statement in tree.body]  # type: ignore[attr-defined]
+
+
 def documented_fields(kind: type) -> set[str]:
     """The fields that have a string of their own below them."""
-    found = set()
-    for base in filter(is_ours, kind.__mro__):
-        body = syntax(base).body  # type: ignore[attr-defined]
-        for field, text in itertools.pairwise(body):
-            if (
-                isinstance(field, ast.AnnAssign)
-                and isinstance(field.target, ast.Name)
-                and isinstance(text, ast.Expr)
-                and isinstance(text.value, ast.Constant)
-            ):
-                found.add(field.target.id)
-    return found
+    return {
+        field.target.id
+        for field, text in itertools.pairwise(class_body(kind))
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and is_text([text])
+    }
+
+
+def explained(value: Any) -> set[str]:
+    """The names under `Args:` and `Attributes:` (or, of a class, those with a text below them)."""
+    found = {entry.arg_name.lstrip("*") for entry in parsed(value).params}
+    return found | (documented_fields(value) if inspect.isclass(value) else set())
 
 
 def unexplained(value: Any) -> list[str]:
-    """The parameters that have no entry under `Args:` (or, of a dataclass, below them)."""
-    found = {"self", "cls", *(entry.arg_name.lstrip("*") for entry in parsed(value).params)}
-    if inspect.isclass(value):
-        found |= documented_fields(value)
-        if issubclass(value, BaseException):  # what every exception takes
-            found |= {"args", "kwargs", "message"}
-            value = value.__init__
+    """The parameters that are not explained."""
+    found = {"self", "cls", *explained(value)}
+    if inspect.isclass(value) and issubclass(value, BaseException):
+        found |= {"args", "kwargs", "message"}  # what every exception takes
+        value = value.__init__
     return [name for name in inspect.signature(value).parameters if name not in found]
 
 
@@ -145,6 +155,28 @@ def test_every_public_name_has_a_summary_of_one_line() -> None:
 def test_every_public_parameter_is_explained() -> None:
     wrong = {name: missing for name, value in SURFACE.items() if (missing := unexplained(value))}
     assert not wrong, f"explain under Args: {wrong}"
+
+
+def assigned(kind: type) -> Iterator[tuple[str, bool]]:
+    """The public attributes that `__init__` sets, and whether each has a string of its own."""
+    inits = [each for each in class_body(kind) if getattr(each, "name", "") == "__init__"]
+    for statements in (init.body for init in inits):  # type: ignore[attr-defined]
+        for place, statement in enumerate(statements):
+            for target in getattr(statement, "targets", [getattr(statement, "target", None)]):
+                for part in getattr(target, "elts", [target]):
+                    if isinstance(part, ast.Attribute) and not part.attr.startswith("_"):
+                        yield part.attr, is_text(statements[place + 1 : place + 2])
+
+
+def test_every_public_attribute_is_explained() -> None:
+    """Under `Args:` or `Attributes:` of its class, or below the place where it is set."""
+    wrong = [
+        f"{name}.{attribute}"
+        for name, kind in CLASSES.items()
+        for attribute, has_text in assigned(kind)
+        if not has_text and attribute not in explained(kind)
+    ]
+    assert not wrong, f"explain {wrong}"
 
 
 def test_what_public_functions_return_is_explained() -> None:

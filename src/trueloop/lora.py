@@ -54,6 +54,8 @@ class LoRALinear(nn.Module):
         dropout: share of the matrices' inputs that is dropped in training.
 
     Attributes:
+        in_features: entries of an input, as the layer has them.
+        out_features: entries of an output, as the layer has them.
         lora_a: the first matrix, (rank, in).
         lora_b: the second matrix, (out, rank).
         scale: alpha / rank.

@@ -35,6 +35,7 @@ class StepBase:
     clip_norm: float | None
     clip_value: float | None
     device: torch.device
+    """That of the model's parameters: losses and norms are there."""
     precision: Precision
     outliers: Outliers | None
     """The policy; None for none."""
