@@ -35,6 +35,8 @@ class Popen(subprocess.Popen[Any]):
 
     imported: ClassVar[tuple[str, ...]] = COMMAND
     """Beside torch, before the program begins."""
+    namespace: ClassVar[int | None] = None
+    """A process whose mounts it shall see."""
 
     def _execute_child(self, args: Sequence[str], *options: Any) -> None:
         # Their order is that of CPython 3.11 to 3.14.
@@ -48,6 +50,7 @@ class Popen(subprocess.Popen[Any]):
             "folder": os.path.abspath(folder or "."),
             "environment": dict(os.environ if environment is None else environment),
             "session": options[20],
+            "namespace": self.namespace,
         }
         server = _server(program, self.imported)
         server.send(order, [*given, report])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import warm_python
 from trueloop.checkpoint import load_checkpoint
 from trueloop.run import Run
 
@@ -33,15 +33,22 @@ def can_mount() -> bool:
 needs_mount = pytest.mark.skipif(not can_mount(), reason="mounting is not allowed here")
 
 
-def in_namespace(script: str, *words: str) -> subprocess.CompletedProcess[str]:
-    train = shlex.join([*TRAIN, *OPTIONS, *words])
-    return subprocess.run(
-        [*NAMESPACE, "sh", "-c", script.replace("TRAIN", train)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+def in_namespace(script: str, folder: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """`trueloop train` in `folder`, within the mounts of a shell that says when they are there."""
+    shell = subprocess.Popen(
+        [*NAMESPACE, "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        assert shell.stdout is not None
+        assert shell.stdout.readline() == "ready\n"
+        there = type("There", (warm_python.Popen,), {"namespace": shell.pid})
+        done = warm_python.run([*TRAIN, *OPTIONS, *words], start=there, cwd=folder, text=True)
+        shell.communicate(timeout=60)  # what it reads has ended
+    finally:
+        shell.kill()
+        shell.wait()
+    return done
 
 
 def check_stopped(done: subprocess.CompletedProcess[str], reason: str) -> None:
@@ -78,11 +85,11 @@ CHECKS = {"stop": check_stopped, "continue": check_continued}
 def test_a_disk_that_fills_up(on_error: str, command: Callable[..., Any]) -> None:
     Path("small").mkdir()
     script = """
-        mount -t tmpfs -o size=900k tmpfs small && cd small || exit 99
-        TRAIN; status=$?
-        cp -a r ..; exit $status
+        mount -t tmpfs -o size=900k tmpfs small || exit
+        echo ready; read end
+        cp -a small/r .
     """
-    done = in_namespace(script, "--epochs", "20", "--on-save-error", on_error)
+    done = in_namespace(script, "small", "--epochs", "20", "--on-save-error", on_error)
     CHECKS[on_error](done, "No space left on device")
     check_whole_and_resume(command)
 
@@ -93,16 +100,15 @@ def test_a_folder_that_is_made_read_only(
     on_error: str, folder: str, command: Callable[..., Any]
 ) -> None:
     script = f"""
-        mkdir -p r; mount --bind r r || exit 99
-        TRAIN & job=$!
+        mkdir -p r; mount --bind r r || exit
+        echo ready
         until [ -e r/checkpoints/e00000-b00020-u000000020 ]; do sleep 0.02; done
         [ {folder} = r ] || mount --bind {folder} {folder}
         mount --bind {folder} {folder}
         until mount -o remount,ro,bind {folder}; do sleep 0.01; done
-        wait $job
+        read end
     """
-    done = in_namespace(script, "--epochs", "20", "--on-save-error", on_error)
-    done.stderr = "".join(x for x in done.stderr.splitlines(True) if x.startswith("trueloop"))
+    done = in_namespace(script, ".", "--epochs", "20", "--on-save-error", on_error)
     CHECKS[on_error](done, "Read-only file system")
     check_whole_and_resume(command)
 

@@ -76,6 +76,8 @@ def _begin(order: dict[str, object], given: list[int]) -> None:
 
     if order["session"]:
         os.setsid()
+    if order["namespace"]:
+        _enter(f"/proc/{order['namespace']}/ns")
     os.chdir(str(order["folder"]))
     os.write(given[3], b"%d\n" % os.getpid())
     for stream, source in enumerate(given[:3]):
@@ -86,6 +88,18 @@ def _begin(order: dict[str, object], given: list[int]) -> None:
     os.environ.update(order["environment"])  # type: ignore[call-overload]
     sys.path.remove(os.path.dirname(__file__))
     sys.argv[:] = order["words"]  # type: ignore[call-overload]
+
+
+def _enter(namespaces: str) -> None:
+    import ctypes
+
+    c = ctypes.CDLL(None, use_errno=True)
+    for kind in ("user", "mnt"):
+        if os.readlink(f"{namespaces}/{kind}") != os.readlink(f"/proc/self/ns/{kind}"):
+            opened = os.open(f"{namespaces}/{kind}", os.O_RDONLY)
+            if c.setns(opened, 0):
+                raise OSError(ctypes.get_errno(), f"cannot enter {namespaces}/{kind}")
+            os.close(opened)
 
 
 if VARIABLE in os.environ:
