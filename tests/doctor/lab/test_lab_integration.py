@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +80,13 @@ def test_mistakes_cost_a_line(
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_a_program_that_fails(tmp_path: Path) -> None:
+def test_a_program_that_fails(tmp_path: Path, context: Any) -> None:
     program = tmp_path / "wrong.py"
     program.write_text("raise ValueError('no\\nway')\n")
-    ran = running.run(multiprocessing.get_context("spawn"), program, 0)
+    ran = running.run(context, program, 0)
     assert ran.failed == "ValueError: no way"
     program.write_text("import os\nos._exit(3)\n")
-    assert running.run(multiprocessing.get_context("spawn"), program, 0).failed
+    assert running.run(context, program, 0).failed
 
 
 def test_the_readers_own_configuration_says_nothing_of_the_lab(

@@ -793,7 +793,9 @@ def _rank(rank: int, world: int, name: str, watched: bool, folder: str) -> None:
 def test_processes_that_train_together(name: str, world: int, tmp_path: Path) -> None:
     for watched in (False, True):
         arguments = (world, name, watched, str(tmp_path))
-        torch.multiprocessing.spawn(_rank, arguments, nprocs=world)
+        torch.multiprocessing.start_processes(
+            _rank, arguments, nprocs=world, start_method="forkserver"
+        )
     for rank in range(world):
         alone, seen = (
             torch.load(tmp_path / f"{name}-{world}-{watched}-{rank}.pt")

@@ -19,6 +19,8 @@ from trueloop.doctor.live import torch_versions
 _PACKAGE = "trueloop.doctor.live"
 _PROGRAMS = "original"
 """How a function of ours names one of the program's (or of torch's) that it calls."""
+_left: set[str] = set()
+"""The modules that have been left to Python: once is enough in a process."""
 
 
 def leave_to_python() -> None:
@@ -26,7 +28,8 @@ def leave_to_python() -> None:
     that is what the program itself has called. What it compiles as a part of something larger
     still goes through the functions that were put into torch."""
     for name, module in list(sys.modules.items()):
-        if name == _PACKAGE or name.startswith(f"{_PACKAGE}."):
+        if name not in _left and (name == _PACKAGE or name.startswith(f"{_PACKAGE}.")):
+            _left.add(name)
             for code in _codes(module):
                 leave(code)
 
