@@ -26,7 +26,7 @@ DOCUMENTS = (
     "docs/many-ranks.md", "docs/profile.md", "docs/scale.md",
     "docs/using-a-model.md", "docs/watch.md",
 )  # fmt: skip
-"""All but those that commands write: the rules' pages and the crib sheet."""
+"""All but those that commands write: the index of the rules and the crib sheet."""
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w-]*)\n(?P<text>.*?)^ *```$", re.M | re.S)
 _MARK = re.compile(
     r"<!-- (?:(?P<part>part of )?output(?P<apart>, figures apart)?: "

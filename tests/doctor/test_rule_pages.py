@@ -14,6 +14,8 @@ from trueloop.doctor.rules.loading import load
 from trueloop.doctor.rules.pages import (
     GROUPS,
     HEADINGS,
+    INDEX,
+    SILENCE,
     documents,
     group_of,
     main,
@@ -33,7 +35,7 @@ OF_PROGRAMS = pytest.mark.parametrize(
 @RULES
 def test_the_page_has_all_its_parts(entry: Entry) -> None:
     page = page_of(entry)
-    assert tuple(page.sections) == HEADINGS
+    assert tuple(page.sections) == (*HEADINGS, SILENCE)
     assert all(page.sections.values())
     assert page.summary.endswith(".")
     assert "|" not in page.summary  # it stands in a table
@@ -59,25 +61,36 @@ def test_the_corpus_has_it_in_several_styles(entry: Entry) -> None:
     assert all(name.startswith(("bad_", "good_")) for name in names)
 
 
-def test_the_documents_are_up_to_date() -> None:
-    folder = ROOT / "docs" / "rules"
-    found = {path.name: path.read_text("utf-8") for path in folder.iterdir()}
-    assert found == documents(), "run: python -m trueloop.doctor.rules.pages docs/rules"
+def test_the_index_is_up_to_date_and_leads_to_every_rule() -> None:
+    text = (ROOT / "docs" / INDEX).read_text("utf-8")
+    assert text == documents()[INDEX], "run: python -m trueloop.doctor.rules.pages docs"
+    links = re.findall(r"\]\((.*?)\)", text)
+    assert len(links) == len(ENTRIES)
+    for link, entry in zip(links, ENTRIES, strict=True):
+        assert (ROOT / "docs" / link).read_text("utf-8").startswith(f'"""{page_of(entry).summary}')
 
 
-def test_the_index_leads_to_every_page() -> None:
+def test_the_folder_s_index_leads_to_every_page() -> None:
     written = documents()
-    links = re.findall(r"\]\((.*?)\)", written["README.md"])
+    links = re.findall(r"\]\((.*?)\)", written["rules/README.md"])
     assert links == [f"{entry.code}.md" for entry in ENTRIES]
-    assert set(written) == {"README.md", *links}
+    assert set(written) == {INDEX, "rules/README.md", *(f"rules/{link}" for link in links)}
+
+
+def test_every_page_says_how_to_silence_the_rule() -> None:
+    for entry in ENTRIES:
+        silence = page_of(entry).sections[SILENCE]
+        assert ("No option" in silence) == (entry.seen == "D")
+        assert entry.seen == "D" or f"ignore[{entry.code}]" in silence
 
 
 def test_pages_of_rules_that_are_no_more_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "rules").mkdir()
     for name in ("TL999.md", "notes.md"):
-        (tmp_path / name).write_text("")
-    write_documents(tmp_path / "new")
+        (tmp_path / "rules" / name).write_text("")
     write_documents(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {*documents(), "notes.md", "new"}
+    files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.md")}
+    assert files == {*documents(), "rules/notes.md"}
 
 
 def test_the_command_says_what_it_takes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,15 +1,14 @@
-"""A comment that silences a rule silences nothing.
+"""An ignore comment suppresses nothing.
 
 ## What it does
 
-Finds `# trueloop: ignore[…]` and `# trueloop: ignore-file[…]` comments that hold nothing back: the
-rule finds nothing there, no rule is called so, or the comment is not closed and therefore means
-nothing.
+Finds `# trueloop: ignore[…]` and `# trueloop: ignore-file[…]` comments that suppress no finding:
+the rule finds nothing there, the code does not exist, or the bracket is not closed.
 
 ## Why it breaks training
 
-It does not: this is advice. But a comment that outlived the fault it spoke of will hide the next
-one on its line, and one with a mistyped code was never heard at all.
+It does not break anything: this is advice. But a comment that stays after its fault was fixed hides
+the next fault on that line, and a mistyped code never suppressed anything.
 
 ## Wrong
 
@@ -40,10 +39,9 @@ for inputs, targets in loader:
 
 ## How it is detected
 
-After all other rules have spoken, each code that a comment names is compared with what it held
-back in its file. Codes that `--select` and `--ignore` leave out are not judged. Some faults show
-only where another file of the project uses this one; check both together, as they are run.
-`# trueloop: ignore[TL001]` on the line, or `ignore-file[TL001]`, silences this advice itself.
+After all other rules have run, each code in a comment is compared with the findings it suppressed
+in its file. Codes excluded with `--select` or `--ignore` are not checked. Some faults only show
+when a different file of the project uses this one: check both together.
 """
 
 from __future__ import annotations

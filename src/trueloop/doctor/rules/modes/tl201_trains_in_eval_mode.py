@@ -1,19 +1,18 @@
-"""After a validation pass the model goes on training in eval mode.
+"""After validation the model trains in eval mode.
 
 ## What it does
 
-Finds a model that `model.eval()` put into eval mode for a validation pass and that then trains on
-without `model.train()`: because `train()` is called once before the loop over epochs, because
-validation returns before it puts the mode back, or because only a part of the model is put back.
+Finds a model that `model.eval()` puts into eval mode for validation and that then trains without
+`model.train()`: `train()` is called once before the loop over epochs, validation returns before it
+restores the mode, or only a part of the model is restored.
 
 ## Why it breaks training
 
-In eval mode dropout is off and batch norm uses (and no longer updates) its running statistics.
-From the second epoch on another model is trained than in the first: without the regularisation
-that was asked for, and normalised with statistics that stand still while the weights move.
-Nothing raises. One would see a training loss that suddenly falls after the first validation, more
-overfitting than expected, and with batch norm losses that drift or explode. A model without
-dropout and batch norm shows nothing, because nothing is wrong with it.
+In eval mode dropout is off, and batch norm uses its running statistics without updating them. From
+the second epoch on you train a different model: without regularisation, and normalised with
+statistics that stay fixed while the weights change. Nothing raises. The signs are a training loss
+that drops after the first validation, more overfitting, and with batch norm a loss that drifts or
+explodes. A model without dropout and batch norm is not affected.
 
 ## Wrong
 
@@ -44,15 +43,14 @@ for epoch in range(epochs):
 
 ## How it is detected
 
-A call of `eval()` must be followed by a forward that no gradient is taken of, and that by a forward
-in eval mode whose loss goes through `backward` and a `step` of an optimizer that holds the model;
-the same layers must have been trained in train mode before, or the `eval()` must stand in the
-validation's own function. An `eval()` that takes back a `train()` of the same function before any
-batch is seen is a fault as well, and so is one that stands behind the forward in the loop over the
-training batches, so that the first batch alone is trained in train mode. Layers that are put into
-eval mode by the training itself (a frozen backbone, batch norm held still), a model that is
-fine-tuned in eval mode from the start, and models that have no layer which knows the difference are
-silent. A model whose inside is not known counts as one that has such layers.
+An `eval()` call is followed by a forward pass without a gradient, and then by a forward pass in
+eval mode whose loss goes through `backward()` and a `step()` of an optimizer that holds the model;
+the same layers were trained in train mode before, or the `eval()` is in the validation's own
+function. Two more cases are faults: an `eval()` that overrides a `train()` of the same function
+before any batch, and an `eval()` after the forward pass inside the training loop, so that only the
+first batch trains in train mode. Not reported: layers that the training itself puts into eval mode
+(a frozen backbone, frozen batch norm), models fine-tuned in eval mode from the start, and models
+without mode-dependent layers. A model that cannot be read counts as one that has such layers.
 """
 
 from __future__ import annotations

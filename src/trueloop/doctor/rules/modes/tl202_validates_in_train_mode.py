@@ -1,19 +1,17 @@
-"""A validation pass runs with dropout or batch-norm layers in train mode.
+"""Validation runs with dropout or batch norm in train mode.
 
 ## What it does
 
-Finds a pass over validation or test data through a model that trains, has dropout or batch norm,
-and was not put into eval mode.
+Finds a pass over validation or test data through a trained model that has dropout or batch norm and
+was not put into eval mode.
 
 ## Why it breaks training
 
-In train mode dropout drops activations at random, so that the validation's figures are noisy and
-too bad; batch norm normalises each batch with its own statistics, so that they depend on the
-batch size and on which samples stand side by side. Worse, batch norm goes on updating its running
-statistics with validation data: even under `no_grad` the pass leaks into the model. One would see
-validation figures that jump, that change from call to call with the same weights, and that differ
-from those of the deployed model. Early stopping and the choice of the best epoch follow the
-noise.
+In train mode dropout drops activations at random: validation scores are noisy and too low. Batch
+norm normalises each batch with its own statistics, so scores depend on the batch size and on the
+other samples of the batch. It also updates its running statistics with validation data, even under
+`no_grad`. The scores change from call to call with the same weights and differ from those of the
+deployed model; early stopping and the choice of the best epoch follow the noise.
 
 ## Wrong
 
@@ -47,14 +45,14 @@ and `model.train()` where the next training epoch begins.
 
 ## How it is detected
 
-A loop over batches must call a model in train mode, take no gradient and make no step in any of its
-turns, and use the outputs. The loader, the loop or the function must be named for validation, or
-the loop must compute a loss under `no_grad`. The same model must be trained in the same program,
-and must have a layer that knows the difference; where its inside is not known, the program must
-call `train()` or `eval()` on it somewhere. An explicit `train()` for the pass (Monte-Carlo dropout,
-batch-norm statistics; but not one that takes back an `eval()` just before it, nor one behind the
-forward, after which the pass goes on in train mode), several forwards of one batch, and passes that
-compute nothing are silent.
+A loop over batches calls a model in train mode, computes no gradient, makes no step, and uses the
+outputs. The loader, loop or function has a validation name, or the loop computes a loss under
+`no_grad`. The same model is trained in the same program and has a mode-dependent layer; if the
+model cannot be read, the program must call `train()` or `eval()` on it somewhere. Not reported: an
+explicit `train()` for the pass (Monte-Carlo dropout, batch-norm statistics), several forward passes
+of one batch, and passes that compute nothing. An explicit `train()` is reported if it overrides an
+`eval()` just before it, or comes after the forward pass, so that the rest of the pass runs in train
+mode.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""A validation pass builds an autograd graph that is never used.
+"""Validation builds an autograd graph that nothing uses.
 
 ## What it does
 
-Finds a pass over validation or test data in which autograd records every forward, although no
-gradient is ever taken of it.
+Finds a pass over validation or test data in which autograd records every forward pass, although no
+gradient is computed.
 
 ## Why it breaks training
 
-The figures are right, but every activation is kept for a backward that never comes: validation
-needs about as much memory as training (so that the batch size which fits the one may not fit the
-other), and it is slower. Losses or outputs that are summed up or collected in such a pass keep
-all their graphs, and memory grows until it runs out in the middle of a validation. `model.eval()`
-does not turn recording off; it only changes what dropout and batch norm do.
+The scores are right, but every activation is stored for a `backward()` that never runs: validation
+is slower and needs about as much memory as training, so a batch size that fits one may not fit the
+other. Losses or outputs that are collected in such a pass keep all their graphs, until memory runs
+out in the middle of a validation. `model.eval()` does not turn recording off; it only changes
+dropout and batch norm.
 
 ## Wrong
 
@@ -41,12 +41,11 @@ def validate(model, loader):
 
 ## How it is detected
 
-A loop over batches must call a model with autograd recording and take no gradient in any of its
-turns; the loader, the loop or the function must be named for validation, or the model must have
-been put into eval mode. The program must train elsewhere, so that it is certain that recording is
-on: a function that nobody is seen to call may be called under `no_grad`. Outputs whose gradient
-is taken later, inputs that require gradients (adversarial examples, saliency), frozen models and
-loops over anything but batches are silent.
+A loop over batches calls a model with autograd recording and computes no gradient in any iteration;
+the loader, loop or function has a validation name, or the model is in eval mode. The program trains
+elsewhere, so recording is certainly on: a function without a visible caller may be called under
+`no_grad`. Not reported: outputs whose gradient is computed later, inputs that require gradients
+(adversarial examples, saliency), frozen models, and loops over anything but batches.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
-"""A tensor is kept across iterations for logging, and the graph of every batch with it.
+"""A tensor is kept across iterations for logging, with the graph of every batch.
 
 ## What it does
 
-Finds losses (or other tensors of the forward) that are summed up, appended or stored from batch
-to batch although their own `backward` is done: `total_loss += loss`, `losses.append(loss)`.
+Finds losses (or other tensors of the forward pass) that are added up, appended or stored from batch
+to batch after their `backward()`: `total_loss += loss`, `losses.append(loss)`.
 
 ## Why it breaks training
 
-Such a tensor holds on to its graph: each iteration adds a graph to a chain that is never freed,
-and on the GPU each `losses.append(loss)` keeps device memory alive. One would see memory grow
-from iteration to iteration until it runs out after hours, an epoch that gets slower towards its
-end, and a `RecursionError` or a crash when the long chain is finally freed or pickled. The
-weights are right as long as it runs.
+The tensor keeps its autograd graph: every iteration adds a graph that is never freed, and on the
+GPU each `losses.append(loss)` keeps device memory. Memory grows from iteration to iteration until
+it runs out after hours; epochs get slower towards their end; freeing or pickling the long chain may
+raise a `RecursionError` or crash. The weights are right as long as the program runs.
 
 ## Wrong
 
@@ -41,13 +40,12 @@ for inputs, targets in loader:
 
 ## How it is detected
 
-In two turns of a loop over batches at least, a tensor with a graph must go into a sum, a list or
-a table that is older than the turn, and the backward of that turn must have gone through the same
-forward: what it keeps is of no more use. An update must lie between the two turns. A sum or list
-that a later backward goes through (losses of one update, policy gradients, truncated
-back-propagation, outer losses of meta-learning), one that is begun afresh with each update of an
-accumulation, a variable that each turn overwrites, and anything detached or turned into a number
-are silent.
+In at least two iterations of a loop over batches, a tensor with a graph is added to a sum, list or
+table that existed before the iteration, the `backward()` of that iteration went through the same
+forward pass, and an update lies between the two iterations. Not reported: a sum or list that a
+later `backward()` uses (losses of one update, policy gradients, truncated back-propagation, outer
+losses of meta-learning), one that starts again with each update of an accumulation, a variable that
+each iteration overwrites, and anything detached or converted to a number.
 """
 
 from __future__ import annotations

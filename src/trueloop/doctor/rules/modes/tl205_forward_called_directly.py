@@ -1,4 +1,4 @@
-"""`model.forward(x)` goes past everything that calling the model does.
+"""`model.forward(x)` skips the module's hooks.
 
 ## What it does
 
@@ -6,14 +6,12 @@ Finds calls of a module's `forward` method from outside of any module.
 
 ## Why it breaks training
 
-`model(x)` runs the forward hooks and then `forward`; `model.forward(x)` runs `forward` alone.
-Hooks are how libraries work: under `fully_shard` (FSDP2) they gather the parameters and prepare
-gradients for averaging, spectral and weight norms of the older kind recompute the weight in them,
-pruning applies its masks, `module.compile()` swaps in the compiled code, and activation hooks
-record. Without any of these both calls do the same today; a hook that is added later is
-silently skipped. `DistributedDataParallel`, `DataParallel`, `FullyShardedDataParallel` and
-`torch.compile(model)` do their work in a `forward` of their own, which is not skipped: there it is
-advice.
+`model(x)` runs the hooks and then `forward`; `model.forward(x)` runs only `forward`. Libraries rely
+on hooks: `fully_shard` (FSDP2) gathers the parameters and prepares gradient averaging, older
+spectral and weight norms recompute the weight, pruning applies its masks, `module.compile()` calls
+the compiled code. Without any of these both calls do the same today, and a hook that is added later
+is silently skipped. `DistributedDataParallel`, `DataParallel`, `FullyShardedDataParallel` and
+`torch.compile(model)` work in their own `forward`, which is not skipped: there it is advice.
 
 ## Wrong
 
@@ -36,12 +34,11 @@ outputs = model(inputs)
 
 ## How it is detected
 
-The call must be written `<something>.forward(...)`, and the something must certainly be a module:
-it was seen being made, its mode was set by `train()` or `eval()`, or its parameters or device were
-set as a module's and it is trained. The call must not stand in a method of a module:
-`super().forward(x)`, `self.encoder.forward(x)` and the like are silent. So are a `forward` of any
-other class that passes its call on, hooks (which must not call themselves), objects with a
-`forward` that are no modules, and functions that keep and call an old `forward` which they replace.
+The call is written `<something>.forward(...)`, and it is certainly a module: the program creates
+it, calls `train()` or `eval()` on it, or sets its parameters or device, and trains it. Not
+reported: calls in a method of a module (`super().forward(x)`, `self.encoder.forward(x)`), a
+`forward` of a different class that delegates, hooks, objects with a `forward` that are not modules,
+and functions that wrap and replace a `forward`.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""`F.dropout(x)` in a module's forward stays on in eval mode.
+"""`F.dropout(x)` in a module's `forward` stays on in eval mode.
 
 ## What it does
 
-Finds functional dropout in a module that is not told whether the module trains.
+Finds functional dropout in a module that is called without the module's mode.
 
 ## Why it breaks training
 
-`nn.Dropout` knows the mode of its module; `F.dropout` is a plain function whose argument
-`training` defaults to `True`. Without it `model.eval()` changes nothing: validation, test and
-inference drop activations at random. One would see validation figures that are too bad and change
-from call to call, predictions that differ for the same input, and an early stopping that follows
-the noise. Training itself is right.
+`nn.Dropout` follows the mode of its module; `F.dropout` is a function whose argument `training`
+defaults to `True`. Without it, `model.eval()` has no effect: validation, test and inference drop
+activations at random. Validation scores are too low and change from call to call, and early
+stopping follows the noise. Training itself is right.
 
 ## Wrong
 
@@ -41,11 +40,10 @@ def forward(self, x):
 
 ## How it is detected
 
-The call must stand in a method of a module (or in what such a method calls), certainly without
-`training`, by name or by position. A written-out `training=True` is somebody's decision. Silent
-are calls behind a condition on the mode (`if self.training:`, an early return), a probability of
-0, and functions outside of any module; and a "Prenet", whose dropout Tacotron 2 keeps on at
-inference.
+The call is in a method of a module (or in what such a method calls), certainly without `training`,
+by name or by position. An explicit `training=True` is accepted. Not reported: calls under a
+condition on the mode (`if self.training:`, an early return), probability 0, functions outside of
+any module, and a "Prenet", whose dropout Tacotron 2 keeps on at inference.
 """
 
 from __future__ import annotations

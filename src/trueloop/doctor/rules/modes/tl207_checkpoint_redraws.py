@@ -1,15 +1,15 @@
-"""Activation checkpointing draws other random numbers when it computes again.
+"""Activation checkpointing draws different random numbers when it recomputes.
 
 ## What it does
 
 Finds `torch.utils.checkpoint.checkpoint(..., preserve_rng_state=False)` around a function that
-draws random numbers: dropout, most often.
+draws random numbers, usually dropout.
 
 ## Why it breaks training
 
-In the backward the function is run a second time, to have its activations again. Without the state
-of the generators it draws other masks, and the gradient belongs to neither of the two functions.
-The loss looks as ever. `trueloop lab --only 18b` measures gradients that are off by a quarter.
+The backward pass runs the function a second time to get its activations. Without the saved state of
+the generators, dropout masks differ, and the gradient belongs to neither of the two forward passes.
+The loss looks normal. `trueloop lab --only 18b` measures gradients that are off by a quarter.
 
 ## Wrong
 
@@ -33,9 +33,9 @@ The flag is right, and saves a little time, where nothing is random.
 
 ## How it is detected
 
-While the program runs: the flag is off, what the function gives needs a gradient, and the state of
-a generator of torch's is another one after the call. Silent for functions that draw nothing, for
-layers in eval mode, and without gradients.
+In a running program: the flag is off, the function's output needs a gradient, and the call changes
+the state of one of torch's generators. Not reported: functions that draw nothing, layers in eval
+mode, and calls without gradients.
 """
 
 from __future__ import annotations

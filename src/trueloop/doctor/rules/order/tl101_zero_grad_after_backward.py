@@ -1,17 +1,16 @@
-"""Gradients are cleared after `backward` and before the `step` that should use them.
+"""Gradients are cleared after `backward()` and before the `step()` that needs them.
 
 ## What it does
 
-Finds a `zero_grad()` of an optimizer, or of the model that it trains, that lies between a
-`backward` and the `step` that was meant to apply its gradients, with no other `backward` after
-it.
+Finds a `zero_grad()` of an optimizer, or of its model, between `backward()` and the `step()` that
+should apply the gradients, with no other `backward()` after it.
 
 ## Why it breaks training
 
-`step` finds no gradients. With `set_to_none=True` (the default) it skips every parameter; with
-zeros it applies what is left of momentum and weight decay. Nothing raises, an epoch takes as long
-as always, and the loss stays where the initial weights put it, give or take the noise of the
-batches. Under momentum it may even drift, which looks like a learning rate that is too small.
+`step()` finds no gradients. With `set_to_none=True` (the default) it skips every parameter; with
+zeros it applies only momentum and weight decay. Nothing raises and an epoch takes as long as usual,
+but the loss stays at its initial value. With momentum it may drift, which looks like a learning
+rate that is too small.
 
 ## Wrong
 
@@ -44,12 +43,11 @@ for inputs, targets in loader:
 
 ## How it is detected
 
-The events of one optimizer are read in their order. The fault is certain when a clearing that
-covers all of its parameters follows the last `backward` that feeds them and the next event is its
-`step`. It is silent where gradients may come back in between (`p.grad = ...`, code that cannot be
-read), where the clearing hangs on a condition that the step does not share (a skipped batch), for
-the two backwards of SAM, for closures that clear and compute in order, and for pairs of
-optimizers, each of which is judged by its own parameters.
+The events of one optimizer are followed in order. It is a fault if a `zero_grad()` that covers all
+its parameters comes after the last `backward()` that feeds them, and the next event is its
+`step()`. Not reported: gradients that may be restored in between (`p.grad = ...`, code that cannot
+be read), a `zero_grad()` under a condition that the step does not share (a skipped batch), the two
+backward passes of SAM, correct closures, and pairs of optimizers with separate parameters.
 """
 
 from __future__ import annotations

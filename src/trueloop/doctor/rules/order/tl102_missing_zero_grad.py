@@ -1,17 +1,16 @@
-"""An optimizer steps again and again, and its gradients are never cleared.
+"""An optimizer steps in every iteration, but its gradients are never cleared.
 
 ## What it does
 
-Finds a loop in which an optimizer steps in every turn after a `backward` and nothing in the loop
-clears its gradients.
+Finds a loop in which an optimizer steps in every iteration after a `backward()`, and nothing clears
+its gradients.
 
 ## Why it breaks training
 
-`backward` adds to `.grad`. Uncleared, the gradient of step t is the sum of the gradients of all
-batches up to t, most of them taken at weights that are long gone. It acts like a momentum of 1
-that never decays: the loss falls at first, then it oscillates or diverges, and a smaller learning
-rate only delays it. With Adam it is harder to see, because the size of the gradient is divided
-out.
+`backward()` adds to `.grad`. Without `zero_grad()`, the gradient of step t is the sum over all
+batches up to t, most of them computed at old weights. This acts like momentum 1 that never decays:
+the loss falls at first, then oscillates or diverges, and a smaller learning rate only delays it.
+Adam hides it, because it divides by the size of the gradient.
 
 ## Wrong
 
@@ -43,12 +42,12 @@ for inputs, targets in loader:
 
 ## How it is detected
 
-The same `step` must be seen in two turns of one loop, each after a `backward` that feeds the
-optimizer, and between the two nothing that may clear: `zero_grad()` of any optimizer or module
-that may share parameters, `p.grad = None` or an edit of `.grad` by hand, or code that cannot be
-read and gets hold of the optimizer. A clearing in a branch that only some runs take is enough to
-be silent, and so is a class whose own `step` may clear. A function that is given its optimizer is
-judged only by a loop of its own. Live, the gradients themselves are looked at.
+The same `step()` runs in two iterations of a loop, each after a `backward()` that feeds the
+optimizer, and nothing in between may clear the gradients: no `zero_grad()` of an optimizer or
+module that may share parameters, no `p.grad = None`, no edit of `.grad`, no unknown code that gets
+the optimizer. Not reported: a `zero_grad()` in a branch that only some runs take, optimizer classes
+with their own `step()`. A function that receives its optimizer is checked only for its own loops.
+In a running program, the gradients themselves are compared.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""`step` lies between a batch's forward pass and its `backward`.
+"""`step()` comes between a batch's forward pass and its `backward()`.
 
 ## What it does
 
-Finds a `step` after the forward pass of a batch and before the `backward` of that batch's loss.
+Finds a `step()` after the forward pass of a batch and before the `backward()` of that batch's loss.
 
 ## Why it breaks training
 
-The step applies what is there at that moment: the gradient of the batch before, or none at all if
-gradients were cleared at the top of the loop. In the first case every update is one batch late
-and changes weights that the coming `backward` still needs (often torch notices and raises); in
-the second each gradient is computed, cleared unused, and nothing is ever learnt. The loss stays
-flat, nothing raises.
+The step applies the gradients that exist at that moment: those of the previous batch, or none if
+`zero_grad()` ran at the top of the loop. In the first case every update is one batch late and
+changes weights that the coming `backward()` still needs (torch often raises). In the second case
+every gradient is computed and then cleared unused: the loss stays flat, and nothing raises.
 
 ## Wrong
 
@@ -43,12 +42,11 @@ for inputs, targets in loader:
 
 ## How it is detected
 
-A `step` must follow a forward pass of a model that the optimizer trains, in the same turn of the
-loop, with no gradient computed for that optimizer in the turn before it (or with all of it
-cleared again); and the `backward` that follows, in the turn or behind the loop, must go through
-that very forward pass. The rotated loop (step, clear, forward, backward) is therefore silent, as
-are GANs, whose generator ran before the discriminator's step, several losses with a step each,
-and rollouts of reinforcement learning.
+A `step()` follows a forward pass of a model that the optimizer trains, in the same iteration, with
+no gradient computed for that optimizer before it in the iteration (or all of it cleared again); and
+the next `backward()` goes through that same forward pass. Not reported: a rotated loop (step,
+clear, forward, backward), GANs whose generator runs before the discriminator's step, several losses
+with one step each, and rollouts in reinforcement learning.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Gradients are clipped before `backward` has computed them.
+"""Gradients are clipped before `backward()` has computed them.
 
 ## What it does
 
-Finds a call of `clip_grad_norm_` or `clip_grad_value_` that comes before the `backward` whose
-gradients it should limit, while no gradients are there.
+Finds `clip_grad_norm_` or `clip_grad_value_` before the `backward()` whose gradients it should
+limit, when no gradients exist.
 
 ## Why it breaks training
 
 There is nothing to clip: the call returns a norm of 0 (`clip_grad_value_` may raise on the first
-batch). Then `backward` fills in the gradients and the step applies them unclipped. Training works
-until a batch with a large gradient comes, and then it does what clipping was there to prevent: a
-spike in the loss, or NaN. A logged gradient norm of exactly 0 gives it away.
+batch). Then `backward()` computes the gradients, and the step applies them unclipped. Training
+works until a batch with a large gradient comes; then the loss spikes or becomes NaN. A logged
+gradient norm of exactly 0 is the sign.
 
 ## Wrong
 
@@ -43,11 +43,11 @@ optimizer.step()
 
 ## How it is detected
 
-Since the optimizer's last step no gradient has been computed when the call is made, a `backward`
-of the same turn follows, and then a step with no clipping in between. A call outside of the loop
-counts where gradients are cleared before the `backward`. Silent: an infinite limit, or a norm
-that is used from outside of the loop, which measure; clipping one loss's gradient before the next
-one's is added; loops that step first; clipping that cannot be tied to the optimizer.
+Since the optimizer's last step no gradient was computed when the call runs; a `backward()` of the
+same iteration follows, and then a step without clipping in between. A call outside the loop counts
+if gradients are cleared before `backward()`. Not reported: an infinite limit or a norm that is used
+elsewhere (both measure), clipping one loss's gradient before the next is added, loops that step
+first, and clipping of unknown parameters.
 """
 
 from __future__ import annotations

@@ -2,14 +2,13 @@
 
 ## What it does
 
-Finds a call of `clip_grad_norm_` or `clip_grad_value_` between an optimizer's `step` and the
-clearing of its gradients.
+Finds `clip_grad_norm_` or `clip_grad_value_` between an optimizer's `step()` and its `zero_grad()`.
 
 ## Why it breaks training
 
-The step has used the gradients already and the clearing throws them away: clipping changes
-nothing that is ever read. Training looks healthy until a batch with an exploding gradient comes,
-and then nothing protects it. A log of the norms that the call returns even looks right.
+The step has already used the gradients, and `zero_grad()` discards them: clipping has no effect.
+Training looks healthy until a batch with an exploding gradient comes. A log of the returned norms
+even looks right.
 
 ## Wrong
 
@@ -40,11 +39,11 @@ optimizer.step()
 
 ## How it is detected
 
-The call follows the step in the same turn, or the loop that the step is in, bears on gradients of
-that optimizer, and they are cleared before another `backward` adds to them; no clipping lies
-between the `backward` and the step. Silent: an infinite or very large limit, which measures; the
-clipping of another optimizer's gradients, whose step is still to come; a loop in which nothing
-clears (that is TL102).
+The call follows the step in the same iteration, or the loop that contains the step, covers
+gradients of that optimizer, and they are cleared before the next `backward()` adds to them; no
+clipping runs between `backward()` and the step. Not reported: an infinite or very large limit (it
+measures), clipping for a different optimizer whose step is still to come, and a loop that clears
+nothing (TL102).
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Gradients are computed batch after batch, and no optimizer ever steps.
+"""Gradients are computed for every batch, but no optimizer steps.
 
 ## What it does
 
-Finds a loop over batches with a `backward` whose gradients belong to an optimizer that never
-makes a step, in this loop or anywhere else in the program.
+Finds a loop over batches with a `backward()` whose gradients belong to an optimizer that never
+steps, in this loop or anywhere else in the program.
 
 ## Why it breaks training
 
-The parameters stay at their initial values. The loop takes as long as a real one, the loss is
-printed and wobbles with the batches around its first value, and accuracy stays at chance. In a
-pair of networks one learns and the other stands still: the discriminator wins at once.
+The parameters keep their initial values. The loop takes as long as a real one, the printed loss
+varies around its first value, and accuracy stays at chance. Of two networks one learns and the
+other does not: the discriminator wins at once.
 
 ## Wrong
 
@@ -40,13 +40,12 @@ for inputs, targets in loader:
 
 ## How it is detected
 
-At the end of a whole run: an optimizer was made for a model, a `backward` feeds it in every turn of
-a loop, and neither it nor another optimizer of the same parameters stepped after any. Of a function
-that is given its optimizer, it must also clear that optimizer's gradients in the loop, so that they
-are lost. Silent: gradients that are read or changed by hand (Fisher information, attacks, manual
-updates; not what only goes into a log), hooks that step within `backward`, optimizers handed to
-code that cannot be read, programs without an optimizer, and a step in a branch that only some runs
-take.
+At the end of a whole run: an optimizer was created for a model, `backward()` feeds it in every
+iteration, and neither it nor an optimizer of the same parameters stepped afterwards. If a function
+receives its optimizer, it must also clear that optimizer's gradients in the loop. Not reported:
+gradients that are read or changed by hand (Fisher information, attacks, manual updates; logging
+alone does not count), hooks that step inside `backward()`, optimizers passed to code that cannot be
+read, programs without an optimizer, and a step in a branch that only some runs take.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Every batch computes a gradient and clears the last one, but the step comes once an epoch.
+"""Every batch clears the previous gradients, but `step()` runs once per epoch.
 
 ## What it does
 
-Finds a `step` behind a loop over batches in which each turn clears the gradients and calls
-`backward`.
+Finds a `step()` after a loop over batches in which every iteration clears the gradients and calls
+`backward()`.
 
 ## Why it breaks training
 
-Each batch erases the gradient of the one before it: when the step comes, only the last batch is
-left. An epoch of a thousand batches makes one update, from one batch. The loss falls a thousand
-times more slowly than it should, which is easily taken for a learning rate that is too small.
-Most often the `step` was moved out of the loop by one level of indentation.
+Each batch clears the gradients of the previous one: at the step only the last batch is left. An
+epoch of a thousand batches makes one update from one batch. The loss falls a thousand times too
+slowly, which looks like a learning rate that is too small. Usually `step()` lost one level of
+indentation.
 
 ## Wrong
 
@@ -45,11 +45,11 @@ for epoch in range(epochs):
 
 ## How it is detected
 
-The step follows a loop that it does not stand in; since its last step at least two `backward`s of
-that loop fed the optimizer, with a certain clearing between them in the loop, and none came after
-the loop. A full-batch gradient gathered over the loop and cleared once per epoch is silent, and
-so are inner loops of attacks, after which the real `backward` follows, and gradients that are
-read or summed by hand.
+The step follows a loop that does not contain it; since its last step at least two `backward()`
+calls of that loop fed the optimizer, with a certain `zero_grad()` between them in the loop, and
+none came after the loop. Not reported: a full-batch gradient that is accumulated over the loop and
+cleared once per epoch, inner loops of attacks that the real `backward()` follows, and gradients
+that are read or added up by hand.
 """
 
 from __future__ import annotations

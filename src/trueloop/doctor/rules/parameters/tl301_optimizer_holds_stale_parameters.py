@@ -1,17 +1,16 @@
-"""The optimizer updates tensors that are no longer the model's.
+"""The optimizer updates tensors that the model no longer uses.
 
 ## What it does
 
-Finds a layer that is replaced, or a model that is made anew, after the optimizer was made from
-the old parameters, and that is then trained with that optimizer.
+Finds a layer that is replaced, or a model that is created again, after the optimizer was created
+from the old parameters, and that is then trained with that optimizer.
 
 ## Why it breaks training
 
-An optimizer keeps the parameters it was given, not the model. The new layer gets gradients in
-each `backward`, and nobody applies them: it stays as it was initialised, and its gradients add
-up. With a new head on a pretrained body the body adapts to a random head; one would see a loss
-that falls slowly and a score that stays far below what others report. With a whole new model
-nothing learns at all.
+An optimizer holds the parameters it was given, not the model. The new layer gets gradients that
+nothing applies: it keeps its initial values. With a new head on a pretrained body, the body adapts
+to a random head: the loss falls slowly, and the score stays far below what others report. With a
+whole new model, nothing learns.
 
 ## Wrong
 
@@ -39,12 +38,13 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
 ## How it is detected
 
-An optimizer is made from a model; then a layer with parameters is put into that model, or a model
-of the same kind takes its name, or parameters are replaced (`load_state_dict(assign=True)`,
-`to_empty` from the meta device, `weight_norm`); then the optimizer steps after a backward through
-the new ones. An optimizer made after, `add_param_group`, a new layer that is frozen, has no
-parameters or wraps the old one, and an old model that is still in use are silent. `.to(device)`,
-`.half()` and the like keep the parameters' identity in today's torch, and are no fault.
+An optimizer is created from a model; then a layer with parameters is assigned into that model, a
+model of the same class takes its name, or parameters are replaced (`load_state_dict(assign=True)`,
+`to_empty` from the meta device, `weight_norm`); then the optimizer steps after a `backward()`
+through the new ones. Not reported: an optimizer created later, `add_param_group`, a new layer that
+is frozen, has no parameters or wraps the old one, and an old model that is still in use.
+`.to(device)`, `.half()` and similar calls keep the identity of the parameters in current torch, and
+are not a fault.
 """
 
 from __future__ import annotations

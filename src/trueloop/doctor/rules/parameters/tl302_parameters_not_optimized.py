@@ -1,16 +1,16 @@
-"""Trainable parameters get gradients, and no optimizer has them.
+"""Trainable parameters get gradients, but no optimizer holds them.
 
 ## What it does
 
-Finds parameters of the model, or of the loss, that every `backward` computes gradients for and
-that belong to no optimizer.
+Finds parameters of the model, or of the loss, that get a gradient in every `backward()` and belong
+to no optimizer.
 
 ## Why it breaks training
 
-An optimizer updates what it was given, and nothing else. A part that was left out (the decoder
-beside the encoder, a second head, the learnt weights of a loss) stays as it was initialised, and
-the rest learns around random weights. Nothing raises; the loss falls, more slowly than it should,
-to a level that stays too high. Gradients that nobody clears go on adding up.
+An optimizer updates only what it was given. A part that was left out (the decoder beside the
+encoder, a second head, learnt weights of a loss) keeps its initial values, and the rest learns
+around random weights. Nothing raises; the loss falls more slowly than it should, to a level that is
+too high. Gradients that nothing clears keep adding up.
 
 ## Wrong
 
@@ -37,12 +37,11 @@ and for parts that shall not learn: `model.decoder.requires_grad_(False)`.
 
 ## How it is detected
 
-While the program runs: in four updates, a parameter gets a new gradient that is not zero and its
-values stay the same, the optimizer that steps updates other parameters which got theirs, and no
-optimizer holds it or has ever held it. Only what is certainly new counts: weights that were read
-from a file, copied or unpickled, or that look trained, modules in eval mode, parameters with a
-hook on their gradient, and those that an optimizer takes later or that are updated by hand are
-silent. So is a program whose optimizer holds inputs alone (an attack), and one without any.
+In a running program: in four updates a parameter gets a new non-zero gradient and its values stay
+the same, the optimizer updates other parameters, and no optimizer holds it or has ever held it. Not
+reported: weights that were read from a file, copied or unpickled, or that look trained; modules in
+eval mode; parameters with a gradient hook; parameters that an optimizer takes later or that are
+updated by hand; programs whose optimizer holds only inputs (an attack) or that have no optimizer.
 """
 
 from __future__ import annotations

@@ -7,12 +7,11 @@ methods, without anything that registers them.
 
 ## Why it breaks training
 
-A module knows the layers that are its attributes, and those in `nn.ModuleList`, `nn.ModuleDict`
-and `nn.Sequential`. A plain container hides them: `model.parameters()` does not name them, so
-that no optimizer trains them; `model.to(device)` leaves them behind; `state_dict()` does not save
-them, and a checkpoint loads without complaint. On the CPU nothing raises: the hidden layers work
-with the weights they were initialised with. One would see a model that learns less than it
-should, and a score that is gone after loading.
+A module registers its attributes and the contents of `nn.ModuleList`, `nn.ModuleDict` and
+`nn.Sequential`. A plain container hides its layers: `model.parameters()` skips them, so no
+optimizer trains them; `model.to(device)` does not move them; `state_dict()` does not save them, and
+a checkpoint loads without complaint. On the CPU nothing raises: the layers keep their initial
+weights. The model learns less than it should, and its score is lost after loading.
 
 ## Wrong
 
@@ -35,12 +34,11 @@ self.layers = nn.ModuleList([nn.Linear(dim, dim) for _ in range(depth)])
 
 ## How it is detected
 
-The container must be set as an attribute of a module of one's own and be read in another method
-than `__init__`; the layers must have parameters, be made while the module is made, and in the
-whole run never become part of a module. Layers that are registered otherwise (`setattr`,
-`add_module`, `nn.Sequential(*layers)`), are frozen, or reach an optimizer by hand are silent; so
-are modules that say themselves what their parameters are, and modules that are handed in from
-outside (a teacher hidden on purpose).
+The container is an attribute of a user-defined module and is used in a method other than
+`__init__`; the layers have parameters, are created while the module is created, and never become
+part of a module. Not reported: layers that are registered otherwise (`setattr`, `add_module`,
+`nn.Sequential(*layers)`), are frozen, or are passed to an optimizer by hand; modules that define
+their own `parameters()`; and modules that come from outside (a teacher hidden on purpose).
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
-"""The optimizer holds a parameter that no gradient ever reaches.
+"""The optimizer holds a parameter that never gets a gradient.
 
 ## What it does
 
-Finds trainable parameters of one's own modules that an optimizer holds and that get no gradient
+Finds trainable parameters of user-defined modules that an optimizer holds and that get no gradient
 in many updates, while others of the same optimizer do.
 
 ## Why it breaks training
 
-A layer whose output is cut off (`.detach()`, `.data`, `torch.no_grad()`, a trip through numpy, an
-`argmax`) or that `forward` forgot to call does not learn: the optimizer passes over what has no
-gradient, without a word. The part stays as it was initialised; what comes after it learns on
-random features. One would see a score below what others report, and under DDP an error about
-unused parameters.
+A layer whose output is cut off from the graph (`.detach()`, `.data`, `torch.no_grad()`, numpy,
+`argmax`), or that `forward` does not call, does not learn: the optimizer skips parameters without a
+gradient. The part keeps its initial values, and later layers learn on random features. The score
+stays below what others report, and DDP raises an error about unused parameters.
 
 ## Wrong
 
@@ -39,10 +38,10 @@ and where it is meant: `self.encoder.requires_grad_(False)`; a layer of no use i
 
 ## How it is detected
 
-While the program runs: in twenty updates of its optimizer that brought gradients to others, the
-parameter had none, and the optimizer has no state for it. Silent are frozen parameters, modules in
-eval mode, weights that were read from a file or copied (used without being trained, on purpose),
-parts of a library's networks, and whatever gets a gradient later (a branch that joins late).
+In a running program: in twenty updates of its optimizer that gave gradients to others, the
+parameter had none, and the optimizer has no state for it. Not reported: frozen parameters, modules
+in eval mode, weights that were read from a file or copied, parts of a library's networks, and
+parameters that get a gradient later (a branch that joins late).
 """
 
 from __future__ import annotations

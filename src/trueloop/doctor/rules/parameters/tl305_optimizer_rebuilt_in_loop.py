@@ -1,18 +1,17 @@
-"""The optimizer is made anew in every epoch or for every batch, and forgets what it has learnt.
+"""The optimizer is created again in every epoch or batch, and loses its state.
 
 ## What it does
 
-Finds an optimizer with a state that is constructed again and again over the same model within one
-training run.
+Finds an optimizer with a state that is created repeatedly for the same model within one training
+run.
 
 ## Why it breaks training
 
-Momentum, the moments of Adam and the step counts live in the optimizer. A new one begins from
-nothing: Adam made per batch takes steps of the full learning rate in the direction of each
-gradient's sign, momentum made per batch is plain SGD; made per epoch, each epoch begins with a
-warm-up that nobody asked for, and a jump in the loss. A schedule that is tied to the old
-optimizer goes on turning a knob that nothing hears. Nothing raises; training is noisier and
-slower than it should be.
+Momentum, Adam's moments and the step counts are stored in the optimizer. A new one starts without
+them: Adam created per batch takes steps of the full learning rate in the direction of each
+gradient's sign, and momentum created per batch is plain SGD. Created per epoch, each epoch starts
+with a bad warm-up and a jump in the loss. A schedule tied to the old optimizer has no effect.
+Nothing raises; training is noisier and slower.
 
 ## Wrong
 
@@ -41,13 +40,13 @@ for epoch in range(epochs):
 
 ## How it is detected
 
-In every turn of one loop, unconditionally, an optimizer with a state must be made at the same
-line from the same model, and step in the batches of that turn; the loop's turns must be epochs
-over one loader, or batches. Folds, trials, tasks, clients, stages and rounds (another model,
-another loader, a loop over epochs inside, or a loop that is named so), weights that are put back
-or copied, layers that are frozen or freed in between, an optimizer whose state is loaded, plain
-SGD (which has no state), and optimizers of other things than a model (attacks, inner loops) are
-silent.
+In every iteration of one loop, unconditionally, an optimizer with a state is created at the same
+line from the same model and steps in the batches of that iteration; the loop runs over epochs of
+one loader, or over batches. Not reported: folds, trials, tasks, clients, stages and rounds (a
+different model or loader, an inner loop over epochs, or a loop with such a name), weights that are
+restored or copied, layers that are frozen or unfrozen in between, an optimizer whose state is
+loaded, plain SGD (it has no state), and optimizers of other tensors than a model's (attacks, inner
+loops).
 """
 
 from __future__ import annotations

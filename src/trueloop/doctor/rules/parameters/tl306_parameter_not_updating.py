@@ -2,14 +2,14 @@
 
 ## What it does
 
-Finds parameters that an optimizer holds, with a learning rate above zero and a gradient of usual
-size, whose values are bit for bit the same after each of many steps.
+Finds parameters that an optimizer holds, with a positive learning rate and a gradient of normal
+size, whose values are bitwise the same after each of many steps.
 
 ## Why it breaks training
 
-The optimizer does not apply what it is given: an optimizer of one's own that updates a copy
-(`p = p - lr * grad`) or only its first parameter group, a wrapper that hands on to nobody. That
-part stays as it was initialised and the others learn around it. Nothing raises.
+The optimizer does not apply the gradient: a custom optimizer updates a copy (`p = p - lr * grad`)
+or only its first parameter group, or a wrapper does not delegate. That part keeps its initial
+values, and the rest learns around it. Nothing raises.
 
 ## Wrong
 
@@ -34,12 +34,11 @@ for group in self.param_groups:
 
 ## How it is detected
 
-While the program runs: sum and norm of the parameter are the same right before and right after
-twenty steps that did change others; its gradient was finite and at least a thousandth of the
-median of the others' (a bias in front of a batch norm has rounding noise alone), and the learning
-rate large enough for the update to be far above the spacing of the numbers. What is put back after
-the step (clamping), Rprop, L-BFGS, and parameters in half precision, where small updates round to
-nothing, are silent.
+In a running program: sum and norm of the parameter are the same before and after twenty steps that
+changed others; its gradient was finite and at least a thousandth of the median of the others (a
+bias before a batch norm has only rounding noise), and the learning rate is large enough for a
+visible change. Not reported: values that are reset after the step (clamping), Rprop, L-BFGS, and
+parameters in half precision, where small updates round to nothing (TL507).
 """
 
 from __future__ import annotations

@@ -1,18 +1,17 @@
-"""`nn.Parameter(...).to(device)` is a plain tensor: it is not registered, and nobody trains it.
+"""`nn.Parameter(...).to(device)` is a plain tensor: it is not registered and not trained.
 
 ## What it does
 
-Finds a parameter that goes through a method which returns another tensor (`.to`, `.cuda`,
-`.half`, `.clone`, `.view`) on its way to an attribute of a module.
+Finds a parameter that goes through a method which returns a new tensor (`.to`, `.cuda`, `.half`,
+`.clone`, `.view`) before it is assigned to a module.
 
 ## Why it breaks training
 
-A module registers what *is* an `nn.Parameter`. The result of `.to(device)` is a tensor that was
-computed from one; the parameter itself is lost. The attribute is missing from `parameters()` (no
-optimizer trains it) and from `state_dict()` (no checkpoint holds it), and `model.to()` does not
-move it. Where nothing has to be converted, `.to` returns the parameter itself, so that the
-program is right on the CPU and wrong on the GPU. One would see a scale, a token or a temperature
-that keeps its initial value.
+A module registers only an `nn.Parameter`. The result of `.to(device)` is a tensor computed from
+one, and the parameter itself is lost. The attribute is missing from `parameters()` (no optimizer
+trains it) and `state_dict()` (no checkpoint saves it), and `model.to()` does not move it. If
+nothing has to be converted, `.to` returns the parameter itself: the program is right on the CPU and
+wrong on the GPU. A scale, token or temperature keeps its initial value.
 
 ## Wrong
 
@@ -40,10 +39,10 @@ or without a device here, and `model.to(device)` where the model is made.
 
 ## How it is detected
 
-The value of a module's attribute must come straight out of such a method of a freshly made
-`nn.Parameter`, which in the whole run is neither set on a module nor given to an optimizer
-itself. `.requires_grad_()`, `.float()` and `.to("cpu")` return the parameter itself, `.detach()`
-and `.data` are meant, and a tensor computed from a registered parameter is right.
+The value of a module's attribute comes directly from such a method of a new `nn.Parameter`, which
+itself is neither assigned to a module nor passed to an optimizer. Not reported:
+`.requires_grad_()`, `.float()` and `.to("cpu")`, which return the parameter itself; `.detach()` and
+`.data`, which are explicit; and tensors computed from a registered parameter.
 """
 
 from __future__ import annotations

@@ -1,18 +1,17 @@
-"""Muon holds an embedding, or the output layer of a language model.
+"""Muon updates an embedding, or the output layer of a language model.
 
 ## What it does
 
-Finds a `torch.optim.Muon` that was given the matrix of an `nn.Embedding`, or of the layer that
-turns hidden states into the logits of a vocabulary.
+Finds a `torch.optim.Muon` that holds the matrix of an `nn.Embedding`, or of the layer that computes
+the logits of a vocabulary.
 
 ## Why it breaks training
 
-Muon replaces a matrix's momentum by the nearest orthogonal matrix, so that every direction gets an
-update of one size. That suits the hidden layers. The rows of an embedding are not directions of one
-map: in each batch a few tokens have a gradient, and after the orthogonalisation all rows move, the
-rare and the absent ones as far as the frequent. An output layer has the same rows from the other
-side. Torch accepts them, because they have two dimensions, and nothing raises: one would see a loss
-above that of a run in which AdamW updates them.
+Muon replaces a matrix's momentum with the nearest orthogonal matrix, so that every direction gets
+an update of the same size. That suits hidden layers. An embedding is a table of rows: in each batch
+a few tokens have a gradient, but after orthogonalisation all rows change, rare and absent tokens as
+much as frequent ones. The same holds for the output layer. Torch accepts these matrices because
+they have two dimensions, and nothing raises: the loss is higher than with AdamW for them.
 
 ## Wrong
 
@@ -44,12 +43,12 @@ or `trueloop.optimizers.muon(model)`, which divides the parameters so.
 
 ## How it is detected
 
-In source, torch's own Muon is given all parameters of a model that has an embedding, or all those
-of two dimensions; where names, types or shapes are asked for as well, nothing is said. While the
-program runs, a parameter that Muon updates must be the weight of an `nn.Embedding`, or of the one
-linear layer that is called a head, has as many outputs as the embedding has rows and lies outside
-of the blocks. Frozen embeddings, the last layer of a classifier, and Muons of other packages (which
-may divide the parameters themselves) are silent.
+In source, torch's own Muon gets all parameters of a model that has an embedding, or all with two
+dimensions; if names, types or shapes are checked too, nothing is reported. In a running program, a
+parameter that Muon updates is the weight of an `nn.Embedding`, or of the one linear layer that is
+called a head, has as many outputs as the embedding has rows, and is outside of the blocks. Not
+reported: frozen embeddings, the last layer of a classifier, and Muon from other packages (they may
+split the parameters themselves).
 """
 
 from __future__ import annotations
