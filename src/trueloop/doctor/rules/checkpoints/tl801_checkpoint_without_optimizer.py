@@ -1,16 +1,16 @@
-"""A run is resumed with its weights and its epoch, but without the optimizer's state.
+"""Training resumes with weights and epoch, but without the optimizer's state.
 
 ## What it does
 
-Resuming loads the model and goes on at the epoch that the file says, with an optimizer that starts
-from nothing.
+Finds a resume that loads the model and continues at the saved epoch, with an optimizer that starts
+without its state.
 
 ## Why it breaks training
 
-Adam's moments, SGD's momentum and the step count of the bias correction are part of where training
-stands. Without them the first updates after the resume are too large or point elsewhere: the loss
-jumps, and recovers over hundreds of updates, or does not. The resumed run is another one than the
-run that was never stopped. With plain SGD without momentum nothing is lost.
+Adam's moments, SGD's momentum and the step count of the bias correction are part of the training
+state. Without them the first updates after the resume are too large or point in a different
+direction: the loss jumps, and recovers over hundreds of updates, or does not. The resumed run
+differs from the run that was never stopped. Plain SGD without momentum loses nothing.
 
 ## Wrong
 
@@ -31,7 +31,7 @@ optimizer.load_state_dict(checkpoint["optimizer"])
 start_epoch = checkpoint["epoch"] + 1
 ```
 
-and `"optimizer": optimizer.state_dict()` in what is saved.
+and save `"optimizer": optimizer.state_dict()` in the checkpoint.
 
 ## Sources
 
@@ -40,10 +40,10 @@ and `"optimizer": optimizer.state_dict()` in what is saved.
 
 ## How it is detected
 
-A file is loaded; the model's weights come from it, and so does the number at which the loop over
-epochs begins; an optimizer of that model makes steps in the loop; and nowhere an optimizer is given
-state. Silent for weights loaded to be fine-tuned or evaluated, where the epoch is only printed, for
-optimizers without state, and where code that cannot be read gets the checkpoint.
+A file is loaded; the model's weights and the first epoch of the loop come from it; an optimizer of
+that model steps in the loop; and no optimizer loads a state. Not reported: weights that are loaded
+for fine-tuning or evaluation, an epoch that is only printed, optimizers without state, and code
+that cannot be read and gets the checkpoint.
 """
 
 from __future__ import annotations

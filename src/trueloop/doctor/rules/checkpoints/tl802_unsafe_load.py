@@ -1,16 +1,16 @@
-"""`torch.load` with `weights_only=False` runs whatever code the file holds.
+"""`torch.load` with `weights_only=False` runs any code that the file contains.
 
 ## What it does
 
-A checkpoint is a pickle. With `weights_only=False` loading it may import and call anything that the
-file names.
+Finds `torch.load(..., weights_only=False)`. A checkpoint is a pickle: loading it this way can
+import and call anything that the file names.
 
 ## Why it breaks training
 
-It does not, until the file comes from somebody else: then loading a model is running a program of
-theirs, with your rights, before you have seen a single number. Files from model hubs and issue
-trackers have been used so. Since torch 2.6 the default is `weights_only=True`, which loads tensors,
-numbers, texts and containers of them and refuses the rest.
+Training is not affected, until the file comes from somebody else: then loading it runs their code
+with your rights. Files from model hubs and issue trackers have been used for attacks. Since torch
+2.6 the default is `weights_only=True`, which loads tensors, numbers, strings and containers of
+them, and refuses the rest.
 
 ## Wrong
 
@@ -24,7 +24,7 @@ checkpoint = torch.load("model.pt", weights_only=False)
 checkpoint = torch.load("model.pt", weights_only=True)
 ```
 
-A class that the file really needs can be allowed by name: `torch.serialization.add_safe_globals`.
+Allow a class that the file needs by name: `torch.serialization.add_safe_globals`.
 
 ## Sources
 
@@ -33,8 +33,8 @@ A class that the file really needs can be allowed by name: `torch.serialization.
 
 ## How it is detected
 
-`torch.load` of a file with the constant `weights_only=False`. Silent for the default, for options
-that are not constants, and for a buffer in memory that the program itself wrote.
+`torch.load` of a file with the constant `weights_only=False`. Not reported: the default, options
+that are not constants, and a buffer in memory that the program itself wrote.
 """
 
 from __future__ import annotations

@@ -2,15 +2,15 @@
 
 ## What it does
 
-The file holds the model's class by its name and its module's path, and all attributes of the
-object, instead of a table of tensors.
+Finds `torch.save` of a module. The file contains the name and module path of the model's class and
+all attributes of the object, instead of a table of tensors.
 
 ## Why it breaks training
 
-It works today. Once a file is moved, a class renamed, a layer's attribute added or torch updated,
-it no longer loads, or loads an object whose code and contents do not match. To load it at all one
-needs `weights_only=False`, which runs whatever the file says. The wrapper of DDP or
-`torch.compile` and the device are pickled along.
+It works today. After a file is moved, a class renamed, an attribute added or torch updated, it no
+longer loads, or loads an object whose code and contents do not match. Loading it needs
+`weights_only=False`, which runs any code in the file. The wrapper of DDP or `torch.compile` and the
+device are pickled too.
 
 ## Wrong
 
@@ -36,8 +36,8 @@ model.load_state_dict(torch.load("model.pt"))
 
 ## How it is detected
 
-`torch.save` is given a module, or a dict or list that holds one directly. Silent for state dicts,
-buffers in memory, tensors, scripted modules, and values that only by their name may be a model.
+`torch.save` gets a module, or a dict or list that contains one directly. Not reported: state dicts,
+buffers in memory, tensors, scripted modules, and values that may be a model only by their name.
 """
 
 from __future__ import annotations

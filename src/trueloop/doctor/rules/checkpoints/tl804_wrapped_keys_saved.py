@@ -2,14 +2,15 @@
 
 ## What it does
 
-DistributedDataParallel and DataParallel keep the model as `module`, a compiled model keeps it as
-`_orig_mod`: their state dicts have `module.fc.weight` where the model has `fc.weight`.
+Finds a saved state dict of a wrapper. DistributedDataParallel and DataParallel hold the model as
+`module`, a compiled model holds it as `_orig_mod`: the keys are `module.fc.weight` instead of
+`fc.weight`.
 
 ## Why it breaks training
 
-The file fits only a model wrapped in the same way. Evaluation on one device, fine-tuning and
-export fail with missing and unexpected keys, or, with `strict=False`, load nothing at all without
-a word and run with random weights.
+The file only loads into a model with the same wrapper. Evaluation on one device, fine-tuning and
+export fail with missing and unexpected keys, or, with `strict=False`, load nothing and run with
+random weights.
 
 ## Wrong
 
@@ -36,10 +37,9 @@ For a compiled model keep the original: `compiled = torch.compile(model)`, then
 
 ## How it is detected
 
-What `torch.save` writes holds the state dict of a wrapper as `state_dict()` gave it. Silent where
-the keys are changed first, where the module inside is saved, where the program loads its state
-into the wrapper again (then the prefixes agree), and where its source takes the prefix off
-somewhere.
+`torch.save` writes the state dict of a wrapper as `state_dict()` returned it. Not reported: keys
+that are changed first, a saved inner module, programs that load their state into the wrapper again
+(the prefixes agree), and sources that remove the prefix somewhere.
 """
 
 from __future__ import annotations

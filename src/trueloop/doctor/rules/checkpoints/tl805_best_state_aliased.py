@@ -1,15 +1,15 @@
-"""The best weights are kept as `model.state_dict()`, which changes with every update.
+"""The best weights are stored as `model.state_dict()`, which changes with every update.
 
 ## What it does
 
-`state_dict()` returns the live tensors, not copies. What is kept in a variable for later goes on
-being trained.
+Finds a state dict that is stored for later without a copy. `state_dict()` returns the live tensors,
+and training goes on to change them.
 
 ## Why it breaks training
 
 The "best" weights that are loaded or saved at the end are the last ones. Early stopping and the
-choice of the best epoch do nothing, without a word: the run ends with the weights of the last,
-usually overfitted, epoch and reports the best epoch's score for them.
+choice of the best epoch have no effect, and nothing raises: the run ends with the weights of the
+last, usually overfitted, epoch and reports the best epoch's score for them.
 
 ## Wrong
 
@@ -34,8 +34,8 @@ if val_loss < best_loss:
 
 ## How it is detected
 
-The same uncopied state dict that was taken in a training loop is loaded or saved after an
-optimizer has updated the model again. Silent where it is saved or loaded at once, copied
+The same uncopied state dict that was taken in a training loop is loaded or saved after an optimizer
+has updated the model again. Not reported: a state dict that is saved or loaded at once, copied
 (`deepcopy`, `.clone()` of each tensor), or taken after training.
 """
 

@@ -2,14 +2,14 @@
 
 ## What it does
 
-`torch.manual_seed` runs once, before training, but the model's weights (or the random split) were
-drawn before it.
+Finds `torch.manual_seed` before training, but after the model's weights were initialised or the
+data was split at random.
 
 ## Why it breaks training
 
-It trains as well as ever; it only cannot be repeated. Each run begins with other weights, or has
-other samples in its validation part, although the script says `seed = 42`. Comparisons between
-settings compare the luck of the start, and a bug that shows in one run is gone in the next.
+Training works, but cannot be repeated. Each run starts with different weights, or has different
+validation samples, although the script says `seed = 42`. Comparisons between settings compare
+random initialisations, and a bug that shows in one run is gone in the next.
 
 ## Wrong
 
@@ -35,10 +35,10 @@ train(model)
 
 ## How it is detected
 
-In one program, from its top: a model with randomly initialised layers is made, or `random_split`
-is called without a generator; then torch's seed is set for the first time, outside of any loop;
-then that model is trained. Silent where a seed was set before, where weights are loaded into the
-model, and for seeds set after training has begun (for samples, plots, evaluation).
+In one program, from its start: a model with randomly initialised layers is created, or
+`random_split` is called without a generator; then torch's seed is set for the first time, outside
+of any loop; then that model is trained. Not reported: an earlier seed, weights that are loaded into
+the model, and seeds after training has started (for samples, plots, evaluation).
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""`load_state_dict(strict=False)` drops what does not fit, and nobody looks at what that was.
+"""`load_state_dict(strict=False)` ignores keys that do not match, and so does the program.
 
 ## What it does
 
-With `strict=False` keys that the model lacks are ignored and parameters that the file lacks stay as
-they are. The call returns both lists; here they are thrown away.
+Finds `load_state_dict(strict=False)` whose result is not used. Keys that the model does not have
+are ignored, and parameters that the file does not have keep their values. The call returns both
+lists.
 
 ## Why it breaks training
 
-A renamed layer, a wrapper's prefix (`module.`), or the wrong file, and nothing at all is loaded:
-the "pretrained" or "resumed" model starts from random weights. Nothing raises; one sees a worse
-score, or a loss that starts as high as from scratch, and looks for the cause elsewhere.
+With a renamed layer, a wrapper's prefix (`module.`) or the wrong file, nothing at all is loaded:
+the "pretrained" or "resumed" model starts from random weights. Nothing raises; the score is worse,
+or the loss starts as high as from scratch, and the cause is hard to find.
 
 ## Wrong
 
@@ -31,11 +32,10 @@ assert not unexpected and all(key.startswith("head.") for key in missing), (miss
 
 ## How it is detected
 
-`load_state_dict` with the constant `strict=False`, as a statement of its own, with what
-`torch.load` returned or one of its entries. Silent where the result is used, and where keys were
-taken out or the dict was filtered by hand (then somebody knows what is missing), in sources that
-save a chosen part of a state dict themselves, in loops over several files, and where `strict` is
-an option.
+`load_state_dict` with the constant `strict=False`, as a statement of its own, with the result of
+`torch.load` or one of its entries. Not reported: a result that is used, keys that were removed or
+filtered by hand, sources that save a chosen part of a state dict themselves, loops over several
+files, and a `strict` that is an option.
 """
 
 from __future__ import annotations

@@ -1,19 +1,17 @@
-"""A data set draws from a generator of its own, and every worker of the loader has a copy of it.
+"""Every worker of a loader has a copy of the data set's random generator.
 
 ## What it does
 
-A `DataLoader` with workers pickles or forks the data set into each of them. A random generator that
-the data set (or its transform) holds is copied along with its state: all workers draw the same
-numbers, and draw them again from the start in every epoch, because each epoch starts new workers
-from the same original.
+Finds a `DataLoader` with workers whose data set (or its transform) holds its own random generator.
+Each worker gets a copy of it with its state: all workers draw the same numbers, and the same again
+in every epoch, because each epoch starts new workers from the same original.
 
 ## Why it breaks training
 
-With four workers only a quarter of the augmentations, noises or crops are different ones, and the
-second epoch has those of the first. Nothing raises, and a loss curve looks as it should; the model
-overfits sooner. torch gives its own generator, `random` and (since 1.9) the global `numpy.random` a
-new seed in each worker and epoch: draws from those are right. It knows nothing of a generator that
-the data set keeps.
+With four workers only a quarter of the augmentations, noises or crops are different, and the second
+epoch repeats the first. Nothing raises, and the loss curve looks normal; the model overfits sooner.
+torch gives its own generator, `random` and (since 1.9) the global `numpy.random` a new seed in each
+worker and epoch: draws from those are right. It does not know a generator that the data set holds.
 
 ## Wrong
 
@@ -50,10 +48,10 @@ loader = DataLoader(Noisy(x), batch_size=32, shuffle=True, num_workers=4, worker
 
 ## How it is detected
 
-A loader whose number of workers is not zero reads a data set whose `__getitem__`, or what it calls,
-draws from a generator that was made before the workers start. Silent where a `worker_init_fn`
-reaches the data set or its generator, where the generator is made or seeded while a sample is read,
-and where the drawing happens in the constructor alone.
+A loader with workers reads a data set whose `__getitem__`, or what it calls, draws from a generator
+that was created before the workers start. Not reported: a `worker_init_fn` that reaches the data
+set or its generator, a generator that is created or seeded while a sample is read, and draws in the
+constructor only.
 """
 
 from __future__ import annotations

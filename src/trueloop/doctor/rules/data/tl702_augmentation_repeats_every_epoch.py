@@ -1,17 +1,17 @@
-"""A `worker_init_fn` seeds the workers with a constant: each epoch repeats the draws of the last.
+"""A `worker_init_fn` sets a constant seed: every epoch repeats the same augmentations.
 
 ## What it does
 
-Workers are started anew in every epoch. A `worker_init_fn` that calls `np.random.seed(42)`, or
-`random.seed(SEED + worker_id)`, puts their generators back to the same state each time.
+Finds a `worker_init_fn` that calls `np.random.seed(42)` or `random.seed(SEED + worker_id)`. Every
+epoch starts new workers and sets their generators to the same state.
 
 ## Why it breaks training
 
-The crops, flips and noises of the second epoch are those of the first, in the same order: an
-augmentation that should give a new picture each time gives one fixed picture. The loss looks
-healthy and falls faster than it should; the gap to validation grows. With a bare constant all
-workers draw the same numbers, too. Without any `worker_init_fn` torch seeds the workers' torch,
-`random` and (since 1.9) `numpy.random` by itself, anew in each epoch.
+The crops, flips and noises of the second epoch are those of the first: the augmentation gives one
+fixed picture instead of a new one each time. The loss looks healthy and falls faster than it
+should; the gap to validation grows. With the same constant for all workers, all of them draw the
+same numbers, too. Without a `worker_init_fn`, torch seeds torch, `random` and (since 1.9)
+`numpy.random` in each worker, differently in each epoch.
 
 ## Wrong
 
@@ -38,11 +38,11 @@ def seed_worker(worker_id):
 
 ## How it is detected
 
-A loader that is trained on in several epochs starts workers (`persistent_workers` is not set), its
-`worker_init_fn` sets a library's generator to a constant or to a constant and the worker's number,
-and reading a sample draws from that very library. Silent for validation loaders, where the same
-draws each time are wanted, and where the seed comes from torch, the time or anything else that is
-not seen to be constant.
+A loader that is trained on for several epochs starts workers (`persistent_workers` is not set), its
+`worker_init_fn` seeds a library's generator with a constant, or a constant plus the worker's
+number, and reading a sample draws from that library. Not reported: validation loaders, where
+repeated draws are intended, and seeds from torch, the time or anything that is not certainly
+constant.
 """
 
 from __future__ import annotations

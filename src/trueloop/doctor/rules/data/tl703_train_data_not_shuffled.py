@@ -1,16 +1,15 @@
-"""Training data that lies class by class is read in that order, without shuffling.
+"""Training data is sorted by class and is not shuffled.
 
 ## What it does
 
-The loader that is trained on does not shuffle, and its data set holds one class after the other.
+Finds a training loader that does not shuffle, over a data set that holds one class after the other.
 
 ## Why it breaks training
 
-Every batch holds a single class, and for a long stretch of the epoch there is nothing but that
-class: the model learns to answer with it, then unlearns it for the next one. The training loss
-looks excellent, since within a stretch a constant answer is right; accuracy on validation is near
-chance or swings from epoch to epoch. Batch norm sees the statistics of one class at a time.
-Nothing raises.
+Most batches contain a single class: the model learns to predict it, then forgets it for the next
+one. The training loss looks excellent, since a constant answer is right for long stretches;
+validation accuracy is near chance or varies strongly from epoch to epoch. Batch norm uses the
+statistics of one class at a time. Nothing raises.
 
 ## Wrong
 
@@ -34,12 +33,12 @@ loader = DataLoader(train_set, batch_size=64, shuffle=True)
 
 ## How it is detected
 
-A loader without `shuffle`, sampler or batch sampler is trained on, and the order of its data set
-is known: `ImageFolder` and its like, labels put together class by class (`torch.cat` of zeros and
-ones, `repeat_interleave`), or samples sorted by label. Silent for loaders that are only validated
-on, for loops that throw the labels away (`for images, _ in loader`), for one batch that holds
-everything, and wherever the order of the labels is not known. Live, the labels that reach the loss
-are looked at: over a whole epoch, or over four classes and more, each class must come in one piece.
+A loader without `shuffle`, sampler or batch sampler is trained on, and the order of its data set is
+known: `ImageFolder` and similar classes, labels concatenated class by class (`torch.cat` of zeros
+and ones, `repeat_interleave`), or samples sorted by label. In a running program the labels at the
+loss are observed: over a whole epoch, or over at least four classes, each class must come in one
+run. Not reported: loaders used only for validation, loops that ignore the labels (`for images, _ in
+loader`), one batch with everything, and an unknown order of labels.
 """
 
 from __future__ import annotations

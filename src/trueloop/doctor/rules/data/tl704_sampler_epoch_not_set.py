@@ -1,15 +1,16 @@
-"""A `DistributedSampler` is never told the epoch: every epoch has the same order.
+"""A `DistributedSampler` never gets `set_epoch(epoch)`: every epoch has the same order.
 
 ## What it does
 
-`DistributedSampler` shuffles with a generator seeded by `seed + epoch`, so that all ranks agree on
-the order without talking. Its `epoch` is 0 until `set_epoch` is called.
+Finds a shuffling `DistributedSampler` that is used for several epochs without `set_epoch`. It
+shuffles with the seed `seed + epoch`, so that all ranks agree, and its `epoch` is 0 until
+`set_epoch` is called.
 
 ## Why it breaks training
 
-Without the call each epoch has the same batches in the same order on the same rank. A rank sees the
-same shard of the data for ever. The loss still falls, a little worse; nothing raises, and a run in
-one process, whose `RandomSampler` does without the call, behaves differently.
+Without the call each epoch has the same batches in the same order on the same rank, and each rank
+only ever sees its own share of the data. The loss still falls, a little worse; nothing raises. A
+run in one process, whose `RandomSampler` needs no such call, behaves differently.
 
 ## Wrong
 
@@ -38,11 +39,10 @@ for epoch in range(epochs):
 
 ## How it is detected
 
-A loader with a `DistributedSampler` that shuffles is trained on in a second pass, and `set_epoch`
-was not called on its sampler. Silent for one pass, `shuffle=False`, a sampler made anew for each
-epoch, loaders that were handed to a library (Accelerate and Lightning call it themselves), and
-where the source calls `set_epoch` on a sampler of that name in a branch that this run did not
-take.
+A loader with a shuffling `DistributedSampler` is trained on in a second epoch, and `set_epoch` was
+not called on its sampler. Not reported: a single epoch, `shuffle=False`, a sampler created for each
+epoch, loaders passed to a library (Accelerate and Lightning call it themselves), and source that
+calls `set_epoch` on a sampler of that name in a different branch.
 """
 
 from __future__ import annotations

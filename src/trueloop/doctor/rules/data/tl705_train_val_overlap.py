@@ -1,16 +1,16 @@
-"""Samples that the model is trained on are validated on, too.
+"""Validation samples are also training samples.
 
 ## What it does
 
-Finds a loader that validates a model on samples of the very data set, with the very numbers, that
-the model was trained on.
+Finds a loader that validates a model on samples (same data set object, same indices) that the model
+was trained on.
 
 ## Why it breaks training
 
-Validation asks how the model does on data that it has not seen. Of samples that it was trained on
-it knows the answers: the score is too good, more so the longer it trains and the more it overfits,
-and everything that follows the score (early stopping, the schedule, the choice of the best epoch
-and of every hyper-parameter) follows it into overfitting.
+Validation measures the model on unseen data. The model has seen these samples, so the score is too
+high, more so the longer it trains and the more it overfits. Everything that follows the score
+(early stopping, the schedule, the choice of the best epoch and of every hyper-parameter) follows it
+into overfitting.
 
 ## Wrong
 
@@ -32,18 +32,18 @@ train_set, val_set = random_split(data, [0.8, 0.2])
 
 ## How it is detected
 
-While the program runs: one model is trained on a loader and then evaluated, without gradients or in
-eval mode, on another one; both read the same data set object (or slices of the same tensor), and
-their samples are partly the same. Where all that is evaluated was trained on, it may be the
-training score that somebody asks for: then the loader must be called validation or test. Silent
-once the model's weights are loaded or its optimizer is made anew (folds), for the training loader
-itself, for samplers of one's own, and for equal samples in different places.
+In a running program: one model is trained on a loader and then evaluated, without gradients or in
+eval mode, on a different one; both read the same data set object (or slices of the same tensor),
+and some samples are the same. If all evaluated samples were trained on, the loader must be called
+validation or test: otherwise it may be an intended training score. Not reported: a model whose
+weights were loaded or whose optimizer was created again (folds), the training loader itself, custom
+samplers, and equal samples at different indices.
 
-In the data, at the start of `trueloop train table` and `images`: held-out rows that are equal in
-every input, or images with the same pixels, to ones that are trained on; at least five of them, and
-one in fifty of their part. It is a warning there, and advice where rows with so few different
-values may be equal without being the same, or where folders share a few images only. (Images that
-are kept neither in memory nor on disk are not compared.)
+In the data, at the start of `trueloop train table` and `images`: held-out rows with the same values
+in every input, or images with the same pixels, as training ones; at least five of them, and 2% of
+their part. It is a warning, and advice if rows have so few different values that equal rows are
+likely, or if folders share only a few images. (Images that are cached neither in memory nor on disk
+are not compared.)
 """
 
 from __future__ import annotations

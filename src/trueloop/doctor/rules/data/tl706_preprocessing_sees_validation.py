@@ -2,17 +2,17 @@
 
 ## What it does
 
-`fit` or `fit_transform` runs over all samples, and only then the data is split into training and
-validation or test.
+Finds `fit` or `fit_transform` on all samples before the split into training and validation or test
+data.
 
 ## Why it breaks training
 
-What the scaler learned (means, ranges, components, the most frequent value) holds knowledge of the
-samples that should be unseen. The score on them is too good: hardly so with a `StandardScaler`
-(`trueloop lab --only 20a` measures nothing), but by a lot with outliers, time series that drift,
-PCA, and whatever looks at the target: the best 20 of 2,000 columns of noise, chosen before the
-split, foretell coins with 86% accuracy (`trueloop lab --only 20c`). Nothing raises; the price is
-paid with the first truly new data.
+The fitted values (means, ranges, components, the most frequent value) contain information about
+samples that should be unseen: their score is too high. The effect is hardly measurable for a
+`StandardScaler` (`trueloop lab --only 20a` measures nothing), but large with outliers, drifting
+time series, PCA, and everything that uses the target: the best 20 of 2,000 columns of noise, chosen
+before the split, predict coin flips with 86% accuracy (`trueloop lab --only 20c`). Nothing raises;
+new data shows it.
 
 ## Wrong
 
@@ -39,10 +39,10 @@ X_test = scaler.transform(X_test)
 
 ## How it is detected
 
-What came out of `fit_transform` (or of `transform`, after a `fit` on the same data) goes into
-`train_test_split`, or is cut in two by slices that meet (`X[:n]`, `X[n:]`); or the data that `fit`
-saw is split so, and the parts are transformed. Silent for encoders of labels, for data that is
-itself a part of a split already, and for fits whose result is not what is split.
+The result of `fit_transform` (or of `transform` after a `fit` on the same data) goes into
+`train_test_split`, or is cut by adjacent slices (`X[:n]`, `X[n:]`); or the data of `fit` is split
+this way and the parts are transformed. Not reported: encoders of labels, data that is already a
+part of a split, and fits whose result is not split.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Raw inputs, of 0 to 255 or as large, reach the first layer.
+"""Inputs of the first layer are not normalised (0 to 255, or as large).
 
 ## What it does
 
-Measures the inputs of a model's first layer. Where that is a linear, convolution or recurrent layer
-that no normalisation follows, they should be of order one.
+Measures the inputs of a model's first layer. If it is a linear, convolution or recurrent layer
+without normalisation after it, they should be of the order of 1.
 
 ## Why it breaks training
 
-Initialisations and learning rates are made for inputs of order one. Of pixels between 0 and 255 the
-first activations are a hundred times too large: saturating activations are stuck from the start,
-the loss begins far too high, and the gradient of the first layer is a hundred times that of the
-others, so that a learning rate it can bear is far too small for them. Adam hides some of it.
+Initialisations and learning rates are made for inputs of about 1. For pixels between 0 and 255 the
+first activations are a hundred times too large: saturating activations do not recover, the loss
+starts far too high, and the gradient of the first layer is a hundred times that of the others, so a
+learning rate that it tolerates is far too small for them. Adam hides some of it.
 
 ## Wrong
 
@@ -33,11 +33,10 @@ images = (images - images.mean()) / images.std()
 
 ## How it is detected
 
-While the program runs: in three batches the root mean square of what reaches the first layer with
-weights is above 40, with values above 100, and that layer is trained. What `forward` does before
-counts: a division there, a batch or layer norm first, and an embedding are silent. So are a norm
-right behind the layer, which makes its scale meaningless, and a model whose weights were loaded: it
-may have been trained on such inputs.
+In a running program: in three batches the root mean square of the input of the first layer with
+weights is above 40, with values above 100, and that layer is trained. Not reported: a division,
+batch norm, layer norm or embedding in `forward` before that layer, a norm directly after it, and
+models with loaded weights, which may have been trained on such inputs.
 """
 
 from __future__ import annotations

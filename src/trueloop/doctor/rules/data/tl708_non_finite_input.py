@@ -2,15 +2,14 @@
 
 ## What it does
 
-Finds values in a loader's batch that are no numbers and that a layer with weights, or the loss, is
-fed with; names the samples.
+Finds NaN or infinite values in a loader's batch that reach a layer with weights, or the loss, and
+names the samples.
 
 ## Why it breaks training
 
-A single NaN among the inputs makes the outputs of its sample NaN, the loss of the batch NaN, and
-with it every gradient: after the next step every weight is NaN, and nothing that follows is
-training. It comes from a missing value in a table, a corrupt file, a division by a standard
-deviation of 0, or a logarithm of 0.
+A single NaN makes the outputs of its sample NaN, then the loss of the batch and all gradients:
+after the next step every weight is NaN. It comes from a missing value in a table, a corrupt file, a
+division by a standard deviation of 0, or a logarithm of 0.
 
 ## Wrong
 
@@ -33,10 +32,10 @@ assert torch.isfinite(inputs).all()
 
 ## How it is detected
 
-While the program runs: a batch holds NaN or plus infinity, and in the same turn the input of a
-linear, convolution or recurrent layer, or the input or target of a loss that comes out non-finite,
-holds NaN or infinity, too. Values that are masked or imputed in between are silent, and so are
-minus infinities alone, which are masks.
+In a running program: a batch contains NaN or plus infinity, and in the same iteration so does the
+input of a linear, convolution or recurrent layer, or the input or target of a loss that is not
+finite. Not reported: values that are masked or imputed in between, and minus infinity, which is
+used for masks.
 """
 
 from __future__ import annotations

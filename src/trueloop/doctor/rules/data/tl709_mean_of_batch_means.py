@@ -1,17 +1,16 @@
-"""A validation score is the plain mean of batch means, although the last batch is smaller.
+"""A validation score is the mean of batch means, although the last batch is smaller.
 
 ## What it does
 
-The loss or accuracy of each batch is a mean over its samples; these means are added up and divided
-by the number of batches. The data set is no multiple of the batch size, so the last batch is
-smaller and its samples count for more than the others.
+Finds a loss or accuracy per batch that is summed up and divided by the number of batches, where the
+data set is not a multiple of the batch size: samples of the smaller last batch count for more.
 
 ## Why it breaks training
 
-The reported score is not the score of the data set. With 100 samples in batches of 32 each of the
-last four samples counts eight times as much as any other. The number changes with the batch size,
-so runs cannot be compared, and a best epoch or a learning-rate schedule that hangs on it may be
-decided by those few samples. It looks like noise.
+The reported score is not that of the data set. With 100 samples in batches of 32, each of the last
+four samples counts eight times as much as the others. The score changes with the batch size, so
+runs cannot be compared, and those few samples may decide the best epoch or a learning-rate
+reduction. It looks like noise.
 
 ## Wrong
 
@@ -40,10 +39,10 @@ val_loss = total / len(val_loader.dataset)
 
 ## How it is detected
 
-In a pass without gradients, batch means from one loader are summed (or collected in a list) and
-divided by the number of its batches, and the sizes are known numbers of which one does not divide
-the other. Silent for training losses shown on the way, sums weighted by the batch size,
-`reduction="sum"`, `drop_last=True`, and wherever a size is not known.
+In a pass without gradients, batch means of one loader are added up (or collected in a list) and
+divided by the number of its batches, and the sizes are known and do not divide. Not reported:
+training losses printed on the way, sums weighted by the batch size, `reduction="sum"`,
+`drop_last=True`, and unknown sizes.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""A column of the inputs is the target.
+"""An input column contains the target.
 
 ## What it does
 
-Finds a table of several input columns, one of which has in every sample the target itself, or
-another name for it.
+Finds a table with several input columns, one of which equals the target in every sample, or is a
+different encoding of it.
 
 ## Why it breaks training
 
 The model learns to copy that column and nothing else. Training and validation are nearly perfect at
-once, and worthless: where the model is used the column is not known yet. It is the target itself
-that was not dropped, an encoding of it (`alive` beside `survived`), or something that is written
-down only once the outcome is known.
+once, and worthless: when the model is used, the column is not known yet. It is the target itself,
+an encoding of it (`alive` beside `survived`), or a value that is recorded only after the outcome.
 
 ## Wrong
 
@@ -32,15 +31,15 @@ inputs = torch.tensor(frame.drop(columns=["survived", "alive"]).values)
 
 ## How it is detected
 
-While the program runs: in all of at least 100 samples that were looked at, a column of the loader's
-two-dimensional inputs equals the target, or has one value for each class and each class one value.
-Silent for a single column, for targets of several columns (autoencoders), for tokens, and for a
-column from which the target only follows (by a threshold, or as a part of it).
+In a running program: in all of at least 100 observed samples, a column of the loader's
+two-dimensional inputs equals the target, or has one value per class and one class per value. Not
+reported: a single column, targets of several columns (autoencoders), tokens, and a column from
+which only the target follows (by a threshold, or as a part of it).
 
-In the data, at the start of `trueloop train table`: of up to 20,000 training rows one half is told
-by the other, both ways round, from one column alone, by the nearest value (numbers) or the same one
-(categories). A finding is a column that tells 99% of the rows rightly and nine in ten of those that
-the most frequent class gets wrong; of numbers, R² 0.9995 and a median error of a fiftieth of the
+In the data, at the start of `trueloop train table`: one half of up to 20,000 training rows is
+predicted from the other, both ways, from one column alone, by the nearest value (numbers) or the
+same one (categories). A finding is a column that predicts 99% of the rows, and nine in ten of those
+that the most frequent class gets wrong; for numbers, R² 0.9995 and a median error of 1/50 of the
 target's interquartile range. A column of many values that is right in less than 99.9% is advice: it
 may be a good measurement.
 """

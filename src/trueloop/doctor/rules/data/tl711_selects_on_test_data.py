@@ -1,16 +1,15 @@
-"""The best epoch is chosen by its score on the test data, and that score is then reported.
+"""The best epoch is chosen by the score on the test data, and that score is reported.
 
 ## What it does
 
-In each epoch the model is evaluated on the test set; the weights of the best score are kept, loaded
-at the end, and evaluated on the very same test set.
+Finds a model that is evaluated on the test set in each epoch; the weights of the best score are
+kept, loaded at the end, and evaluated on the same test set.
 
 ## Why it breaks training
 
-The maximum over many noisy scores is higher than the model is good: the test set has taken part in
-the choice and no longer measures what new data would. Training itself is unharmed, the reported
-number is not; the smaller the test set and the more epochs or settings are compared, the larger the
-gain that is none.
+The maximum of many noisy scores is higher than the true score: the test set took part in the choice
+and no longer measures new data. Training itself is not affected, the reported number is. The
+smaller the test set and the more epochs or settings are compared, the larger the bias.
 
 ## Wrong
 
@@ -37,11 +36,10 @@ print("test accuracy", evaluate(model, test_loader))
 
 ## How it is detected
 
-In a training loop's epoch the model is evaluated on one loader alone, which is the test data by
-its name or its data set (`train=False`); under a condition the weights are kept or saved there;
-after the loop these weights are loaded and the model is evaluated on the same loader. Silent where
-a validation loader is evaluated, too, where nothing is chosen, and where the data's name does not
-say test.
+In each epoch of a training loop the model is evaluated on one loader only, which is the test data
+by its name or its data set (`train=False`); weights are kept or saved there under a condition;
+after the loop these weights are loaded and evaluated on the same loader. Not reported: a validation
+loader is evaluated too, nothing is chosen, or the name of the data does not say test.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""The same seed is set again and again inside the training loop.
+"""The same seed is set repeatedly inside the training loop.
 
 ## What it does
 
-`torch.manual_seed(0)`, or a helper that does so, runs in every epoch or for every batch with the
+Finds `torch.manual_seed(0)`, or a helper that calls it, in every epoch or for every batch with the
 same number.
 
 ## Why it breaks training
 
-Each iteration draws the same random numbers: the same order of the data, the same dropout masks,
-the same noise, augmentation and negatives. An epoch is a copy of the last one. The loss falls,
-often faster than it should; the model sees a fraction of the variety that was meant, and a
-stochastic estimate (diffusion, VAE, reinforcement learning) becomes a fixed, wrong one.
+Each iteration draws the same random numbers: the same order of the data, dropout masks, noise,
+augmentation and negatives. An epoch repeats the previous one. The loss falls, often faster than it
+should; the model sees a fraction of the intended variety, and a stochastic estimate (diffusion,
+VAE, reinforcement learning) becomes a fixed, wrong one.
 
 ## Wrong
 
@@ -28,7 +28,7 @@ for epoch in range(epochs):
     train_one_epoch(model, loader)
 ```
 
-For the same pictures in each epoch: `with torch.random.fork_rng(): torch.manual_seed(42); ...`.
+To repeat some draws in each epoch: `with torch.random.fork_rng(): torch.manual_seed(42); ...`.
 
 ## Sources
 
@@ -37,11 +37,11 @@ For the same pictures in each epoch: `with torch.random.fork_rng(): torch.manual
 
 ## How it is detected
 
-In two turns of one loop the same constant goes to torch's global generator (or to numpy's or
-`random`'s, where the loop draws from it), and an optimizer that is older than the loop makes a step
-in that loop, or parameters are updated by hand in each of its batches. Silent for seeds that change
-with the loop, inside `fork_rng`, where the state is restored, and for loops over trials, folds or
-variants, which make their optimizers anew.
+In two iterations of one loop the same constant goes to torch's global generator (or numpy's or
+`random`'s, if the loop draws from it), and an optimizer created before the loop steps in it, or
+parameters are updated by hand in each batch. Not reported: seeds that change with the loop, seeds
+inside `fork_rng`, a restored state, and loops over trials, folds or variants, which create their
+own optimizers.
 """
 
 from __future__ import annotations

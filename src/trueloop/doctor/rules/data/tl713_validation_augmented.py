@@ -1,16 +1,16 @@
-"""Training and validation parts share one data set object, random transforms and all.
+"""Training and validation parts share one data set object with random transforms.
 
 ## What it does
 
-`random_split` or `Subset` divides a data set whose samples are augmented at random. Both parts read
-through the same object, so the validation samples are augmented like the training ones.
+Finds `random_split` or `Subset` on a data set whose samples are augmented at random. Both parts
+read the same object, so the validation samples are augmented too.
 
 ## Why it breaks training
 
-Validation is done on crops, flips and noises that change from epoch to epoch: the score is noisy
-and too low, so early stopping, schedules and the choice of the best epoch follow the dice. Nothing
-raises. Setting `val_set.dataset.transform` afterwards is no way out: it is the same object, and
-the training part loses its augmentation.
+Validation uses random crops, flips and noise: the score is noisy and too low, and early stopping,
+schedules and the choice of the best epoch follow the noise. Nothing raises. Setting
+`val_set.dataset.transform` afterwards does not help: it is the same object, so the training part
+loses its augmentation.
 
 ## Wrong
 
@@ -38,11 +38,10 @@ val_set = Subset(val_data, order[cut:])
 
 ## How it is detected
 
-Two parts of one data set object are read, one trained on and one evaluated without gradients or in
-eval mode, and reading a sample of it draws at random by something that augments: a `Random...`
-transform of a library's, or code of the user's that is named for it. Silent where each part has an
-object of its own, where a wrapper augments the training part alone, and where what is drawn is no
-augmentation.
+Two parts of one data set object are read, one for training and one for evaluation without gradients
+or in eval mode, and reading a sample draws random numbers in an augmentation: a `Random...`
+transform of a library, or user code with such a name. Not reported: separate objects for each part,
+a wrapper that augments only the training part, and draws that are not an augmentation.
 """
 
 from __future__ import annotations

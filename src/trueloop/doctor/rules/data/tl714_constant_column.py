@@ -1,15 +1,15 @@
-"""A column of the table has one value in every row that is trained on.
+"""A column of the table has the same value in every training row.
 
 ## What it does
 
-Finds columns of a table that hold the same value in all training rows. `trueloop train table`
-leaves them out.
+Finds columns of a table with one value in all training rows. `trueloop train table` leaves them
+out.
 
 ## Why it breaks training
 
-Nothing can be learned from such a column, and that is no fault by itself. It may be the sign of
-one: a join that has matched nothing, an export that was filtered by this very column, a unit that
-was lost. A model that is used later, where the column does vary, knows nothing of it.
+The model cannot learn from such a column, which is not a fault by itself. It may be the sign of
+one: a join without matches, an export filtered by this column, a lost unit. A model that is later
+used where the column does vary knows nothing about it.
 
 ## Wrong
 
@@ -32,7 +32,7 @@ model.fit(frame, target)
 
 ## How it is detected
 
-At the start of `trueloop train table`, in the training rows, and missing ones count as a value: a
-column that is sometimes missing and else always the same is not constant. A column of dates is, if
-its day, month, weekday and hour all are.
+At the start of `trueloop train table`, in the training rows. A missing value counts as a value: a
+column that is sometimes missing and otherwise the same is not constant. A column of dates is
+constant if its day, month, weekday and hour all are.
 """

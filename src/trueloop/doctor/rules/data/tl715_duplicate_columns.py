@@ -1,15 +1,15 @@
-"""Two columns of the table hold the same.
+"""Two columns of the table contain the same information.
 
 ## What it does
 
-Finds columns that are equal in all rows, that hold one quantity in two units (any straight line
-between them), or that name the same things in other words, such as `class` beside `pclass`.
+Finds columns that are equal in all rows, that hold one quantity in two units (any linear relation),
+or that encode the same categories differently, such as `class` beside `pclass`.
 
 ## Why it breaks training
 
-Training goes on well enough; what is doubled is the column's weight under weight decay, the time it
-takes, and what importances say of either. If one of the two was made from the other, a change to
-one of them later, in the data that the model is used on, gives rows that training has never seen.
+Training works; but the quantity counts twice under weight decay and in training time, and its
+importance is divided between the columns. If one column was derived from the other and only one of
+them changes later, the model gets rows that it has never seen.
 
 ## Wrong
 
@@ -30,8 +30,8 @@ columns = ["class", "celsius"]
 
 ## How it is detected
 
-At the start of `trueloop train table`, in up to 20,000 training rows: columns of few values (five
-rows for each, at least) that divide the rows alike; columns of numbers that are the same, to a
-millionth of their deviation, once they are centred and scaled. Silent where fewer than 20 rows have
-another value than the most frequent one.
+At the start of `trueloop train table`, in up to 20,000 training rows: columns with few values (at
+least five rows per value) that divide the rows in the same way; columns of numbers that are the
+same after centring and scaling, to a millionth of their deviation. Not reported: fewer than 20 rows
+with a value other than the most frequent one.
 """

@@ -3,12 +3,12 @@
 ## What it does
 
 Finds a class with less than a tenth of the share that it would have if all classes were equally
-frequent; of two classes, one with less than a tenth of the samples.
+frequent; with two classes, one with less than a tenth of the samples.
 
 ## Why it breaks training
 
-Rare classes are ordinary, and no fault of the data. But accuracy says little then: a model that
-never names the rare class can be right in 97% of all samples, and chosen as the best one for it.
+Rare classes are normal. But accuracy then says little: a model that never predicts the rare class
+can be right in 97% of all samples, and be chosen as the best one.
 
 ## Wrong
 
@@ -29,6 +29,6 @@ best = max(scores, key=lambda epoch: epoch["val_f1"])
 ## How it is detected
 
 At the start of `trueloop train table` and `trueloop train images`, by the classes of the training
-samples; and of `trueloop train text --tokenizer char`, where the held-out text has characters that
-the training text has not: the model never sees them, and cannot predict them.
+samples; and of `trueloop train text --tokenizer char`, if the held-out text has characters that the
+training text does not have: the model cannot predict them.
 """

@@ -1,15 +1,15 @@
-"""A column that merely names the row is an input of the model.
+"""A column that only identifies the row is an input of the model.
 
 ## What it does
 
-Finds a column of whole numbers, another one in (almost) every row, that is called an identifier or
-is the row's number in the file.
+Finds a column of whole numbers, different in (almost) every row, that has the name of an identifier
+or is the row's number in the file.
 
 ## Why it breaks training
 
-The number of a row says nothing about any other row. With it a model can learn the training rows by
-heart; and where the file is sorted, or customers got their numbers one after the other, the number
-tells the answer in the validation rows, too, and in no row that comes later.
+A row's number carries no information about other rows. With it the model can memorise the training
+rows. If the file is sorted, or numbers were assigned in order of time, the number also predicts the
+validation rows, but not later rows.
 
 ## Wrong
 
@@ -30,8 +30,8 @@ inputs = frame.drop(columns=["survived", "PassengerId"])
 
 ## How it is detected
 
-At the start of `trueloop train table`, in files of 100 rows or more: nine in ten values occur once,
-and the column's name ends in `id`, `index`, `key`, `number` or the like, or each value is one more
-than the value above. Silent for names that count time (year, day, step), for numbers with
-fractions, and for text, which is left out where (almost) every row has its own.
+At the start of `trueloop train table`, in files of at least 100 rows: nine in ten values occur
+once, and the column's name ends in `id`, `index`, `key`, `number` or similar, or each value is one
+more than the previous one. Not reported: names that count time (year, day, step), numbers with
+fractions, and text, which is left out if (almost) every row has a different value.
 """

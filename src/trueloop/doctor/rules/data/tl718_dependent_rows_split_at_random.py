@@ -1,16 +1,15 @@
-"""Rows that are ordered in time, or that belong to groups, are divided at random.
+"""Rows that are ordered in time, or that belong to groups, are split at random.
 
 ## What it does
 
-Finds a column of times, or one that names a group of rows (a patient, a customer, a session), in a
-table whose rows are divided into training and validation at random.
+Finds a column of times, or of groups of rows (a patient, a customer, a session), in a table whose
+rows are split into training and validation at random.
 
 ## Why it breaks training
 
-Rows of one day, or of one patient, are alike. Divided at random, most validation rows have such
-relatives among the training rows, and the score says how well a model does between days that it
-knows and for patients that it knows. Where it is to be used on tomorrow's rows, or for a new
-patient, it does worse than its score, and nothing raises.
+Rows of one day, or of one patient, are similar. With a random split most validation rows have
+similar training rows, and the score measures known days and known patients. On tomorrow's rows, or
+for a new patient, the model does worse than its score. Nothing raises.
 
 ## Wrong
 
@@ -36,8 +35,7 @@ train, val = visits[visits.when < days.iloc[-200]], visits[visits.when >= days.i
 ## How it is detected
 
 At the start of `trueloop train table` with `--split random` and without `--val-data`: a column of
-dates (other than dates of birth), or of numbers that is called `year`, `date`, `time` or the like
-and rises from row to row; a column called `id`, `patient`, `customer` or the like that repeats
-most of its ten or more values, none of them in more than half of the rows. Dropped columns count
-too.
+dates (other than dates of birth), or of numbers called `year`, `date`, `time` or similar that rises
+from row to row; a column called `id`, `patient`, `customer` or similar that repeats most of its ten
+or more values, none of them in more than half of the rows. Dropped columns count too.
 """

@@ -1,15 +1,15 @@
-"""Conversations are longer than the model's context, and lose their end.
+"""Conversations are longer than the model's context and are cut at the end.
 
 ## What it does
 
-Counts the conversations that have more tokens than the context of the model that learns from them.
+Counts the conversations with more tokens than the context of the model.
 
 ## Why it breaks training
 
-Of a conversation that is too long the first tokens are kept. What is cut is its end: the last
-response, which is often what the conversation is there for, and with it the token that ends a
-response. A model that rarely sees a response end does not learn to stop. Where the question alone
-fills the context, nothing is left to learn from, and the conversation is left out.
+Only the first tokens of such a conversation are kept. Its end is lost: the last response, often the
+most important one, and the token that ends a response. A model that rarely sees this token does not
+learn to stop. If the question alone fills the context, nothing is left to learn from, and the
+conversation is skipped.
 
 ## Wrong
 

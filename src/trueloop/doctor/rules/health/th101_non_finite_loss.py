@@ -1,18 +1,17 @@
-"""The loss, or its gradient, is NaN or infinite; says where that began.
+"""The loss, or its gradient, is NaN or infinite; the finding names the origin.
 
 ## What it does
 
-Finds a loss that is not finite, or gradients that are not although the loss is, and that an
-optimizer applies; makes the batch again, module by module and operation by operation, and names the
-first operation, the parameter, the buffer or the samples that it came from. The computation is kept
-in a folder that `trueloop replay` carries out again.
+Finds a loss that is not finite, or non-finite gradients of a finite loss that an optimizer applies.
+It repeats the batch, module by module and operation by operation, and names the first operation,
+the parameter, the buffer or the samples. The computation is saved in a folder that `trueloop
+replay` runs again.
 
 ## Why it breaks training
 
-A gradient that is NaN makes every parameter that it is applied to NaN, and from there on every
-output. The loss that is printed says that it has happened, and rarely where: a logarithm or a
-division three modules deep, one sample in fifty thousand, a row of a mask in which nothing is left,
-a learning rate at which the numbers outgrow their type.
+A NaN gradient makes every parameter NaN, and from then on every output. The printed loss shows that
+it has happened, but not where: a logarithm or a division three modules deep, one sample in fifty
+thousand, a mask row without an entry, a learning rate at which the values overflow.
 
 ## Wrong
 
@@ -34,12 +33,12 @@ loss = -(targets * model(inputs).log_softmax(dim=1)).sum(dim=1).mean()
 
 ## How it is detected
 
-While the program runs: each backward asks whether its loss is finite (on an accelerator every 16th
-update once the first ones are over, without waiting for it). The calls of models and losses since
-the last backward are made again on copies, with the same random numbers; nothing of the program's
-is changed. A loss that the program leaves out (a gradient scaler skips the step, or the program
-does), and one from an operation whose gradients are finite, is advice; gradients that overflow
-under a scaler are silent, and so are infinities that the program itself puts in.
+In a running program: at each `backward()` the loss is checked (on an accelerator every 16th update
+after the first ones, without waiting for it). The calls of models and losses since the last
+`backward()` are repeated on copies, with the same random numbers; the program's own tensors do not
+change. It is advice if the program skips the loss (a gradient scaler or the program skips the
+step), or if the operation's gradients are finite. Not reported: gradients that overflow under a
+scaler, and infinities that the program itself sets.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""The gradient jumps far above its running level, and the loss follows it up.
+"""The gradient jumps far above its usual norm, and the loss rises after it.
 
 ## What it does
 
 Finds an update whose gradient is tens or thousands of times as large as those before it, and after
-which the loss stays where training once began, or above.
+which the loss stays at its initial level, or above.
 
 ## Why it breaks training
 
-A step in the direction of such a gradient is no step downhill: it throws the weights to a place
-where nothing that was learnt holds any more. Recurrent networks meet cliffs of this kind, training
-at the edge of stability grows into them over a few updates, a single odd batch can cause one. The
-loss is finite and the run goes on, for hours, from weights that are worse than fresh ones.
+A step along such a gradient destroys what was learnt. Recurrent networks have cliffs of this kind,
+training at the edge of stability reaches them in a few updates, and a single bad batch can cause
+one. The loss is finite and the run continues, for hours, from weights that are worse than new ones.
 
 ## Wrong
 
@@ -36,15 +35,15 @@ optimizer.step()
 
 ## How it is detected
 
-While the program runs: the gradient of one small parameter is followed from update to update as it
-is applied, after clipping and unscaling (on an accelerator only in the updates that are looked at).
-Where it stands out, the norm of all gradients is compared with the median of those sampled before;
-thirty times that, ten times the largest of them, and a loss that in the next 32 updates stays at
-one and a half times the largest loss of calm times, at three times the median, and at half of where
-training began at least, is a finding if the norm of the weights has grown by half (in that very
-update, where the loss has jumped before it: else other data began). Silent for several optimizers
-in turns (GANs), for losses without a target from the data (reinforcement learning), in the first
-hundred updates, and where the loss comes back or becomes NaN (TH101).
+In a running program: the gradient of one small parameter is followed at every update, after
+clipping and unscaling (on an accelerator only in sampled updates). If it stands out, the norm of
+all gradients is compared with the median of earlier samples. A finding needs a norm thirty times
+that median and ten times the largest of them; a loss that for the next 32 updates stays at 1.5
+times its largest calm value, at three times the median, and at least at half of its initial value;
+and a norm of the weights that has grown by half (in that same update, if the loss jumped before it:
+otherwise the data changed). Not reported: several optimizers in turns (GANs), losses without a
+target from the data (reinforcement learning), the first hundred updates, and a loss that recovers
+or becomes NaN (TH101).
 """
 
 from __future__ import annotations

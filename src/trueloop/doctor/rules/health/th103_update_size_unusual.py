@@ -1,16 +1,16 @@
-"""The updates are far larger, or far smaller, than weights can learn by.
+"""The updates are far too large or far too small for the weights.
 
 ## What it does
 
-Compares the size of each update with the size of the weights that it changes. A thousandth is
-usual; a tenth of the weights and more with every update, or a fifty-thousandth and less, is not.
+Compares the size of each update with the size of the weights. A ratio of 1e-3 is usual; 0.1 or
+more, or 2e-5 or less, with every update is not.
 
 ## Why it breaks training
 
-An update of a tenth of the weights forgets what it builds on: after ten of them nothing is left of
-what was there. An update of a fifty-thousandth needs fifty thousand of its kind to get anywhere. In
-both cases the learning rate is wrong by orders of magnitude, and the loss, which falls a little or
-not at all, does not say in which direction.
+After ten updates of a tenth of the weights nothing of the old weights is left. Updates of 2e-5 need
+fifty thousand of their kind for a change of the same size as the weights. In both cases the
+learning rate is wrong by orders of magnitude, and the loss, which falls a little or not at all,
+does not show the direction.
 
 ## Wrong
 
@@ -31,14 +31,13 @@ optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 
 ## How it is detected
 
-While the program runs, in the updates that are looked at: norm of the change over the norm of the
-weights before it, for up to eight matrices of one optimizer. Too large: after the first twenty
-updates the median of the matrices is above a tenth in three quarters of the updates, and after two
-hundred the loss is no better than guessing a constant. Too small: no matrix has ever changed by
-more than a fifty-thousandth, no learning rate has risen, gradients are not zero, and after two
-hundred updates the loss is still within a tenth of that of guessing. Silent wherever the loss
-is below that (fine-tuning, a late stage of a schedule), on warm-up, and for losses that are no
-measure of progress.
+In a running program, in sampled updates: norm of the change over norm of the weights before it, for
+up to eight matrices of one optimizer. Too large: after the first twenty updates the median over the
+matrices is above 0.1 in three quarters of the updates, and after two hundred the loss is not better
+than that of predicting a constant. Too small: no matrix ever changed by more than 2e-5, no learning
+rate has risen, gradients are not zero, and after two hundred updates the loss is still within a
+tenth of that of predicting a constant. Not reported: a loss below that (fine-tuning, a late stage
+of a schedule), warm-up, and losses that do not measure progress.
 """
 
 from __future__ import annotations

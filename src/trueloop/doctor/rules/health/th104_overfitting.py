@@ -2,14 +2,13 @@
 
 ## What it does
 
-Follows the validation loss that the program itself computes from evaluation to evaluation, and the
+Follows the validation loss that the program computes, from evaluation to evaluation, and the
 training loss between them.
 
 ## Why it breaks training
 
-From the minimum on, what the model learns holds for the training data alone: samples are learnt by
-heart. Weights that are saved at the end are worse than those of the minimum, and the epochs in
-between were spent for nothing.
+After the minimum the model learns what holds only for the training data. The weights at the end are
+worse than those of the minimum, and the epochs in between were wasted.
 
 ## Wrong
 
@@ -43,15 +42,14 @@ for epoch in range(100):
 
 ## How it is detected
 
-While the program runs: a loss function that is called without gradients, on what the model that is
-trained gives, and of the kind that it is trained by. All its calls between two updates are one
-evaluation. The validation loss has fallen to its minimum by a twentieth at least; in five
-evaluations since (twelve where the loop may be left early) its mean over three has risen from the
-lowest such mean by 15% of the minimum and by a tenth of what it had fallen, the latest four have
-stayed above half of that rise, and the rise is four times as large as the loss jitters; in the same
-time the training loss has fallen by a tenth. It is taken back if the validation loss falls again.
-Silent near zero, for an evaluation that is rising from its first time on, and where evaluations are
-of different length.
+In a running program: a loss function of the training's kind is called without gradients on outputs
+of the trained model. All its calls between two updates are one evaluation. The validation loss has
+fallen to its minimum by at least a twentieth; in five evaluations since (twelve if the loop may end
+early) its mean over three has risen from the lowest such mean by 15% of the minimum and by a tenth
+of its whole fall, the latest four have stayed above half of that rise, and the rise is four times
+as large as the noise of the loss; meanwhile the training loss has fallen by a tenth. The finding is
+withdrawn if the validation loss falls again. Not reported: losses near zero, a validation loss that
+rises from the first evaluation on, and evaluations of different length.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""The loss has not moved from the first update on.
+"""The loss has not improved since the first update.
 
 ## What it does
 
-Finds training whose loss, after two hundred updates, is still that of guessing a constant, where
-the numbers say why: the learning rate is zero or next to it, no gradient arrives, gradients fade on
-their way to the first layers, or the updates are so large that nothing can be learnt.
+Finds training whose loss after two hundred updates is still that of predicting a constant, if the
+numbers show why: the learning rate is almost zero, no gradient arrives, gradients vanish on the way
+to the first layers, or the updates are far too large.
 
 ## Why it breaks training
 
-Nothing is learnt. The run looks busy, and its loss, near log(classes) or the variance of the
-targets, is easily taken for slow progress on a hard problem.
+The model learns nothing. The run looks busy, and its loss, near log(classes) or the variance of the
+targets, looks like slow progress on a hard problem.
 
 ## Wrong
 
@@ -32,16 +32,16 @@ loss = nn.functional.binary_cross_entropy_with_logits(model(inputs), targets)
 
 ## How it is detected
 
-While the program runs: the losses of the first 64 updates and the latest 64 are compared with each
-other, with the error of their means, and with what the best constant prediction would lose on the
-targets that were seen (entropy of the labels, variance, mean distance from the median). A
-loss that stays there is no fault by itself: it may be a hard problem, or noise. It is one where the
-cause is in the numbers: no weight ever changed by more than a millionth of its size and no learning
-rate rises (warm-up); all gradients are exactly zero; the first layer's gradient is, against its
-weights, less than a hundred-thousandth of the last one's and predictions hardly differ; or the loss
-is twice that of guessing and each update changes a tenth of the weights. Silent
-where another rule has found a cause, for losses that are regularised, weighted or not averaged, and
-for losses that are no measure of progress (GANs, reinforcement learning).
+In a running program: the losses of the first 64 and the latest 64 updates are compared with each
+other, with the error of their means, and with the loss of the best constant prediction for the
+observed targets (entropy of the labels, variance, mean distance from the median). A loss that stays
+there may be a hard problem, or noise. It is a finding if no weight ever changed by more than a
+millionth of its size and no learning rate rises (warm-up); if all gradients are exactly zero; if
+the first layer's gradient, relative to its weights, is less than 1e-5 of the last layer's and
+predictions hardly differ; or if the loss is twice that of a constant and each update changes a
+tenth of the weights. Not reported: a cause that a different rule has found, losses that are
+regularised, weighted or not averaged, and losses that do not measure progress (GANs, reinforcement
+learning).
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
-"""Memory grows with every update, and a container that nothing reads holds it.
+"""Memory grows with every update, held by a container that nothing reads.
 
 ## What it does
 
-Finds a list, a dict or another container of the program that tensors or arrays are added to update
-after update, that holds most of what memory has grown by, and of which the program reads no more
-than the newest element.
+Finds a list, dict or other container that gets tensors or arrays update after update, holds most of
+the memory growth, and of which the program reads only the newest element.
 
 ## Why it breaks training
 
-What is kept is never used, and never let go of: activations that a hook collects to look at them,
-gradients that are written down, a table by the number of the step. The weights are right as long
-as it runs. One would see memory rise from update to update, until after hours the device has none
-left or the system ends the process.
+The stored values are never used and never freed: activations that a hook collects, stored
+gradients, a table by step number. The weights are right as long as the program runs. Memory grows
+until, after hours, the device has none left or the system kills the process.
 
 ## Wrong
 
@@ -39,15 +37,13 @@ activations = collections.deque(maxlen=1)
 
 ## How it is detected
 
-While the program runs: the memory of the process (and what tensors take of the device) is asked
-for in turns that are looked at. It must have grown by 64 MiB and a tenth of what it was after the
-first updates, and in each of at least five stretches at about the same pace. Then the containers
-that the program's variables and modules lead to are measured, and again when memory has grown on:
-one that holds at least half of the growth at both times is named, if nothing in the program's
-files reads more of it than its newest element. Caches that fill up, buffers that are sampled from,
-data sets that grow, and what is collected to be used later are read, and silent. So are containers
-with a bound, and growth that no container explains. Tensors that are kept with their graphs are
-TL204's to tell.
+In a running program: the memory of the process (and of tensors on the device) is measured in
+sampled iterations. It must have grown by 64 MiB and a tenth of its size after the first updates, at
+about the same rate in each of at least five intervals. Then the containers that the program's
+variables and modules reach are measured, and again later: one that holds at least half of the
+growth both times is reported if nothing in the program's files reads more than its newest element.
+Not reported: caches that fill up, replay buffers, growing data sets, values that are used later,
+bounded containers, growth without such a container, and tensors stored with their graphs (TL204).
 """
 
 from __future__ import annotations

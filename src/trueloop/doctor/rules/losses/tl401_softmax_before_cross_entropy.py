@@ -1,17 +1,17 @@
-"""Cross-entropy is fed probabilities, and takes the softmax of a softmax.
+"""Cross-entropy gets probabilities and applies the softmax a second time.
 
 ## What it does
 
-Finds a call of `CrossEntropyLoss` or `F.cross_entropy` whose input has been through a softmax (or a
-sigmoid), in the loop itself or inside the model's `forward`. Log-probabilities are only redundant:
-the loss is the same, and this is advice.
+Finds a call of `CrossEntropyLoss` or `F.cross_entropy` whose input comes from a softmax or sigmoid,
+in the loop or inside the model's `forward`. Log-probabilities are only redundant: the loss is the
+same, and this is advice.
 
 ## Why it breaks training
 
-`CrossEntropyLoss` applies `log_softmax` itself. Probabilities lie in [0, 1], so their softmax is
-almost flat: with ten classes even a perfect prediction leaves a loss of 1.46, and the gradient is a
-fraction of what it should be. Nothing raises; the model learns, slowly, and stops early. Accuracy
-suffers less than the loss, which is why the fault lives long.
+`CrossEntropyLoss` applies `log_softmax` itself. Probabilities are in [0, 1], so their softmax is
+almost flat: with ten classes even a perfect prediction has a loss of 1.46, and gradients are small.
+Nothing raises; the model learns slowly and stops early. Accuracy suffers less than the loss, so the
+fault is easily missed.
 
 ## Wrong
 
@@ -42,12 +42,12 @@ probabilities = net(inputs).softmax(dim=1)  # where they are wanted
 
 ## How it is detected
 
-The input of torch's cross-entropy must come straight out of a softmax or sigmoid; views, casts and
-indexing between the two do not matter, any other arithmetic ends the search. Probabilities as the
-*target*, a softmax that only metrics see, and a class of your own that is called `CrossEntropyLoss`
-are silent; so is a softmax behind a condition that the loss does not stand behind, and one whose
-result an option may scale. Live, where the graph is compiled or absent, the inputs of several
-batches must all lie in [0, 1] and sum to 1 over the classes.
+The input of torch's cross-entropy comes directly from a softmax or sigmoid; views, casts and
+indexing in between are followed, other arithmetic is not. Not reported: probabilities as the
+*target*, a softmax that only metrics read, a user-defined class called `CrossEntropyLoss`, a
+softmax under a condition that the loss does not share, and one whose result an option may scale. In
+a running program without a graph (compiled), the inputs of several batches must all be in [0, 1]
+and sum to 1 over the classes.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""`BCEWithLogitsLoss` is fed probabilities, and takes the sigmoid of a sigmoid.
+"""`BCEWithLogitsLoss` gets probabilities and applies the sigmoid a second time.
 
 ## What it does
 
-Finds a call of `BCEWithLogitsLoss` or `F.binary_cross_entropy_with_logits` whose input has been
-through a sigmoid or a softmax, in the loop itself or inside the model's `forward`.
+Finds a call of `BCEWithLogitsLoss` or `F.binary_cross_entropy_with_logits` whose input comes from a
+sigmoid or softmax, in the loop or inside the model's `forward`.
 
 ## Why it breaks training
 
-The loss applies the sigmoid itself. Of a value in [0, 1] it is at least 0.5 and at most 0.73: no
+The loss applies the sigmoid itself. For an input in [0, 1] the result is between 0.5 and 0.73: no
 prediction can be confidently negative, and the loss of a negative sample never falls below 0.69.
-Training runs, the loss falls a little and stays; recall looks fine and precision does not.
+Training runs, and the loss falls a little and stays; recall looks fine, precision does not.
 
 ## Wrong
 
@@ -36,11 +36,11 @@ predicted = model(inputs) > 0  # the same as a probability above 0.5
 
 ## How it is detected
 
-In source, the input must come straight out of a sigmoid or softmax; views, casts and indexing
-between the two do not matter, any other arithmetic ends the search. Live, where the sigmoid is not
-seen, all inputs over several batches must lie in [0, 1], near both of its ends and never outside. A
-sigmoid inside the network (gates), one that only metrics see, and probabilities as the *target* are
-silent; so is `BCELoss`, which wants probabilities.
+In source, the input comes directly from a sigmoid or softmax; views, casts and indexing in between
+are followed, other arithmetic is not. In a running program, if the sigmoid is not visible, all
+inputs over several batches are in [0, 1] and close to both ends. Not reported: a sigmoid inside the
+network (gates), one that only metrics read, probabilities as the *target*, and `BCELoss`, which
+expects probabilities.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""`NLLLoss` is fed logits or probabilities instead of log-probabilities.
+"""`NLLLoss` gets logits or probabilities instead of log-probabilities.
 
 ## What it does
 
-Finds a call of `NLLLoss` or `F.nll_loss` whose input is certainly no log-probability: straight out
-of a linear or convolution layer, of a softmax, or of a sigmoid.
+Finds a call of `NLLLoss` or `F.nll_loss` whose input is certainly not a log-probability: it comes
+directly from a linear or convolution layer, a softmax, or a sigmoid.
 
 ## Why it breaks training
 
-`NLLLoss` picks the target's entry and turns its sign; it takes no logarithm. Of logits it has no
-minimum: the loss goes to minus infinity while the network pushes the target's logit up without
-bound, and never learns to push the others down. Of probabilities it is at best -1, with gradients
-that vanish exactly where the prediction is wrong. A negative loss is the sign to look for.
+`NLLLoss` picks the target's entry and negates it; it takes no logarithm. For logits it has no
+minimum: the loss goes to minus infinity while the network raises the target's logit without bound
+and never lowers the others. For probabilities it is at best -1, with gradients that vanish where
+the prediction is wrong. A negative loss is the sign.
 
 ## Wrong
 
@@ -40,10 +40,10 @@ Or keep the logits and use `F.cross_entropy(model(inputs), labels)`, which is th
 
 ## How it is detected
 
-The input must come straight out of a layer of torch's, or of a softmax or sigmoid; views, casts and
-indexing do not matter. Any other arithmetic may be the missing logarithm and keeps the rule silent,
-as does the output of a model that cannot be read. If the program has another path on which the same
-call is fed log-probabilities, what this path lacks was an option's doing, and nothing is said.
+The input comes directly from a layer of torch, a softmax or a sigmoid; views, casts and indexing
+are followed. Any other arithmetic may be the missing logarithm and is not reported, like the output
+of a model that cannot be read. If the same call gets log-probabilities on a different path of the
+program, nothing is reported.
 """
 
 from __future__ import annotations

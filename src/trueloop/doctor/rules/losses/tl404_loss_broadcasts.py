@@ -1,16 +1,16 @@
-"""A loss compares every prediction with every target: their shapes differ and broadcast.
+"""A loss compares every prediction with every target: their shapes broadcast.
 
 ## What it does
 
-Finds an elementwise loss (`mse_loss`, `l1_loss`, `smooth_l1_loss`, `huber_loss`, or a difference
-written by hand) of predictions of shape (N, 1) and targets of shape (N,), or the reverse.
+Finds an elementwise loss (`mse_loss`, `l1_loss`, `smooth_l1_loss`, `huber_loss`, or a handwritten
+difference) of predictions of shape (N, 1) and targets of shape (N,), or the reverse.
 
 ## Why it breaks training
 
-By the rules of broadcasting the difference has the shape (N, N): each prediction is compared with
-the targets of all samples of the batch. The mean over that is smallest when every prediction is the
-mean of the targets. The model learns to answer with a constant, the loss falls to the variance of
-the targets and stays there, and nothing raises.
+Broadcasting gives the difference the shape (N, N): each prediction is compared with the targets of
+all samples of the batch. That mean is smallest if every prediction is the mean of the targets. The
+model learns a constant, the loss falls to the variance of the targets and stays there, and nothing
+raises.
 
 ## Wrong
 
@@ -34,10 +34,11 @@ loss = F.mse_loss(prediction, targets)
 
 ## How it is detected
 
-While the program runs: the two sides have as many elements, one of them has a dimension of 1 more,
-and what they broadcast to is larger than both. For a loss written by hand the difference is read
-from the graph, and the target must be a part of the loader's batch. Shapes of the same number of
-dimensions are silent ((N, 1) against (1, N) compares all pairs on purpose), and so is one sample.
+In a running program: both sides have the same number of elements, one of them has one more
+dimension of size 1, and their broadcast shape is larger than both. For a handwritten loss, the
+difference is read from the graph, and the target must be part of the loader's batch. Not reported:
+shapes with the same number of dimensions ((N, 1) against (1, N) compares all pairs on purpose), and
+single samples.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""`KLDivLoss` is fed something else than log-probabilities, or averages over the classes.
+"""`KLDivLoss` gets something other than log-probabilities, or averages over the classes.
 
 ## What it does
 
-Finds a call of `KLDivLoss` or `F.kl_div` whose first argument is certainly no log-probability
-(logits, or out of a softmax), whose target is a log-probability without `log_target=True`, or whose
-reduction is `"mean"`, which is the default.
+Finds a call of `KLDivLoss` or `F.kl_div` whose input is certainly not a log-probability (logits, or
+from a softmax), whose target is a log-probability without `log_target=True`, or whose reduction is
+`"mean"`, the default.
 
 ## Why it breaks training
 
-The loss is `target * (log(target) - input)`: it takes the input to be a logarithm already. Of
-probabilities or logits it is no divergence: it can be negative, and its minimum is not where the
-two agree. With `reduction="mean"` the sum over the classes is divided by their number too: the
-divergence is too small by that factor, the more the more classes there are, and a distillation that
-looks balanced hardly distils. Nothing raises, and the curve falls all the same.
+The loss is `target * (log(target) - input)`: it expects the input to be a logarithm. For
+probabilities or logits the result is not a divergence: it can be negative, and its minimum is not
+where both agree. `reduction="mean"` also divides by the number of classes: the divergence is too
+small by that factor, and a distillation that looks balanced has hardly any effect. Nothing raises,
+and the curve still falls.
 
 ## Wrong
 
@@ -37,9 +37,9 @@ loss = F.kl_div(
 
 ## How it is detected
 
-The input, or the target, must come straight out of a layer, a softmax or a log_softmax; arithmetic
-in between keeps the rule silent about it. A reduction that is set by an option is not judged, and
-neither are `"sum"` and `"none"`, whose division stands elsewhere.
+The input, or the target, comes directly from a layer, a softmax or a log_softmax; other arithmetic
+in between is not reported. A reduction set by an option is not checked, and `"sum"` and `"none"`
+are accepted.
 """
 
 from __future__ import annotations

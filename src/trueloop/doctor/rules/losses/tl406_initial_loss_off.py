@@ -1,17 +1,17 @@
-"""The first cross-entropy of a fresh model is far above that of guessing.
+"""The first cross-entropy of a new model is far above that of guessing.
 
 ## What it does
 
-Compares the first cross-entropy of a model that nobody has trained with log(classes), which is what
-equal probabilities give.
+Compares the first cross-entropy of an untrained model with log(classes), the value for equal
+probabilities.
 
 ## Why it breaks training
 
-A model that knows nothing should say so. A first loss many times log(classes) means that it is
-certain of wrong answers: its last layer's weights, or its inputs, are too large by far. The first
-hundreds of updates only shrink the logits again, with gradients that saturate activations on their
-way; some networks never recover, and a learning rate that suits the rest of the training is too
-large for its start.
+An untrained model should not be confident. A first loss many times log(classes) means that it is
+confident of wrong answers: the weights of its last layer, or its inputs, are far too large. The
+first hundreds of updates only shrink the logits, with gradients that saturate activations; some
+networks never recover, and a learning rate that suits the rest of the run is too large for its
+start.
 
 ## Wrong
 
@@ -35,10 +35,10 @@ self.head = nn.Linear(512, 1000)   # torch's own initialisation
 
 ## How it is detected
 
-While the program runs: before any optimizer has made a step, the mean cross-entropy of logits that
-come straight out of a layer, on eight hard targets or more, is above 2 log(classes) + 2. Silent
-where weights were loaded from somewhere, for class weights and soft targets, for logits that were
-scaled (contrastive losses), and for every loss below: pretrained models start there.
+In a running program: before any optimizer has stepped, the mean cross-entropy of logits directly
+from a layer, on at least eight hard targets, is above 2 log(classes) + 2. Not reported: loaded
+weights, class weights, soft targets, scaled logits (contrastive losses), and every loss below
+(pretrained models).
 """
 
 from __future__ import annotations

@@ -2,16 +2,15 @@
 
 ## What it does
 
-Finds models whose predictions are equal for all samples of a batch, update after update, although
-the samples and their targets differ.
+Finds models whose predictions are equal for all samples of a batch, in many updates, although
+samples and targets differ.
 
 ## Why it breaks training
 
-Such a model has stopped looking at its input, or never did: all weights were initialised to zero
-(every unit gets the same gradient, or none), the units of a ReLU layer are dead after too large a
-step, a softmax runs over a dimension of one, the input was overwritten on the way. What is left to
-learn is one constant: the loss falls to that of guessing the mean or the commonest class, and
-stays there.
+The model ignores its input: all weights were initialised to zero (every unit gets the same
+gradient, or none), the units of a ReLU layer are dead after a step that was too large, a softmax
+runs over a dimension of size 1, or the input is overwritten. It can only learn one constant: the
+loss falls to that of guessing the mean or the most frequent class, and stays there.
 
 ## Wrong
 
@@ -36,11 +35,11 @@ for p in model.parameters():
 
 ## How it is detected
 
-While the program runs: what a loss function is given comes straight from one forward in training,
-is the same for all samples (four at least) to a millionth of its size, and the forward's inputs and
-the targets are not, in twenty updates in a row. The first updates of a last layer that begins at
-zero, batches of one sample repeated, and constant targets are silent; so is a model that tells its
-samples apart once.
+In a running program: the input of a loss comes directly from one forward pass in training, is the
+same for all samples (at least four) to a millionth of its size, and inputs and targets differ, in
+twenty updates in a row. Not reported: the first updates of a last layer that is initialised to
+zero, batches of one repeated sample, constant targets, and a model that has distinguished its
+samples once.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""A softmax runs over the batch where it was meant to run over the classes.
+"""A softmax runs over the batch instead of the classes.
 
 ## What it does
 
 Finds a `softmax` or `log_softmax` over dimension 0 of a batch of logits whose result a
-classification loss then takes for the distribution over the classes.
+classification loss reads as the distribution over the classes.
 
 ## Why it breaks training
 
-Each class's scores are normalised over the samples of the batch instead of each sample's over the
-classes: predictions depend on which samples happen to share the batch, and the probabilities of one
-sample do not sum to one. The shapes are right, the loss falls (the network can still make the right
-entries large), and accuracy stays well below what it should be, worse with another batch size.
+Each class is normalised over the samples of the batch, instead of each sample over the classes:
+predictions depend on the other samples of the batch, and the probabilities of a sample do not sum
+to one. The shapes are right and the loss falls (the network can still make the right entries
+large), but accuracy stays well below what it should be, and changes with the batch size.
 
 ## Wrong
 
@@ -37,12 +37,11 @@ def forward(self, x):                      # x: (N, features)
 
 ## How it is detected
 
-The dimension must be a written 0, and the result must reach `NLLLoss` or `CrossEntropyLoss` as its
-input, with nothing but shape operations between. The target must be a whole batch of labels, as a
-`DataLoader` yields it: only then is dimension 0 of the input certainly the batch. It stays silent
-where a single sample could be meant (no loader, batches of one, labels taken one by one), and on
-softmaxes over the batch for their own sake: attention over a bag, contrastive losses, policies on
-one observation.
+The dimension is a literal 0, and the result reaches `NLLLoss` or `CrossEntropyLoss` as input
+through shape operations only. The target is a whole batch of labels from a `DataLoader`: only then
+is dimension 0 certainly the batch. Not reported: code where a single sample could be meant (no
+loader, batches of one, labels taken one by one), and intended softmaxes over the batch (attention
+over a bag, contrastive losses, policies on one observation).
 """
 
 from __future__ import annotations

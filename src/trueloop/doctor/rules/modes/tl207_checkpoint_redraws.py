@@ -23,7 +23,7 @@ h = checkpoint(block, h, use_reentrant=False, preserve_rng_state=False)
 h = checkpoint(block, h, use_reentrant=False)
 ```
 
-The flag is right, and saves a little time, where nothing is random.
+Without random numbers the flag is right, and saves a little time.
 
 ## Sources
 

@@ -35,7 +35,7 @@ optimizer.step()
   "Gradients are modified in-place".
 - PyTorch, [Automatic Mixed Precision examples, gradient
   clipping](https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping): the
-  call stands between `backward` and the step.
+  call is between `backward` and the step.
 
 ## How it is detected
 

@@ -38,7 +38,7 @@ for epoch in range(epochs):
 
 - PyTorch, [Optimizing Model
   Parameters](https://docs.pytorch.org/tutorials/beginner/basics/optimization_tutorial.html): the
-  step stands in the loop over batches.
+  step is inside the loop over batches.
 - PyTorch,
   [Tensor.backward](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html):
   gradients accumulate until they are cleared.

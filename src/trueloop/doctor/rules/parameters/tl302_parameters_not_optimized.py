@@ -24,7 +24,7 @@ optimizer = torch.optim.Adam(model.encoder.parameters(), lr=1e-3)
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
 ```
 
-and for parts that shall not learn: `model.decoder.requires_grad_(False)`.
+and for parts that should not learn: `model.decoder.requires_grad_(False)`.
 
 ## Sources
 

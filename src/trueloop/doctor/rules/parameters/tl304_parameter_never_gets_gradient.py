@@ -26,7 +26,7 @@ features = self.encoder(x)
 return self.head(features)
 ```
 
-and where it is meant: `self.encoder.requires_grad_(False)`; a layer of no use is best removed.
+and if it is intended: `self.encoder.requires_grad_(False)`. Remove a layer that is not used.
 
 ## Sources
 

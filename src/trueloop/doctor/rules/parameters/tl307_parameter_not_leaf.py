@@ -35,7 +35,7 @@ or without a device here, and `model.to(device)` where the model is made.
   parameters"
 - PyTorch,
   [Tensor.is_leaf](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.is_leaf.html): a
-  tensor moved to another device is no leaf
+  tensor moved to a different device is not a leaf
 
 ## How it is detected
 

@@ -1,4 +1,4 @@
-"""Gradients are clipped while they still carry the scaler's factor.
+"""Gradients are clipped while they are still multiplied by the loss scale.
 
 ## What it does
 
@@ -7,10 +7,10 @@ Finds clipping between `scaler.scale(loss).backward()` and `scaler.step(optimize
 
 ## Why it breaks training
 
-At that point every gradient is multiplied by the loss scale, 65536 at first. A limit of 1.0 then
-cuts the gradient to 1/65536 of what was meant, and after the scaler has divided, the update is as
-good as zero under plain SGD; under Adam it is drowned in `eps`. The effect changes whenever the
-scale does. The loss falls far too slowly, and the logged norms are in the tens of thousands.
+At that point every gradient is multiplied by the loss scale, 65536 at first. A limit of 1.0 cuts
+the gradient to 1/65536 of the intended size; after the scaler has divided, the update is almost
+zero with plain SGD, and smaller than `eps` with Adam. The effect changes with the scale. The loss
+falls far too slowly, and logged norms are in the tens of thousands.
 
 ## Wrong
 
@@ -42,10 +42,10 @@ scaler.update()
 
 ## How it is detected
 
-In one optimizer's window: a scaled `backward`, then clipping of its gradients with no `unscale_` in
-between, then a step through the scaler, or an `unscale_` that comes too late. Silent: an infinite
-limit, which measures; gradients that are divided by hand; a scaler that is certainly disabled;
-Accelerate and Fabric, which unscale by themselves.
+Since the optimizer's last step: a scaled `backward()`, then clipping of its gradients without
+`unscale_` in between, then a step through the scaler, or an `unscale_` that comes too late. Not
+reported: an infinite limit (it measures), gradients that are divided by hand, a scaler that is
+certainly disabled, and Accelerate and Fabric, which unscale by themselves.
 """
 
 from __future__ import annotations

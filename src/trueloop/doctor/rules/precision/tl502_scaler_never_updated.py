@@ -1,17 +1,16 @@
-"""The gradient scaler steps again and again and is never updated.
+"""`scaler.step()` runs in every iteration, but `scaler.update()` never does.
 
 ## What it does
 
-Finds a loop in which `scaler.step(optimizer)` is called in every turn and `scaler.update()` in
+Finds a loop in which `scaler.step(optimizer)` runs in every iteration and `scaler.update()` in
 none.
 
 ## Why it breaks training
 
-`update` is what adapts the scale: it halves it after an overflow and raises it after a long run
-without one. Without it the scale keeps its first value of 65536, and torch, which expects one
-`update` per round of steps, raises at the second step ("step() has already been called since the
-last update()"). A disabled scaler raises nothing, so that the fault shows only on the machine
-where mixed precision is on.
+`update()` adapts the scale: it halves it after an overflow and raises it after a long time without
+one. Without it the scale stays at 65536, and torch raises an error at the second step ("step() has
+already been called since the last update()"). A disabled scaler raises nothing, so the fault shows
+only on machines with mixed precision.
 
 ## Wrong
 
@@ -37,10 +36,10 @@ scaler.update()
 
 ## How it is detected
 
-The same `scaler.step(...)` is seen in two turns of a loop with no `update` of that scaler in
-between, in any run of the program. Several optimizers that share one update are silent, and so
-are a function whose caller updates, a scaler that is certainly disabled or handed to code that
-cannot be read.
+The same `scaler.step(...)` runs in two iterations of a loop with no `update()` of that scaler in
+between, in any run of the program. Not reported: several optimizers that share one update, a
+function whose caller updates, and a scaler that is certainly disabled or passed to code that cannot
+be read.
 """
 
 from __future__ import annotations

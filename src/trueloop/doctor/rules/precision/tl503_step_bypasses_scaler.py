@@ -2,16 +2,14 @@
 
 ## What it does
 
-Finds `optimizer.step()` after `scaler.scale(loss).backward()`, where `scaler.step(optimizer)` was
-meant.
+Finds `optimizer.step()` after `scaler.scale(loss).backward()`, instead of `scaler.step(optimizer)`.
 
 ## Why it breaks training
 
-`scaler.step` does two things that a plain step does not: it divides the gradients by the scale,
-and it skips the update when a gradient has overflowed. Without it SGD moves 65536 times too far
-and the loss is NaN at once; Adam divides the factor out and seems to work until the first
-overflow writes NaN into the weights. Gradients that were unscaled with `unscale_` have the right
-size, but an overflow, which loss scaling produces on purpose now and then, still destroys the
+`scaler.step` divides the gradients by the scale, and skips the update if a gradient has overflowed.
+Without it SGD moves 65536 times too far, and the loss is NaN at once; Adam divides the factor out
+and seems to work until the first overflow writes NaN into the weights. Gradients after `unscale_`
+have the right size, but an overflow, which loss scaling produces now and then, still destroys the
 weights.
 
 ## Wrong
@@ -39,10 +37,10 @@ scaler.update()
 
 ## How it is detected
 
-In one optimizer's window: a `backward` of a scaled loss that feeds it, then its plain step.
-Silent: a scaler that is certainly disabled; gradients edited by hand; a step that follows
-`unscale_` and hangs on a condition of its own (a check for non-finite gradients); another
-optimizer beside the scaled one.
+Since the optimizer's last step: a `backward()` of a scaled loss that feeds it, then its plain
+`step()`. Not reported: a scaler that is certainly disabled, gradients edited by hand, a step that
+follows `unscale_` under its own condition (a check for non-finite gradients), and a different
+optimizer next to the scaled one.
 """
 
 from __future__ import annotations

@@ -2,15 +2,15 @@
 
 ## What it does
 
-Finds a training step whose forward pass runs under autocast in float16 and whose loss goes into
-`backward` unscaled.
+Finds training whose forward pass runs under float16 autocast and whose loss goes into `backward()`
+unscaled.
 
 ## Why it breaks training
 
-float16 cannot hold numbers below 6e-8, and holds those below 6e-5 coarsely. Many gradients lie
-there, and in the backward pass they become zero. Layers far from the loss stop learning while the
-loss still falls, slowly; it plateaus above what float32 reaches. A scaler multiplies the loss so
-that gradients stay in range. bfloat16 has the range of float32 and needs none.
+float16 cannot represent numbers below 6e-8, and numbers below 6e-5 only coarsely. Many gradients
+are that small and become zero in the backward pass. Layers far from the loss stop learning, and the
+loss reaches a plateau above that of float32. A scaler multiplies the loss so that gradients stay in
+range. bfloat16 has the range of float32 and needs no scaler.
 
 ## Wrong
 
@@ -50,12 +50,11 @@ scaler.update()
 
 ## How it is detected
 
-The forward pass of a model that the optimizer trains must lie in a block that is certainly
-enabled and certainly float16 (`torch.autocast("cuda")` and `torch.cuda.amp.autocast()` are by
-default, on a CPU the default is bfloat16), the `backward` of its loss must be plain, and the
-optimizer must step plainly. An open device, data type or switch is silent, and so are `backward`
-in the other branch of a condition, gradients that are divided by hand, and a frozen encoder that
-runs in float16 beside the trained model.
+The forward pass of a trained model is in a block that is certainly enabled and certainly float16
+(the default of `torch.autocast("cuda")` and `torch.cuda.amp.autocast()`; on the CPU it is
+bfloat16), the loss is not scaled, and the optimizer steps without a scaler. Not reported: an
+unknown device, dtype or switch, a `backward()` in the other branch of a condition, gradients that
+are divided by hand, and a frozen encoder that runs in float16 beside the trained model.
 """
 
 from __future__ import annotations

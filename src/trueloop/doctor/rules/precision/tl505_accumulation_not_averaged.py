@@ -1,16 +1,16 @@
-"""Micro-batch losses that are means are accumulated without being divided.
+"""Losses of micro-batches are means, and are accumulated without being divided.
 
 ## What it does
 
-Finds gradient accumulation (a step every N-th micro-batch) over losses with `reduction="mean"`
-that are not divided by N.
+Finds gradient accumulation (a step every N micro-batches) over losses with `reduction="mean"` that
+are not divided by N.
 
 ## Why it breaks training
 
-The gradients of N micro-batches add up, and so the update has N times the size that one batch of
-the same samples would give. With SGD the learning rate is in effect N times larger; clipping cuts
-N times as often; weight decay is N times too weak by comparison. Adam divides most of it out.
-Raising N, which should change nothing, changes the run.
+The gradients of N micro-batches add up: the update is N times the size that one batch of the same
+samples would give. With SGD this multiplies the learning rate by N; clipping is active N times as
+often; weight decay is relatively N times too weak. Adam hides most of it. Changing N, which should
+change nothing, changes the training.
 
 ## Wrong
 
@@ -44,12 +44,11 @@ for i, (inputs, targets) in enumerate(loader):
 
 ## How it is detected
 
-A step that certainly comes every N-th turn of its loop follows at least two `backward`s from the
-same line, in different turns of that loop, with no clearing between them, and each loss is
-certainly a mean that nothing has divided or multiplied since. In a program that runs, a step
-counts as one of every N-th turn when it has come in the same rhythm twice. Silent:
-`reduction="sum"`, losses weighted by tokens, gradients divided afterwards, several losses of one
-batch or task by task, and a reduction that is not known.
+A step that certainly runs every N iterations of its loop follows at least two `backward()` calls
+from the same line, in different iterations, without `zero_grad()` in between, and each loss is
+certainly a mean that nothing has divided or multiplied. In a running program, the step must come at
+the same interval twice. Not reported: `reduction="sum"`, losses weighted by tokens, gradients
+divided afterwards, several losses of one batch or one per task, and an unknown reduction.
 """
 
 from __future__ import annotations

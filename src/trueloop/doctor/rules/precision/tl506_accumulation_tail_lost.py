@@ -1,17 +1,16 @@
-"""The batches of an epoch do not fill the last accumulation window, and its gradients are lost.
+"""An epoch's batches do not fill the last accumulated update, and its gradients are lost.
 
 ## What it does
 
-Finds gradient accumulation where the number of batches in an epoch is known, is no multiple of
-the window, and nothing steps for the batches that are left over.
+Finds gradient accumulation where the number of batches per epoch is known and not a multiple of the
+accumulation steps, and nothing steps for the remaining batches.
 
 ## Why it breaks training
 
-The micro-batches after the last full window have computed gradients for nothing: the next
-clearing erases them, or, if gradients are cleared only after a step, they spill into the first
-window of the next epoch, which then has too many. A few samples of each epoch never count, or
-count at stale weights. It shows in nothing but a little worse results, and in runs that differ
-from their single-batch twin.
+The gradients of the last micro-batches are computed for nothing: the next `zero_grad()` clears
+them, or, if gradients are cleared only after a step, they are added to the first update of the next
+epoch, which is then too large. A few samples of each epoch never count, or count at old weights.
+Results get a little worse and differ from a run with large batches.
 
 ## Wrong
 
@@ -43,12 +42,12 @@ for i, (inputs, targets) in enumerate(loader):
 
 ## How it is detected
 
-The size of the window and the number of batches of the loader must both be known numbers that do
-not divide, the step must hang on the loop's own index, and after the loop's last turn no step
-follows before the next clearing, the next `backward` or the end. A counter that runs on across
-epochs has whole windows and is silent, and so is everything whose sizes are not written in the
-source. In a program that runs, the rhythm of the steps and the end of the data are seen; that the
-count begins anew with each epoch must have shown as well.
+The number of accumulation steps and the number of batches are known and do not divide, the step
+depends on the loop's own index, and no step follows the last iteration before the next
+`zero_grad()`, the next `backward()` or the end. A counter that continues over epochs has full
+updates and is not reported, and neither is code whose sizes are unknown. In a running program, the
+interval of the steps and the end of the data are observed; that the count restarts with each epoch
+must be observed too.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
-"""The parameters themselves are in half precision, and small updates round to nothing.
+"""The parameters are in half precision, and small updates round to nothing.
 
 ## What it does
 
-Finds parameters of type float16 or bfloat16 that an optimizer of torch's updates directly, and of
-whose elements a large part does not change although the gradient asks for it.
+Finds parameters of dtype float16 or bfloat16 that an optimizer of torch updates directly, and many
+of whose values do not change although they have a gradient.
 
 ## Why it breaks training
 
-bfloat16 has eight bits of precision: next to 1.0 comes 1.0078. An update that is smaller than half
-of that step, and most are, leaves the weight as it is, update after update, however long one
-trains. The loss falls at first, while the updates are large, and then stays where it is; a smaller
-learning rate makes it worse. Mixed precision exists for this: parameters in float32, and half
-precision for the operations in between.
+bfloat16 has eight bits of precision: the next number after 1.0 is 1.0078. An update smaller than
+half of that step, and most are, leaves the weight unchanged, in every update. The loss falls at
+first, while updates are large, and then stays; a smaller learning rate makes it worse. Mixed
+precision solves this: parameters in float32, operations in half precision.
 
 ## Wrong
 
@@ -39,12 +38,11 @@ with torch.autocast("cuda", dtype=torch.bfloat16):
 
 ## How it is detected
 
-While the program runs: of up to eight parameters in half precision, elements before and after a
-step are compared. In the median of at least five updates at the largest learning rate, a quarter
-of those with a gradient must have stayed bitwise what they were. Silent: parameters in float32
-under autocast; master copies in float32, whether by hand or a library's; optimizers of other
-packages, which may round by chance or keep what was lost; a learning rate of zero; and training in
-half precision whose updates arrive.
+In a running program: values of up to eight half-precision parameters before and after a step are
+compared. In the median of at least five updates at the largest learning rate, a quarter of those
+with a gradient are bitwise unchanged. Not reported: float32 parameters under autocast, float32
+master copies, optimizers of other packages (they may use stochastic rounding or keep the
+remainder), learning rate zero, and half-precision training whose updates are effective.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Gradients are cleared on every micro-batch although the step comes every N-th.
+"""Gradients are cleared at every micro-batch, but the step comes every N micro-batches.
 
 ## What it does
 
-Finds a loop that accumulates gradients (a step every N-th turn) and clears them in every turn.
+Finds a loop that accumulates gradients (a step every N iterations) and clears them in every
+iteration.
 
 ## Why it breaks training
 
-Each clearing erases what the micro-batch before has computed: when the step comes, only the last
-of N micro-batches is left. N - 1 of N batches are computed for nothing, and as the loss is
-usually divided by N, the update is N times too small on top. Training runs N times slower than it
-should, with the noise of a small batch.
+Each `zero_grad()` clears the gradients of the previous micro-batch: at the step only the last of N
+is left. N - 1 of N batches are computed for nothing, and because the loss is usually divided by N,
+the update is also N times too small. Training is N times slower, with the noise of a small batch.
 
 ## Wrong
 
@@ -35,18 +35,18 @@ for i, (inputs, targets) in enumerate(loader):
 
 - PyTorch, [Automatic Mixed Precision examples, gradient
   accumulation](https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-accumulation):
-  the clearing stands beside the step, inside the condition.
+  `zero_grad()` is next to the step, inside the condition.
 - PyTorch,
   [Tensor.backward](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html)
 
 ## How it is detected
 
-The step comes every N-th turn of its loop (watched: in the same rhythm, twice); since the last
-one the same `backward` ran in several turns of that loop, and a clearing that certainly covers its
-gradients lies between two of them. Silent: networks that are updated every N-th batch with a
-`backward` of their own (the critic of a GAN, delayed policies), clearing at the first micro-batch
-of a window, batches skipped on a condition, and Accelerate's `accumulate`, which skips the clearing
-by itself.
+The step comes every N iterations of its loop (in a running program: at the same interval, twice);
+since the last step the same `backward()` ran in several iterations, and a `zero_grad()` that
+certainly covers its gradients lies between two of them. Not reported: networks that are updated
+every N batches with their own `backward()` (the critic of a GAN, delayed policies), clearing at the
+first micro-batch of an update, batches skipped under a condition, and Accelerate's `accumulate`,
+which skips the clearing itself.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
-"""`backward` or `step` runs inside an autocast block.
+"""`backward()` or `step()` runs inside an autocast block.
 
 ## What it does
 
-Finds a `backward`, or an optimizer's `step`, inside an enabled `torch.autocast` block.
+Finds a `backward()`, or an optimizer's `step()`, inside an enabled `torch.autocast` block.
 
 ## Why it breaks training
 
-Autocast chooses a data type for each operation of the *forward* pass; backward operations run in
-the type that their forward operation had. Inside the block they are cast once more where autograd
-calls operations of its own (custom functions, gradient penalties, recomputation in
-checkpointing), and parameter updates made from several tensor operations may be rounded to half
-precision. Mostly nothing is seen; sometimes the loss stalls or gradients turn to NaN in mixed
-precision only.
+Autocast chooses a dtype for each operation of the *forward* pass; backward operations use the dtype
+of their forward operation. Inside the block they are cast a second time where autograd calls
+operations of its own (custom functions, gradient penalties, recomputation in checkpointing), and
+parameter updates made of several tensor operations may be rounded to half precision. Usually
+nothing is visible; sometimes the loss stalls or gradients become NaN in mixed precision only.
 
 ## Wrong
 
@@ -41,11 +40,10 @@ optimizer.step()
 
 ## How it is detected
 
-The call lies in the block itself or in a function called from it, and an optimizer steps by its
-gradients in the same loop over batches: a `backward` that measures time or memory before the loop
-trains nothing. A block that is certainly disabled, `torch.autograd.grad` for a penalty that is part
-of the loss, and `accelerator.backward` are silent. One finding for a block: its `backward`, or else
-its `step`.
+The call is in the block or in a function called from it, and an optimizer steps with its gradients
+in the same loop over batches. Not reported: a block that is certainly disabled,
+`torch.autograd.grad` for a penalty that is part of the loss, a `backward()` outside of training,
+and `accelerator.backward`. There is one finding per block: its `backward()`, or else its `step()`.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""A loss that compares samples of one batch is accumulated over micro-batches.
+"""A loss that compares the samples of a batch is accumulated over micro-batches.
 
 ## What it does
 
-Finds gradient accumulation over a loss into which a matrix of all pairs of samples goes: InfoNCE,
-NT-Xent, the loss of CLIP, mining of triplets, relational distillation, MMD.
+Finds gradient accumulation over a loss that uses a matrix of all pairs of samples: InfoNCE,
+NT-Xent, the loss of CLIP, triplet mining, relational distillation, MMD.
 
 ## Why it breaks training
 
-Accumulated gradients are those of the large batch where the loss is a sum over samples. A loss over
-pairs is not: each sample is compared with those of its own micro-batch alone. With N micro-batches
-of B samples each has B - 1 others to be told from, and not N·B - 1; of all pairs of the large batch
-only one in N is left. The number of negatives is what such losses live on, and raising N, which
-should stand for a larger batch, adds none.
+Accumulated gradients equal those of the large batch only if the loss is a sum over samples. A loss
+over pairs is not: each sample is compared only with those of its own micro-batch. With N
+micro-batches of B samples each has B - 1 negatives instead of N·B - 1; of all pairs of the large
+batch only one in N is left. Such losses depend on the number of negatives, and a larger N adds
+none.
 
 ## Wrong
 
@@ -42,19 +42,19 @@ optimizer.step()
 ## Sources
 
 - Gao et al., [Scaling Deep Contrastive Learning Batch Size under Memory Limited
-  Setup](https://arxiv.org/abs/2101.06983), 2021: why accumulation does not do, and GradCache.
+  Setup](https://arxiv.org/abs/2101.06983), 2021: why accumulation is not enough, and GradCache.
 - Chen et al., [A Simple Framework for Contrastive Learning of Visual
   Representations](https://arxiv.org/abs/2002.05709), 2020: what the size of the batch does.
 
 ## How it is detected
 
-While the program runs: the graph of a loss holds a product of rows with rows, or their distances,
-with as many rows and columns as the batch has samples (or a small multiple: views), both sides made
-of what models gave for them; or a cross-entropy is asked which column is each row's own. The step
-has come every N-th turn of its loop twice, and at least two such losses of different turns lie in
-its window. It is advice: who knows it may mean it. Silent: one comparison per window, products with
-weights (classifiers with as many classes as samples), attention inside of a model, products of
-columns (Barlow Twins), graphs that are a sample each, and programs without accumulation.
+In a running program: the graph of a loss contains a product of rows with rows, or their distances,
+with as many rows and columns as the batch has samples (or a small multiple: views), both sides
+computed by models; or a cross-entropy asks which column belongs to each row. The step has come at
+the same interval twice, and at least two such losses of different iterations belong to its update.
+This is advice: it may be intended. Not reported: one comparison per update, products with weights
+(classifiers with as many classes as samples), attention inside a model, products of columns (Barlow
+Twins), graphs that are one sample each, and programs without accumulation.
 """
 
 from __future__ import annotations

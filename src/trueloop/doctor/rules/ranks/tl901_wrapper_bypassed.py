@@ -1,15 +1,15 @@
-"""Training runs through the bare module although DistributedDataParallel wraps it.
+"""Training calls the inner module although DistributedDataParallel wraps it.
 
 ## What it does
 
-The forward pass calls `model.module(x)`, or the model as it was before it was wrapped. The hooks by
-which DDP averages gradients are armed in the wrapper's own forward.
+Finds a forward pass through `model.module(x)`, or through the model object from before wrapping.
+DDP prepares the hooks that average gradients in the wrapper's own forward.
 
 ## Why it breaks training
 
-Each rank steps with the gradients of its own batches. The replicas drift apart from the first
-update; the run is as many separate small-batch runs as there are ranks, of which one is saved and
-the rest is waste. Every rank's loss falls, nothing raises.
+Each rank steps with the gradients of its own batches. The replicas diverge from the first update;
+the run is as many separate small-batch runs as there are ranks, and all but the saved one are
+wasted. Every rank's loss falls, and nothing raises.
 
 ## Wrong
 
@@ -36,10 +36,10 @@ for x, y in loader:
 
 ## How it is detected
 
-A loss is back-propagated whose only forward passes went through the module inside a DDP wrapper,
-and an optimizer of that module steps. Silent for evaluation and generation through `model.module`,
-for its methods beside a forward pass of the wrapper's, where gradients are averaged by hand, and
-in a run whose process group has one rank.
+`backward()` runs on a loss whose only forward passes went through the module inside a DDP wrapper,
+and an optimizer of that module steps. Not reported: evaluation and generation through
+`model.module`, its methods beside a forward pass of the wrapper, gradients that are averaged by
+hand, and a process group with one rank.
 """
 
 from __future__ import annotations

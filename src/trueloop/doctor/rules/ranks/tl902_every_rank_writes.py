@@ -2,14 +2,13 @@
 
 ## What it does
 
-`torch.save` runs in every process of a distributed program with the same file name.
+Finds `torch.save` that runs in every process of a distributed program with the same file name.
 
 ## Why it breaks training
 
-The processes write over each other. With luck the last one wins and all is well, for months;
-without it the file holds bytes of two of them, or is read by one rank while another is writing,
-and the checkpoint that would have saved the run cannot be loaded. On a shared disk it is slow,
-too.
+The processes overwrite each other. Usually the last one wins, and everything works for months;
+otherwise the file contains bytes of two of them, or a rank reads it while a different one writes,
+and the checkpoint cannot be loaded. On a shared disk it is also slow.
 
 ## Wrong
 
@@ -34,10 +33,9 @@ dist.barrier()
 
 ## How it is detected
 
-A program sets up a process group and then calls `torch.save` under no condition that asks for the
-rank, in no function that leaves early on other ranks, with a file name that is made of parts that
-do not depend on the rank. Silent where the name comes from somewhere that is not seen, and in a run
-whose process group has one rank.
+A program creates a process group and then calls `torch.save` without a condition on the rank, in a
+function that does not return early on other ranks, with a file name that does not depend on the
+rank. Not reported: names of unknown origin, and a process group with one rank.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
 ## What it does
 
-A model is trained under DistributedDataParallel with a loader that has no distributed sampler.
+Finds training under DistributedDataParallel with a loader that has no distributed sampler.
 
 ## Why it breaks training
 
-Each rank goes through the whole data set. With the same seed all of them compute the same batches,
-and averaging equal gradients gives that gradient again: eight devices do the work of one. An epoch
-takes as long as on a single device and the batch is as large as on one, while learning rate and
-warm-up were chosen for eight. The loss curve is that of one device; nothing raises.
+Each rank reads the whole data set. With the same seed all ranks compute the same batches, and the
+average of equal gradients is that gradient: eight devices do the work of one. An epoch takes as
+long and the batch is as large as on one device, while learning rate and warm-up were chosen for
+eight. The loss curve is that of one device; nothing raises.
 
 ## Wrong
 
@@ -34,12 +34,12 @@ loader = DataLoader(dataset, batch_size=32, sampler=sampler)
 
 ## How it is detected
 
-A loss that went through a DDP or FSDP wrapper, or a module that `fully_shard` has sharded over all
-ranks, is back-propagated from a batch of a `DataLoader`
-that was seen being made, unconditionally, without sampler or batch sampler, over a map-style data
-set. Silent where the data set, its indices or the seed depend on the rank, for iterable data sets,
-where the sampler is there in another branch, where a library that cannot be read takes the loader
-and hands another one back, be it under an option, and in a run whose process group has one rank.
+A loss that went through a DDP or FSDP wrapper, or through a module that `fully_shard` has sharded
+over all ranks, is computed from a batch of a `DataLoader` that the program creates unconditionally,
+without sampler or batch sampler, over a map-style data set. Not reported: a data set, indices or
+seed that depend on the rank, iterable data sets, a sampler in a different branch, a library that
+takes the loader and returns a different one, even under an option, and a process group with one
+rank.
 """
 
 from __future__ import annotations

@@ -1,28 +1,27 @@
-"""Ranks that should hold the same parameters hold different ones.
+"""Ranks that should have the same parameters have different ones.
 
 ## What it does
 
-Finds models that every rank trains a copy of, and whose parameters differ between ranks while they
-train: in DistributedDataParallel, and in programs that average gradients themselves.
+Finds models that every rank trains a copy of, and whose parameters differ between ranks during
+training: in DistributedDataParallel, and in programs that average gradients themselves.
 
 ## Why it breaks training
 
-The wrapper copies the first rank's parameters once, when it is made, and from there on averages
-gradients alone. A program that averages gradients itself (`dist.all_reduce(p.grad)`) has to see to
-equal parameters at the start, too: with a seed of its own on each rank they never were equal.
-Whatever else changes parameters on one rank only stays there: a checkpoint that one rank loads
-after wrapping, a learning rate that each rank lowers by its own validation loss, a step that only
-one rank takes, steps with gradients that were never averaged (`no_sync`). From then on the averaged
-gradient is that of no model: each rank's gradient was taken at other weights. One would see a loss
-that stalls or is worse than on one device, and a checkpoint that scores differently from what was
-logged. Nothing raises.
+The wrapper copies rank 0's parameters once, when it is created, and then averages gradients only. A
+program that averages gradients itself (`dist.all_reduce(p.grad)`) must also start with equal
+parameters: with a different seed on each rank they never were equal. Everything that changes
+parameters on one rank only stays there: a checkpoint that one rank loads after wrapping, a learning
+rate that each rank lowers by its own validation loss, a step on one rank only, steps with gradients
+that were not averaged (`no_sync`). The averaged gradient then fits no rank's weights. The loss
+stalls or is worse than on one device, and a checkpoint scores differently from the log. Nothing
+raises.
 
 ## Wrong
 
 ```python
 model = DistributedDataParallel(model)
 scheduler = ReduceLROnPlateau(optimizer)
-scheduler.step(validate(model, my_part))  # another loss on every rank
+scheduler.step(validate(model, my_part))  # the loss differs between ranks
 ```
 
 ## Right
@@ -41,15 +40,14 @@ scheduler.step(loss)
 
 ## How it is detected
 
-While the program runs on several ranks: at a few updates of the first fifty, and ever more rarely
-after, each rank puts the sizes of its parameters and gradients and some of their numbers into the
-store of the process group; the first rank compares what has come in, and waits for nobody. The
-parameters must differ by more than a thousandth of their size at three looks in a row, at the same
-point of the work: the ranks have made as many updates, or hold the same averaged gradient. Without
-DistributedDataParallel only parameters count whose gradients the program sums over the ranks before
-the step, so that both apply the same one. Parameters that the program averages itself (local SGD),
-gradients that are reduced by a communication hook of its own, sharded parameters (FSDP, tensor
-parallelism), buffers, frozen parameters and what the wrapper ignores by option are silent.
+In a program on several ranks: at a few of the first fifty updates, and more rarely later, each rank
+writes the norms of its parameters and gradients and some of their values to the store of the
+process group; rank 0 compares them without waiting. The parameters must differ by more than a
+thousandth of their size at three checks in a row, at the same point: after the same number of
+updates, or with the same averaged gradient. Without DistributedDataParallel only parameters count
+whose gradients the program sums over the ranks before the step. Not reported: parameters that the
+program averages itself (local SGD), custom communication hooks, sharded parameters (FSDP, tensor
+parallelism), buffers, frozen parameters, and parameters that the wrapper ignores.
 """
 
 from __future__ import annotations

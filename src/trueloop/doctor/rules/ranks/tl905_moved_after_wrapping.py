@@ -2,16 +2,15 @@
 
 ## What it does
 
-`.to(device)`, `.cuda()`, `.half()` or `.double()` is called on the wrapper, or on the module
-inside, when the wrapper is already made.
+Finds `.to(device)`, `.cuda()`, `.half()` or `.double()` on the wrapper, or on the inner module,
+after the wrapper was created.
 
 ## Why it breaks training
 
-At construction the wrapper looks at the parameters as they are: DDP broadcasts them, sorts them
-into buckets by device and type and sets its hooks; FSDP flattens and shards them. A move or cast
-behind its back leaves those buckets with the wrong device or type. Depending on the version one
-gets an error about devices, a silent copy in every step, or gradients that are averaged in another
-precision, or not at all.
+At construction DDP broadcasts the parameters, sorts them into buckets by device and dtype and sets
+its hooks; FSDP flattens and shards them. A later move or cast leaves buckets with the wrong device
+or dtype. Depending on the version the program raises an error about devices, copies in every step,
+or averages gradients in a different precision, or not at all.
 
 ## Wrong
 
@@ -36,11 +35,10 @@ model = DistributedDataParallel(model.to(device), device_ids=[local_rank])
 
 ## How it is detected
 
-A wrapper made in this program, or the module inside it, is cast to another type or moved to a
-device afterwards, and then trained. Silent for moves after training, for copies, for a move to
-where the model was already moved before it was wrapped, with `device_ids`, which says that it was,
-and in a run whose process group has one rank. A model that `fully_shard` has sharded in place may
-be moved and cast.
+A wrapper created in this program, or the module inside it, is later cast to a different dtype or
+moved to a device, and then trained. Not reported: moves after training, copies, a move to the
+device where the model already was before wrapping, `device_ids`, which says the same, and a process
+group with one rank. A model that `fully_shard` has sharded may be moved and cast.
 """
 
 from __future__ import annotations

@@ -1,18 +1,17 @@
-"""`scheduler.step()` comes before `optimizer.step()`: the schedule's first value is skipped.
+"""`scheduler.step()` comes before `optimizer.step()`: the first learning rate is skipped.
 
 ## What it does
 
-Finds a schedule that ticks, turn after turn, before its optimizer steps, and has done so since
-before the optimizer's first step.
+Finds a schedule that steps before its optimizer in every iteration, from the first step on.
 
 ## Why it breaks training
 
-A schedule sets the first learning rate when it is made, and the next one at each tick. Ticked
-first, it replaces the first value before anything was trained with it: everything runs one tick
-early. A warm-up that starts at zero loses little; `StepLR` with a step of one epoch, or a cosine
-that ends with the run, loses a whole epoch at the highest rate and trains the last one beyond the
-end. Before PyTorch 1.1 this order was the right one, and much old code still has it. torch says so
-in a warning, once, which is easily lost in a log.
+A schedule sets its first learning rate when it is created, and the next one at each
+`scheduler.step()`. Called first, it replaces the first value before anything was trained with it:
+everything happens one step early. A warm-up from zero loses little; `StepLR` with a step size of
+one epoch, or a cosine that ends with the run, loses a whole epoch at the highest learning rate and
+trains the last one past its end. Before PyTorch 1.1 this was the right order, and much old code
+still has it. Torch warns once, which is easily missed in a log.
 
 ## Wrong
 
@@ -38,11 +37,11 @@ for epoch in range(epochs):
 
 ## How it is detected
 
-In at least two turns of the loop that the tick stands in, the tick comes first and a step of the
-same optimizer follows, and no step came before the first tick. Ticks under a condition
-(`if epoch > 0:`), with an explicit epoch (`scheduler.step(epoch)`), in a loop of their own (going
-forward to where a resumed run stopped), schedules whose `last_epoch` was set back by hand, and
-those of other libraries are silent.
+In at least two iterations of the loop that contains it, `scheduler.step()` comes first and a step
+of the same optimizer follows, and no optimizer step came before the first one. Not reported: calls
+under a condition (`if epoch > 0:`), with an explicit epoch (`scheduler.step(epoch)`), or in a
+separate loop (to restore a position), schedules whose `last_epoch` is set by hand, and those of
+other libraries.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""A schedule whose length is counted in epochs ticks at every batch.
+"""A schedule whose length is in epochs steps at every batch.
 
 ## What it does
 
-Finds a schedule that ticks inside the loop over batches although its length says epochs: `T_max`
-or `total_iters` is the number of epochs, milestones lie within the number of epochs, or its decay
-would leave nothing of the learning rate after a small part of the run.
+Finds a schedule that steps inside the loop over batches although its length is in epochs: `T_max`
+or `total_iters` is the number of epochs, milestones are within the number of epochs, or its decay
+would reduce the learning rate to almost zero early in the run.
 
 ## Why it breaks training
 
-The schedule is over after as many *batches* as it was meant to take epochs. `StepLR` and
-`MultiStepLR` reach a learning rate of practically zero within the first epoch, and the model stops
-learning; `CosineAnnealingLR` swings up and down every few batches instead of once a run. The loss
-falls at first and then stays: it looks like a model that is too small.
+The schedule ends after as many *batches* as it should take epochs. `StepLR` and `MultiStepLR` reach
+a learning rate of almost zero within the first epoch, and the model stops learning;
+`CosineAnnealingLR` oscillates every few batches instead of once per run. The loss falls at first
+and then stays: this looks like a model that is too small.
 
 ## Wrong
 
@@ -35,7 +35,7 @@ for epoch in range(epochs):
     scheduler.step()
 ```
 
-Or keep the tick where it is and make the schedule `epochs * len(loader)` ticks long.
+Or keep `scheduler.step()` in the loop and make the schedule `epochs * len(loader)` steps long.
 
 ## Sources
 
@@ -45,12 +45,12 @@ Or keep the tick where it is and make the schedule `epochs * len(loader)` ticks 
 
 ## How it is detected
 
-The tick stands in a loop over batches, inside a loop over epochs, under no condition. The length is
-the very quantity that the loop over epochs turns by, or is an option whose name says epochs; or the
-schedule's numbers are too small for anything else: `gamma` to the power of the decays that the run
-makes is below 1e-8, milestones are all within the number of epochs. An option of the command line
-counts as its default. Loops whose every turn is one update, ticks with an explicit (fractional)
-epoch, warm-ups of a constant length and schedules with lengths that are not known are silent.
+`scheduler.step()` is in a loop over batches, inside a loop over epochs, under no condition. Its
+length is the same quantity as the length of the loop over epochs, or an option with "epochs" in its
+name; or its numbers are too small for anything else: `gamma` to the power of the number of decays
+in the run is below 1e-8, or all milestones are within the number of epochs. A command-line option
+counts with its default. Not reported: loops with one update per iteration, calls with an explicit
+(fractional) epoch, warm-ups of a constant length, and schedules of unknown length.
 """
 
 from __future__ import annotations

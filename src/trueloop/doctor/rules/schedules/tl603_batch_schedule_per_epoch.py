@@ -1,8 +1,8 @@
-"""A schedule whose length is counted in updates ticks once an epoch.
+"""A schedule whose length is in updates steps once per epoch.
 
 ## What it does
 
-Finds a schedule that ticks once an epoch although its length counts batches: `OneCycleLR` with
+Finds a schedule that steps once per epoch although its length is in batches: `OneCycleLR` with
 `steps_per_epoch`, or any schedule whose length contains `len(loader)`.
 
 ## Why it breaks training
@@ -34,7 +34,8 @@ for epoch in range(epochs):
         scheduler.step()
 ```
 
-`OneCycleLR(optimizer, max_lr=0.1, total_steps=epochs)` ticked once an epoch is consistent.
+`OneCycleLR(optimizer, max_lr=0.1, total_steps=epochs)` with one
+`scheduler.step()` per epoch is consistent.
 
 ## Sources
 
@@ -45,11 +46,10 @@ for epoch in range(epochs):
 
 ## How it is detected
 
-The tick stands in a loop over epochs and outside of the loop over batches in which the optimizer
+`scheduler.step()` is in a loop over epochs, outside of the loop over batches in which the optimizer
 steps, under no condition, and the schedule's length, step size or a milestone is a number of
 batches (it contains `len(loader)`, or is the product of the known numbers of batches and epochs).
-Epochs of a single batch, lengths that are not known, and schedules that also tick per batch are
-silent.
+Not reported: epochs of a single batch, unknown lengths, and schedules that also step per batch.
 """
 
 from __future__ import annotations

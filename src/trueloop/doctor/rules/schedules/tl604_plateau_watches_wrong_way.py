@@ -1,15 +1,15 @@
-"""`ReduceLROnPlateau` watches a metric in the wrong direction.
+"""`ReduceLROnPlateau` monitors a metric in the wrong direction.
 
 ## What it does
 
-Finds a `ReduceLROnPlateau` in `min` mode (the default) that is given a metric which should rise,
-such as accuracy, F1 or IoU, and one in `max` mode that is given a loss or an error.
+Finds a `ReduceLROnPlateau` in `min` mode (the default) that gets a metric which should rise, such
+as accuracy, F1 or IoU, and one in `max` mode that gets a loss or an error.
 
 ## Why it breaks training
 
-Every improvement counts as none. After `patience` epochs of steady progress the learning rate is
-cut, and cut again, until the model stops learning: the better the training goes, the sooner. The
-log shows a learning rate that falls while the metric still improves.
+Improvements count as none. After `patience` epochs of steady progress the learning rate is reduced,
+and reduced again, until the model stops learning: the better the training, the sooner. The log
+shows a learning rate that falls while the metric still improves.
 
 ## Wrong
 
@@ -37,10 +37,10 @@ for epoch in range(epochs):
 
 ## How it is detected
 
-By what the code calls the metric: `acc`, `accuracy`, `f1`, `auc`, `iou`, `dice`, `bleu` and others
-should rise, `loss`, `error`, `mse`, `perplexity`, `wer` and others should fall; `dice_loss` is a
-loss, and `-acc` and `1 - acc` turn the direction round. Names that say neither (`score`, `metric`),
-a mode that is an option, and metrics chosen under a condition are silent.
+The name of the metric in the code decides: `acc`, `accuracy`, `f1`, `auc`, `iou`, `dice`, `bleu`
+and others should rise; `loss`, `error`, `mse`, `perplexity`, `wer` and others should fall;
+`dice_loss` is a loss, and `-acc` and `1 - acc` reverse the direction. Not reported: neutral names
+(`score`, `metric`), a mode that is an option, and metrics chosen under a condition.
 """
 
 from __future__ import annotations

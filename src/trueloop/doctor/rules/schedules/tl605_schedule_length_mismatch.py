@@ -1,18 +1,17 @@
-"""A schedule is made for another number of ticks than the run makes.
+"""A schedule's length differs from the number of `scheduler.step()` calls in the run.
 
 ## What it does
 
-Compares the length of a schedule with the ticks that the run gives it, and speaks up where they
-differ by a factor of two or more: a total counted in micro-batches although it ticks once per
-accumulated update, the batches of one epoch for a run of several, or a constant that does not go
-with the number of epochs.
+Compares the length of a schedule with the number of its steps in the run, and reports a difference
+of a factor of two or more: a total in micro-batches although it steps once per accumulated update,
+the batches of one epoch for a run of several, or a constant that does not fit the number of epochs.
 
 ## Why it breaks training
 
-A schedule that is too long ends with the run somewhere in its middle: the learning rate never comes
-down, and with it goes the accuracy of the last part. One that is too short has run out before the
-run has: a linear decay trains its rest with a learning rate of zero, and `CosineAnnealingLR` turns
-round and rises again, back to its full height at twice its length.
+A schedule that is too long is cut off in the middle: the learning rate never comes down, which
+costs the accuracy of the last part. One that is too short ends before the run: a linear decay
+trains the rest with a learning rate of zero, and `CosineAnnealingLR` rises again, to its full
+height at twice its length.
 
 ## Wrong
 
@@ -41,12 +40,12 @@ scheduler = get_linear_schedule_with_warmup(optimizer, 0, total)
 
 ## How it is detected
 
-Both numbers must be known: as numbers in a program that is read from its top, or as products of the
-same quantities (`len(loader) * args.epochs`). Ticks are counted over the loops that the schedule
-lives in, and once a window where they stand under `if (i + 1) % n == 0`. Schedules without a length
-(`StepLR`, `MultiStepLR`, `ExponentialLR`, warm restarts), warm-ups that have reached their end, a
-run that may end early (`break`), a length that is computed (`epochs // 2`: somebody's decision),
-and OneCycle's one last tick are silent.
+Both numbers are known: as numbers in a program that is read from its start, or as products of the
+same quantities (`len(loader) * args.epochs`). Steps are counted over the loops that contain them,
+and once per accumulated update under `if (i + 1) % n == 0`. Not reported: schedules without a
+length (`StepLR`, `MultiStepLR`, `ExponentialLR`, warm restarts), warm-ups that have ended, a run
+that may end early (`break`), a computed length (`epochs // 2`), and one missing last step of
+OneCycle.
 """
 
 from __future__ import annotations

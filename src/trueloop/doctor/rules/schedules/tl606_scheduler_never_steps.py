@@ -1,15 +1,14 @@
-"""A schedule is made and never ticks.
+"""A schedule is created, but its `step()` is never called.
 
 ## What it does
 
-Finds a learning-rate schedule whose optimizer trains while its own `step` is never called.
+Finds a learning-rate schedule whose optimizer trains while `scheduler.step()` is never called.
 
 ## Why it breaks training
 
-The learning rate stays at its first value for the whole run. With a warm-up, which starts at a
-fraction of the rate or at zero, hardly anything is learnt; without one, the run ends at the rate it
-began with and misses what the decay would have brought. A log of `scheduler.get_last_lr()` shows a
-flat line.
+The learning rate stays at its first value for the whole run. With a warm-up, which starts at zero
+or at a fraction of the rate, the model hardly learns; otherwise the run misses the gain of the
+decay. A log of `scheduler.get_last_lr()` is a flat line.
 
 ## Wrong
 
@@ -34,11 +33,12 @@ for epoch in range(epochs):
 
 ## How it is detected
 
-The schedule is seen being made, its optimizer steps in at least two turns of a loop after that, and
-no path through the program ticks it. Schedules inside of a `SequentialLR` or `ChainedScheduler`,
-those handed to code that cannot be read (a trainer, `accelerator.prepare`), of your own class, or
-whose values are read with `get_lr()` are silent, as are files in which `step` is called on anything
-of the schedule's name. A schedule that ticks only when the loop over epochs is over counts as well.
+The program creates the schedule, its optimizer steps in at least two iterations of a loop after
+that, and no path calls `scheduler.step()`. A schedule that only steps after the loop over epochs,
+or only before it, counts too. Not reported: schedules inside a `SequentialLR` or
+`ChainedScheduler`, those passed to code that cannot be read (a trainer, `accelerator.prepare`),
+user-defined classes, schedules read with `get_lr()`, and files that call `step` on anything of that
+name.
 """
 
 from __future__ import annotations

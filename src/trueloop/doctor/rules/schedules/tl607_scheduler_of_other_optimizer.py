@@ -1,16 +1,16 @@
-"""A schedule drives an optimizer that no longer trains.
+"""A schedule controls an optimizer that no longer trains.
 
 ## What it does
 
-Finds a schedule that goes on ticking although its optimizer does not step: the steps are those of
-another optimizer over the same model, most often one that was made later under the same name.
+Finds a schedule that keeps stepping although its optimizer does not: a different optimizer of the
+same model makes the steps, usually one that was created later under the same name.
 
 ## Why it breaks training
 
-A schedule holds on to the optimizer object it was given. When `optimizer` is made again, for the
-second phase of a fine-tuning or after the model was rebuilt, the schedule moves the learning rate
-of the old object and the new one keeps its own. A log of `scheduler.get_last_lr()` looks perfect;
-`optimizer.param_groups[0]["lr"]` never moves.
+A schedule holds the optimizer object it was given. If `optimizer` is created again, for the second
+phase of a fine-tuning or after the model was rebuilt, the schedule changes the learning rate of the
+old object, and the new one keeps its own. A log of `scheduler.get_last_lr()` looks right;
+`optimizer.param_groups[0]["lr"]` never changes.
 
 ## Wrong
 
@@ -34,11 +34,11 @@ scheduler = CosineAnnealingLR(optimizer, T_max=epochs)
 
 ## How it is detected
 
-In at least two turns of a loop the schedule ticks, its own optimizer does not step in any turn of
-it, and another optimizer that holds parameters of the same model does; or an optimizer of another
-model that alone trains there and has no schedule of its own, while the schedule's has trained
-before. Optimizers of your own class (SAM, Lookahead), those handed to code that cannot be read, and
-pairs over different models (GANs) are silent.
+In at least two iterations of a loop the schedule steps, its own optimizer does not step in any, and
+a different optimizer that holds parameters of the same model does; or an optimizer of a different
+model is the only one that trains there and has no schedule, while the schedule's optimizer trained
+before. Not reported: user-defined optimizers (SAM, Lookahead), those passed to code that cannot be
+read, and pairs of optimizers of different models (GANs).
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""One schedule ticks both per batch and per epoch.
+"""One schedule steps both per batch and per epoch.
 
 ## What it does
 
-Finds a schedule whose `step` is called in the loop over batches and once more, in the same epoch,
+Finds a schedule whose `step()` is called in the loop over batches and again, in the same epoch,
 outside of it.
 
 ## Why it breaks training
 
-A schedule has one clock. With two it is ahead of its plan: a schedule counted in updates gains one
-tick an epoch and, if it is a `OneCycleLR`, raises an error at the very end of the run; one that is
-counted in epochs is over after a few batches. It usually comes from moving the tick and leaving the
-old one behind.
+The schedule runs ahead of its plan: one that is counted in updates gains one step per epoch and, if
+it is a `OneCycleLR`, raises an error at the end of the run; one that is counted in epochs ends
+after a few batches. It usually happens when `scheduler.step()` is moved and the old call stays.
 
 ## Wrong
 
@@ -40,11 +39,11 @@ for epoch in range(epochs):
 
 ## How it is detected
 
-In at least two epochs the same schedule ticks inside and outside of the loop over batches, both
-under the same conditions. Two schedules with a clock each, ticks that depend on the kind of
-schedule or on an option, a warm-up per batch in the first epoch, and ticks with an explicit epoch
-or metric are silent. The tick that does not go with the schedule's length is the one that is
-reported: by default that of the epoch.
+In at least two epochs the same schedule steps inside and outside of the loop over batches, under
+the same conditions. The call that does not fit the schedule's length is reported: by default, the
+one per epoch. Not reported: two schedules with separate units, calls that depend on the kind of
+schedule or on an option, a warm-up per batch in the first epoch, and calls with an explicit epoch
+or metric.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""The training loop stands still for much of its time, because the next batch is not ready.
+"""Training waits for data: the next batch is not ready.
 
 ## What it does
 
-Finds loaders that the program waits for during a fifth or more of an update's time, and says how
-many workers would have the next batch ready in time.
+Finds loaders that the program waits for during 20% or more of an update's time, and reports how
+many workers would be enough.
 
 ## Why it breaks training
 
-It does not: it is slow. Without workers, a `DataLoader` reads and prepares each batch while the
-model has nothing to do; with too few of them, the model uses batches up faster than they arrive.
-Workers prepare the next batches while the present one is trained on.
+Nothing is wrong, but training is slow. Without workers, a `DataLoader` reads and prepares each
+batch while the model waits; with too few workers, the model uses batches faster than they arrive.
+Workers prepare the next batches during training.
 
 ## Wrong
 
@@ -31,14 +31,13 @@ loader = DataLoader(images, batch_size=64, shuffle=True, num_workers=4, persiste
 
 ## How it is detected
 
-While the program runs: the time from asking a loader for a batch to having it, over at least twenty
-updates (on a GPU: the time that the GPU stands still for it), without those in which a pass over
-the data begins. Without workers that is what a batch costs; with them, a batch costs as many times
-the loop's turn as there are workers. So many workers are needed as batches are used up while one is
-prepared. Where a batch is computed rather than waited for (a disk, a network), there can be no more
-of them than there are cores, besides the one that trains where that is done on the processor: if so
-many run already, or if it is the program itself that is busy receiving batches, it is silent, as it
-is about trainings of a few seconds.
+In a running program: the time from asking a loader for a batch to having it, over at least twenty
+updates (on a GPU: the time that the GPU is idle for it), without the first batches of an epoch.
+Without workers, that is the time to prepare a batch; with N workers, preparing a batch takes N
+times the time of an iteration. The number of workers follows from the two times. If batches are
+computed rather than waited for (disk, network), there cannot be more workers than cores, and one
+core less if training runs on the CPU. Not reported: that many workers already run, the program
+itself is busy receiving batches, and trainings of a few seconds.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""The program asks for a number of the GPU in every step, and the GPU runs dry meanwhile.
+"""The program reads a value from the GPU in every step, and the GPU becomes idle.
 
 ## What it does
 
 Finds lines that read a tensor of the GPU (`.item()`, `.cpu()`, `float(loss)`, `print(loss)`) in
-every update, where that makes it stand still for a tenth or more of the time.
+every update, if this leaves the GPU idle for 10% or more of the time.
 
 ## Why it breaks training
 
-It does not: it is slow. A GPU works through a queue. Whoever asks for a number waits until the
-queue is empty; only then is the next work put into it, and until then the GPU has none.
+Nothing is wrong, but training is slow. A GPU works through a queue. Reading a value waits until the
+queue is empty; only then does the program add new work, and until then the GPU is idle.
 
 ## Wrong
 
@@ -35,10 +35,10 @@ for images, labels in loader:
 
 ## How it is detected
 
-While the program runs on a GPU: how long a line that reads a tensor waits, and for how long the GPU
-stands still in the update (between what was computed last and what is begun next, by its own
-clock). The lesser of the two is what can be gained, summed up over the update; on the CPU nothing
-is, and it is silent, as it is where the line is left out in some updates (every hundredth step).
+In a program on a GPU: how long a line that reads a tensor waits, and how long the GPU is idle in
+the update (between the last operation before and the first after, by the GPU's clock). The smaller
+of the two can be saved, summed over the update. Not reported: programs on the CPU, and lines that
+some updates skip (every hundredth step).
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Batches are copied to the GPU while everything waits, though the copy could run beside the rest.
+"""Batches are copied to the GPU while everything waits; the copy could run in parallel.
 
 ## What it does
 
-Finds batches that are moved with `non_blocking=True` out of ordinary memory, or out of pinned
-memory without it, where the copy takes a twentieth or more of an update's time.
+Finds batches that are moved with `non_blocking=True` from ordinary memory, or from pinned memory
+without it, if the copy takes 5% or more of an update's time.
 
 ## Why it breaks training
 
-It does not: it is slow. A copy runs beside other work only out of pinned memory, and only if it is
-asked to. With one of the two alone, `non_blocking=True` waits as if it were not there, or
+Nothing is wrong, but training is slow. A copy runs in parallel only from pinned memory and with
+`non_blocking=True`. With only one of the two, `non_blocking=True` has no effect, or
 `pin_memory=True` costs an additional copy and gains little.
 
 ## Wrong
@@ -36,9 +36,9 @@ for inputs, targets in loader:
 
 ## How it is detected
 
-While the program runs on a GPU: whether what `.to(...)` or `.cuda(...)` copies lies in pinned
-memory, whether it was asked not to wait, and how long it keeps the program and the GPU from other
-work, in nine of ten updates or more. A plain copy out of ordinary memory is nobody's oversight.
+In a program on a GPU: whether the source of `.to(...)` or `.cuda(...)` is in pinned memory, whether
+the call is non-blocking, and how long it keeps the program and the GPU from other work, in at least
+nine of ten updates. Not reported: a plain copy from ordinary memory.
 """
 
 from __future__ import annotations

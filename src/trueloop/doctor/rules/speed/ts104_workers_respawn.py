@@ -1,15 +1,15 @@
-"""A loader's workers are started anew for every epoch, and that takes a share of it.
+"""A loader starts its workers again in every epoch, which takes a share of the time.
 
 ## What it does
 
-Finds loaders whose workers are started and stopped with every pass over the data, where that takes
-a tenth or more of the whole time from pass to pass.
+Finds loaders whose workers are started and stopped in every epoch, if this takes 10% or more of the
+time of an epoch.
 
 ## Why it breaks training
 
-It does not: it is slow. Starting a process, importing what it needs and handing it the data set
-takes from some hundredths of a second to several seconds, and before the first batch is there
-nothing is trained. Short epochs spend much of their time on it.
+Nothing is wrong, but training is slow. Starting a process, importing its modules and passing the
+data set takes from hundredths of a second to several seconds, and nothing is trained before the
+first batch arrives. With short epochs this is a large share.
 
 ## Wrong
 
@@ -30,11 +30,10 @@ loader = DataLoader(images, batch_size=64, num_workers=4, persistent_workers=Tru
 
 ## How it is detected
 
-While the program runs, over three passes or more besides the first one: how long it takes to make
-the iterator and to stop its workers, and how much longer the first batch is waited for than a
-worker can take to prepare one (as many turns of the loop as there are workers). Where attributes of
-the data set change between passes (a crop size, an epoch number), workers that live on would not
-see it: there it is silent.
+In a running program, over at least three epochs after the first one: the time to create the
+iterator and to stop its workers, and how much longer the first batch takes than a worker needs to
+prepare one. Not reported: data sets whose attributes change between epochs (a crop size, an epoch
+number), because persistent workers would not see the change.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""The optimizer goes through its parameters one by one, and torch has a faster way for it.
+"""The optimizer updates its parameters one by one; torch has a fused implementation.
 
 ## What it does
 
-Finds optimizers that take a twentieth or more of an update's time, for whose kind and device torch
-has a fused implementation that they do not use.
+Finds optimizers that take 5% or more of an update's time and do not use the fused implementation
+that torch has for their class and device.
 
 ## Why it breaks training
 
-It does not: it is slow. Written out, a step of Adam is a dozen operations on every parameter, each
-of which goes through memory again. Fused, it is one. The results agree up to rounding.
+Nothing is wrong, but training is slow. An unfused step of Adam is a dozen operations on every
+parameter, each of which reads and writes memory. A fused step is one. The results agree up to
+rounding.
 
 ## Wrong
 
@@ -30,11 +31,10 @@ optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
 
 ## How it is detected
 
-While the program runs: the share of the step in at least twenty updates, for Adam, AdamW, SGD and
-Adagrad (on the CPU) themselves, holding plain floating-point parameters with dense gradients, of
-which none of `fused`, `foreach`, `capturable` and `differentiable` was set. On the CPU a fused step
-is tried out on copies of some of the parameters: unless it takes less than four fifths of the time,
-nothing is said.
+In a running program: the share of the step in at least twenty updates, for torch's Adam, AdamW, SGD
+and Adagrad (on the CPU), with floating-point parameters, dense gradients, and none of `fused`,
+`foreach`, `capturable` and `differentiable` set. On the CPU a fused step is timed on copies of some
+of the parameters, and reported only if it takes less than four fifths of the time.
 """
 
 from __future__ import annotations

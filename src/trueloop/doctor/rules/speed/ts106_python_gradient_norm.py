@@ -1,14 +1,14 @@
-"""The norm of the gradients is added up in Python, one parameter after the other.
+"""The gradient norm is computed in Python, one parameter at a time.
 
 ## What it does
 
-Finds loops that take the norm of each parameter's gradient, turn it into a Python number and add it
-up, where that takes a twentieth or more of an update's time.
+Finds loops that compute the norm of each parameter's gradient, convert it to a Python number and
+add it up, if this takes 5% or more of an update's time.
 
 ## Why it breaks training
 
-It does not: it is slow. Every `.item()` waits for the device, once for each parameter; on the CPU
-it is the calls that take their time. torch computes the norm of all gradients at once.
+Nothing is wrong, but training is slow. Every `.item()` waits for the device, once per parameter; on
+the CPU the calls themselves take the time. torch computes the norm of all gradients in one call.
 
 ## Wrong
 
@@ -36,10 +36,10 @@ print(total.item())
 
 ## How it is detected
 
-While the program runs: norms of at least four gradients in one function, each followed by `.item()`
-or `float(...)`, in nine of ten updates or more; and the time from the first to the last of them.
-The source must add them up: norms that are kept for each parameter are meant to be apart. What a
-library does is not told.
+In a running program: norms of at least four gradients in one function, each followed by `.item()`
+or `float(...)`, in at least nine of ten updates, and the time from the first to the last. The
+source must add them up: norms that are stored per parameter are intended. Code of libraries is not
+reported.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""The GPU multiplies float32 matrices at full precision, and leaves its tensor cores idle.
+"""The GPU multiplies float32 matrices at full precision, without its tensor cores.
 
 ## What it does
 
-Finds models that consist mostly of matrix products in float32, on a GPU whose tensor cores could
-compute them, where forward and backward take half of the time or more.
+Finds models that consist mostly of float32 matrix products, on a GPU whose tensor cores could
+compute them, if forward and backward take half of the time or more.
 
 ## Why it breaks training
 
-It does not: it is slow. From the Ampere generation on, tensor cores multiply float32 matrices in
-TF32, rounding the factors to 10 bits behind the point, several times faster; most trainings do not
-notice the difference. Convolutions use it by default, matrix products only if they are told to.
+Nothing is wrong, but training is slow. From the Ampere generation on, tensor cores multiply float32
+matrices in TF32, with a 10-bit mantissa, several times faster; most trainings do not notice the
+difference. Convolutions use it by default, matrix products only on request.
 
 ## Wrong
 
@@ -33,10 +33,10 @@ model = Transformer().cuda()
 
 ## How it is detected
 
-While the program runs on an NVIDIA GPU of compute capability 8.0 or later: the precision is
-`highest`, the model is called outside of autocast, three quarters or more of its parameters are
-float32 matrices of linear, attention or recurrent layers, one of them at least 256 wide and high,
-and forward and backward take half of an update or more, by the GPU's own clock.
+In a program on an NVIDIA GPU of compute capability 8.0 or later: the precision is `highest`, the
+model runs outside of autocast, three quarters or more of its parameters are float32 matrices of
+linear, attention or recurrent layers, one of them at least 256 wide and high, and forward and
+backward take half of an update or more, by the GPU's clock.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Tensors that lie in memory are fetched sample by sample and put together again to batches.
+"""Samples of tensors in memory are read one by one and stacked into batches.
 
 ## What it does
 
-Finds loaders over data that are tensors in memory, whose samples are fetched one by one and
-collated, where that takes a tenth or more of an update's time.
+Finds loaders over tensors in memory whose samples are read one by one and collated, if this takes
+10% or more of an update's time.
 
 ## Why it breaks training
 
-It does not: it is slow. A batch of 256 is 256 calls of `__getitem__`, 256 small tensors and one
-`torch.stack`, all in Python. Indexing the tensors with the whole batch does the same in one call.
-Workers help little: they do the same work and send the result over.
+Nothing is wrong, but training is slow. A batch of 256 takes 256 calls of `__getitem__`, 256 small
+tensors and one `torch.stack`, all in Python. Indexing the tensors with the whole batch does the
+same in one call. Workers help little: they do the same work and send the result.
 
 ## Wrong
 
@@ -34,10 +34,10 @@ loader = DataLoader(data, sampler=batches, batch_size=None)
 
 ## How it is detected
 
-While the program runs: the data set is a `TensorDataset`, a subset of one, or one whose
-`__getitem__` does nothing but index tensors; torch's own collation puts the batches together, of at
-least eight samples each; and waiting for it takes a tenth or more of an update, in at least twenty
-of them. A data set that fetches whole batches itself (`__getitems__`) is fine.
+In a running program: the data set is a `TensorDataset`, a subset of one, or one whose `__getitem__`
+only indexes tensors; torch's default collation stacks batches of at least eight samples; and
+waiting for it takes 10% or more of an update, in at least twenty updates. Not reported: data sets
+that fetch whole batches (`__getitems__`).
 """
 
 from __future__ import annotations
