@@ -101,7 +101,7 @@ class WorkersShareGenerator(Rule):
 
 def _made_before(generator: Any) -> Location | None:
     """Where a generator was made, if that was not in a worker."""
-    if generator is None or generator.facts.get("1 worker"):
+    if generator is None or generator.facts.get("worker"):
         return None
     found: Location | None = generator.facts.get("made")
     return found
