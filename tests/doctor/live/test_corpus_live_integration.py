@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from marks import marked
 from trueloop.doctor.rules.catalogue import BY_CODE
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -22,7 +22,6 @@ PROGRAMS = sorted(
     for path in CORPUS.glob("T*/*.py")
     if path.parent.name != "TL001" and (path.parent.name not in RANKS or path.stem[:3] == "bad")
 )
-MARK = re.compile(r"#\s*<-\s*(T[LHS]\d+)")
 
 AT_THE_END = frozenset({"TL106"})
 """A step that never comes is known when there are no more."""
@@ -66,11 +65,7 @@ def watched(zygote: subprocess.Popen[str], path: Path, folder: Path) -> dict[str
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_program_as_it_runs(path: Path, zygote: subprocess.Popen[str], tmp_path: Path) -> None:
     answer = watched(zygote, path, tmp_path)
-    marks = [
-        [found.group(1), number]
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-        if (found := MARK.search(line))
-    ]
+    marks = [list(each) for each in marked(path)]
     assert answer["errors"] == []
     assert answer["raised"] == ""
     about = BY_CODE[path.parent.name]

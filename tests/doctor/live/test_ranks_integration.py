@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
+from marks import marked
+
 CORPUS = Path(__file__).parents[1] / "corpus"
 PROGRAMS = sorted(CORPUS.glob("TL90[1-5]/*.py"))
-MARK = re.compile(r"#\s*<-\s*(TL\d+)")
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +59,7 @@ def watched(ranks: list[subprocess.Popen[str]], path: Path, folder: Path) -> lis
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_two_ranks(path: Path, ranks: list[subprocess.Popen[str]], tmp_path: Path) -> None:
     first, second = watched(ranks, path, tmp_path)
-    marks = [
-        [found.group(1), number]
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-        if (found := MARK.search(line))
-    ]
+    marks = [list(each) for each in marked(path)]
     assert [answer["raised"] for answer in (first, second)] == ["", ""]
     assert [answer["errors"] for answer in (first, second)] == [[], []]
     assert _alarms(first) == marks

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from planted_faults import check_text
-from trueloop.doctor import static
 from trueloop.doctor.config import Configs
 from trueloop.doctor.report.text import as_text
 from trueloop.doctor.static.checking import CheckResult, check
@@ -28,12 +26,6 @@ for x, y in torch.utils.data.DataLoader(data, batch_size=4, shuffle=True):
 CORPUS = Path(__file__).parents[1] / "corpus" / "TL001"
 
 
-@pytest.fixture
-def _planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static, "check_text", check_text)
-    monkeypatch.chdir(tmp_path)
-
-
 def write(name: str, text: str) -> None:
     Path(name).parent.mkdir(parents=True, exist_ok=True)
     Path(name).write_text(text)
@@ -46,7 +38,7 @@ def told(outcome: CheckResult) -> list[str]:
     ]
 
 
-@pytest.mark.usefixtures("_planted")
+@pytest.mark.usefixtures("planted")
 class TestWithPlantedFaults:
     def test_by_place(self) -> None:
         write("b.py", "x = 1\nTL102(); TL101()\nTL203()\n")

@@ -8,16 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from planted_faults import check_text
-from trueloop.doctor import static
 from trueloop.doctor.static.files.cache import Cache
 from trueloop.doctor.static.files.examine import examine, examine_all
 
-
-@pytest.fixture(autouse=True)
-def _planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static, "check_text", check_text)
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("planted")
 
 
 def write(name: str, text: str) -> str:

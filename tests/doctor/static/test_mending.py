@@ -9,17 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from planted_faults import check_text
-from trueloop.doctor import static
 from trueloop.doctor.config import Configs
 from trueloop.doctor.static.checking import check
 from trueloop.doctor.static.fixes.fix_files import Mended, mend, unified
 
-
-@pytest.fixture(autouse=True)
-def _planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static, "check_text", check_text)
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("planted")
 
 
 def mended(*paths: str, write: bool = True, configs: Configs | None = None) -> Mended:
