@@ -41,9 +41,14 @@ def claimed(folder: Path) -> Iterator[None]:
     """Hold the run directory `folder`, which is there, against other processes.
 
     Within one process it may be held several times over. The system gives it up when the process
-    ends, however that ends, and forked children do not inherit it. A file system without locks
-    (or a system without POSIX ones) lets everybody in. Raises `RunError` when another process
-    holds it, or nothing can be written there.
+    ends, however that ends, and forked children do not inherit it. A file system without locks (or
+    a system without POSIX ones) lets everybody in.
+
+    Args:
+        folder: the run directory.
+
+    Raises:
+        RunError: another process holds it, or nothing can be written there.
     """
     key = os.getpid(), folder.resolve()
     hold = _held.get(key) or _held.setdefault(key, _Hold(folder / LOCK))

@@ -34,11 +34,21 @@ class BatchDataset(Dataset[Any]):
 
     @abstractmethod
     def get_batch(self, indices: Indices, epoch: int) -> Any:
-        """The batch of the samples `indices` (int64, shape (B,)) of `epoch`: CPU tensors of its
-        own, in a tuple or a dict, that depend on these two arguments alone."""
+        """Return a batch: CPU tensors of its own, in a tuple or a dict.
+
+        They depend on the two arguments alone.
+
+        Args:
+            indices: of the samples, int64, shape (B,).
+            epoch: from 0.
+        """
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch of the samples that `__getitem__` returns; 0 at first."""
+        """Set the epoch of the samples that `__getitem__` returns; 0 at first.
+
+        Args:
+            epoch: from 0.
+        """
         self._epoch = epoch
 
     def __getitem__(self, index: int) -> Any:

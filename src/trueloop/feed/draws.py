@@ -16,6 +16,12 @@ class Draws:
 
     A sample's numbers depend on (seed, epoch, its index) and on the draws made before in the same
     transform, never on the batch it came in, the position it was resumed from or the workers.
+
+    Args:
+        seed: that of the feed.
+        epoch: from 0.
+        indices: of the batch's samples, int64, shape (B,).
+        device: where the numbers are put; None: the CPU.
     """
 
     def __init__(
@@ -28,12 +34,26 @@ class Draws:
         self._column = 0
 
     def __call__(self, k: int = 1) -> Tensor:
-        """Uniform numbers in [0, 1): float32 of shape (B, k), multiples of 2**-24."""
+        """Uniform numbers in [0, 1), multiples of 2**-24.
+
+        Args:
+            k: numbers for each sample.
+
+        Returns:
+            float32 of shape (B, k).
+        """
         words = self._words(k) >> np.uint64(40)
         return self._tensor(words.astype(np.float32) * np.float32(2.0**-24))
 
     def normal(self, k: int = 1) -> Tensor:
-        """Standard normal numbers: float32 of shape (B, k), by Box and Muller (1958)."""
+        """Standard normal numbers, by Box and Muller (1958).
+
+        Args:
+            k: numbers for each sample.
+
+        Returns:
+            float32 of shape (B, k).
+        """
         pairs = (k + 1) // 2
         words = (self._words(2 * pairs) >> np.uint64(11)).astype(np.float64) * 2.0**-53
         # 1 - u lies in (0, 1], where the logarithm is finite.

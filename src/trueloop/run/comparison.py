@@ -18,11 +18,20 @@ from trueloop.run.report import best_place, curves_of, monitored, samples_per_se
 
 
 def compare(runs: Sequence[Run], out: Path | str) -> Path:
-    """Write one page that sets several runs side by side, and return its path `out`.
+    """Write one page that sets several runs side by side.
 
     It shows their results, the best of each column in bold, the options in which they differ, and
-    their curves over each other. The script for the charts is written beside the page. Raises
-    `RunError` if there is no run, a run is damaged, or the page cannot be written.
+    their curves over each other. The script for the charts is written beside the page.
+
+    Args:
+        runs: one or more.
+        out: the page's path.
+
+    Returns:
+        `out`.
+
+    Raises:
+        RunError: there is no run, a run is damaged, or the page cannot be written.
     """
     if not runs:
         raise RunError("no run to compare: name one or more run directories")

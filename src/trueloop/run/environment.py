@@ -20,12 +20,17 @@ from trueloop import device as devices, ranks
 
 
 def environment(device: torch.device | None = None, parallel: str | None = None) -> dict[str, Any]:
-    """Versions, platform, device, command line, start time and git commit, as plain data; of many
-    ranks also their number, their hosts and how they train together (`parallel`).
+    """Versions, platform, device, command line, start time and git commit; every rank calls it.
 
-    `device` is the one that the run uses, by default the one that `auto` picks; the start time is
-    now (ISO 8601, UTC); the commit is that of the working directory, if it is in a git checkout.
-    Every rank calls it.
+    The start time is now (ISO 8601, UTC); the commit is that of the working directory, if it is in
+    a git checkout.
+
+    Args:
+        device: the one that the run uses; None: the one that `auto` picks.
+        parallel: how several ranks train together.
+
+    Returns:
+        Plain data; of several ranks also their number and their hosts.
     """
     import trueloop
 

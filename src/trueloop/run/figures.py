@@ -26,8 +26,11 @@ _SHORTEST_MS = 20
 class Figures:
     """Stores pictures below `run_path`/pictures and keeps the list that the report shows.
 
-    Of many ranks the main one stores them; on the others nothing is written.
-    Names of pictures consist of letters, digits, "-" and "_"; any other raises `ConfigError`.
+    Of many ranks the main one stores them; on the others nothing is written. Names of pictures
+    consist of letters, digits, "-" and "_"; any other raises `ConfigError`.
+
+    Args:
+        run_path: the run directory.
     """
 
     def __init__(self, run_path: Path | str) -> None:
@@ -36,12 +39,23 @@ class Figures:
 
     @property
     def entries(self) -> list[dict[str, str]]:
-        """What was registered, in order: `file` (relative to the run), `title`, `caption`; of a
-        film also `still`, its last frame."""
+        """What was registered, in order: `file` (relative to the run), `title` and `caption`.
+
+        A film also has `still`, its last frame.
+        """
         return list(self._entries.values())
 
     def frame(self, name: str, image: Image, epoch: int) -> Path:
-        """Store one frame of the film `name`. A frame made again (after a resume) is replaced."""
+        """Store one frame of a film. A frame made again (after a resume) is replaced.
+
+        Args:
+            name: of the film.
+            image: the frame.
+            epoch: from 0, the place of the frame.
+
+        Returns:
+            The path of the frame.
+        """
         path = self._folder("frames", _checked(name)) / f"{epoch + 1:05d}.png"
         if not ranks.is_main():
             return path
@@ -52,9 +66,17 @@ class Figures:
     def animate(self, name: str, title: str, caption: str, *, seconds: float = 6) -> Path | None:
         """Make the film pictures/`name`.webp of the frames, and register it.
 
-        It plays for about `seconds`, holds its last frame, and starts again. More than 60 frames
-        are thinned evenly, the first and the last kept. Returns None, and registers nothing, if no
-        frame was stored.
+        It holds its last frame, and starts again. More than 60 frames are thinned evenly, the first
+        and the last kept.
+
+        Args:
+            name: of the film.
+            title: for the report.
+            caption: for the report.
+            seconds: how long it plays, about.
+
+        Returns:
+            The path; None, and nothing is registered, if no frame was stored.
         """
         if not ranks.is_main():
             return None
@@ -71,7 +93,17 @@ class Figures:
         return path
 
     def picture(self, name: str, image: Image, title: str, caption: str) -> Path:
-        """Save pictures/`name`.png and register it."""
+        """Save pictures/`name`.png and register it.
+
+        Args:
+            name: of the picture.
+            image: the picture.
+            title: for the report.
+            caption: for the report.
+
+        Returns:
+            The path.
+        """
         path = self._folder() / f"{_checked(name)}.png"
         if not ranks.is_main():
             return path
@@ -80,10 +112,18 @@ class Figures:
         return path
 
     def text(self, name: str, text: str, update: int) -> Path:
-        """Store texts/`name`/UPDATE.txt, what a model wrote after so many updates.
+        """Store texts/`name`/UPDATE.txt, the output of a model after so many updates.
 
         The report shows the texts of each name with control characters as escapes. One made again
         (after a resume) is replaced.
+
+        Args:
+            name: of the series of texts.
+            text: the output.
+            update: updates applied.
+
+        Returns:
+            The path.
         """
         folder = self._run / "texts" / _checked(name)
         path = folder / f"{update:09d}.txt"

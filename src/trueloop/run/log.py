@@ -107,6 +107,11 @@ class MetricsLog:
         self._due = time.perf_counter() + self.flush_seconds
 
     def __call__(self, record: StepRecord | EvalRecord) -> None:
+        """Keep a record, to be written soon.
+
+        Args:
+            record: what `fit` hands to its sinks.
+        """
         now = time.perf_counter()
         if isinstance(record, StepRecord):
             is_chosen = (record.update - 1) % self.every_updates == 0 and not self.by_line
@@ -117,7 +122,12 @@ class MetricsLog:
             self._try_to_write([*self._drain(), _eval_line(record, now - self._began)])
 
     def line(self, record: StepRecord, updates: int) -> None:
-        """Log what the last so many `updates` come to, as `fit(log_every=…)` has it."""
+        """Log a line that stands for several updates, as `fit(log_every=…)` has it.
+
+        Args:
+            record: with the means over them.
+            updates: how many.
+        """
         self._note(record, time.perf_counter(), updates)
 
     def _note(self, record: StepRecord, now: float, updates: int) -> None:
@@ -130,7 +140,7 @@ class MetricsLog:
         self._write(self._drain())
 
     def length(self) -> int:
-        """Bytes in the file, with all that was waiting written and forced to the disk."""
+        """Return the file's bytes, after all that was waiting is written and forced to the disk."""
         self.flush()
         os.fsync(self._file.fileno())
         return self.path.stat().st_size
@@ -142,12 +152,14 @@ class MetricsLog:
         batch: int | None = None,
         evaluations: Iterable[EvalRecord] | None = None,
     ) -> None:
-        """Drop what was logged after a checkpoint's position, so that a resumed run goes on there.
+        """Drop what was logged after a checkpoint, so that a resumed run continues there.
 
-        `update` updates had been applied, and the next batch to train on is number `batch` of
-        epoch `epoch` (both from 0). Of the evaluations, those stay that are among `evaluations`;
-        without them, those of epochs before. Without `batch`, an update skipped just after the
-        checkpoint cannot be told from one just before it, and both are kept.
+        Args:
+            update: updates applied at the checkpoint.
+            epoch: that of the next batch to train on, from 0.
+            batch: its position in the epoch, from 0. Without it, an update skipped just after the
+                checkpoint cannot be told from one just before it, and both are kept.
+            evaluations: those that stay; None: those of epochs before.
         """
         made = None if evaluations is None else {place_of_eval(each) for each in evaluations}
         self.flush()

@@ -23,19 +23,23 @@ _PLAIN_WIDTH = 100
 
 
 class ProgressDisplay:
-    """A sink for `StepRecord` and `EvalRecord` that tells how the run is going.
+    """A sink for `StepRecord` and `EvalRecord` that shows how the run is going.
 
     At a terminal a live line shows the epoch or update, loss, gradient norm, learning rate, samples
     per second and the time left; without one, plain lines are printed. The scores of an evaluation
     become a permanent line at a pace that one can read, however short the epochs are; with
     `fit(log_every=…)` so does each line of the log. Tensors are read at most four times a second
-    and for these lines, so that training never waits for its own display.
+    and for these lines, so that training never waits for its own display. Use it as a context
+    manager, or call `close()`: a terminal is left as it was found.
 
-    One of `epochs`, `updates` and `tokens` says how long the run is; without `by_epochs`,
-    evaluations are named by their update. `batches` is the number of micro-batches in an epoch,
-    None if unknown (it is then learned from the first epoch); `monitor` is the score that decides
-    which evaluation is the best. Use it as a context manager, or call `close()`: a terminal is left
-    as it was found.
+    Args:
+        epochs: the length of the run; give one of the three.
+        updates: the length of the run in updates.
+        tokens: the length of the run in tokens.
+        by_epochs: name evaluations by their epoch, not by their update.
+        batches: micro-batches in an epoch; None: learned from the first epoch.
+        monitor: the score that decides which evaluation is the best.
+        console: of rich; None: standard output.
     """
 
     def __init__(
@@ -74,6 +78,11 @@ class ProgressDisplay:
         self._refreshed = self._spoke = time.perf_counter()
 
     def __call__(self, record: StepRecord | EvalRecord) -> None:
+        """Show a record.
+
+        Args:
+            record: what `fit` hands to its sinks.
+        """
         if isinstance(record, EvalRecord):
             self._ended(record)
             return
@@ -110,7 +119,12 @@ class ProgressDisplay:
         self._unsaid = self._best = self._best_at = None
 
     def line(self, record: StepRecord, updates: int) -> None:
-        """Print a line of the log, which stands for so many `updates`."""
+        """Print a line of the log.
+
+        Args:
+            record: with the means over its updates.
+            updates: how many they are.
+        """
         now = time.perf_counter()
         facts = self._facts(record, now)
         self._print("  ".join([self._place(record), *facts.values()]))

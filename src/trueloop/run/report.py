@@ -31,11 +31,19 @@ _TONES = {"not overfitting": "good", "overfitting": "warn", "unstable": "warn", 
 
 
 def write_report(run: Run) -> Path:
-    """Write report.html, and the script for its charts beside it; returns the page's path.
+    """Write report.html, and the script for its charts beside it.
 
     Reads nothing but the run directory, and takes what is there: a run that is still going, was
-    interrupted, or has no validation gets the parts that it has. Raises `RunError` if a file of
-    the run is corrupt or the page cannot be written.
+    interrupted, or has no validation gets the parts that it has.
+
+    Args:
+        run: the run.
+
+    Returns:
+        The page's path.
+
+    Raises:
+        RunError: a file of the run is corrupt, or the page cannot be written.
     """
     lines = run.metrics()
     results = run.results

@@ -31,9 +31,17 @@ def load(name: str) -> type[Task]:
     """The task's class: a ready-made one by its name, or the user's own as `FILE.py:CLASS`.
 
     The user's file runs as a module of `trueloop.tasks.own`, once per call, with its folder at the
-    end of `sys.path`, so that it can import its neighbours. Raises `ConfigError` for an unknown
-    name, a missing file or class, a file that fails when imported, and a class that is not a
-    `Task`, and an option of it without a type or a default.
+    end of `sys.path`, so that it can import its neighbours.
+
+    Args:
+        name: one of `READY_MADE`, or `FILE.py:CLASS`.
+
+    Returns:
+        The class.
+
+    Raises:
+        ConfigError: an unknown name, a missing file or class, a file that fails when imported, a
+            class that is not a `Task`, or an option of it without a type or a default.
     """
     if name in READY_MADE:
         module, _, class_name = READY_MADE[name].partition(":")

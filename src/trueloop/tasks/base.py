@@ -88,7 +88,9 @@ class Splits:
     """The data of a run. Each split is anything that `Feed` takes and yields (inputs, targets)."""
 
     train: Any
+    """What the model is trained on."""
     val: Any
+    """What choices are made by: the best weights, early stopping."""
     test: Any | None = None
     """Held out from every choice; scored once, at the end."""
     augment: Callable[[Any, Any], Any] | None = None
@@ -131,10 +133,17 @@ class PredictInput:
     out, and why. Their predictions are empty, and the column `error` gives the reason."""
 
     def table(self, predictions: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-        """The columns of the prediction file: the names, the predictions for `inputs` (None where
-        a row could not be read), and `error` (None where it could).
+        """The columns of the prediction file.
 
-        Raises `ConfigError` where the task's own predictions have a column called `error`.
+        Args:
+            predictions: columns, for the rows of `inputs`.
+
+        Returns:
+            The names, the predictions (None where a row could not be read), and `error` (None where
+            it could).
+
+        Raises:
+            ConfigError: the task's own predictions have a column called `error`.
         """
         if ERROR in predictions:
             raise ConfigError(
@@ -400,16 +409,15 @@ class Task:
         return PredictInput(inputs=data, names={"row": list(range(1, count + 1))})
 
     def outputs(self, model: nn.Module, batch: Any) -> Any:
-        """What `trueloop predict` keeps of a batch, for `predictions`: the model's outputs.
-
-        Called in eval mode, without gradients.
+        """What `trueloop predict` keeps of a batch, in eval mode without gradients: the model's
+        outputs.
 
         Args:
             model: the trained model.
             batch: a batch of `PredictInput.inputs`.
 
         Returns:
-            Tensors, in the tuples and dicts that they come in.
+            Tensors for `predictions`, in the tuples and dicts that they come in.
         """
         return apply_model(model, batch)
 
@@ -456,25 +464,21 @@ class Task:
         return {}
 
     def after_epoch(self, model: nn.Module, epoch: int, album: Figures) -> None:
-        """Called after each epoch that is evaluated at its end: e.g. to add one frame of a film.
-
-        In eval mode, without gradients.
+        """Called in eval mode, without gradients, after an epoch that is evaluated at its end.
 
         Args:
             model: the model being trained.
             epoch: the one that has ended, from 0.
-            album: takes the pictures.
+            album: takes the pictures, e.g. one frame of a film.
         """
 
     def after_evaluation(self, model: nn.Module, record: EvalRecord, album: Figures) -> None:
-        """Called after each evaluation, at an epoch's end or not: e.g. to add samples of text.
-
-        In eval mode, without gradients.
+        """Called in eval mode, without gradients, after an evaluation, at an epoch's end or not.
 
         Args:
             model: the model being trained.
             record: its scores, with the `epoch` (from 0) and `update` at which it was made.
-            album: takes the pictures.
+            album: takes the pictures, or texts, e.g. what the model writes.
         """
 
     def pictures(
