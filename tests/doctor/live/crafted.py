@@ -24,6 +24,7 @@ from trueloop.doctor.live.objects import autograd_graph
 from trueloop.doctor.live.replay import allowed_ops, bundle
 from trueloop.doctor.live.replay.bundle_format import GENERATORS, TAPE, TENSORS
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import NonFiniteOrigin
 
 
 @dataclass
@@ -75,7 +76,7 @@ def written(tape: Tape, folder: Path) -> Path:
     """The bundle of a tape, of which the first operation is said to have made a NaN."""
     if not any(each.bad for each in tape.operations):
         tape.operations[-1].bad = "NaN"
-    found = Found(what="loss", kind="NaN", rows=[1, 2], samples=[3, "key"])
+    found = Found(NonFiniteOrigin(kind="NaN", rows=[1, 2], samples=[3, "key"]))
     found.tape, found.rng = tape, (torch.get_rng_state(),)
     path = bundle.write(str(folder), found, Location("train.py", 3, 1, 3, 9), 7)
     assert path is not None, [each.name for each in tape.operations]

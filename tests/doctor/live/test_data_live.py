@@ -11,7 +11,8 @@ from torch.utils.data import DataLoader, Dataset, Subset, SubsetRandomSampler, T
 
 from trueloop.doctor.live.probes import data, worker_draws
 from trueloop.doctor.live.watcher import Watcher
-from trueloop.doctor.model.events import BatchFetched, Measured, Seeded, Used
+from trueloop.doctor.model.events import BatchFetched, Seeded, Used
+from trueloop.doctor.model.measurements import Measured
 
 
 class Noisy(Dataset[torch.Tensor]):
@@ -150,11 +151,12 @@ def test_numbers_of_the_generators_are_untouched() -> None:
 def test_rows_that_are_no_numbers() -> None:
     values = torch.zeros(4, 3)
     values[1, 2], values[3, 0] = float("nan"), float("-inf")
-    found = data._rows(values)
-    assert found == {"rows": [1], "count": 1, "kind": "NaN"}
+    found = data._rows(values, None)
+    assert found is not None
+    assert (found.rows, found.count, found.kind) == ([1], 1, "NaN")
     masked = torch.zeros(2, 2)
     masked[0, 0] = float("-inf")
-    assert data._rows(masked) is None
+    assert data._rows(masked, None) is None
 
 
 def test_batches_are_events_with_their_parts(watcher: Watcher) -> None:

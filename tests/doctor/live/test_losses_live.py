@@ -10,7 +10,8 @@ from torch import nn
 from trueloop.doctor.live.objects import autograd_graph
 from trueloop.doctor.live.objects.registry import Things
 from trueloop.doctor.live.watcher import Watcher
-from trueloop.doctor.model.events import Loss, Measured
+from trueloop.doctor.model.events import Loss
+from trueloop.doctor.model.measurements import Measured
 
 
 def codes(watcher: Watcher) -> list[str]:

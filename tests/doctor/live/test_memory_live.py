@@ -21,8 +21,8 @@ from trueloop.doctor.live.probes.memory_growth import Curve
 from trueloop.doctor.live.probes.tensor_owners import measured
 from trueloop.doctor.live.probes.unused_containers import adder
 from trueloop.doctor.live.watcher import Watcher
-from trueloop.doctor.model.events import Measured
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import GraphsRetained, MemoryGrowth
 from trueloop.doctor.rules.health.th106_memory_grows import MemoryGrows
 
 MIB = footprint.MIB
@@ -126,24 +126,23 @@ def test_containers_are_measured_by_their_storages() -> None:
     assert measured(views) == (3, (4000 + 20, 0))
 
 
-def grown(holder: str = "kept", line: int = 7) -> Measured:
-    values = {
-        "place": Location("train.py", line), "holder": holder, "kind": "list", "count": 400,
-        "held": 200 * MIB, "grown": 210 * MIB, "since": 10, "update": 430, "on": "the process",
-    }  # fmt: skip
-    return Measured(what="memory grows", values=values)
+def grown(holder: str = "kept", line: int = 7) -> MemoryGrowth:
+    return MemoryGrowth(
+        place=Location("train.py", line), holder=holder, kind="list", count=400,
+        held=200 * MIB, grown=210 * MIB, since=10, update=430, on_device=False,
+    )  # fmt: skip
 
 
 def test_what_is_kept_with_its_graph_is_told_once() -> None:
     rule = MemoryGrows()
-    rule.on_measured(grown())
+    rule.on_memory_growth(grown())
     (finding,) = rule.findings
     assert "0.5 MiB per update, by 210 MiB from update 10 to 430. `kept`" in finding.message
     rule = MemoryGrows()
-    rule.on_measured(Measured(what="kept", values={"holder": "kept"}))
-    rule.on_measured(grown())
+    rule.on_graphs_retained(GraphsRetained(holder="kept", how="append"))
+    rule.on_memory_growth(grown())
     assert rule.findings == []
-    rule.on_measured(grown("other"))
+    rule.on_memory_growth(grown("other"))
     assert len(rule.findings) == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from trueloop.doctor.live.training.gradient_spikes import AFTER, Jumps
 from trueloop.doctor.live.training.loss_history import Course, Guess, Sizes
 from trueloop.doctor.live.training.validation_history import Evaluations, Series
 from trueloop.doctor.live.watcher import Watcher
-from trueloop.doctor.model.events import Measured
 from trueloop.doctor.model.findings import Finding, Location
+from trueloop.doctor.model.measurements import GradientJump, TrainingCourse, UpdateSizes
 from trueloop.doctor.rules.health.th102_gradient_explodes import GradientExplodes
 from trueloop.doctor.rules.health.th103_update_size_unusual import UpdateSizeUnusual
 from trueloop.doctor.rules.health.th104_overfitting import Overfitting
@@ -44,14 +45,10 @@ def watched(program: str, folder: Path) -> tuple[Watcher, list[Finding]]:
     return watcher, [each for each in found if each.code in MINE]
 
 
-def measured(what: str, **values: Any) -> Measured:
-    return Measured(place=HERE, what=what, values=values)
-
-
 # ------------------------------------------------------------------ TH102
 
 
-def jump(losses: list[float], after: list[float], norm: float = 500.0) -> dict[str, Any] | None:
+def jump(losses: list[float], after: list[float], norm: float = 500.0) -> GradientJump | None:
     jumps = Jumps()
     for update, loss in enumerate(losses, 1):
         assert jumps.loss(loss) is None
@@ -63,13 +60,13 @@ def jump(losses: list[float], after: list[float], norm: float = 500.0) -> dict[s
         return None
     ended = [found for each in after if (found := jumps.loss(each)) is not None]
     (found,) = ended or [jumps.end()]
-    return found.values(weights=10.0) if found is not None else None
+    return found.measured(weights=10.0) if found is not None else None
 
 
-def judged(values: dict[str, Any] | None, **changed: Any) -> list[Finding]:
+def judged(found: GradientJump | None, **changed: Any) -> list[Finding]:
     rule = GradientExplodes()
-    if values is not None:
-        rule.on_measured(measured("gradient jump", **{"rate": 0.1, **values, **changed}))
+    if found is not None:
+        rule.on_gradient_jump(replace(found, place=HERE, rate=0.1, **changed))
     return rule.findings
 
 
@@ -77,11 +74,11 @@ CALM = [2.3] * 10 + [0.4] * 150
 
 
 def test_a_gradient_that_explodes_has_its_figures_told() -> None:
-    values = jump(CALM, [3.0, 7.0, 5.0] + [4.0] * AFTER)
-    assert values is not None
-    assert (values["update"], values["norm"], values["level"]) == (160, 500.0, 10.0)
-    assert (values["before"], values["peak"], values["within"]) == (0.4, 7.0, 2)
-    (finding,) = judged(values)
+    found = jump(CALM, [3.0, 7.0, 5.0] + [4.0] * AFTER)
+    assert found is not None
+    assert (found.update, found.norm, found.level) == (160, 500.0, 10.0)
+    assert (found.before, found.peak, found.within) == (0.4, 7.0, 2)
+    (finding,) = judged(found)
     assert "50 times its average of 10" in finding.message
     assert "rose from 0.4 to 7 within 2 updates" in finding.message
 
@@ -129,9 +126,9 @@ def overfitted(losses: list[float], training: list[float], stops: bool = False) 
     series, rule = Series(kind="MSELoss", stops=stops), Overfitting()
     for number, (loss, trained) in enumerate(zip(losses, training, strict=True), 1):
         assert series.add(100 * number, loss, 4, trained)
-        values = series.values()
-        if values is not None:
-            rule.on_measured(measured("evaluations", **values))
+        found = series.measured()
+        if found is not None:
+            rule.on_validation_course(replace(found, place=HERE))
     return rule.findings
 
 
@@ -168,7 +165,7 @@ def test_evaluations_of_another_length_begin_anew() -> None:
     for number in range(6):
         series.add(number, 1.0, 10, 1.0)
     series.add(6, 1.0, 20, 1.0)
-    assert (series.count, series.values()) == (1, None)
+    assert (series.count, series.measured()) == (1, None)
 
 
 def test_an_evaluation_is_weighted_by_its_batches() -> None:
@@ -189,11 +186,19 @@ def test_an_evaluation_is_weighted_by_its_batches() -> None:
 
 # ------------------------------------------------------------------ TH103 and TH105
 
-STUCK = {
-    "first": 2.31, "latest": 2.30, "error": 0.02, "guess": 2.30, "most": 1e-2, "usual": 1e-3,
-    "low": 8e-4, "gradient": 1.0, "faded": 0.5, "first rate": 0.1, "most rate": 0.1, "looked": 80,
-    "spread": 0.5, "kind": "CrossEntropyLoss", "update": 226,
-}  # fmt: skip
+SIZES = UpdateSizes(
+    most=1e-2, usual=1e-3, low=8e-4, gradient=1.0, faded=0.5, first_rate=0.1, most_rate=0.1,
+    looked=80,
+)  # fmt: skip
+STUCK = TrainingCourse(
+    place=HERE, optimizer=None, first=2.31, latest=2.30, error=0.02, guess=2.30, sizes=SIZES,
+    spread=0.5, kind="CrossEntropyLoss", update=226,
+)  # fmt: skip
+
+
+def stuck_but(**changed: Any) -> TrainingCourse:
+    sizes = {name: changed.pop(name) for name in UpdateSizes._fields if name in changed}
+    return replace(STUCK, sizes=SIZES._replace(**sizes), **changed)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +208,7 @@ STUCK = {
         ({"gradient": 0.0, "most": 0.0}, "", "exactly zero"),
         ({"gradient": 0.0, "most": 0.0, "latest": 0.0, "first": 0.0}, "", ""),  # done
         ({"most": 1e-8}, "less than", "no update changed"),
-        ({"most": 1e-8, "first rate": 1e-9}, "", ""),  # warm-up
+        ({"most": 1e-8, "first_rate": 1e-9}, "", ""),  # warm-up
         ({"most": 1e-8, "first": 0.3, "latest": 0.3}, "", ""),  # learnt already
         ({"most": 1e-5}, "less than", ""),
         ({"faded": 1e-7, "spread": 1e-4}, "", "vanishes"),
@@ -217,15 +222,15 @@ STUCK = {
 def test_the_course_of_training_is_judged(changed: dict[str, Any], size: str, stuck: str) -> None:
     for kind, part in ((UpdateSizeUnusual, size), (LossStuck, stuck)):
         rule = kind()
-        rule.on_measured(measured("course", **{**STUCK, **changed}))
+        rule.on_training_course(stuck_but(**changed))
         assert [part in found.message for found in rule.findings] == ([True] if part else [])
 
 
 def test_a_finding_is_taken_back_where_training_comes_to_life() -> None:
     rule = LossStuck()
-    rule.on_measured(measured("course", **{**STUCK, "faded": 1e-7, "spread": 1e-4}))
+    rule.on_training_course(stuck_but(faded=1e-7, spread=1e-4))
     assert rule.findings
-    rule.on_measured(measured("course", **{**STUCK, "latest": 1.0}))
+    rule.on_training_course(stuck_but(latest=1.0))
     assert rule.findings == []
 
 
@@ -233,12 +238,12 @@ def test_the_course_is_that_of_the_first_and_the_latest_losses() -> None:
     course = Course()
     for loss in [2.0, 4.0] * 32 + [9.0] * 100:
         course.add(loss)
-    values = course.values()
-    assert values is not None
-    assert (values["first"], values["latest"]) == (3.0, 9.0)
-    assert values["error"] == pytest.approx((64 / 63 / 64) ** 0.5)
+    means = course.means()
+    assert means is not None
+    assert (means.first, means.latest) == (3.0, 9.0)
+    assert means.error == pytest.approx((64 / 63 / 64) ** 0.5)
     course.add(math.inf)
-    assert course.values() is None
+    assert course.means() is None
 
 
 def test_what_guessing_loses() -> None:
@@ -280,11 +285,11 @@ def test_the_size_of_updates_is_measured_against_the_weights() -> None:
         sizes.before(optimizer)
         optimizer.step()
         sizes.after(optimizer, update)
-    values = sizes.values()
+    values = sizes.measured()
     assert values is not None
     for key, wanted in {"most": 0.01, "low": 0.01, "usual": 0.01, "faded": 1.0}.items():
-        assert values[key] == pytest.approx(wanted, rel=1e-4)
-    assert (values["first rate"], values["most rate"], values["looked"]) == (0.01, 0.01, 40)
+        assert getattr(values, key) == pytest.approx(wanted, rel=1e-4)
+    assert (values.first_rate, values.most_rate, values.looked) == (0.01, 0.01, 40)
 
 
 # ------------------------------------------------------------------ whole programs

@@ -20,12 +20,24 @@ from trueloop.doctor.live.timing import step_timer
 from trueloop.doctor.live.timing.fused_optimizers import could_be_fused, ratio_of_fused
 from trueloop.doctor.live.timing.step_timing import PARTS, Speed
 from trueloop.doctor.live.watcher import Watcher
-from trueloop.doctor.model.events import Measured, ModelForward
+from trueloop.doctor.model.events import ModelForward
 from trueloop.doctor.model.findings import Finding, Location
+from trueloop.doctor.model.measurements import Measured
+from trueloop.doctor.model.speed_measurements import (
+    DataWait,
+    DeviceRead,
+    DeviceTransfer,
+    GradientNorms,
+    MatrixProducts,
+    OptimizerTime,
+    TimedUpdates,
+    WorkerStarts,
+)
 from trueloop.doctor.model.things import Loader, Model, Optimizer
 from trueloop.doctor.report import timing_table as table
 from trueloop.doctor.report.text import Paint
 from trueloop.doctor.report.watched import as_json, as_text
+from trueloop.doctor.rules.base import Bench
 from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.rules.loading import load
 from trueloop.doctor.rules.shared.timings import duration
@@ -534,17 +546,21 @@ def test_what_has_no_fused_step_is_left_alone() -> None:
 
 # ---------------------------------------------------------------------- what is said
 
-BASIS = {"updates": 40, "seconds": 0.1, "lasted": 60.0, "least": 5.0, "device": "cuda"}
+BASIS = TimedUpdates(40, 0.1, 60.0, 5.0, "cuda")
 
 
-def judged(code: str, what: str, subject: Any = None, place: Location = HERE, **values: Any) -> Any:
+def judged(code: str, kind: type[Measured], place: Location = HERE, **values: Any) -> Any:
     """What a rule says of one measurement."""
-    rule = load(BY_CODE[code])()
-    if isinstance(subject, Model):
-        rule.on_model_forward(ModelForward(model=subject, training=True, place=place))
-    event = Measured(what=what, subject=subject, place=place, values=BASIS | values)
-    rule.on_measured(event)
-    found: list[Finding] = rule.findings
+    bench = Bench([load(BY_CODE[code])])
+    if kind is MatrixProducts:
+        bench.see(ModelForward(model=values["model"], training=True, place=place))
+    if kind is WorkerStarts:
+        values = {"lasted": 60.0, "least": 5.0, **values}
+    else:
+        basis = {name: values.pop(name) for name in BASIS._fields if name in values}
+        values["updates"] = BASIS._replace(**basis)
+    bench.see(kind(place=place, **values))
+    found: list[Finding] = bench.findings()
     return found[0] if found else None
 
 
@@ -563,56 +579,55 @@ MOVE = {
 STARTED = {"passes": 5, "each": 0.3, "share": 0.4, "changes": False}
 STEP = {"share": 0.2, "step": 0.02, "ratio": 0.3}
 NORMS = {"often": 1.0, "count": 30, "each": 0.01, "share": 0.1}
-PRODUCTS = {"part": 1.0, "widest": 1024, "users": True, "share": 0.8}
-CASES: list[tuple[str, str, Any, dict[str, Any]]] = [
-    ("TS101", "waiting for data", Loader(workers=0, length=9), WAIT),
-    ("TS102", "read of the device", None, ASKED),
-    ("TS103", "transfer", None, MOVE),
-    ("TS104", "starts of workers", Loader(workers=4), STARTED),
-    ("TS105", "optimizer step", Optimizer(kind="torch.optim.Adam"), STEP),
-    ("TS106", "norms of gradients", None, NORMS),
-    ("TS107", "matrix products", Model(kind="Net", name="net"), PRODUCTS),
+PRODUCTS = {"part": 1.0, "widest": 1024, "share": 0.8}
+CASES: list[tuple[str, type[Measured], dict[str, Any]]] = [
+    ("TS101", DataWait, WAIT | {"loader": Loader(workers=0, length=9)}),
+    ("TS102", DeviceRead, ASKED),
+    ("TS103", DeviceTransfer, MOVE),
+    ("TS104", WorkerStarts, STARTED | {"loader": Loader(workers=4)}),
+    ("TS105", OptimizerTime, STEP | {"optimizer": Optimizer(kind="torch.optim.Adam")}),
+    ("TS106", GradientNorms, NORMS),
+    ("TS107", MatrixProducts, PRODUCTS | {"model": Model(kind="Net", name="net")}),
     (
         "TS108",
-        "waiting for data",
-        Loader(workers=0, batch_size=64, facts={"sample at a time": True}),
-        WAIT,
+        DataWait,
+        WAIT | {"loader": Loader(workers=0, batch_size=64, facts={"sample at a time": True})},
     ),
 ]
 EACH = pytest.mark.parametrize(
-    ("code", "what", "subject", "values"),
+    ("code", "kind", "values"),
     CASES,
     ids=lambda v: v if isinstance(v, str) and v.startswith("TS") else "",
 )
 
 
 @EACH
-def test_it_is_said(code: str, what: str, subject: Any, values: dict[str, Any]) -> None:
-    found = judged(code, what, subject, **values)
+def test_it_is_said(code: str, kind: type[Measured], values: dict[str, Any]) -> None:
+    found = judged(code, kind, **values)
     assert (found.code, found.severity, found.place) == (code, "advice", HERE)
     assert found.fix
 
 
 @EACH
 def test_short_trainings_are_left_alone(
-    code: str, what: str, subject: Any, values: dict[str, Any]
+    code: str, kind: type[Measured], values: dict[str, Any]
 ) -> None:
-    assert judged(code, what, subject, **values, lasted=4.9) is None
-    assert judged(code, what, subject, **values, lasted=4.9, least=0) is not None
+    assert judged(code, kind, **values, lasted=4.9) is None
+    assert judged(code, kind, **values, lasted=4.9, least=0) is not None
     if code != "TS104":
-        assert judged(code, what, subject, **values, updates=19) is None
-        assert judged(code, what, subject, **values, seconds=1e-4) is None
+        assert judged(code, kind, **values, number=19) is None
+        assert judged(code, kind, **values, seconds=1e-4) is None
 
 
 @EACH
 def test_small_shares_are_left_alone(
-    code: str, what: str, subject: Any, values: dict[str, Any]
+    code: str, kind: type[Measured], values: dict[str, Any]
 ) -> None:
-    assert judged(code, what, subject, **values | {"share": 0.049}) is None
+    assert judged(code, kind, **values | {"share": 0.049}) is None
 
 
 def test_the_workers_that_are_needed() -> None:
-    found = judged("TS101", "waiting for data", Loader(workers=0, length=9), **WAIT)
+    found = judged("TS101", DataWait, loader=Loader(workers=0, length=9), **WAIT)
     assert "38% of each update" in found.message
     assert "a batch takes 41 ms to prepare, and the training uses it up in 14 ms" in found.message
     assert "3 workers would be enough" in found.message
@@ -636,51 +651,50 @@ def test_the_workers_that_are_needed() -> None:
 )
 def test_the_workers_that_help(workers: int, values: dict[str, Any], said: str | None) -> None:
     loader = Loader(workers=workers, length=9)
-    found = judged("TS101", "waiting for data", loader, **WAIT | values)
+    found = judged("TS101", DataWait, loader=loader, **WAIT | values)
     assert said in found.message if said else found is None
 
 
 @pytest.mark.parametrize(
-    ("code", "what", "subject", "values"),
+    ("code", "kind", "values"),
     [
-        ("TS102", "read of the device", None, ASKED | {"device": "cpu"}),
-        ("TS102", "read of the device", None, ASKED | {"often": 0.1}),
-        ("TS103", "transfer", None, MOVE | {"device": "cpu"}),
-        ("TS103", "transfer", None, MOVE | {"pinned": True}),
-        ("TS103", "transfer", None, MOVE | {"non_blocking": False}),
-        ("TS104", "starts of workers", Loader(workers=4), STARTED | {"changes": True}),
-        ("TS104", "starts of workers", Loader(workers=4), STARTED | {"passes": 2}),
-        ("TS104", "starts of workers", Loader(workers=4), STARTED | {"each": 0.005}),
-        ("TS105", "optimizer step", Optimizer(), STEP | {"ratio": 0.9}),
-        ("TS105", "optimizer step", Optimizer(), STEP | {"ratio": None, "device": "cpu"}),
-        ("TS106", "norms of gradients", None, NORMS | {"count": 3}),
-        ("TS106", "norms of gradients", None, NORMS | {"often": 0.2}),
-        ("TS107", "matrix products", Model(), PRODUCTS | {"device": "cpu"}),
-        ("TS107", "matrix products", Model(), PRODUCTS | {"part": 0.4}),
-        ("TS107", "matrix products", Model(), PRODUCTS | {"widest": 64}),
+        ("TS102", DeviceRead, ASKED | {"device": "cpu"}),
+        ("TS102", DeviceRead, ASKED | {"often": 0.1}),
+        ("TS103", DeviceTransfer, MOVE | {"device": "cpu"}),
+        ("TS103", DeviceTransfer, MOVE | {"pinned": True}),
+        ("TS103", DeviceTransfer, MOVE | {"non_blocking": False}),
+        ("TS104", WorkerStarts, STARTED | {"loader": Loader(workers=4), "changes": True}),
+        ("TS104", WorkerStarts, STARTED | {"loader": Loader(workers=4), "passes": 2}),
+        ("TS104", WorkerStarts, STARTED | {"loader": Loader(workers=4), "each": 0.005}),
+        ("TS105", OptimizerTime, STEP | {"optimizer": Optimizer(), "ratio": 0.9}),
+        ("TS105", OptimizerTime, STEP | {"optimizer": Optimizer(), "ratio": None, "device": "cpu"}),
+        ("TS106", GradientNorms, NORMS | {"count": 3}),
+        ("TS106", GradientNorms, NORMS | {"often": 0.2}),
+        ("TS107", MatrixProducts, PRODUCTS | {"model": Model(), "device": "cpu"}),
+        ("TS107", MatrixProducts, PRODUCTS | {"model": Model(), "part": 0.4}),
+        ("TS107", MatrixProducts, PRODUCTS | {"model": Model(), "widest": 64}),
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith("TS") else "",
 )
-def test_what_is_no_oversight(code: str, what: str, subject: Any, values: dict[str, Any]) -> None:
-    assert judged(code, what, subject, **values) is None
+def test_what_is_no_oversight(code: str, kind: type[Measured], values: dict[str, Any]) -> None:
+    assert judged(code, kind, **values) is None
 
 
 def test_pinned_memory_that_is_waited_for() -> None:
-    found = judged("TS103", "transfer", **MOVE | {"pinned": True, "non_blocking": False})
+    found = judged("TS103", DeviceTransfer, **MOVE | {"pinned": True, "non_blocking": False})
     assert found.fix == "Use .to(..., non_blocking=True)."
 
 
 def test_a_model_under_autocast_is_left_alone() -> None:
-    rule = load(BY_CODE["TS107"])()
-    model = Model(name="net")
-    rule.on_model_forward(ModelForward(model=model, training=True, place=HERE, autocast="bfloat16"))
-    rule.on_measured(Measured(what="matrix products", subject=model, values=BASIS | PRODUCTS))
-    assert rule.findings == []
+    bench, model = Bench([load(BY_CODE["TS107"])]), Model(name="net")
+    bench.see(ModelForward(model=model, training=True, place=HERE, autocast="bfloat16"))
+    bench.see(MatrixProducts(model=model, updates=BASIS, **PRODUCTS))
+    assert bench.findings() == []
 
 
 def test_on_the_gpu_a_fused_step_needs_no_trial() -> None:
     optimizer = Optimizer(kind="torch.optim.AdamW", name="optimizer")
-    found = judged("TS105", "optimizer step", optimizer, **STEP | {"ratio": None})
+    found = judged("TS105", OptimizerTime, optimizer=optimizer, **STEP | {"ratio": None})
     assert found.fix == "Use AdamW(..., fused=True)."
 
 

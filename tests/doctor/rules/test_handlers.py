@@ -7,15 +7,17 @@ import inspect
 from pathlib import Path
 
 from trueloop.doctor import rules
-from trueloop.doctor.model import events
+from trueloop.doctor.model import events, measurements, speed_measurements
 from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.measurements import Measured
 from trueloop.doctor.rules.base import _snake
 
 RULES = Path(rules.__file__).parent
 EVENTS = {
     kind.__name__: kind
-    for _, kind in inspect.getmembers(events, inspect.isclass)
-    if issubclass(kind, Event) and kind is not Event
+    for module in (events, measurements, speed_measurements)
+    for _, kind in inspect.getmembers(module, inspect.isclass)
+    if issubclass(kind, Event) and not kind.__subclasses__()
 }
 HANDLERS = [
     (path.name, node)
@@ -47,3 +49,11 @@ def test_every_event_is_of_use() -> None:
         if isinstance(node, ast.Name)
     }
     assert set(EVENTS) <= used
+
+
+def test_every_measurement_has_a_handler() -> None:
+    handled = {handler.name for _, handler in HANDLERS}
+    kinds = {name for name, kind in EVENTS.items() if issubclass(kind, Measured)}
+    assert len(kinds) > 25
+    missing = {name for name in kinds if f"on_{_snake(name)}" not in handled}
+    assert not missing, f"no rule judges these: {missing}"

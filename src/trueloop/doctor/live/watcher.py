@@ -38,6 +38,7 @@ from trueloop.doctor.live.training.monitor import Progress
 from trueloop.doctor.live.unsampled_updates import Between
 from trueloop.doctor.model.events import Ended, Event, LoopEntered, LoopLeft, SamplingGap
 from trueloop.doctor.model.findings import Finding, Location
+from trueloop.doctor.model.measurements import Measured
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.rules.base import Bench, Rule
 from trueloop.doctor.rules.loading import rules_for
@@ -402,12 +403,22 @@ class Watcher:
                 **fields,
             }
         )
+        self._hand_on(track, event)
+        return event
+
+    def measure(self, measured: Measured) -> None:
+        """A measurement for the rules; it is no step of the program, so no loop moves."""
+        track = self.track()
+        track.serial += 1
+        measured.serial = track.serial
+        self._hand_on(track, measured)
+
+    def _hand_on(self, track: Track, event: Event) -> None:
         for listener in self.listeners:
             listener(event)
         track.bench.see(event)
         if self.judged is not None:
             self.judged(track)
-        return event
 
     def place(self, frame: Any) -> Location:
         """Where the program stands."""

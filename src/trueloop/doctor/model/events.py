@@ -377,17 +377,6 @@ class EscapedToUnknown(Event):
 
 
 @dataclass(eq=False, kw_only=True)
-class Measured(Event):
-    """Numbers that were read off the running program (live): plain Python values by name."""
-
-    what: str
-    """What was measured, as the rules that ask for it call it: `updates`, `gradients`, `inputs`."""
-    subject: Any = None
-    """The thing that it was measured on."""
-    values: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(eq=False, kw_only=True)
 class SamplingGap(Event):
     """From here to the next event the program ran on without being looked at (live)."""
 

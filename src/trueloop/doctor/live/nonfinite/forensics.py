@@ -23,6 +23,7 @@ from trueloop.doctor.live.nonfinite.rerun import Again, Rerun, call_on, gradient
 from trueloop.doctor.live.objects import autograd_graph
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import NonFiniteOrigin
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.nonfinite.recent_calls import Call
@@ -36,8 +37,8 @@ _OVERFLOWS = ("addmm", "mm", "bmm", "convolution", "linear", "mul", "pow", "add"
 class Found:
     """What is known of the beginning: plain values for the rule, and the tape for a bundle."""
 
-    def __init__(self, **values: Any) -> None:
-        self.values: dict[str, Any] = {"cause": "", **values}
+    def __init__(self, origin: NonFiniteOrigin) -> None:
+        self.origin = origin
         self.tape: Tape | None = None
         self.rng: tuple[Any, ...] | None = None
 
@@ -47,11 +48,11 @@ def of_loss(
 ) -> Found:
     """Why a loss is not finite, before its backward, which stands at `place`."""
     kind = kind_of_bad(loss.detach())
-    found = Found(kind=kind)
+    found = Found(NonFiniteOrigin(what="loss", kind=kind))
     with untouched(watcher):
         rerun = Rerun(grad=False)
         for call in calls:
-            again = _made(rerun, call, found)
+            again = _made(rerun, call)
             if again is not None and any(kind_of_bad(each) for each in again.outputs):
                 began = rerun.tape.origin(again.ends, kind)
                 if began is not None:
@@ -59,7 +60,7 @@ def of_loss(
                     break
         found.tape = rerun.tape
         found.rng = next((call.rng for call in calls if call.rng is not None), None)
-        if not found.values["cause"]:
+        if not found.origin.cause:
             _in_the_open(found, loss, place)
         _explosion(watcher, found, calls)
     return found
@@ -69,12 +70,16 @@ def of_gradient(
     watcher: Watcher, calls: list[Call], names: Sequence[str], loss: Any, indices: Sequence[Any]
 ) -> Found:
     """Why gradients are not finite although the loss is, after its backward."""
-    found = Found(kind="NaN", cause="", gradients=list(names)[:_NAMED], count=len(names))
+    found = Found(
+        NonFiniteOrigin(
+            what="gradient", kind="NaN", gradients=list(names)[:_NAMED], count=len(names)
+        )
+    )
     with untouched(watcher):
         for call in reversed(calls):
             rerun = Rerun(grad=True)
             torch.autograd.set_detect_anomaly(True, check_nan=False)
-            again = _made(rerun, call, found)
+            again = _made(rerun, call)
             if again is None:
                 continue
             taken = gradients(rerun, again)
@@ -84,27 +89,26 @@ def of_gradient(
             kinds = {kind_of_bad(each) for each in bad}
             kind = "NaN" if "NaN" in kinds else "inf"
             began = rerun.tape.origin([rerun.tape.index_of(each) for each in bad], kind)
-            found.values["kind"] = kind
+            found.origin.kind = kind
             found.tape, found.rng = rerun.tape, call.rng
             if isinstance(began, Operation):
                 _describe(found, began, again, indices)
-                found.values.update(
-                    cause="backward", node=began.node, module=_module_of(rerun.tape, began),
-                )  # fmt: skip
-                if began.forward is not None:
-                    found.values["line"] = began.forward
+                origin = found.origin
+                origin.cause, origin.node = "backward", began.node
+                origin.module = _module_of(rerun.tape, began)
+                origin.line = began.forward or origin.line
                 return found
         names_there = singular_operations.in_graph(loss)
         if names_there:
-            found.values.update(cause="backward", node=names_there[0], loose=True)
+            origin = found.origin
+            origin.cause, origin.node, origin.loose = "backward", names_there[0], True
     return found
 
 
-def _made(rerun: Rerun, call: Call, found: Found) -> Again | None:
+def _made(rerun: Rerun, call: Call) -> Again | None:
     try:
         return rerun.make(call)
-    except Exception as error:  # whatever the program's code raises when it is called by itself
-        found.values.setdefault("failed", f"{type(error).__name__}: {error}"[:200])
+    except Exception:  # whatever the program's code raises when it is called by itself
         return None
 
 
@@ -112,49 +116,46 @@ def _made(rerun: Rerun, call: Call, found: Found) -> Again | None:
 
 
 def _describe(found: Found, began: Operation | Value, again: Again, indices: Sequence[Any]) -> None:
-    values = found.values
-    values["call"] = again.call.place if again.call.is_users else None
-    values["model"] = type(again.call.function).__name__ if again.module is not None else (
+    origin = found.origin
+    origin.call = again.call.place if again.call.is_users else None
+    origin.model = type(again.call.function).__name__ if again.module is not None else (
         getattr(again.call.function, "__name__", "")
     )  # fmt: skip
     if isinstance(began, Value):
-        _describe_value(values, began, again, indices)
+        _describe_value(origin, began, again, indices)
         return
-    values.update(
-        cause="operation",
-        operation=began.name.removesuffix(".default"),
-        makes=began.bad,
-        module=began.module,
-        module_kind=began.kind,
-        line=began.place or values["call"],
-        in_module=bool(again.module is not None),
-        inputs_bad=[each for each in began.inputs_bad if each],
-    )
-    values["detail"] = _detail(again.tape, began)
+    origin.cause = "operation"
+    origin.operation = began.name.removesuffix(".default")
+    origin.makes = began.bad
+    origin.module, origin.module_kind = began.module, began.kind
+    origin.line = began.place or origin.call
+    origin.in_module = again.module is not None
+    origin.inputs_bad = [each for each in began.inputs_bad if each]
+    origin.detail = _detail(again.tape, began)
     rows = again.tape.values[began.outputs[0]].rows if began.outputs else ()
     whole = again.tape.values[began.outputs[0]].size if began.outputs else ()
     if rows and indices and whole and whole[0] == len(indices):
-        _name_rows(values, rows, indices)
+        _name_rows(origin, rows, indices)
     elif rows and _batch_size(again) == whole[0]:
-        _name_rows(values, rows, ())
+        _name_rows(origin, rows, ())
 
 
 def _describe_value(
-    values: dict[str, Any], began: Value, again: Again, indices: Sequence[Any]
+    origin: NonFiniteOrigin, began: Value, again: Again, indices: Sequence[Any]
 ) -> None:
     source = began.source or Source("constant", "")
-    values.update(cause=source.kind, name=source.name, makes=began.bad, line=values["call"])
+    origin.cause, origin.name, origin.makes = source.kind, source.name, began.bad
+    origin.line = origin.call
     if source.kind == "input":
         rows = began.rows
         fits = bool(indices) and bool(began.size) and began.size[0] == len(indices)
-        _name_rows(values, rows, indices if fits else ())
-    values["size"] = began.size
+        _name_rows(origin, rows, indices if fits else ())
 
 
-def _name_rows(values: dict[str, Any], rows: Sequence[int], indices: Sequence[Any]) -> None:
-    values["rows"] = list(rows[:_NAMED])
-    values["rows_count"] = len(rows)
-    values["samples"] = [indices[row] for row in rows[:_NAMED]] if indices else []
+def _name_rows(origin: NonFiniteOrigin, rows: Sequence[int], indices: Sequence[Any]) -> None:
+    origin.rows = list(rows[:_NAMED])
+    origin.rows_count = len(rows)
+    origin.samples = [indices[row] for row in rows[:_NAMED]] if indices else []
 
 
 def _batch_size(again: Again) -> int | None:
@@ -188,13 +189,13 @@ def _in_the_open(found: Found, loss: Any, place: Location) -> None:
     began = singular_operations.in_saved(loss)
     if began is None:
         return
-    found.values.update(
-        cause="operation", operation=f"aten.{began.operation}", detail=began.reason, module="",
-        model="", module_kind="", line=_only_line(place, began.operation), in_module=False,
-        makes=found.values["kind"], inputs_bad=[], open=True,
-    )  # fmt: skip
+    origin = found.origin
+    origin.cause, origin.operation = "operation", f"aten.{began.operation}"
+    origin.detail, origin.line = began.reason, _only_line(place, began.operation)
+    origin.model, origin.module, origin.module_kind = "", "", ""
+    origin.makes, origin.in_module, origin.inputs_bad = origin.kind, False, []
     if began.rows:
-        found.values.update(rows=list(began.rows[:_NAMED]), rows_count=len(began.rows), samples=[])
+        _name_rows(origin, began.rows, ())
     if began.again is not None and found.tape is not None:
         found.tape.inside.clear()
         call_on(found.tape, began.again, (), {})
@@ -235,10 +236,10 @@ def _may_be(node: ast.AST, name: str) -> TypeGuard[ast.expr]:
 
 def _explosion(watcher: Watcher, found: Found, calls: list[Call]) -> None:
     """Numbers have grown beyond what there is, update by update."""
-    values, recent = found.values, list(watcher.health.recent)
-    values["recent"] = recent[-4:]
+    origin, recent = found.origin, list(watcher.health.recent)
+    origin.recent = recent[-4:]
     rates = (parameter_stats.rates(each) for each in parameter_stats.optimizers(watcher))
-    values["lr"] = max(itertools.chain.from_iterable(rates), default=None)
+    origin.lr = max(itertools.chain.from_iterable(rates), default=None)
     largest = ("", 0.0)
     for call in calls:
         if isinstance(call.function, nn.Module):
@@ -246,14 +247,13 @@ def _explosion(watcher: Watcher, found: Found, calls: list[Call]) -> None:
                 if each.is_floating_point() and each.numel():
                     size = float(parameter_stats.local(each).abs().amax())
                     largest = (name, size) if size > largest[1] else largest
-    values["largest"], values["largest_size"] = largest
-    values["norm"] = watcher.health.norm
+    origin.largest, origin.largest_size = largest
+    origin.norm = watcher.health.norm
     grown = len(recent) > 1 and abs(recent[-1]) > 1e3 * max(abs(recent[0]), 1e-3)
-    operation = str(values.get("operation", "")).split(".")[-1]
-    operation = str(values.get("operation", "")).split(".")[1] if operation else ""
-    overflows = values["cause"] == "operation" and operation in _OVERFLOWS
-    if (overflows or not values["cause"]) and (grown or largest[1] > 1e8):
-        values["explosion"] = True
+    operation = origin.operation.split(".")[1] if origin.operation else ""
+    overflows = origin.cause == "operation" and operation in _OVERFLOWS
+    if (overflows or not origin.cause) and (grown or largest[1] > 1e8):
+        origin.explosion = True
 
 
 def which_are_bad(pairs: Sequence[tuple[str, Any]]) -> list[str]:

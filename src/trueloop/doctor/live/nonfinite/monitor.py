@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,6 @@ from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.replay import bundle
-from trueloop.doctor.model.events import Measured
 from trueloop.doctor.model.findings import Location
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Health:
         pending = self.pending
         if pending is None or get_ident() != self.calls.thread:
             return
-        if pending.found.values.get("explosion") or self._bad_of(pending, gradients=False):
+        if pending.found.origin.explosion or self._bad_of(pending, gradients=False):
             self._say(pending, "stepped")
         else:
             self._drop(pending)
@@ -207,9 +207,6 @@ class Health:
         self._put_together(frame)
         place = user_frames.user_place(here)[0]
         found = forensics.of_loss(self.watcher, self.calls.held, value, self.indices(), place)
-        if value is not loss and not found.values["cause"]:
-            found.values["scaled"] = True
-        found.values["what"] = "loss"
         self._wait(found, here)
 
     def _ask(self, value: Any, loss: Any, frame: Any) -> None:
@@ -267,7 +264,6 @@ class Health:
             return
         loss = next(autograd_graph.tensors_in(tensors), None)
         found = forensics.of_gradient(self.watcher, self.calls.held, names, loss, self.indices())
-        found.values["what"] = "gradient"
         self._wait(found, here)
 
     def _sentinel_of(self, module: Any) -> Any:
@@ -317,12 +313,12 @@ class Health:
         """The program has left the batch out, or nothing came of it."""
         self.pending = None
         self._tries += 1
-        if pending.found.values["what"] == "loss":
-            if pending.found.values["kind"] == "NaN":
+        if pending.found.origin.what == "loss":
+            if pending.found.origin.kind == "NaN":
                 self._tell(pending, "left out", None)
             else:
                 self._infinite_is_fine = True
-                if pending.found.values["cause"] == "operation":
+                if pending.found.origin.cause == "operation":
                     self._tell(pending, "harmless", None)
         if self._tries >= _TRIES:
             self._close()
@@ -333,23 +329,17 @@ class Health:
         folder = self.watcher.bundles
         written = None
         if folder:
-            try:
+            with suppress(OSError):
                 written = bundle.write(folder, pending.found, pending.place, pending.update)
-            except OSError as error:
-                pending.found.values["unwritten"] = error.strerror or str(error)
         self._tell(pending, outcome, written)
 
     def _tell(self, pending: Pending, outcome: str, written: str | None) -> None:
-        values = pending.found.values | {
-            "update": pending.update,
-            "outcome": outcome,
-            "times": pending.times,
-            "bundle": written,
-            "data rule": any(rule.code == "TL708" for rule in self.watcher.rules),
-        }
-        fields: dict[str, Any] = {"what": "non-finite loss", "subject": None, "values": values}
-        fields |= {"place": pending.place, "stack": pending.stack, "turns": pending.turns}
-        self.watcher.send(self.watcher.track(), Measured, [], fields)
+        origin = pending.found.origin
+        origin.update, origin.outcome = pending.update, outcome
+        origin.bundle = written
+        origin.data_rule = any(rule.code == "TL708" for rule in self.watcher.rules)
+        origin.place, origin.stack, origin.turns = pending.place, pending.stack, pending.turns
+        self.watcher.measure(origin)
 
     def _close(self) -> None:
         self.on = False

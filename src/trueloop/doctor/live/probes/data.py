@@ -20,8 +20,14 @@ from torch.utils.data import (
 )
 
 from trueloop.doctor.live.objects import autograd_graph, inspection
-from trueloop.doctor.live.probes.probe import Probe, measured
+from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import BatchFetched, Loss, ModelForward
+from trueloop.doctor.model.measurements import (
+    FirstLayerInput,
+    LoaderOverlap,
+    NonFiniteBatch,
+    TargetColumns,
+)
 from trueloop.doctor.model.things import Loader
 
 if TYPE_CHECKING:
@@ -42,20 +48,19 @@ class NonFinite(Probe):
 
     def __init__(self, watcher: Watcher) -> None:
         super().__init__(watcher)
-        self._bad: dict[int, tuple[BatchFetched, dict[str, Any]]] = {}
+        self._bad: dict[int, NonFiniteBatch] = {}
 
     def fetched(self, batch: Any, event: Event) -> None:
         assert isinstance(event, BatchFetched)
         thread = threading.get_ident()
         self._bad.pop(thread, None)
-        for position, each in enumerate(autograd_graph.tensors_in(batch)):
+        for each in autograd_graph.tensors_in(batch):
             if each.is_floating_point() and each.numel() and not bool(each.sum().isfinite()):
-                found = _rows(each)
+                found = _rows(each, event.loader)
                 if found is not None:
                     indices = self.watcher.track().indices
-                    samples = [indices[row] for row in found["rows"] if row < len(indices)]
-                    found |= {"part": position, "samples": samples}
-                    self._bad[thread] = (event, found)
+                    found.samples = [indices[row] for row in found.rows if row < len(indices)]
+                    self._bad[thread] = found.at(event)
                     return
 
     def entered(self, module: Any, given: Any, outer: list[Any]) -> None:
@@ -74,19 +79,17 @@ class NonFinite(Probe):
         if any(inspection.is_tensor(each) and not _finite(each) for each in given.values()):
             self._say(bad, event.criterion.kind)
 
-    def _say(self, bad: tuple[BatchFetched, dict[str, Any]], what: str) -> None:
+    def _say(self, bad: NonFiniteBatch, what: str) -> None:
         self._bad.pop(threading.get_ident(), None)
-        event, found = bad
-        place = self.watcher.place(sys._getframe(1))
-        values = found | {"reaches": what, "place": place}
-        measured(self.watcher, event, "non-finite", event.loader, values)
+        bad.reaches, bad.reached_at = what, self.watcher.place(sys._getframe(1))
+        self.watcher.measure(bad)
 
 
 def _finite(tensor: Any) -> bool:
     return bool(tensor.detach().isfinite().all())
 
 
-def _rows(tensor: Any) -> dict[str, Any] | None:
+def _rows(tensor: Any, loader: Loader | None) -> NonFiniteBatch | None:
     """The first rows with NaN or +infinity; -infinity alone is a mask."""
     bad = tensor.isnan() | tensor.isposinf()
     rows = bad.reshape(bad.shape[0], -1).any(1) if bad.dim() else bad.reshape(1)
@@ -94,7 +97,8 @@ def _rows(tensor: Any) -> dict[str, Any] | None:
     if not len(found):
         return None
     kind = "NaN" if bool(tensor.isnan().any()) else "infinity"
-    return {"rows": found[:_NAMED].tolist(), "count": len(found), "kind": kind}
+    named = found[:_NAMED].tolist()
+    return NonFiniteBatch(loader=loader, rows=named, samples=[], count=len(found), kind=kind)
 
 
 class RawInputs(Probe):
@@ -137,8 +141,8 @@ class RawInputs(Probe):
         if found is None or not event.grad or not event.training:
             return
         size, largest, layer = found
-        values = {"size": size, "largest": largest, "layer": layer}
-        measured(self.watcher, event, "first layer", event.model, values)
+        measured = FirstLayerInput(model=event.model, size=size, largest=largest, layer=layer)
+        self.watcher.measure(measured.at(event))
 
     def unwatched(self) -> None:
         self._first.clear()
@@ -188,9 +192,10 @@ class Columns(Probe):
         table = self._tables.setdefault(loader, _Table())
         table.see(inputs, target.reshape(-1))
         if not table.closed:
-            columns = table.columns()
-            values = {"rows": table.rows, "columns": columns, "width": inputs.shape[1]}
-            measured(self.watcher, event, "columns", loader, values)
+            measured = TargetColumns(
+                loader=loader, rows=table.rows, columns=table.columns(), width=inputs.shape[1]
+            )
+            self.watcher.measure(measured.at(event))
 
 
 class _Table:
@@ -261,9 +266,11 @@ class Overlap(Probe):
             elif their_key == key:
                 common = len(samples & theirs)
                 if common:
-                    values = {"other": other, "common": common, "size": len(samples),
-                              "other size": len(theirs)}  # fmt: skip
-                    measured(self.watcher, event, "overlap", loader, values)
+                    overlap = LoaderOverlap(
+                        loader=loader, size=len(samples), other=other, other_size=len(theirs),
+                        common=common,
+                    )  # fmt: skip
+                    self.watcher.measure(overlap.at(event))
         if len(self._loaders) < 64:
             self._loaders[loader] = (key, weakref.ref(dataset), samples)
 

@@ -16,6 +16,7 @@ from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import ParameterGradient, ParameterMeasured, ParameterMoves
 
 UPDATES = 20
 """Updates after which something is said."""
@@ -102,12 +103,12 @@ class Updates(Probe):
         if received or parameter.grad is not None or optimizer.state.get(parameter):
             record.gets = True
             if record.without is not None:
-                self._say(frame, optimizer, parameter, "gets", record.without)
+                self._say(ParameterGradient, optimizer, parameter, record.without, idle=False)
             return
         record.misses += 1
         if record.misses == UPDATES and self._should_get(parameter):
             record.without = self.watcher.births.parameters.get(parameter).place
-            self._say(frame, optimizer, parameter, "without", record.without)
+            self._say(ParameterGradient, optimizer, parameter, record.without)
 
     def _should_get(self, parameter: Any) -> bool:
         births = self.watcher.births
@@ -120,16 +121,19 @@ class Updates(Probe):
         read = births.loaded.get(owner) is not None
         return owner.training and not read and parameter_stats.is_users(self.watcher, owner)
 
-    def _say(self, frame: Any, optimizer: Any, parameter: Any, kind: str, place: Location) -> None:
+    def _say(
+        self, kind: type[ParameterMeasured], optimizer: Any, parameter: Any, place: Location,
+        *, idle: bool = True,
+    ) -> None:  # fmt: skip
         owners = parameter_stats.owners(self.watcher, parameter)
         root = self.watcher.things.root_of(owners[-1]) if owners else None
         name = parameter_stats.name_of(root, parameter) if root is not None else ""
         model = self.watcher.things.model(root).name if root is not None else ""
-        parameter_stats.say(
-            self.watcher, frame, "updates", self.watcher.things.optimizer(optimizer),
-            kind=kind, place=place, parameter=".".join(filter(None, (model, name))),
-            updates=UPDATES,
+        measured = kind(
+            optimizer=self.watcher.things.optimizer(optimizer), place=place,
+            parameter=".".join(filter(None, (model, name))), updates=UPDATES, is_idle=idle,
         )  # fmt: skip
+        self.watcher.measure(measured)
 
     # ------------------------------------------------------------------ moves
 
@@ -148,7 +152,7 @@ class Updates(Probe):
                 record.moves = others = True
                 record.still = 0
                 if record.unmoved is not None:
-                    self._say(frame, optimizer, parameter, "moves", record.unmoved)
+                    self._say(ParameterMoves, optimizer, parameter, record.unmoved, idle=False)
         if not waiting or not others:
             return
         usual = _usual(held)
@@ -157,7 +161,7 @@ class Updates(Probe):
                 record.still += 1
                 if record.still == UPDATES:
                     record.unmoved = self.watcher.things.optimizer(optimizer).made
-                    self._say(frame, optimizer, parameter, "unmoved", record.unmoved)
+                    self._say(ParameterMoves, optimizer, parameter, record.unmoved)
 
 
 def _is_plain(parameter: Any) -> bool:

@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from trueloop.doctor.live.objects import autograd_graph
-from trueloop.doctor.live.probes.probe import Probe, measured
+from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import BatchFetched, Loss
-from trueloop.doctor.model.things import Tensor
+from trueloop.doctor.model.measurements import (
+    BroadcastDifference,
+    InitialLoss,
+    LabelRuns,
+    LossInputRange,
+)
+from trueloop.doctor.model.things import Criterion, Tensor
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.watcher import Watcher
@@ -47,10 +53,10 @@ class Inputs(Probe):
             return
         self._seen[event.place] += 1
         if self._seen[event.place] <= _BATCHES:
-            measured(self.watcher, event, "loss inputs", event.criterion, _spread(source, classes))
+            self.watcher.measure(_range(event.criterion, source, classes).at(event))
 
 
-def _spread(source: Any, classes: bool) -> dict[str, Any]:
+def _range(criterion: Criterion, source: Any, classes: bool) -> LossInputRange:
     plain = source.detach().float()
     numbers = [plain.amin(), plain.amax()]
     if classes:
@@ -58,13 +64,14 @@ def _spread(source: Any, classes: bool) -> dict[str, Any]:
         numbers.append((plain.sum(dim) - 1).abs().amax())
     low, high, *off = torch.stack(numbers).tolist()
     exact = source.dtype in (torch.float32, torch.float64)
-    return {
-        "low": low,
-        "high": high,
-        "count": source.numel(),
-        "sums to one": bool(off) and off[0] < (1e-3 if exact else 2e-2),
-        "classes": source.shape[1 if source.dim() > 1 else 0] if classes else 1,
-    }
+    return LossInputRange(
+        criterion=criterion,
+        low=low,
+        high=high,
+        count=source.numel(),
+        sums_to_one=bool(off) and off[0] < (1e-3 if exact else 2e-2),
+        classes=source.shape[1 if source.dim() > 1 else 0] if classes else 1,
+    )
 
 
 class Initial(Probe):
@@ -90,8 +97,8 @@ class Initial(Probe):
         square = source.dim() == 2 and source.shape[0] == source.shape[1]
         if square or made is None or made.kind != "linear":
             return
-        values = {"loss": float(output.detach()), "classes": int(source.shape[1])}
-        measured(self.watcher, event, "initial loss", event.input, values)
+        found = InitialLoss(loss=float(output.detach()), classes=int(source.shape[1]))
+        self.watcher.measure(found.at(event))
 
 
 class ByHand(Probe):
@@ -115,10 +122,10 @@ class ByHand(Probe):
             return
         found = _square(loss, shapes)
         if found is not None:
-            measured(self.watcher, event, "broadcast", None, found)
+            self.watcher.measure(found.at(event))
 
 
-def _square(loss: Any, shapes: set[tuple[int, ...]]) -> dict[str, Any] | None:
+def _square(loss: Any, shapes: set[tuple[int, ...]]) -> BroadcastDifference | None:
     """A difference of a prediction and a target of the batch that is larger than both."""
     waiting, seen = [loss.grad_fn], dict[int, Any]()
     while waiting and len(seen) < 200:
@@ -137,7 +144,7 @@ def _square(loss: Any, shapes: set[tuple[int, ...]]) -> dict[str, Any] | None:
     return None
 
 
-def _sides(node: Any, shapes: set[tuple[int, ...]]) -> dict[str, Any] | None:
+def _sides(node: Any, shapes: set[tuple[int, ...]]) -> BroadcastDifference | None:
     parts = [each for each, _ in node.next_functions if each is not None]
     if len(parts) != 1 or len(node._input_metadata) != 1:
         return None
@@ -150,7 +157,7 @@ def _sides(node: Any, shapes: set[tuple[int, ...]]) -> dict[str, Any] | None:
     other = {(size, 1): (size,), (size,): (size, 1)}.get(side)
     if other is None or other not in shapes or (other == (size,) and side in shapes):
         return None
-    return {"input": side, "target": other, "whole": whole}
+    return BroadcastDifference(input=side, target=other)
 
 
 class Labels(Probe):
@@ -179,7 +186,7 @@ class Labels(Probe):
         if len(runs) > len(labels) or len(runs) > _RUNS or any(x != int(x) for x in labels):
             self._mixed.add(event.place)  # not class by class
             runs = []
-        measured(self.watcher, event, "labels", turn.loop.loader, {"runs": runs})
+        self.watcher.measure(LabelRuns(runs=runs).at(event))
 
 
 PROBES = (Inputs, Initial, ByHand, Labels)

@@ -15,6 +15,8 @@ from trueloop.doctor.live.probes import parameter_stats, unused_containers
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.live.probes.tensor_owners import Holder, Search
 from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import MemoryGrowth
 
 _WARM_UP = 8
 """Updates: optimizers make their state, allocators and libraries fill their caches."""
@@ -132,15 +134,13 @@ class Growth(Probe):
             place = unused_containers.adder(holder.names, search.paths, search.codes)
             if place is not None:
                 self._searches = 0
-                self._say(holder, where, update, curve, place, frame)
+                self._say(holder, where, update, curve, place)
                 return
 
-    def _say(
-        self, holder: Holder, where: int, update: int, curve: Curve, place: Any, frame: Any
-    ) -> None:
-        parameter_stats.say(
-            self.watcher, frame, "memory grows", None,
+    def _say(self, holder: Holder, where: int, update: int, curve: Curve, place: Location) -> None:
+        growth = MemoryGrowth(
             place=place, holder=holder.spelled, kind=holder.kind, count=holder.tensors,
             held=holder.memory[where], grown=curve.grown, since=curve.since, update=update,
-            on="the device" if where else "the process",
+            on_device=bool(where),
         )  # fmt: skip
+        self.watcher.measure(growth)

@@ -11,6 +11,7 @@ from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.measurements import MuonOfEmbedding
 
 _HEADS = frozenset(
     "head lm_head output output_layer out_head to_logits logits unembed unembedding vocab_proj"
@@ -36,11 +37,12 @@ class Matrices(Probe):
         if not embeddings and not heads:
             return
         parts = ["the embedding"] * bool(embeddings) + ["the output layer"] * bool(heads)
-        parameter_stats.say(
-            self.watcher, frame, "muon", self.watcher.things.optimizer(optimizer),
+        found = MuonOfEmbedding(
+            optimizer=self.watcher.things.optimizer(optimizer),
             parameters=[self._name_of(each) for each in (embeddings + heads)[:4]],
             held=" and ".join(parts),
-        )  # fmt: skip
+        )
+        self.watcher.measure(found.at(event))
 
     def _is_of_embedding(self, parameter: Any) -> bool:
         return any(

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from trueloop.doctor.live.objects import autograd_graph, inspection
-from trueloop.doctor.live.probes.probe import Probe, measured
+from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import BatchFetched, Loss
+from trueloop.doctor.model.measurements import PairwiseLoss
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.watcher import Watcher
@@ -75,8 +76,7 @@ class Pairs(Probe):
         samples = self._samples.get(thread, 0)
         rows = _compared(loss, samples, counted)
         if rows:
-            values = {"rows": rows, "serial": event.serial}
-            measured(self.watcher, event, "pairs of samples", None, values)
+            self.watcher.measure(PairwiseLoss(backward=event.serial, rows=rows).at(event))
 
 
 def _compared(loss: Any, samples: int, counted: set[int]) -> int:

@@ -1,4 +1,4 @@
-"""What probes measure on parameters, and how they say it."""
+"""What probes measure on parameters."""
 
 from __future__ import annotations
 
@@ -9,21 +9,11 @@ import torch
 
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.objects import inspection
-from trueloop.doctor.model.events import Measured
-from trueloop.doctor.model.things import Thing
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.watcher import Watcher
 
 _SMALL = 16_384
-
-
-def say(watcher: Watcher, frame: Any, what: str, subject: Thing | None, **values: Any) -> None:
-    """Hand on what was measured; it is no step of the program, so no loop moves."""
-    here = user_frames.sites(frame)
-    if here:
-        fields = {"what": what, "subject": subject, "values": values}
-        watcher.send(watcher.track(), Measured, here, fields)
 
 
 def optimizers(watcher: Watcher) -> list[Any]:

@@ -11,9 +11,10 @@ import torch
 
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.probes import parameter_stats
-from trueloop.doctor.live.probes.probe import Probe, measured
+from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event, Loss
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import PredictionSpread
 from trueloop.doctor.model.things import Model
 
 UPDATES = 20
@@ -77,7 +78,7 @@ class Predictions(Probe):
         if not same:
             row.varies = True
             if row.told is not None:
-                self._say(row, forward, "varies")
+                self._say(row, forward, varies=True)
             return
         alive = [each for each in (reference() for reference in inputs) if each is not None]
         if not any(_differs(each) for each in alive) or not _differs(given[1]):
@@ -86,13 +87,14 @@ class Predictions(Probe):
         row.count += 1
         if row.count == UPDATES:
             row.told = forward.place
-            self._say(row, forward, "constant")
+            self._say(row, forward, varies=False)
 
-    def _say(self, row: Row, forward: Any, kind: str) -> None:
-        values = {
-            "kind": kind, "place": row.told, "updates": row.count, "spelled": forward.spelled,
-        }  # fmt: skip
-        measured(self.watcher, forward, "predictions", forward.model, values)
+    def _say(self, row: Row, forward: Any, *, varies: bool) -> None:
+        spread = PredictionSpread(
+            model=forward.model, varies=varies, updates=row.count, spelled=forward.spelled
+        ).at(forward)
+        spread.place = row.told or forward.place
+        self.watcher.measure(spread)
 
 
 def _is_constant(output: Any) -> bool | None:

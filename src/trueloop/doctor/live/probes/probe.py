@@ -1,6 +1,7 @@
 """Probes: what they read off the running program no single event says.
 
-A probe is told of moments while the watcher looks; what it finds out it emits as `Measured`.
+A probe is told of moments while the watcher looks; what it finds out it emits as a
+measurement.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from trueloop.doctor.live.timing.step_timing import OWN
 from trueloop.doctor.live.tracing import dispatch_modes, no_torch_dispatch, no_torch_function
-from trueloop.doctor.model.events import Measured
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.watcher import Watcher
@@ -55,15 +55,6 @@ class Probe:
 
     def unwatched(self) -> None:
         """The watcher looks away: what was open may go on in any way."""
-
-
-def measured(
-    watcher: Watcher, event: Event, what: str, subject: Any, values: dict[str, Any]
-) -> None:
-    """Emit what was read off at the moment of an event."""
-    fields = {"what": what, "subject": subject, "values": values}
-    fields |= {"place": event.place, "stack": event.stack, "turns": event.turns}
-    watcher.send(watcher.track(), Measured, [], fields)
 
 
 class Probes:

@@ -7,7 +7,6 @@ group was made with, at a few updates; the first rank reads later what has come 
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any, NamedTuple
 
 import torch
@@ -22,6 +21,7 @@ from trueloop.doctor.live.probes.replica_digests import Look
 from trueloop.doctor.live.processes import rank_identity
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import RanksDiffer
 from trueloop.doctor.model.things import Thing
 
 _AT = (11, 21, 31, 41, 48)
@@ -279,13 +279,13 @@ class Replicas(Probe):
         record.told = True
         if replica_digests.brings_together(waiting.place.path, self._early):
             return
-        parameter_stats.say(
-            self.watcher, sys._getframe(), "ranks differ", waiting.subject,
-            place=waiting.place, rank=int(key.rpartition("/")[2]),
+        differ = RanksDiffer(
+            subject=waiting.subject, place=waiting.place, rank=int(key.rpartition("/")[2]),
             updates=waiting.own.updates[-1], parameter=waiting.names[apart.most], by=apart.by,
             count=apart.differing, of=len(waiting.names), same=record.same,
             rates=(waiting.own.rates, other.rates), wrapped=waiting.is_wrapped,
         )  # fmt: skip
+        self.watcher.measure(differ)
 
 
 def _compared(own: Look, other: Look, is_wrapped: bool) -> replica_digests.Apart | None:

@@ -16,10 +16,11 @@ import torch
 
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.objects import autograd_graph
-from trueloop.doctor.live.probes import append_sites, parameter_stats
+from trueloop.doctor.live.probes import append_sites
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import GraphsRetained
 
 _NOTE = "trueloop kept"
 _ROW = 4
@@ -121,16 +122,13 @@ class Kept(Probe):
                 continue
             place = append_sites.place(holder)
             if place is not None:
-                self._tell(holder, place, frame)
+                self._tell(holder, place)
                 return
         self._suspects = {spelled: each.size for spelled, each in found.items()}
 
-    def _tell(self, holder: Holder, place: Location, frame: Any) -> None:
+    def _tell(self, holder: Holder, place: Location) -> None:
         self._told = True
-        parameter_stats.say(
-            self.watcher, frame, "kept", None,
-            place=place, holder=holder.spelled, how=holder.how, size=holder.size,
-        )  # fmt: skip
+        self.watcher.measure(GraphsRetained(place=place, holder=holder.spelled, how=holder.how))
 
 
 def _lives(update: list[tuple[int, Any]]) -> bool:

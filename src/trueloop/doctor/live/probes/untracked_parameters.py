@@ -15,6 +15,13 @@ from trueloop.doctor.live.probes import class_source, parameter_stats
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import (
+    HiddenParameter,
+    StaleParameter,
+    StrayParameter,
+    StrayResolved,
+    UnheldParameter,
+)
 
 _UPDATES = 4
 """Updates in which a parameter gets a gradient and does not change."""
@@ -71,7 +78,7 @@ class Strays(Probe):
             return
         stray.done = True
         if stray.told is not None:
-            parameter_stats.say(self.watcher, frame, "strays", None, kind="taken", place=stray.told)
+            self.watcher.measure(StrayResolved(place=stray.told))
 
     def called(self, module: Any, outer: list[Any], output: Any) -> None:
         if self._met.get(module) is not None:
@@ -162,17 +169,19 @@ class Strays(Probe):
                 self._tell(parameter, root, optimizer, frame, found)
 
     def _tell(
-        self, parameter: Any, root: Any, optimizer: Any, frame: Any, found: dict[str, Any]
+        self, parameter: Any, root: Any, optimizer: Any, frame: Any, found: StrayParameter
     ) -> None:
         stray = self.strays.get(parameter)
-        stray.told = found["place"]
+        stray.told = found.place
+        if not found.place.line:
+            found.place = self.watcher.place(frame)
         model = self.watcher.things.model(root)
         name = parameter_stats.name_of(root, parameter)
-        parameter_stats.say(
-            self.watcher, frame, "strays", self.watcher.things.optimizer(optimizer),
-            parameter=".".join(filter(None, (model.name, name))), model=model.kind,
-            named=bool(model.name), updates=stray.count, numel=parameter.numel(), **found,
-        )  # fmt: skip
+        found.optimizer = self.watcher.things.optimizer(optimizer)
+        found.parameter = ".".join(filter(None, (model.name, name)))
+        found.model, found.named = model.kind, bool(model.name)
+        found.updates, found.numel = stray.count, parameter.numel()
+        self.watcher.measure(found)
 
     def _is_stale(self, parameter: Any) -> bool:
         """It was a module's parameter, and no module has it any more that is in use."""
@@ -184,7 +193,7 @@ class Strays(Probe):
 
     def _stale(
         self, parameter: Any, owner: Any, stale: list[Any], held: list[Any]
-    ) -> dict[str, Any] | None:
+    ) -> StaleParameter | None:
         """Another took its place after the optimizer was made."""
         if not stale:
             return None
@@ -193,15 +202,15 @@ class Strays(Probe):
         for module in self._around(owner):
             taken = births.modules.get(module)
             if taken is not None:
-                return {"kind": "stale", "place": taken.place}
+                return StaleParameter(place=taken.place)
         if birth is None:
             return None
         if birth.replaces:
-            return {"kind": "stale", "place": birth.place}
+            return StaleParameter(place=birth.place)
         if len(stale) == len(held):
             old = births.parameters.get(stale[0])
-            return {"kind": "rebuilt", "place": _where_again(birth, old)}
-        return {"kind": "stale", "place": birth.place}
+            return StaleParameter(place=_where_again(birth, old), rebuilt=True)
+        return StaleParameter(place=birth.place)
 
     def _around(self, module: Any) -> Iterator[Any]:
         """A module and those that hold it, outwards."""
@@ -215,7 +224,7 @@ class Strays(Probe):
             yield each
             waiting += [found() for found in self.watcher.things.parents.get(each) or ()]
 
-    def _hidden(self, root: Any, roots: set[int]) -> dict[str, Any] | None:
+    def _hidden(self, root: Any, roots: set[int]) -> HiddenParameter | None:
         """It lies in a plain container of a module that the optimizer trains."""
         found = self.hidden.get(root)
         outer = found.outer() if found is not None else None
@@ -231,14 +240,14 @@ class Strays(Probe):
         inside = class_source.code_of(kind)
         if place is None or birth is None or not any(site.code in inside for site in birth.sites):
             return None
-        return {
-            "kind": "hidden", "place": place, "attribute": found.attribute,
-            "container": found.kind, "holder": kind.__qualname__, "made": birth.place,
-        }  # fmt: skip
+        return HiddenParameter(
+            place=place, attribute=found.attribute, container=found.kind,
+            holder=kind.__qualname__, made=birth.place,
+        )  # fmt: skip
 
     def _unheld(
         self, parameter: Any, owner: Any, root: Any, optimizer: Any
-    ) -> dict[str, Any] | None:
+    ) -> UnheldParameter | None:
         births = self.watcher.births
         birth = births.parameters.get(parameter)
         if not (owner.training and root.training) or birth is None or birth.replaces:
@@ -249,8 +258,8 @@ class Strays(Probe):
             return None
         if not parameter_stats.looks_fresh(owner):
             return None
-        made = self.watcher.things.optimizer(optimizer).made
-        return {"kind": "unheld", "place": made, "made": birth.place}
+        held = self.watcher.things.optimizer(optimizer)
+        return UnheldParameter(place=held.made, made=birth.place)
 
 
 def _plain_holder(holder: Any, module: Any) -> tuple[str, str] | None:

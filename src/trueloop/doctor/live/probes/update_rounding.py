@@ -9,7 +9,8 @@ import torch
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.probes.parameter_stats import local
-from trueloop.doctor.live.probes.probe import Probe, measured
+from trueloop.doctor.live.probes.probe import Probe
+from trueloop.doctor.model.measurements import UpdateRounding
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.watcher import Watcher
@@ -50,14 +51,14 @@ class Rounding(Probe):
             asked += int(moves.sum())
             lost += int(((new == old) & moves & (old != 0)).sum())
         if asked:
-            values = {
-                "dtype": str(some[0].dtype).rpartition(".")[2],
-                "asked": asked,
-                "lost": lost,
-                "lr": max(parameter_stats.rates(optimizer), default=0.0),
-            }
-            thing = self.watcher.things.optimizer(optimizer)
-            measured(self.watcher, event, "rounding", thing, values)
+            rounding = UpdateRounding(
+                optimizer=self.watcher.things.optimizer(optimizer),
+                dtype=str(some[0].dtype).rpartition(".")[2],
+                asked=asked,
+                lost=lost,
+                lr=max(parameter_stats.rates(optimizer), default=0.0),
+            )
+            self.watcher.measure(rounding.at(event))
 
     def unwatched(self) -> None:
         self._before = None

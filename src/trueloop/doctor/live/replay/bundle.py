@@ -54,7 +54,10 @@ def write(folder: str, found: Found, place: Location, update: int) -> str | None
             "torch": torch.__version__,
             "update": update,
             "place": list(place),
-            "found": {key: _written(value) for key, value in found.values.items()},
+            "found": {
+                key: _written(getattr(found.origin, key))
+                for key in ("what", "kind", "rows", "samples")
+            },
             "values": [
                 {
                     "source": list(each.source) if each.source is not None else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +77,9 @@ class Calls:
     """Measured updates that have such a call."""
     count: int = 0
     seconds: float = 0.0
-    facts: dict[str, Any] = field(default_factory=dict)
+    non_blocking: bool = False
+    pinned: bool = False
+    """Of copies to the device."""
 
 
 class Unit:
@@ -150,4 +152,4 @@ class Tally:
             calls.units += 1
             calls.count += made.count
             calls.seconds += made.seconds
-            calls.facts |= made.facts
+            calls.non_blocking, calls.pinned = made.non_blocking, made.pinned

@@ -184,7 +184,7 @@ class Reads:
                     norms.waits += 1
                     norms.end = self.clock.so_far()
                 else:
-                    self._note(name, _site(frame), perf_counter() - begin)
+                    self._note(Calls(name, 1), _site(frame), perf_counter() - begin)
             except Exception as error:  # whatever it is, the program goes on
                 self.clock.watcher.failed(error)
             return result
@@ -216,8 +216,10 @@ class Reads:
         if self._is_on_gpu(after) and not self.clock.watcher.looking:
             flags = [each for each in args if type(each) is bool]
             soon = kwargs.get("non_blocking", flags[0] if flags else False)
-            facts = {"non_blocking": soon is True, "pinned": before.is_pinned()}
-            self._note(f"move by {name}", _site(frame), seconds, **facts)
+            calls = Calls(
+                f"move by {name}", 1, non_blocking=soon is True, pinned=before.is_pinned()
+            )
+            self._note(calls, _site(frame), seconds)
 
     @user_frames.passed_over
     def _outermost(self, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -228,10 +230,11 @@ class Reads:
         finally:
             self._inside = False
 
-    def _note(self, name: str, site: Site | None, seconds: float, **facts: Any) -> None:
+    def _note(self, new: Calls, site: Site | None, seconds: float) -> None:
+        name = new.name
         if site is None or (len(self._calls) >= _MOST and (name, site) not in self._calls):
             return
-        calls = self._calls.setdefault((name, site), Calls(name, 1, facts=facts))
+        calls = self._calls.setdefault((name, site), new)
         calls.count += 1
         calls.seconds += seconds
 

@@ -12,11 +12,18 @@ import torch
 from torch import nn
 
 from trueloop.doctor.live.frames import source_map, user_frames
-from trueloop.doctor.live.probes.parameter_stats import is_users
 from trueloop.doctor.live.timing.step_timing import Fetches
-from trueloop.doctor.model.events import Measured
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.things import NOWHERE, Thing
+from trueloop.doctor.model.speed_measurements import (
+    DataWait,
+    DeviceRead,
+    DeviceTransfer,
+    GradientNorms,
+    MatrixProducts,
+    OptimizerTime,
+    TimedUpdates,
+    WorkerStarts,
+)
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.timing.step_timer import Clock
@@ -27,33 +34,23 @@ _PRODUCTS = (nn.Linear, nn.Bilinear, nn.MultiheadAttention, nn.RNNBase, nn.RNNCe
 
 
 def tell(clock: Clock) -> None:
-    """Emit one `Measured` event for each thing that a rule may have something to say about."""
+    """Emit one measurement of each thing that a rule may have something to say about."""
     speed = clock.speed()
     if speed is not None:
-        basis = {
-            "updates": speed.updates,
-            "seconds": speed.seconds,
-            "lasted": speed.lasted,
-            "least": clock.least,
-            "device": speed.device,
-        }
-        _tell_fetches(clock, speed, basis)
-        _tell_optimizers(clock, speed, basis)
-        _tell_norms(clock, speed, basis)
+        updates = TimedUpdates(
+            speed.updates, speed.seconds, speed.lasted, clock.least, speed.device
+        )
+        _tell_fetches(clock, speed, updates)
+        _tell_optimizers(clock, speed, updates)
+        _tell_norms(clock, speed, updates)
         if speed.device == "cuda":
-            _tell_reads(clock, speed, basis)
-            _tell_moves(clock, speed, basis)
-            _tell_products(clock, speed, basis)
+            _tell_reads(clock, speed, updates)
+            _tell_moves(clock, speed, updates)
+            _tell_products(clock, speed, updates)
     _tell_starts(clock)
 
 
-def _say(clock: Clock, what: str, subject: Thing | None, place: Location, **values: Any) -> None:
-    fields = {"what": what, "subject": subject, "values": values, "place": place}
-    watcher = clock.watcher
-    watcher.send(watcher.track(), Measured, [], {**fields, "stack": (), "turns": ()})
-
-
-def _tell_fetches(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
+def _tell_fetches(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
     """Of the loader that is waited for longest."""
     found = _by_place(clock.tally.fetches)
     if not found:
@@ -63,8 +60,8 @@ def _tell_fetches(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
     whole = sum(each.seconds for each in found.values())
     batches = fetches.count / speed.updates
     rest = speed.seconds - speed.parts["data"]
-    _say(
-        clock, "waiting for data", loader, loader.made, **basis,
+    measured = DataWait(
+        place=loader.made, updates=updates, loader=loader,
         share=speed.share("data") * (fetches.seconds / whole if whole else 0.0),
         batch=fetches.seconds / fetches.count,
         busy=_part(fetches.busy, fetches.seconds),
@@ -72,6 +69,7 @@ def _tell_fetches(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
         rest=rest / batches,
         cores=cores(),
     )  # fmt: skip
+    clock.watcher.measure(measured)
 
 
 def _by_place(found: dict[Any, Fetches]) -> dict[Any, Fetches]:
@@ -99,7 +97,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _tell_optimizers(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
+def _tell_optimizers(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
     found = clock.tally.optimizers
     whole = sum(found.values())
     for optimizer, seconds in found.items():
@@ -108,25 +106,27 @@ def _tell_optimizers(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
             share = speed.share("optimizer") * part
             if clock.device == "cpu":
                 share = min(share, clock.tally.share_of(optimizer))
-            _say(
-                clock, "optimizer step", optimizer, optimizer.made, **basis,
+            measured = OptimizerTime(
+                place=optimizer.made, updates=updates, optimizer=optimizer,
                 share=share,
                 step=speed.parts["optimizer"] * part,
                 ratio=optimizer.facts.get("fused ratio"),
             )  # fmt: skip
+            clock.watcher.measure(measured)
 
 
-def _tell_norms(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
+def _tell_norms(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
     for (kind, site), calls in clock.tally.calls.items():
         place = user_frames.place_at(*site)
         if kind == "norm" and _adds_up(place):
-            _say(
-                clock, "norms of gradients", None, place, **basis,
+            measured = GradientNorms(
+                place=place, updates=updates,
                 often=calls.units / speed.updates,
                 count=calls.count // calls.units,
                 each=calls.seconds / speed.updates,
                 share=calls.seconds / speed.updates / speed.seconds,
             )  # fmt: skip
+            clock.watcher.measure(measured)
 
 
 def _adds_up(place: Location) -> bool:
@@ -143,36 +143,40 @@ def _adds_up(place: Location) -> bool:
     )
 
 
-def _tell_reads(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
+def _tell_reads(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
     idle = speed.parts["data"] + speed.parts["rest"]
     for (kind, site), calls in clock.tally.calls.items():
         if kind == "norm" or kind.startswith("move by "):
             continue
         blocked = calls.seconds / speed.updates
-        _say(
-            clock, "read of the device", None, user_frames.place_at(*site), **basis,
+        measured = DeviceRead(
+            place=user_frames.place_at(*site), updates=updates,
             how=kind,
             often=calls.units / speed.updates,
             blocked=blocked,
             # What the device could do meanwhile is what it does not do while it is not waited for.
             share=min(blocked, idle) / speed.seconds,
         )  # fmt: skip
+        clock.watcher.measure(measured)
 
 
-def _tell_moves(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
+def _tell_moves(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
     for (kind, site), calls in clock.tally.calls.items():
         if kind.startswith("move by "):
             each = calls.seconds / speed.updates
-            _say(
-                clock, "transfer", None, user_frames.place_at(*site), **basis, **calls.facts,
+            measured = DeviceTransfer(
+                place=user_frames.place_at(*site), updates=updates,
+                non_blocking=calls.non_blocking,
+                pinned=calls.pinned,
                 how=kind.removeprefix("move by "),
                 often=calls.units / speed.updates,
                 each=each,
                 share=min(each, speed.parts["transfer"]) / speed.seconds,
             )  # fmt: skip
+            clock.watcher.measure(measured)
 
 
-def _tell_products(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
+def _tell_products(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
     """Of models whose parameters are mostly those of matrix products in float32."""
     precision = _precision()
     capable = torch.cuda.get_device_capability() >= (8, 0)
@@ -185,13 +189,13 @@ def _tell_products(clock: Clock, speed: Speed, basis: dict[str, Any]) -> None:
             for p in part.parameters() if p.dim() == 2 and p.dtype == torch.float32 and p.is_cuda
         }  # fmt: skip
         whole = sum(each.numel() for each in module.parameters())
-        _say(
-            clock, "matrix products", clock.watcher.things.model(module), NOWHERE, **basis,
+        measured = MatrixProducts(
+            updates=updates, model=clock.watcher.things.model(module),
             part=sum(each.numel() for each in found.values()) / max(1, whole),
             widest=max((min(each.shape) for each in found.values()), default=0),
-            users=is_users(clock.watcher, module),
             share=speed.share("forward") + speed.share("backward"),
         )  # fmt: skip
+        clock.watcher.measure(measured)
 
 
 def _precision() -> str:
@@ -205,8 +209,8 @@ def _precision() -> str:
 def _tell_starts(clock: Clock) -> None:
     for loader, passes in clock.starts.found.items():
         if passes.count:
-            _say(
-                clock, "starts of workers", loader, loader.made,
+            measured = WorkerStarts(
+                place=loader.made, loader=loader,
                 passes=passes.count,
                 lasted=passes.seconds,
                 least=clock.least,
@@ -214,3 +218,4 @@ def _tell_starts(clock: Clock) -> None:
                 share=passes.lost / passes.seconds,
                 changes=passes.changes,
             )  # fmt: skip
+            clock.watcher.measure(measured)

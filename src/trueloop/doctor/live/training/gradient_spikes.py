@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from trueloop.doctor.model.measurements import GradientJump
+
 _EVERY = 32
 """Updates of a block."""
 _SAMPLED = 4
@@ -50,7 +52,7 @@ class Jump:
     where: Any
     after: list[float] = field(default_factory=list)
 
-    def values(self, weights: float) -> dict[str, Any] | None:
+    def measured(self, weights: float) -> GradientJump | None:
         """What the losses have done, and the norm of the parameters, which now is `weights`; None
         where they are no longer numbers, or too few of them."""
         before = self.losses[:-_NEAR]
@@ -64,21 +66,21 @@ class Jump:
         peak = max(self.after[:16])
         # Other data begin so: then it is the one update that must have torn the weights away.
         sudden = self.losses[-2] <= 1.5 * ceiling and self.losses[-1] > 3 * ceiling
-        return {
-            "update": self.update,
-            "norm": self.norm,
-            "level": self.level,
-            "over": self.over,
-            "weights": (self.moved if sudden else weights) / self.weights,
-            "before": level,
-            "ceiling": ceiling,
-            "begin": self.begin,
-            "late": late,
-            "above": sum(each > ceiling for each in early) / max(1, len(early)),
-            "peak": peak,
-            "within": self.after.index(peak) + 1,
-            "followed": len(self.after),
-        }
+        return GradientJump(
+            update=self.update,
+            norm=self.norm,
+            level=self.level,
+            over=self.over,
+            weights=(self.moved if sudden else weights) / self.weights,
+            before=level,
+            ceiling=ceiling,
+            begin=self.begin,
+            late=late,
+            above=sum(each > ceiling for each in early) / max(1, len(early)),
+            peak=peak,
+            within=self.after.index(peak) + 1,
+            followed=len(self.after),
+        )
 
 
 class Jumps:

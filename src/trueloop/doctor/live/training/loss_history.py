@@ -6,12 +6,13 @@ import math
 import weakref
 from collections import Counter, deque
 from statistics import fmean, median
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.probes import parameter_stats
+from trueloop.doctor.model.measurements import UpdateSizes
 
 _MATRICES = 8
 _NUMBERS = 32_768
@@ -19,6 +20,13 @@ _NUMBERS = 32_768
 _WINDOW = 64
 _CLASSES = 4096
 _TARGETS = 200_000
+
+
+class LossMeans(NamedTuple):
+    first: float
+    latest: float
+    error: float
+    """Standard error of their difference."""
 
 
 class Course:
@@ -34,13 +42,13 @@ class Course:
         else:
             self._latest.append(loss)
 
-    def values(self) -> dict[str, Any] | None:
+    def means(self) -> LossMeans | None:
         """Both means, and the error of their difference; None where there are too few losses."""
         first, latest = self._first, list(self._latest)
         if len(latest) < 16 or not all(map(math.isfinite, (*first, *latest))):
             return None
         error = math.sqrt(_variance(first) / len(first) + _variance(latest) / len(latest))
-        return {"first": fmean(first), "latest": fmean(latest), "error": error}
+        return LossMeans(fmean(first), fmean(latest), error)
 
 
 def _variance(values: list[float]) -> float:
@@ -163,20 +171,20 @@ class Sizes:
         """Nobody looks any more."""
         self._before = []
 
-    def values(self) -> dict[str, Any] | None:
+    def measured(self) -> UpdateSizes | None:
         if self.count < 20 or len(self._usual) < 16 or self.first_rate is None:
             return None
         usual = sorted(self._usual)
-        return {
-            "most": self.most,
-            "usual": median(usual),
-            "low": usual[len(usual) // 4],
-            "gradient": self._gradient,
-            "faded": median(self._faded) if len(self._faded) >= 16 else None,
-            "first rate": self.first_rate,
-            "most rate": self.most_rate,
-            "looked": self.count,
-        }
+        return UpdateSizes(
+            most=self.most,
+            usual=median(usual),
+            low=usual[len(usual) // 4],
+            gradient=self._gradient,
+            faded=median(self._faded) if len(self._faded) >= 16 else None,
+            first_rate=self.first_rate,
+            most_rate=self.most_rate,
+            looked=self.count,
+        )
 
 
 def _is_matrix(parameter: Any) -> bool:

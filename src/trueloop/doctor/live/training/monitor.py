@@ -17,7 +17,7 @@ from trueloop.doctor.live.objects import autograd_graph, inspection as kinds
 from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.probes.call_sites import near, path
-from trueloop.doctor.live.probes.probe import Probe, measured
+from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.live.tracing import is_abstract
 from trueloop.doctor.live.training.gradient_spikes import AFTER, Jump
 from trueloop.doctor.live.training.loss_history import spread
@@ -31,7 +31,8 @@ from trueloop.doctor.live.training.update_history import (
     until_next_stand,
 )
 from trueloop.doctor.live.training.validation_history import Series
-from trueloop.doctor.model.events import Backward, Loss, Measured, ModelForward
+from trueloop.doctor.model.events import Backward, Event, Loss, ModelForward
+from trueloop.doctor.model.measurements import TrainingCourse
 from trueloop.doctor.model.things import Model, Tensor
 
 if TYPE_CHECKING:
@@ -213,8 +214,8 @@ class Progress(Probe):
         here = user_frames.sites(frame)
         place, stack = user_frames.user_place(here)
         turns = self.watcher.track().turns.now()
-        where = {"place": place, "stack": stack, "turns": turns, "rate": _rate(optimizer)}
-        if stream.jumps.follow(stream.updates, norm, weights, where):
+        event = Event(place=place, stack=stack, turns=turns)
+        if stream.jumps.follow(stream.updates, norm, weights, (event, _rate(optimizer))):
             self.watcher.look(turns=AFTER)
         else:
             stream.jumps.usual(square)
@@ -237,13 +238,11 @@ class Progress(Probe):
         if optimizer is None or not stream.is_supervised or stream.doubtful:
             return
         with self.watcher.reading:
-            values = jump.values(parameter_stats.total(parameter_stats.held(optimizer)))
-        if values is None:
-            return
-        fields = {key: jump.where[key] for key in ("place", "stack", "turns")}
-        fields |= {"what": "gradient jump", "subject": self._thing(stream)}
-        fields["values"] = values | {"rate": jump.where["rate"]}
-        self.watcher.send(self.watcher.track(), Measured, [], fields)
+            found = jump.measured(parameter_stats.total(parameter_stats.held(optimizer)))
+        if found is not None:
+            event, found.rate = jump.where
+            found.optimizer = self._thing(stream)
+            self.watcher.measure(found.at(event))
 
     def _thing(self, stream: Stream) -> Any:
         optimizer = stream.optimizer()
@@ -291,7 +290,7 @@ class Progress(Probe):
         """What is known of a loss without a graph, while somebody looks."""
         known = any(model.kin(each) for each in stream.models)
         series.qualifies = known and kind in stream.kinds
-        series.where = {key: getattr(event, key) for key in ("place", "stack", "turns")}
+        series.where = Event(place=event.place, stack=event.stack, turns=event.turns)
         series.stops = any(t.loop.leaves and t.loop in stream.loops for t in event.turns)
 
     def _evaluated(self, stream: Stream) -> None:
@@ -304,11 +303,9 @@ class Progress(Probe):
         for series in evaluations.settle():
             if not series.qualifies or not stream.is_supervised:
                 continue
-            values = series.values()
-            if values is not None:
-                fields = {**series.where, "what": "evaluations", "values": values}
-                fields["subject"] = self._thing(stream)
-                self.watcher.send(self.watcher.track(), Measured, [], fields)
+            found = series.measured()
+            if found is not None:
+                self.watcher.measure(found.at(series.where))
 
     def end(self) -> None:
         """The run is over."""
@@ -447,14 +444,22 @@ class Progress(Probe):
         """Say how far training has come; the rules judge."""
         stream.settle()
         stream.asked = int(stream.updates * 1.5)
-        course, sizes, guess = stream.course.values(), stream.sizes.values(), stream.guess.loss
+        course, sizes, guess = stream.course.means(), stream.sizes.measured(), stream.guess.loss
         if stream.doubtful or course is None or sizes is None or not guess or not stream.trained:
             return
         scale = stream.level / stream.trained
-        values = {key: value * scale for key, value in course.items()}
-        values |= sizes | {"guess": guess, "spread": stream.spread, "update": stream.updates + 1}
-        values["kind"] = next(iter(stream.kinds)) if len(stream.kinds) == 1 else ""
-        measured(self.watcher, event, "course", self._thing(stream), values)
+        progress = TrainingCourse(
+            optimizer=self._thing(stream),
+            first=course.first * scale,
+            latest=course.latest * scale,
+            error=course.error * scale,
+            guess=guess,
+            spread=stream.spread,
+            update=stream.updates + 1,
+            kind=next(iter(stream.kinds)) if len(stream.kinds) == 1 else "",
+            sizes=sizes,
+        )
+        self.watcher.measure(progress.at(event))
 
 
 def _rate(optimizer: Any) -> float | None:

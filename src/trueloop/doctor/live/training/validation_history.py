@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from trueloop.doctor.model.measurements import ValidationCourse
+
 _MOST = 16
 """Places of a program whose losses are followed."""
 _LATEST = 16
@@ -65,29 +67,29 @@ class Series:
         """Of the latest evaluations."""
         return fmean(each.loss for each in list(self.latest)[-_TOGETHER:])
 
-    def values(self) -> dict[str, Any] | None:
+    def measured(self) -> ValidationCourse | None:
         """Where it was lowest and where it is now; None where there is too little of it."""
         first, best = self.first, self.best
         if first is None or best is None or len(self.latest) < 5:
             return None
         last = list(self.latest)[-_TOGETHER:]
         losses = [each.loss for each in self.latest]
-        return {
-            "first": first.loss,
-            "best": best.loss,
-            "best update": best.update,
-            "best number": best.number,
-            "best training": best.training,
-            "lowest": self.lowest,
-            "last": self._mean(),
-            "last update": last[-1].update,
-            "training": fmean(each.training for each in last),
-            "low": min(losses[-4:]),
-            "count": self.count,
-            "noise": _noise(losses),
-            "stops": self.stops,
-            "kind": self.kind,
-        }
+        return ValidationCourse(
+            first=first.loss,
+            best=best.loss,
+            best_update=best.update,
+            best_number=best.number,
+            best_training=best.training,
+            lowest=self.lowest,
+            last=self._mean(),
+            last_update=last[-1].update,
+            training=fmean(each.training for each in last),
+            low=min(losses[-4:]),
+            count=self.count,
+            noise=_noise(losses),
+            stops=self.stops,
+            kind=self.kind,
+        )
 
 
 def _noise(values: list[float]) -> float:

@@ -45,8 +45,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from trueloop.doctor.model.events import Backward, LoopLeft, Measured, SamplingGap
+from trueloop.doctor.model.events import Backward, LoopLeft, SamplingGap
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import LabelRuns
 from trueloop.doctor.model.things import Dataset, Loader, Loop
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
@@ -71,12 +72,12 @@ class TrainDataNotShuffled(Rule):
         super().__init__()
         self._orders: dict[Loop, _Order] = {}
 
-    def on_measured(self, event: Measured) -> None:
+    def on_label_runs(self, event: LabelRuns) -> None:
         turn = event.turn
-        if event.what != "labels" or turn is None:
+        if turn is None:
             return
         order = self._orders.setdefault(turn.loop, _Order(event.place))
-        runs = event.values["runs"]
+        runs = event.runs
         begun = turn.index == 0 if not order.turns else turn.index == order.turns[-1] + 1
         order.mixed = order.mixed or not runs or not begun or order.place != event.place
         if order.mixed:

@@ -50,8 +50,9 @@ from __future__ import annotations
 
 import re
 
-from trueloop.doctor.model.events import Backward, Made, Measured, ModelForward, StateDictLoaded
+from trueloop.doctor.model.events import Backward, Made, ModelForward, StateDictLoaded
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import LoaderOverlap
 from trueloop.doctor.model.things import Loader, Model, Optimizer, Tensor
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
@@ -68,11 +69,9 @@ class TrainValOverlap(Rule):
         self._common: dict[frozenset[Loader], tuple[int, dict[Loader, int]]] = {}
         self._trained: dict[Loader, set[Model]] = {}
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what == "overlap":
-            other, values = event.values["other"], event.values
-            sizes = {event.subject: values["size"], other: values["other size"]}
-            self._common[frozenset((event.subject, other))] = (values["common"], sizes)
+    def on_loader_overlap(self, event: LoaderOverlap) -> None:
+        sizes = {event.loader: event.size, event.other: event.other_size}
+        self._common[frozenset((event.loader, event.other))] = (event.common, sizes)
 
     def on_backward(self, event: Backward) -> None:
         loader = trained_loader(event)

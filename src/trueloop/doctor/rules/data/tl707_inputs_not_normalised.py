@@ -41,7 +41,8 @@ models with loaded weights, which may have been trained on such inputs.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured, StateDictLoaded
+from trueloop.doctor.model.events import StateDictLoaded
+from trueloop.doctor.model.measurements import FirstLayerInput
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 
@@ -58,11 +59,11 @@ class InputsNotNormalised(Rule):
         if isinstance(event.thing, Model):
             self._loaded.append(event.thing)
 
-    def on_measured(self, event: Measured) -> None:
-        model = event.subject
-        if event.what != "first layer" or any(each.kin(model) for each in self._loaded):
+    def on_first_layer_input(self, event: FirstLayerInput) -> None:
+        model = event.model
+        if any(each.kin(model) for each in self._loaded):
             return
-        size, largest = event.values["size"], event.values["largest"]
+        size, largest = event.size, event.largest
         if not (size > 40 and largest > 100):
             self._large[model] = -100
             return
@@ -70,7 +71,7 @@ class InputsNotNormalised(Rule):
         if self._large[model] == 3:
             self.report(
                 event.place,
-                f"The inputs of the first layer (`{event.values['layer']}`) are not"
+                f"The inputs of the first layer (`{event.layer}`) are not"
                 f" normalised: their root mean square is {size:.3g}, the largest value"
                 f" {largest:.3g}. Default initialisation and learning rates expect values"
                 " of about 1, so training is slow or unstable.",

@@ -40,7 +40,7 @@ used for masks.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.measurements import NonFiniteBatch
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 
@@ -48,20 +48,17 @@ from trueloop.doctor.rules.shared.evidence import called
 class NonFiniteInput(Rule):
     code = "TL708"
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what != "non-finite":
-            return
-        values = event.values
-        samples = values["samples"]
-        named = samples if samples else values["rows"]
+    def on_non_finite_batch(self, event: NonFiniteBatch) -> None:
+        samples = event.samples
+        named = samples if samples else event.rows
         what = "samples" if samples else "rows"
-        one = values["count"] == 1
+        one = event.count == 1
         listed = ", ".join(str(each) for each in named)
-        more = values["count"] - len(named)
-        whose = f"of {called(event.subject, 'the data set')}" if samples else "of the batch"
+        more = event.count - len(named)
+        whose = f"of {called(event.loader, 'the data set')}" if samples else "of the batch"
         self.report(
-            values["place"],
-            f"{values['kind']} in the data reaches `{values['reaches']}`, in"
+            event.reached_at,
+            f"{event.kind} in the data reaches `{event.reaches}`, in"
             f" {what.removesuffix('s') if one else what}"
             f" {listed}{f' and {more} more' if more > 0 else ''} {whose}: the loss and the"
             " weights become NaN.",

@@ -46,7 +46,7 @@ may be a good measurement.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.measurements import TargetColumns
 from trueloop.doctor.model.things import Loader
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
@@ -59,18 +59,18 @@ class TargetLeaks(Rule):
         super().__init__()
         self._found: dict[Loader, tuple[int, ...]] = {}
 
-    def on_measured(self, event: Measured) -> None:
-        columns, width = event.values.get("columns"), event.values.get("width")
-        if event.what != "columns" or not columns or len(columns) == width:
+    def on_target_columns(self, event: TargetColumns) -> None:
+        columns, width = event.columns, event.width
+        if not columns or len(columns) == width:
             return
-        loader: Loader = event.subject
+        loader = event.loader
         one = len(columns) == 1
         listed = ", ".join(str(each) for each in columns)
         self.report(
             loader.made,
             f"{'Column' if one else 'Columns'} {listed} of the {width} inputs of"
             f" {called(loader, 'this loader')} {'contains' if one else 'contain'} the"
-            f" target: in all {event.values['rows']} samples"
+            f" target: in all {event.rows} samples"
             f" {'it alone determines' if one else 'each alone determines'} the answer. The"
             " score is far higher than on new data.",
             fix="Drop the column, and every other value that is only known after the outcome.",

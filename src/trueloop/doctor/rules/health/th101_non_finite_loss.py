@@ -43,10 +43,8 @@ scaler, and infinities that the program itself sets.
 
 from __future__ import annotations
 
-from typing import Any
-
-from trueloop.doctor.model.events import Measured
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import NonFiniteBatch, NonFiniteOrigin
 from trueloop.doctor.rules.base import Rule
 
 
@@ -57,158 +55,152 @@ class NonFiniteLoss(Rule):
         super().__init__()
         self._told_by_data = False
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what == "non-finite":
-            self._told_by_data = True
-        if event.what != "non-finite loss":
-            return
-        values = event.values
-        is_known = self._told_by_data and values["data rule"]
-        left_out = values["outcome"] in ("left out", "harmless")
-        line = values.get("line")
+    def on_non_finite_batch(self, event: NonFiniteBatch) -> None:
+        self._told_by_data = True
+
+    def on_non_finite_origin(self, event: NonFiniteOrigin) -> None:
+        is_known = self._told_by_data and event.data_rule
+        left_out = event.outcome in ("left out", "harmless")
+        line = event.line
         began = line if isinstance(line, Location) and line.line else event.place
-        related = [] if began[:2] == event.place[:2] else [(event.place, _at_backward(values))]
-        message = f"{_what(values)} {_where(values)}{_more(values)}"
-        if values["outcome"] == "left out":
+        related = [] if began[:2] == event.place[:2] else [(event.place, _at_backward(event))]
+        message = f"{_what(event)} {_where(event)}{_more(event)}"
+        if event.outcome == "left out":
             message += " The program skips this batch."
-        if values["outcome"] == "harmless":
+        if event.outcome == "harmless":
             message += " Its gradients are finite."
         self.report(
             began,
             message,
-            fix=_fix(values),
+            fix=_fix(event),
             related=related,
             severity="advice" if left_out or is_known else None,
         )
 
 
-def _at_backward(values: dict[str, Any]) -> str:
-    what = "the loss" if values["what"] == "loss" else "the gradient"
-    return f"`backward()` of update {values['update']}, where {what} is {values['kind']}"
+def _at_backward(event: NonFiniteOrigin) -> str:
+    what = "the loss" if event.what == "loss" else "the gradient"
+    return f"`backward()` of update {event.update}, where {what} is {event.kind}"
 
 
-def _what(values: dict[str, Any]) -> str:
-    update = values["update"]
-    if values["what"] == "gradient":
-        named = ", ".join(f"`{each}`" for each in values["gradients"][:3])
-        more = values["count"] - len(values["gradients"][:3])
+def _what(event: NonFiniteOrigin) -> str:
+    update = event.update
+    if event.what == "gradient":
+        named = ", ".join(f"`{each}`" for each in event.gradients[:3])
+        more = event.count - len(event.gradients[:3])
         others = f" and {more} more" if more > 0 else ""
         return (
-            f"The gradient of {named}{others} is {values['kind']} in update {update},"
+            f"The gradient of {named}{others} is {event.kind} in update {update},"
             " although the loss is finite:"
         )
-    return f"The loss is {values['kind']} in update {update}:"
+    return f"The loss is {event.kind} in update {update}:"
 
 
-def _where(values: dict[str, Any]) -> str:
-    if values.get("explosion"):
-        return _explosion(values)
-    describe = _BY_CAUSE.get(values["cause"])
+def _where(event: NonFiniteOrigin) -> str:
+    if event.explosion:
+        return _explosion(event)
+    describe = _BY_CAUSE.get(event.cause)
     if describe is not None:
-        return describe(values)
+        return describe(event)
     return "repeating the computation did not show where it began."
 
 
-def _operation(values: dict[str, Any]) -> str:
-    makes = values["makes"]
-    text = f"`{values['operation']}`{_of_module(values)} returns {makes}"
-    if values["inputs_bad"]:
-        text += f" for an input that contains {values['inputs_bad'][0]}"
+def _operation(event: NonFiniteOrigin) -> str:
+    makes = event.makes
+    text = f"`{event.operation}`{_of_module(event)} returns {makes}"
+    if event.inputs_bad:
+        text += f" for an input that contains {event.inputs_bad[0]}"
     else:
         text += " for finite inputs"
-    return f"{text}{_because(values)}.{_rows(values)}"
+    return f"{text}{_because(event)}.{_rows(event)}"
 
 
-def _because(values: dict[str, Any]) -> str:
-    return f" ({values['detail']})" if values.get("detail") else ""
+def _because(event: NonFiniteOrigin) -> str:
+    return f" ({event.detail})" if event.detail else ""
 
 
-def _of_module(values: dict[str, Any]) -> str:
-    if not values["in_module"]:
-        return (
-            f" in `{values['model']}`"
-            if values.get("model")
-            else " in the loss, outside of the model"
-        )
-    if not values["module"]:
-        return f" in `{values['model']}`"
-    return f" in `{values['module']}` ({values['module_kind']})"
+def _of_module(event: NonFiniteOrigin) -> str:
+    if not event.in_module:
+        return f" in `{event.model}`" if event.model else " in the loss, outside of the model"
+    if not event.module:
+        return f" in `{event.model}`"
+    return f" in `{event.module}` ({event.module_kind})"
 
 
-def _explosion(values: dict[str, Any]) -> str:
-    path = " → ".join(f"{each:.3g}" for each in values["recent"])
+def _explosion(event: NonFiniteOrigin) -> str:
+    path = " → ".join(f"{each:.3g}" for each in event.recent)
     before = f"the last losses were {path}; " if path else ""
-    norm = values.get("norm")
+    norm = event.norm
     gradient = f", the latest gradient norm {norm:.3g}" if norm is not None else ""
     largest = (
-        f"; the largest weight, in `{values['largest']}`, is {values['largest_size']:.3g}"
-        if values["largest"]
+        f"; the largest weight, in `{event.largest}`, is {event.largest_size:.3g}"
+        if event.largest
         else ""
     )
     rate = (
-        f"the learning rate is {values['lr']:g}"
-        if values["lr"] is not None
+        f"the learning rate is {event.lr:g}"
+        if event.lr is not None
         else "the learning rate is unknown"
     )
-    return f"training has diverged: {before}{rate}{gradient}{largest}.{_overflow(values)}"
+    return f"training has diverged: {before}{rate}{gradient}{largest}.{_overflow(event)}"
 
 
-def _overflow(values: dict[str, Any]) -> str:
-    if values["cause"] != "operation":
+def _overflow(event: NonFiniteOrigin) -> str:
+    if event.cause != "operation":
         return ""
-    return f" The first overflow is in `{values['operation']}`{_of_module(values)}."
+    return f" The first overflow is in `{event.operation}`{_of_module(event)}."
 
 
-def _parameter(values: dict[str, Any]) -> str:
+def _parameter(event: NonFiniteOrigin) -> str:
     since = (
         "before the first update"
-        if values["update"] == 1
-        else f"since update {values['update'] - 1} or earlier"
+        if event.update == 1
+        else f"since update {event.update - 1} or earlier"
     )
-    thing = values["cause"]
-    rate = values.get("lr")
+    thing = event.cause
+    rate = event.lr
     odd = rate is not None and rate - rate != 0
-    return f"the {thing} `{values['name']}` contains {values['makes']}, {since}." + (
+    return f"the {thing} `{event.name}` contains {event.makes}, {since}." + (
         f" The learning rate is {rate}." if odd else ""
     )
 
 
-def _input(values: dict[str, Any]) -> str:
-    return f"the argument `{values['name']}` of `{values['model']}` contains {values['makes']}." + (
-        _rows(values)
+def _input(event: NonFiniteOrigin) -> str:
+    return f"the argument `{event.name}` of `{event.model}` contains {event.makes}." + (
+        _rows(event)
     )
 
 
-def _rows(values: dict[str, Any]) -> str:
-    rows = values.get("rows")
+def _rows(event: NonFiniteOrigin) -> str:
+    rows = event.rows
     if not rows:
         return ""
-    more = values["rows_count"] - len(rows)
-    one = values["rows_count"] == 1
+    more = event.rows_count - len(rows)
+    one = event.rows_count == 1
     listed = ", ".join(map(str, rows)) + (f" and {more} more" if more > 0 else "")
     text = f" It is in {'row' if one else 'rows'} {listed} of the batch"
-    if values.get("samples"):
-        named = ", ".join(map(str, values["samples"]))
+    if event.samples:
+        named = ", ".join(map(str, event.samples))
         text += f", {'sample' if one else 'samples'} {named} of the data set"
     return f"{text}."
 
 
-def _constant(values: dict[str, Any]) -> str:
-    return f"a tensor that `{values['model']}` uses contains {values['makes']}."
+def _constant(event: NonFiniteOrigin) -> str:
+    return f"a tensor that `{event.model}` uses contains {event.makes}."
 
 
-def _backward(values: dict[str, Any]) -> str:
-    node = values["node"].rpartition("::")[2]
-    if values.get("loose"):
+def _backward(event: NonFiniteOrigin) -> str:
+    node = event.node.rpartition("::")[2]
+    if event.loose:
         return (
             f"`{node}`, in the computation of the loss outside of the model, has an infinite"
             " or undefined derivative for some inputs."
         )
-    module = values.get("module")
-    where = f" in `{module}`" if module else f" in `{values['model']}`"
-    operation = values["operation"]
-    return f"it begins in `{node}`{where}, whose `{operation}` returns {values['makes']}" + (
-        f"{_because(values)}."
+    module = event.module
+    where = f" in `{module}`" if module else f" in `{event.model}`"
+    operation = event.operation
+    return f"it begins in `{node}`{where}, whose `{operation}` returns {event.makes}" + (
+        f"{_because(event)}."
     )
 
 
@@ -222,17 +214,17 @@ _BY_CAUSE = {
 }
 
 
-def _more(values: dict[str, Any]) -> str:
-    if values.get("bundle"):
-        return f" To reproduce it: `trueloop replay {values['bundle']}`."
+def _more(event: NonFiniteOrigin) -> str:
+    if event.bundle:
+        return f" To reproduce it: `trueloop replay {event.bundle}`."
     return ""
 
 
-def _fix(values: dict[str, Any]) -> str:
-    operation = str(values.get("operation", ""))
-    detail = str(values.get("detail", ""))
-    cause = values["cause"]
-    if values.get("explosion"):
+def _fix(event: NonFiniteOrigin) -> str:
+    operation = event.operation
+    detail = event.detail
+    cause = event.cause
+    if event.explosion:
         return "Lower the learning rate, warm it up, or clip the gradient norm."
     if cause == "backward":
         return "Avoid inputs where the derivative is infinite: sqrt(x + eps), clamp(min=eps)."

@@ -48,7 +48,7 @@ or becomes NaN (TH101).
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.measurements import GradientJump
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 
@@ -56,24 +56,21 @@ from trueloop.doctor.rules.shared.evidence import called
 class GradientExplodes(Rule):
     code = "TH102"
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what != "gradient jump":
+    def on_gradient_jump(self, event: GradientJump) -> None:
+        level, ceiling, late = event.before, event.ceiling, event.late
+        followed = event.followed >= 10 and event.above >= 0.5
+        risen = late >= max(1.5 * ceiling, 3 * level, 0.5 * event.begin)
+        if not followed or not risen or event.weights < 1.5:
             return
-        values = event.values
-        level, ceiling, late = values["before"], values["ceiling"], values["late"]
-        followed = values["followed"] >= 10 and values["above"] >= 0.5
-        risen = late >= max(1.5 * ceiling, 3 * level, 0.5 * values["begin"])
-        if not followed or not risen or values["weights"] < 1.5:
-            return
-        times = values["norm"] / values["level"]
-        rate = "" if values["rate"] is None else f" with a learning rate of {values['rate']:g}"
+        times = event.norm / event.level
+        rate = "" if event.rate is None else f" with a learning rate of {event.rate:g}"
         self.report(
             event.place,
-            f"At update {values['update']} of {called(event.subject, 'the optimizer')} the"
-            f" gradient norm was {values['norm']:.2g}, {times:,.0f} times its average of"
-            f" {values['level']:.2g} over the previous {values['over']} updates{rate}. The"
-            f" loss rose from {level:.2g} to {values['peak']:.2g} within"
-            f" {values['within']} updates and was {late:.2g} {values['followed']} updates"
+            f"At update {event.update} of {called(event.optimizer, 'the optimizer')} the"
+            f" gradient norm was {event.norm:.2g}, {times:,.0f} times its average of"
+            f" {event.level:.2g} over the previous {event.over} updates{rate}. The"
+            f" loss rose from {level:.2g} to {event.peak:.2g} within"
+            f" {event.within} updates and was {late:.2g} {event.followed} updates"
             " later.",
             fix="Clip the gradient norm (`torch.nn.utils.clip_grad_norm_`), or lower the"
             " learning rate.",

@@ -42,7 +42,7 @@ of a schedule), warm-up, and losses that do not measure progress.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.measurements import TrainingCourse
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 
@@ -54,30 +54,26 @@ class UpdateSizeUnusual(Rule):
     code = "TH103"
     symptom_of = ("TL1", "TL2", "TL3", "TL4", "TL5", "TL6", "TL7", "TH101", "TH102", "TH105")
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what != "course":
-            return
+    def on_training_course(self, event: TrainingCourse) -> None:
         self.findings = [each for each in self.findings if each.place[:3] != event.place[:3]]
-        values = event.values
-        first, latest, guess = values["first"], values["latest"], values["guess"]
+        first, latest, guess = event.first, event.latest, event.guess
         if min(first, latest) < 0.9 * guess:
             return
-        if values["low"] >= LARGE and latest >= 0.95 * guess:
-            self._tell(event, values["usual"], "more than a tenth", "Lower")
-        steady = values["most rate"] <= 1.5 * values["first rate"]
-        small = values["most"] <= SMALL and values["gradient"] > 0
+        if event.sizes.low >= LARGE and latest >= 0.95 * guess:
+            self._tell(event, event.sizes.usual, "more than a tenth", "Lower")
+        steady = event.sizes.most_rate <= 1.5 * event.sizes.first_rate
+        small = event.sizes.most <= SMALL and event.sizes.gradient > 0
         if small and steady and latest > 0.9 * first:
-            self._tell(event, values["most"], "less than a fifty-thousandth", "Raise")
+            self._tell(event, event.sizes.most, "less than a fifty-thousandth", "Raise")
 
-    def _tell(self, event: Measured, size: float, share: str, turn: str) -> None:
-        values = event.values
-        rate = values["most rate"]
+    def _tell(self, event: TrainingCourse, size: float, share: str, turn: str) -> None:
+        rate = event.sizes.most_rate
         self.report(
             event.place,
-            f"{called(event.subject, 'The optimizer')} changes the weights by {size:.1e}"
+            f"{called(event.optimizer, 'The optimizer')} changes the weights by {size:.1e}"
             f" of their size per update, {share} (about 1e-3 is usual), in"
-            f" {values['looked']} sampled updates up to update {values['update']}. The"
-            f" learning rate is {rate:g}; the loss was {values['first']:.3g} at first and"
-            f" is now {values['latest']:.3g}.",
+            f" {event.sizes.looked} sampled updates up to update {event.update}. The"
+            f" learning rate is {rate:g}; the loss was {event.first:.3g} at first and"
+            f" is now {event.latest:.3g}.",
             fix=f"{turn} the learning rate, by a factor of 10 at a time.",
         )

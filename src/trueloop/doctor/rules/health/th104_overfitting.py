@@ -54,35 +54,32 @@ rises from the first evaluation on, and evaluations of different length.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.measurements import ValidationCourse
 from trueloop.doctor.rules.base import Rule
 
 
 class Overfitting(Rule):
     code = "TH104"
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what != "evaluations":
-            return
+    def on_validation_course(self, event: ValidationCourse) -> None:
         self.findings = [each for each in self.findings if each.place[:3] != event.place[:3]]
-        values = event.values
-        first, best, last = values["first"], values["best"], values["last"]
-        rise, fall = last - values["lowest"], first - best
-        since = values["count"] - values["best number"]
-        if best <= 0 or since < (12 if values["stops"] else 5) or fall < 0.05 * best:
+        first, best, last = event.first, event.best, event.last
+        rise, fall = last - event.lowest, first - best
+        since = event.count - event.best_number
+        if best <= 0 or since < (12 if event.stops else 5) or fall < 0.05 * best:
             return
-        is_clear = rise >= max(0.15 * best, 0.1 * fall, 4 * values["noise"])
-        if not is_clear or values["low"] < best + 0.5 * rise:
+        is_clear = rise >= max(0.15 * best, 0.1 * fall, 4 * event.noise)
+        if not is_clear or event.low < best + 0.5 * rise:
             return
-        before, training = values["best training"], values["training"]
+        before, training = event.best_training, event.training
         if not 0 < training <= 0.9 * before:
             return
         self.report(
             event.place,
-            f"The validation loss ({values['kind']}) was lowest, {best:.3g}, after update"
-            f" {values['best update']} (evaluation {values['best number']} of"
-            f" {values['count']}). It has risen to {last:.3g} by update"
-            f" {values['last update']}, while the training loss fell from {before:.3g} to"
+            f"The validation loss ({event.kind}) was lowest, {best:.3g}, after update"
+            f" {event.best_update} (evaluation {event.best_number} of"
+            f" {event.count}). It has risen to {last:.3g} by update"
+            f" {event.last_update}, while the training loss fell from {before:.3g} to"
             f" {training:.3g}: the model overfits.",
             fix="Keep the weights of the lowest validation loss and stop early; more data,"
             " augmentation, weight decay or dropout delay overfitting.",

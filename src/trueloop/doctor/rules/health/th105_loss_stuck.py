@@ -46,9 +46,7 @@ learning).
 
 from __future__ import annotations
 
-from typing import Any
-
-from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.measurements import TrainingCourse
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 
@@ -62,30 +60,27 @@ class LossStuck(Rule):
     code = "TH105"
     symptom_of = ("TL1", "TL2", "TL3", "TL4", "TL5", "TL6", "TL7", "TH101", "TH102")
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what != "course":
-            return
+    def on_training_course(self, event: TrainingCourse) -> None:
         self.findings = [each for each in self.findings if each.place[:3] != event.place[:3]]
-        values = event.values
-        cause = _cause(values)
+        cause = _cause(event)
         if cause is None:
             return
         why, fix = cause
         self.report(
             event.place,
-            f"The loss has not improved in {values['update']} updates of"
-            f" {called(event.subject, 'the optimizer')}: {values['first']:.4g} in the"
-            f" first 64 updates, {values['latest']:.4g} in the latest; predicting a"
-            f" constant gives {values['guess']:.4g}. {why}",
+            f"The loss has not improved in {event.update} updates of"
+            f" {called(event.optimizer, 'the optimizer')}: {event.first:.4g} in the"
+            f" first 64 updates, {event.latest:.4g} in the latest; predicting a"
+            f" constant gives {event.guess:.4g}. {why}",
             fix=fix,
         )
 
 
-def _cause(values: dict[str, Any]) -> tuple[str, str] | None:
-    first, latest, error = values["first"], values["latest"], values["error"]
-    guess, rate = values["guess"], values["most rate"]
+def _cause(event: TrainingCourse) -> tuple[str, str] | None:
+    first, latest, error = event.first, event.latest, event.error
+    guess, rate = event.guess, event.sizes.most_rate
     unmoved = latest > first - 2 * error - 1e-3 * first
-    if unmoved and values["gradient"] == 0 and latest > 0.5 * guess:
+    if unmoved and event.sizes.gradient == 0 and latest > 0.5 * guess:
         return (
             ("All gradients are exactly zero: no gradient flows from the loss to the weights."),
             (
@@ -95,17 +90,17 @@ def _cause(values: dict[str, Any]) -> tuple[str, str] | None:
         )
     if latest < 0.97 * guess or first < 0.9 * guess:
         return None
-    steady = rate <= 1.5 * values["first rate"]
-    if unmoved and steady and values["most"] <= STILL:
+    steady = rate <= 1.5 * event.sizes.first_rate
+    if unmoved and steady and event.sizes.most <= STILL:
         return (
             (
                 f"At learning rate {rate:g} no update changed any weights by more than"
-                f" {values['most']:.1e} of their size."
+                f" {event.sizes.most:.1e} of their size."
             ),
             "Raise the learning rate, by a factor of 10 at a time.",
         )
-    faded = values["faded"]
-    if faded is not None and faded < FADED and _alike(values):
+    faded = event.sizes.faded
+    if faded is not None and faded < FADED and _alike(event):
         return (
             (
                 "The gradient vanishes: relative to the weights, the first layer's is"
@@ -117,21 +112,21 @@ def _cause(values: dict[str, Any]) -> tuple[str, str] | None:
                 " and a matching initialisation."
             ),
         )
-    if latest >= 2 * guess and latest > 0.9 * first and values["low"] >= LARGE:
+    if latest >= 2 * guess and latest > 0.9 * first and event.sizes.low >= LARGE:
         return (
             (
                 f"At learning rate {rate:g} each update changes the weights by"
-                f" {values['usual']:.1e} of their size."
+                f" {event.sizes.usual:.1e} of their size."
             ),
             "Lower the learning rate, by a factor of 10 at a time.",
         )
     return None
 
 
-def _alike(values: dict[str, Any]) -> bool:
+def _alike(event: TrainingCourse) -> bool:
     """The predictions of a batch are nearly equal, on the scale that matters to the loss."""
-    spread, guess = values["spread"], values["guess"]
+    spread, guess = event.spread, event.guess
     if spread is None:
         return False
-    scale = {"MSELoss": guess**0.5, "L1Loss": guess}.get(values["kind"], 1.0)
+    scale = {"MSELoss": guess**0.5, "L1Loss": guess}.get(event.kind, 1.0)
     return bool(spread < _ALIKE * scale)

@@ -48,8 +48,7 @@ bounded containers, growth without such a container, and tensors stored with the
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
-from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import GraphsRetained, MemoryGrowth
 from trueloop.doctor.rules.base import Rule
 
 _MIB = 2**20
@@ -63,22 +62,21 @@ class MemoryGrows(Rule):
         self.told: set[str] = set()
         """What holds tensors with their graphs, as TL204 has said."""
 
-    def on_measured(self, event: Measured) -> None:
-        values = event.values
-        if event.what == "kept":
-            self.told.add(values["holder"])
-        if event.what != "memory grows" or values["holder"] in self.told:
+    def on_graphs_retained(self, event: GraphsRetained) -> None:
+        self.told.add(event.holder)
+
+    def on_memory_growth(self, event: MemoryGrowth) -> None:
+        if event.holder in self.told:
             return
-        place: Location = values["place"]
-        pace = values["grown"] / (values["update"] - values["since"])
-        whose = "The process's memory" if values["on"] == "the process" else "The device's memory"
-        share = min(1.0, values["held"] / values["grown"])
+        pace = event.grown / (event.update - event.since)
+        whose = "The process's memory" if not event.on_device else "The device's memory"
+        share = min(1.0, event.held / event.grown)
         self.report(
-            place,
-            f"{whose} grows by {_size(pace)} per update, by {_size(values['grown'])} from"
-            f" update {values['since']:,} to {values['update']:,}. `{values['holder']}`"
-            f" ({values['kind']}) holds {values['count']:,} tensors or arrays,"
-            f" {_size(values['held'])} ({share:.0%} of the growth), and nothing reads any"
+            event.place,
+            f"{whose} grows by {_size(pace)} per update, by {_size(event.grown)} from"
+            f" update {event.since:,} to {event.update:,}. `{event.holder}`"
+            f" ({event.kind}) holds {event.count:,} tensors or arrays,"
+            f" {_size(event.held)} ({share:.0%} of the growth), and nothing reads any"
             " but the newest.",
             fix="Store numbers instead of tensors, keep only the newest, or limit the length:"
             " `collections.deque(maxlen=...)`.",

@@ -52,7 +52,8 @@ and sum to 1 over the classes.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Loss, Measured
+from trueloop.doctor.model.events import Loss
+from trueloop.doctor.model.measurements import LossInputRange
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.activations import (
     PROBABILITIES,
@@ -105,13 +106,13 @@ class SoftmaxBeforeCrossEntropy(Rule):
                 severity="advice",
             )
 
-    def on_measured(self, event: Measured) -> None:
+    def on_loss_input_range(self, event: LossInputRange) -> None:
         """The graph says nothing: there is none, or it was compiled."""
-        criterion = event.subject
-        if event.what != "loss inputs" or criterion.kind != "CrossEntropyLoss" or self.findings:
+        criterion = event.criterion
+        if criterion.kind != "CrossEntropyLoss" or self.findings:
             return
         batches = self.values.of(event)
-        if batches >= 5 and event.values["classes"] > 1 and self.values.sums_to_one(event.place):
+        if batches >= 5 and event.classes > 1 and self.values.sums_to_one(event.place):
             self.report(
                 event.place,
                 f"`{criterion.kind}` gets probabilities: in {batches} batches all inputs"

@@ -45,7 +45,8 @@ expects probabilities.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Loss, Measured
+from trueloop.doctor.model.events import Loss
+from trueloop.doctor.model.measurements import LossInputRange
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.activations import (
     PROBABILITIES,
@@ -84,9 +85,9 @@ class SigmoidBeforeBceWithLogits(Rule):
             fix="Pass the logits, and apply the sigmoid only where you need probabilities.",
         )
 
-    def on_measured(self, event: Measured) -> None:
-        criterion = event.subject
-        if event.what != "loss inputs" or criterion.kind != "BCEWithLogitsLoss" or self.findings:
+    def on_loss_input_range(self, event: LossInputRange) -> None:
+        criterion = event.criterion
+        if criterion.kind != "BCEWithLogitsLoss" or self.findings:
             return
         batches = self.values.of(event)
         if batches >= 5 and self.values.fill_the_unit(event.place):

@@ -45,8 +45,9 @@ from __future__ import annotations
 
 from math import prod
 
-from trueloop.doctor.model.events import Loss, Measured
+from trueloop.doctor.model.events import Loss
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import BroadcastDifference
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.rules.base import Rule
 
@@ -66,9 +67,8 @@ class LossBroadcasts(Rule):
         if first is not None and second is not None and _meets_all(first, second):
             self._say(event.place, f"`{event.criterion.kind}`", first, second)
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what == "broadcast":
-            self._say(event.place, "this loss", event.values["input"], event.values["target"])
+    def on_broadcast_difference(self, event: BroadcastDifference) -> None:
+        self._say(event.place, "this loss", event.input, event.target)
 
     def _say(
         self, place: Location, loss: str, first: tuple[int, ...], second: tuple[int, ...]

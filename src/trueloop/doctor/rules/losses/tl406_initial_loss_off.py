@@ -45,7 +45,8 @@ from __future__ import annotations
 
 from math import isfinite, log
 
-from trueloop.doctor.model.events import Measured, StateDictLoaded
+from trueloop.doctor.model.events import StateDictLoaded
+from trueloop.doctor.model.measurements import InitialLoss
 from trueloop.doctor.rules.base import Rule
 
 
@@ -59,10 +60,10 @@ class InitialLossOff(Rule):
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         self._loaded = True
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what != "initial loss" or self._loaded:
+    def on_initial_loss(self, event: InitialLoss) -> None:
+        if self._loaded:
             return
-        loss, classes = event.values["loss"], event.values["classes"]
+        loss, classes = event.loss, event.classes
         if classes < 2 or not isfinite(loss) or loss <= 2 * log(classes) + 2:
             return
         self.report(

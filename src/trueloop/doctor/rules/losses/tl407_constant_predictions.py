@@ -44,25 +44,22 @@ samples once.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.measurements import PredictionSpread
 from trueloop.doctor.rules.base import Rule
 
 
 class ConstantPredictions(Rule):
     code = "TL407"
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what != "predictions":
+    def on_prediction_spread(self, event: PredictionSpread) -> None:
+        if event.varies:
+            self.refute(event.place)
             return
-        place = event.values["place"]
-        if event.values["kind"] == "varies":
-            self.refute(place)
-            return
-        name = event.values["spelled"] or getattr(event.subject, "name", "")
+        name = event.spelled or event.model.name
         self.report(
-            place,
+            event.place,
             f"{f'`{name}`' if name else 'The model'} gives the same output for every"
-            f" sample in {event.values['updates']} updates in a row: it ignores its input.",
+            f" sample in {event.updates} updates in a row: it ignores its input.",
             fix="Check the initialisation, dead units (lower the learning rate), and what"
             " happens to the input in the forward pass.",
         )

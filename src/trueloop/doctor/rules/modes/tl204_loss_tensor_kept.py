@@ -58,12 +58,12 @@ from trueloop.doctor.model.events import (
     Backward,
     Ended,
     ManualUpdate,
-    Measured,
     ModelForward,
     OptimizerStep,
     TensorRetained,
 )
 from trueloop.doctor.model.findings import Location, Remedy, Replace
+from trueloop.doctor.model.measurements import GraphsRetained
 from trueloop.doctor.model.things import Tensor, Turn
 from trueloop.doctor.rules.base import Rule
 
@@ -114,14 +114,9 @@ class LossTensorKept(Rule):
     def on_backward(self, event: Backward) -> None:
         self.backwards.append(event)
 
-    def on_measured(self, event: Measured) -> None:
+    def on_graphs_retained(self, event: GraphsRetained) -> None:
         """Graphs of several updates in a row live on, and what holds them grows."""
-        if event.what == "kept":
-            self.report(
-                event.values["place"],
-                _message(event.values["holder"], event.values["how"]),
-                fix=_FIX,
-            )
+        self.report(event.place, _message(event.holder, event.how), fix=_FIX)
 
     def on_ended(self, event: Ended) -> None:
         holders: dict[tuple[object, ...], TensorHolder] = {}

@@ -58,13 +58,13 @@ from trueloop.doctor.model.events import (
     FlagsSet,
     Made,
     ManualUpdate,
-    Measured,
     ModelForward,
     OptimizerStep,
     Replaced,
     StateDictLoaded,
 )
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import StaleParameter, StrayResolved
 from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.own_parameters import has_parameters
@@ -202,28 +202,18 @@ class OptimizerHoldsStaleParameters(Rule):
 
     # -------------------------------------------------------------------------- as it runs
 
-    def on_measured(self, event: Measured) -> None:
+    def on_stale_parameter(self, event: StaleParameter) -> None:
         """Parameters get gradients, and the optimizer holds others that nobody has any more."""
-        values = event.values
-        if event.what != "strays" or values["kind"] not in ("stale", "rebuilt", "taken"):
-            return
-        if values["kind"] == "taken":
-            self.refute(values["place"])
-            return
-        model, _, _ = values["parameter"].partition(".")
-        if values["kind"] == "rebuilt":
-            what = (
-                f"`{model}` is created again" if values["named"] else "The model is created again"
-            )
+        model, _, _ = event.parameter.partition(".")
+        if event.rebuilt:
+            what = f"`{model}` is created again" if event.named else "The model is created again"
         else:
-            what = f"`{values['parameter']}` is replaced"
-        optimizer = event.subject
-        self._say(
-            values["place"],
-            what,
-            getattr(optimizer, "name", "") or "the optimizer",
-            getattr(optimizer, "made", event.place),
-        )
+            what = f"`{event.parameter}` is replaced"
+        assert event.optimizer is not None
+        self._say(event.place, what, event.optimizer.name or "the optimizer", event.optimizer.made)
+
+    def on_stray_resolved(self, event: StrayResolved) -> None:
+        self.refute(event.place)
 
     # -------------------------------------------------------------------------- a new model
 

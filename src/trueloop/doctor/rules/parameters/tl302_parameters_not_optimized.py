@@ -46,8 +46,8 @@ updated by hand; programs whose optimizer holds only inputs (an attack) or that 
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import StrayResolved, UnheldParameter
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 
@@ -57,34 +57,31 @@ class ParametersNotOptimized(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: dict[Location, list[Measured]] = {}
+        self.found: dict[Location, list[UnheldParameter]] = {}
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what != "strays":
-            return
-        if event.values["kind"] == "taken":
-            self.refute(event.values["place"])
-        elif event.values["kind"] == "unheld":
-            place = event.values["place"] if event.values["place"].line else event.place
-            self.found.setdefault(place, []).append(event)
-            self._tell(place)
+    def on_unheld_parameter(self, event: UnheldParameter) -> None:
+        self.found.setdefault(event.place, []).append(event)
+        self._tell(event.place)
+
+    def on_stray_resolved(self, event: StrayResolved) -> None:
+        self.refute(event.place)
 
     def _tell(self, place: Location) -> None:
         found = self.found[place]
         self.findings = [each for each in self.findings if each.place != place]
-        first = found[0].values
-        names = [f"`{each.values['parameter']}`" for each in found]
+        first = found[0]
+        names = [f"`{each.parameter}`" for each in found]
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        numbers = sum(each.values["numel"] for each in found)
+        numbers = sum(each.numel for each in found)
         several = len(names) > 1
         self.report(
             place,
-            f"{shown} ({numbers:,} values) of {first['model']}"
+            f"{shown} ({numbers:,} values) of {first.model}"
             f" {'get' if several else 'gets'} a gradient in every `backward()`, but no"
             f" optimizer holds {'them' if several else 'it'}:"
-            f" {'they have' if several else 'it has'} not changed in {first['updates']}"
-            f" updates of {called(found[0].subject, 'the optimizer')}.",
+            f" {'they have' if several else 'it has'} not changed in {first.updates}"
+            f" updates of {called(first.optimizer, 'the optimizer')}.",
             fix="Pass the parameters to the optimizer, or freeze them with"
             " `requires_grad_(False)`.",
-            related=[(first["made"], "created here, never updated")],
+            related=[(first.made, "created here, never updated")],
         )

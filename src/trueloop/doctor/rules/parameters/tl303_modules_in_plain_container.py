@@ -52,9 +52,9 @@ from trueloop.doctor.model.events import (
     EscapedToUnknown,
     FlagsSet,
     Made,
-    Measured,
 )
 from trueloop.doctor.model.findings import Location, Remedy, Replace
+from trueloop.doctor.model.measurements import HiddenParameter, StrayResolved
 from trueloop.doctor.model.things import Model, Optimizer, Thing
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.own_parameters import has_parameters
@@ -90,22 +90,19 @@ class ModulesInPlainContainer(Rule):
     def on_escaped_to_unknown(self, event: EscapedToUnknown) -> None:
         self.opaque.update(thing for thing in event.things if isinstance(thing, Model))
 
-    def on_measured(self, event: Measured) -> None:
+    def on_stray_resolved(self, event: StrayResolved) -> None:
+        self.refute(event.place)
+
+    def on_hidden_parameter(self, event: HiddenParameter) -> None:
         """A layer is called, gets gradients and is updated by nobody."""
-        values = event.values
-        if event.what != "strays" or values["kind"] not in ("hidden", "taken"):
-            return
-        if values["kind"] == "taken":
-            self.refute(values["place"])
-            return
-        how = "ModuleDict" if values["container"] == "dict" else "ModuleList"
+        how = "ModuleDict" if event.container == "dict" else "ModuleList"
         self.report(
-            values["place"],
-            f"`{values['attribute']}` is a plain {values['container']}, so its layers are"
+            event.place,
+            f"`{event.attribute}` is a plain {event.container}, so its layers are"
             " not registered: `parameters()`, `to()` and `state_dict()` of"
-            f" `{values['holder']}` skip them, and the optimizer does not train them.",
+            f" `{event.holder}` skip them, and the optimizer does not train them.",
             fix=f"Use `nn.{how}` instead.",
-            related=[(values["made"], "a layer that is not trained")],
+            related=[(event.made, "a layer that is not trained")],
         )
 
     def on_ended(self, event: Ended) -> None:

@@ -46,26 +46,28 @@ parameters that get a gradient later (a branch that joins late).
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import ParameterGradient, ParameterMeasured
 from trueloop.doctor.rules.shared.by_parameter import ByParameter
 from trueloop.doctor.rules.shared.evidence import called
 
 
 class ParameterNeverGetsGradient(ByParameter):
     code = "TL304"
-    kinds = ("without", "gets")
 
-    def tell(self, place: Location, first: Measured, names: str, several: bool) -> None:
-        made = getattr(first.subject, "made", None)
+    def on_parameter_gradient(self, event: ParameterGradient) -> None:
+        self.judge(event)
+
+    def tell(self, place: Location, first: ParameterMeasured, names: str, several: bool) -> None:
+        made = first.optimizer.made
         self.report(
             place,
-            f"{called(first.subject, 'The optimizer')} holds {names}, but"
+            f"{called(first.optimizer, 'The optimizer')} holds {names}, but"
             f" {'they have' if several else 'it has'} received no gradient in"
-            f" {first.values['updates']} updates:"
+            f" {first.updates} updates:"
             f" {'they keep their initial values' if several else 'it keeps its initial value'}.",
             fix="Find what stops the gradient (`.detach()`, `.data`, `no_grad`, numpy) or the"
             " missing call in `forward`; if this is intended, freeze the parameters with"
             " `requires_grad_(False)`.",
-            related=[(made, "the optimizer")] if made is not None and made.line else [],
+            related=[(made, "the optimizer")] if made.line else [],
         )

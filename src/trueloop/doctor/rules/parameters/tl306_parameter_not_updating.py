@@ -43,21 +43,23 @@ parameters in half precision, where small updates round to nothing (TL507).
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import ParameterMeasured, ParameterMoves
 from trueloop.doctor.rules.shared.by_parameter import ByParameter
 from trueloop.doctor.rules.shared.evidence import called
 
 
 class ParameterNotUpdating(ByParameter):
     code = "TL306"
-    kinds = ("unmoved", "moves")
 
-    def tell(self, place: Location, first: Measured, names: str, several: bool) -> None:
+    def on_parameter_moves(self, event: ParameterMoves) -> None:
+        self.judge(event)
+
+    def tell(self, place: Location, first: ParameterMeasured, names: str, several: bool) -> None:
         self.report(
             place,
             f"{names} {'have' if several else 'has'} gradients of normal size, but"
-            f" {first.values['updates']} steps of {called(first.subject, 'the optimizer')}"
+            f" {first.updates} steps of {called(first.optimizer, 'the optimizer')}"
             f" have not changed {'them' if several else 'it'} by a single bit.",
             fix="Check what the optimizer's `step()` does for this parameter and its group.",
         )

@@ -53,7 +53,8 @@ split the parameters themselves).
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import FlagsSet, Made, Measured, OptimizerStep
+from trueloop.doctor.model.events import FlagsSet, Made, OptimizerStep
+from trueloop.doctor.model.measurements import MuonOfEmbedding
 from trueloop.doctor.model.things import Model, Optimizer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
@@ -90,9 +91,8 @@ class MuonOnEmbeddings(Rule):
         if found:
             self._tell(event.optimizer, [_named(each) for each in found], "the embedding")
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what == "muon" and isinstance(event.subject, Optimizer):
-            self._tell(event.subject, event.values["parameters"], event.values["held"])
+    def on_muon_of_embedding(self, event: MuonOfEmbedding) -> None:
+        self._tell(event.optimizer, event.parameters, event.held)
 
     def _tell(self, optimizer: Optimizer, names: list[str], what: str) -> None:
         named = ", ".join(f"`{name}`" for name in names if name)

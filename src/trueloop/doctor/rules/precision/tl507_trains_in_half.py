@@ -50,8 +50,9 @@ from __future__ import annotations
 from collections import defaultdict
 from statistics import median
 
-from trueloop.doctor.model.events import Measured, OptimizerStep
+from trueloop.doctor.model.events import OptimizerStep
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import UpdateRounding
 from trueloop.doctor.model.things import Optimizer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.step_order import named
@@ -76,16 +77,14 @@ class TrainsInHalf(Rule):
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         self._steps[event.optimizer] = (event.place, event.spelled)
 
-    def on_measured(self, event: Measured) -> None:
-        optimizer = event.subject
-        if event.what != "rounding" or not isinstance(optimizer, Optimizer):
-            return
-        shares, rate = self._lost[optimizer], event.values["lr"]
+    def on_update_rounding(self, event: UpdateRounding) -> None:
+        optimizer = event.optimizer
+        shares, rate = self._lost[optimizer], event.lr
         if rate > self._rates.get(optimizer, 0.0):
             self._rates[optimizer] = rate  # it warms up: later updates are larger
             shares.clear()
         if len(shares) < KEPT:
-            shares.append(event.values["lost"] / event.values["asked"])
+            shares.append(event.lost / event.asked)
         found = median(shares)
         if len(shares) < ENOUGH or found < SHARE:
             return
@@ -93,8 +92,8 @@ class TrainsInHalf(Rule):
         self.report(
             place,
             f"The parameters that {named(optimizer, spelled)} updates are"
-            f" {event.values['dtype']}: {found:.0%} of the values with a gradient do not"
-            f" change, because their update is smaller than {event.values['dtype']} can"
+            f" {event.dtype}: {found:.0%} of the values with a gradient do not"
+            f" change, because their update is smaller than {event.dtype} can"
             " represent.",
             fix="Keep the parameters in float32, and use `torch.autocast` for the forward pass.",
             related=[(optimizer.made, "the optimizer gets these parameters here")],

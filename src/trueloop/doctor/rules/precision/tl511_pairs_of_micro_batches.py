@@ -59,7 +59,8 @@ Twins), graphs that are one sample each, and programs without accumulation.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Backward, Measured, OptimizerStep
+from trueloop.doctor.model.events import Backward, OptimizerStep
+from trueloop.doctor.model.measurements import PairwiseLoss
 from trueloop.doctor.rules.shared.step_order import StepRule, backwards, inside, micro, named
 
 
@@ -71,9 +72,8 @@ class PairsOfMicroBatches(StepRule):
         self._rows: dict[int, int] = {}
         """Serial of a backward -> rows of the matrix of pairs that its loss holds."""
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what == "pairs of samples":
-            self._rows[event.values["serial"]] = event.values["rows"]
+    def on_pairwise_loss(self, event: PairwiseLoss) -> None:
+        self._rows[event.backward] = event.rows
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         if self._rows and not event.closure and (self.every(event) or 0) > 1:

@@ -52,9 +52,7 @@ parallelism), buffers, frozen parameters, and parameters that the wrapper ignore
 
 from __future__ import annotations
 
-from typing import Any
-
-from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.measurements import RanksDiffer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 
@@ -62,35 +60,32 @@ from trueloop.doctor.rules.shared.evidence import called
 class RanksDiverge(Rule):
     code = "TL904"
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what != "ranks differ":
-            return
-        values = event.values
-        one = values["of"] == 1
-        counted = "" if one else f", and {values['count']} of the {values['of']} compared differ"
+    def on_ranks_differ(self, event: RanksDiffer) -> None:
+        one = event.of == 1
+        counted = "" if one else f", and {event.count} of the {event.of} compared differ"
         message = (
-            f"After {values['updates']} updates the parameters of"
+            f"After {event.updates} updates the parameters of"
             f" {called(event.subject, 'the model')} differ between ranks 0 and"
-            f" {values['rank']}: `{values['parameter']}` differs by {values['by']:.1%} of"
+            f" {event.rank}: `{event.parameter}` differs by {event.by:.1%} of"
             f" its size{counted}. The ranks train different models."
         )
-        if values["same"] is not None:
-            message += f" They were still equal after {values['same']} updates."
-        mine, yours = values["rates"]
+        if event.same is not None:
+            message += f" They were still equal after {event.same} updates."
+        mine, yours = event.rates
         rates = [(a, b) for a, b in zip(mine, yours, strict=False) if a != b]
         if rates:
             a, b = rates[0]
-            message += f" The learning rate is {a:g} on rank 0 and {b:g} on rank {values['rank']}."
-        self.report(values["place"], message, fix=_fix(values))
+            message += f" The learning rate is {a:g} on rank 0 and {b:g} on rank {event.rank}."
+        self.report(event.place, message, fix=_fix(event))
 
 
-def _fix(values: dict[str, Any]) -> str:
-    if values["wrapped"]:
+def _fix(event: RanksDiffer) -> str:
+    if event.wrapped:
         return (
             "Change parameters, gradients and learning rates in the same way on every"
             " rank; load weights before you wrap the model."
         )
-    if values["same"] is None:
+    if event.same is None:
         return (
             "Copy rank 0's parameters to all ranks before training:"
             " `dist.broadcast(p.data, 0)` for each, or wrap the model in"

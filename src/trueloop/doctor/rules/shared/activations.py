@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from trueloop.doctor.model.events import Loss, Measured
+from trueloop.doctor.model.events import Loss
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import LossInputRange
 from trueloop.doctor.model.things import Activation, Model, Tensor
 
 PROBABILITIES = {"softmax": "a softmax", "sigmoid": "a sigmoid"}
@@ -55,25 +55,24 @@ class UnseenInputs:
     """Inputs of losses whose making was not seen: what their values say over several batches."""
 
     def __init__(self) -> None:
-        self._seen: dict[Location, list[dict[str, Any]]] = {}
+        self._seen: dict[Location, list[LossInputRange]] = {}
         self._outside: set[Location] = set()
 
-    def of(self, event: Measured) -> int:
+    def of(self, event: LossInputRange) -> int:
         """How many batches lay in [0, 1]; 0 once one did not."""
-        values = event.values
-        if values["low"] < 0 or values["high"] > 1 or values["low"] != values["low"]:
+        if event.low < 0 or event.high > 1 or event.low != event.low:
             self._outside.add(event.place)
         if event.place in self._outside:
             return 0
-        self._seen.setdefault(event.place, []).append(values)
+        self._seen.setdefault(event.place, []).append(event)
         return len(self._seen[event.place])
 
     def sums_to_one(self, place: Location) -> bool:
-        return all(each["sums to one"] for each in self._seen[place])
+        return all(each.sums_to_one for each in self._seen[place])
 
     def fill_the_unit(self, place: Location) -> bool:
         """Many values, near 0 as well as near 1: logits would have gone beyond."""
         seen = self._seen[place]
-        low, high = min(each["low"] for each in seen), max(each["high"] for each in seen)
-        many = sum(each["count"] for each in seen) >= 200
+        low, high = min(each.low for each in seen), max(each.high for each in seen)
+        many = sum(each.count for each in seen) >= 200
         return bool(many and low < 0.1 and high > 0.9)

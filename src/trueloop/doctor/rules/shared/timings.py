@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from trueloop.doctor.model.speed_measurements import TimedUpdates
 
 ENOUGH = 20
 """Updates that must have been measured."""
@@ -10,13 +10,10 @@ _SHORTEST = 2e-4
 """Seconds of an update: shorter ones are over soon, whatever they spend their time on."""
 
 
-def counts(values: dict[str, Any]) -> bool:
+def counts(updates: TimedUpdates) -> bool:
     """There are enough of them, of a training that lasts, with updates that take their time."""
-    return bool(
-        values["updates"] >= ENOUGH
-        and values["seconds"] >= _SHORTEST
-        and values["lasted"] >= values["least"]
-    )
+    lasts = updates.lasted >= updates.least
+    return lasts and updates.number >= ENOUGH and updates.seconds >= _SHORTEST
 
 
 def duration(seconds: float) -> str:

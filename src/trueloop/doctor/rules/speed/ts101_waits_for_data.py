@@ -43,9 +43,8 @@ itself is busy receiving batches, and trainings of a few seconds.
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.speed_measurements import DataWait
 from trueloop.doctor.model.things import Loader
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
@@ -63,18 +62,18 @@ _LEAST = 1e-3
 class WaitsForData(Rule):
     code = "TS101"
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what != "waiting for data" or not counts(event.values):
+    def on_data_wait(self, event: DataWait) -> None:
+        if not counts(event.updates):
             return
-        loader, values = event.subject, event.values
-        if values["share"] < SHARE or loader.facts.get("sample at a time"):
+        loader = event.loader
+        if event.share < SHARE or loader.facts.get("sample at a time"):
             return
-        has = loader.workers or 0
-        cost = _cost(values, has)
+        has = loader.workers if isinstance(loader.workers, int) else 0
+        cost = _cost(event, has)
         if cost < _LEAST:
             return
-        needed = max(math.ceil(cost / max(values["rest"], 1e-4)), has + 1)
-        most = _most(values, has)
+        needed = max(math.ceil(cost / max(event.rest, 1e-4)), has + 1)
+        most = _most(event, has)
         if most <= has:
             return
         name = called(loader, "the loader")
@@ -84,34 +83,33 @@ class WaitsForData(Rule):
             if needed <= most
             else (
                 f"{most} worker{'s' * (most > 1)} would reduce that to"
-                f" {percent(_share_left(cost, values['rest'], most))}."
+                f" {percent(_share_left(cost, event.rest, most))}."
             )
         )
         if needed == 1:
             end = "1 worker would be enough."
         self.report(
             event.place,
-            f"{percent(values['share'])} of each update is spent waiting for {name},"
+            f"{percent(event.share)} of each update is spent waiting for {name},"
             f" {whose}: a batch takes {duration(cost)} to prepare, and the training uses"
-            f" it up in {duration(values['rest'])}. {end}",
+            f" it up in {duration(event.rest)}. {end}",
             fix=_fix(loader, min(needed, most)),
         )
 
 
-def _cost(values: dict[str, Any], workers: int) -> float:
+def _cost(event: DataWait, workers: int) -> float:
     """Seconds that it takes to prepare one batch."""
-    batch: float = values["batch"]
-    return workers * (batch + values["rest"]) if workers else batch
+    return workers * (event.batch + event.rest) if workers else event.batch
 
 
-def _most(values: dict[str, Any], workers: int) -> int:
+def _most(event: DataWait, workers: int) -> int:
     """Workers that can run beside the training."""
-    if workers and values["busy"] >= BUSY:
+    if workers and event.busy >= BUSY:
         return 0  # it is the program itself that is busy receiving batches
-    cores: int = values["cores"]
-    if values["workers_busy" if workers else "busy"] < BUSY:
+    cores = event.cores
+    if (event.workers_busy if workers else event.busy) < BUSY:
         return max(cores, _MANY)  # they wait for something else than a processor
-    return cores if values["device"] != "cpu" else cores - 1
+    return cores if event.updates.device != "cpu" else cores - 1
 
 
 def _share_left(cost: float, rest: float, workers: int) -> float:

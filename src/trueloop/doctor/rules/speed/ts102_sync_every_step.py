@@ -43,7 +43,7 @@ some updates skip (every hundredth step).
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.speed_measurements import DeviceRead
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.timings import counts, duration, percent
 
@@ -59,17 +59,16 @@ _WORDS = {
 class SyncEveryStep(Rule):
     code = "TS102"
 
-    def on_measured(self, event: Measured) -> None:
-        values = event.values
-        if event.what != "read of the device" or not counts(values):
+    def on_device_read(self, event: DeviceRead) -> None:
+        if not counts(event.updates):
             return
-        if values["device"] == "cpu" or values["often"] < OFTEN or values["share"] < SHARE:
+        if event.updates.device == "cpu" or event.often < OFTEN or event.share < SHARE:
             return
-        how = _WORDS.get(values["how"], f".{values['how']}()")
+        how = _WORDS.get(event.how, f".{event.how}()")
         self.report(
             event.place,
-            f"In every update {how} waits {duration(values['blocked'])} for the GPU, which"
-            f" is then idle until it gets new work: about {percent(values['share'])} of"
+            f"In every update {how} waits {duration(event.blocked)} for the GPU, which"
+            f" is then idle until it gets new work: about {percent(event.share)} of"
             " the time could be saved.",
             fix="Keep the value as a tensor (`.detach()`), and read it only every N updates.",
         )

@@ -43,7 +43,7 @@ nine of ten updates. Not reported: a plain copy from ordinary memory.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.speed_measurements import DeviceTransfer
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.timings import counts, duration, percent
 
@@ -55,16 +55,15 @@ OFTEN = 0.9
 class TransferNotOverlapped(Rule):
     code = "TS103"
 
-    def on_measured(self, event: Measured) -> None:
-        values = event.values
-        if event.what != "transfer" or not counts(values) or values["device"] == "cpu":
+    def on_device_transfer(self, event: DeviceTransfer) -> None:
+        if not counts(event.updates) or event.updates.device == "cpu":
             return
-        if values["share"] < SHARE or values["often"] < OFTEN:
+        if event.share < SHARE or event.often < OFTEN:
             return
-        if values["non_blocking"] == values["pinned"]:
+        if event.non_blocking == event.pinned:
             return
-        takes = f"takes {duration(values['each'])}, {percent(values['share'])} of each update"
-        if values["non_blocking"]:
+        takes = f"takes {duration(event.each)}, {percent(event.share)} of each update"
+        if event.non_blocking:
             self.report(
                 event.place,
                 "`non_blocking=True` has no effect here, because the batch is not in"
@@ -75,5 +74,5 @@ class TransferNotOverlapped(Rule):
             self.report(
                 event.place,
                 f"The batch is in pinned memory, but the copy is blocking: it {takes}.",
-                fix=f"Use .{values['how']}(..., non_blocking=True).",
+                fix=f"Use .{event.how}(..., non_blocking=True).",
             )

@@ -38,7 +38,7 @@ number), because persistent workers would not see the change.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.speed_measurements import WorkerStarts
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 from trueloop.doctor.rules.shared.timings import duration, percent
@@ -52,20 +52,19 @@ _LEAST = 0.01
 class WorkersRespawn(Rule):
     code = "TS104"
 
-    def on_measured(self, event: Measured) -> None:
-        values = event.values
-        if event.what != "starts of workers" or values["lasted"] < values["least"]:
+    def on_worker_starts(self, event: WorkerStarts) -> None:
+        if event.lasted < event.least:
             return
-        if values["passes"] < PASSES or values["changes"]:
+        if event.passes < PASSES or event.changes:
             return
-        if values["share"] < SHARE or values["each"] < _LEAST:
+        if event.share < SHARE or event.each < _LEAST:
             return
-        workers = event.subject.workers
+        workers = event.loader.workers
         one = workers == 1
         self.report(
             event.place,
-            f"{called(event.subject, 'This loader')} starts its"
+            f"{called(event.loader, 'This loader')} starts its"
             f" {'worker' if one else 'workers'} again in every epoch, which takes"
-            f" {duration(values['each'])}: {percent(values['share'])} of the time.",
+            f" {duration(event.each)}: {percent(event.share)} of the time.",
             fix="Pass persistent_workers=True.",
         )

@@ -39,7 +39,7 @@ of the parameters, and reported only if it takes less than four fifths of the ti
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.speed_measurements import OptimizerTime
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 from trueloop.doctor.rules.shared.timings import counts, duration, percent
@@ -51,16 +51,15 @@ RATIO = 0.8
 class OptimizerNotFused(Rule):
     code = "TS105"
 
-    def on_measured(self, event: Measured) -> None:
-        values = event.values
-        if event.what != "optimizer step" or not counts(values) or values["share"] < SHARE:
+    def on_optimizer_time(self, event: OptimizerTime) -> None:
+        if not counts(event.updates) or event.share < SHARE:
             return
-        ratio = values["ratio"]
-        if ratio is None and values["device"] == "cpu":
+        ratio = event.ratio
+        if ratio is None and event.updates.device == "cpu":
             return
         if ratio is not None and ratio > RATIO:
             return
-        kind = event.subject.kind.rpartition(".")[2]
+        kind = event.optimizer.kind.rpartition(".")[2]
         gain = (
             "a fused step reads and writes memory fewer times"
             if ratio is None
@@ -68,7 +67,7 @@ class OptimizerNotFused(Rule):
         )
         self.report(
             event.place,
-            f"A step of {called(event.subject, kind)} takes {duration(values['step'])},"
-            f" {percent(values['share'])} of each update; {gain}.",
+            f"A step of {called(event.optimizer, kind)} takes {duration(event.step)},"
+            f" {percent(event.share)} of each update; {gain}.",
             fix=f"Use {kind}(..., fused=True).",
         )

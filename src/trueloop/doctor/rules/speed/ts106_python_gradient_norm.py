@@ -44,7 +44,7 @@ reported.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.speed_measurements import GradientNorms
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.timings import counts, duration, percent
 
@@ -57,17 +57,16 @@ FEWEST = 4
 class PythonGradientNorm(Rule):
     code = "TS106"
 
-    def on_measured(self, event: Measured) -> None:
-        values = event.values
-        if event.what != "norms of gradients" or not counts(values):
+    def on_gradient_norms(self, event: GradientNorms) -> None:
+        if not counts(event.updates):
             return
-        if values["count"] < FEWEST or values["often"] < OFTEN or values["share"] < SHARE:
+        if event.count < FEWEST or event.often < OFTEN or event.share < SHARE:
             return
         self.report(
             event.place,
-            f"The norms of {values['count']} gradients are computed and read one by one in"
-            f" each update, which takes {duration(values['each'])},"
-            f" {percent(values['share'])} of it.",
+            f"The norms of {event.count} gradients are computed and read one by one in"
+            f" each update, which takes {duration(event.each)},"
+            f" {percent(event.share)} of it.",
             fix="Compute the norm in one call with torch.nn.utils.get_total_norm, or use the"
             " value that clip_grad_norm_ returns.",
         )

@@ -41,8 +41,9 @@ backward take half of an update or more, by the GPU's clock.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured, ModelForward
+from trueloop.doctor.model.events import ModelForward
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.speed_measurements import MatrixProducts
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
@@ -67,20 +68,19 @@ class Fp32Matmul(Rule):
         elif event.grad:
             self.called.setdefault(event.model, event.place)
 
-    def on_measured(self, event: Measured) -> None:
-        values = event.values
-        if event.what != "matrix products" or not counts(values) or values["device"] != "cuda":
+    def on_matrix_products(self, event: MatrixProducts) -> None:
+        if not counts(event.updates) or event.updates.device != "cuda":
             return
-        place = self.called.get(event.subject)
-        if place is None or values["share"] < SHARE:
+        place = self.called.get(event.model)
+        if place is None or event.share < SHARE:
             return
-        if values["part"] < PART or values["widest"] < WIDTH:
+        if event.part < PART or event.widest < WIDTH:
             return
-        whole = duration(values["share"] * values["seconds"])
+        whole = duration(event.share * event.updates.seconds)
         self.report(
             place,
-            f"The matrix products of {called(event.subject, 'this model')} run in full"
+            f"The matrix products of {called(event.model, 'this model')} run in full"
             " float32 precision, without the GPU's tensor cores; forward and backward"
-            f" take {whole}, {percent(values['share'])} of each update.",
+            f" take {whole}, {percent(event.share)} of each update.",
             fix='Call torch.set_float32_matmul_precision("high") at the start.',
         )

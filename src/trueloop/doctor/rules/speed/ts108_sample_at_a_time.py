@@ -42,7 +42,7 @@ that fetch whole batches (`__getitems__`).
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Measured
+from trueloop.doctor.model.speed_measurements import DataWait
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 from trueloop.doctor.rules.shared.timings import counts, duration, percent
@@ -54,20 +54,20 @@ _FEWEST = 8
 class SampleAtATime(Rule):
     code = "TS108"
 
-    def on_measured(self, event: Measured) -> None:
-        if event.what != "waiting for data" or not counts(event.values):
+    def on_data_wait(self, event: DataWait) -> None:
+        if not counts(event.updates):
             return
-        loader, values = event.subject, event.values
-        if values["share"] < SHARE or not loader.facts.get("sample at a time"):
+        loader = event.loader
+        if event.share < SHARE or not loader.facts.get("sample at a time"):
             return
         size = loader.batch_size
         if not isinstance(size, int) or size < _FEWEST:
             return
         self.report(
             event.place,
-            f"{percent(values['share'])} of each update is spent waiting for"
+            f"{percent(event.share)} of each update is spent waiting for"
             f" {called(loader, 'this loader')}, which reads {size} samples from tensors in"
-            f" memory one by one and stacks them: {duration(values['batch'])} per batch.",
+            f" memory one by one and stacks them: {duration(event.batch)} per batch.",
             fix="Index the tensors with whole batches: DataLoader(data,"
             " sampler=BatchSampler(...), batch_size=None).",
         )
