@@ -409,8 +409,7 @@ class Task:
         return PredictInput(inputs=data, names={"row": list(range(1, count + 1))})
 
     def outputs(self, model: nn.Module, batch: Any) -> Any:
-        """What `trueloop predict` keeps of a batch, in eval mode without gradients: the model's
-        outputs.
+        """What `trueloop predict` keeps of a batch, in eval mode: the model's outputs.
 
         Args:
             model: the trained model.
