@@ -51,7 +51,6 @@ def test_what_a_data_set_draws() -> None:
     own = np.random.default_rng(0)
     (draw,) = worker_draws.draws_of(Noisy(own))
     assert draw.library == ""
-    assert draw.generator is not None
     assert draw.name == "Noisy.jitter"
     assert [each.library for each in worker_draws.draws_of(Subset(Noisy(), [1, 2]))] == ["numpy"]
     assert worker_draws.draws_of(Noisy(own, noisy=False)) == []

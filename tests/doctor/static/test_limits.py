@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from trueloop.doctor.model.arithmetic import SIZE
 from trueloop.doctor.static import Report, check_text
 from trueloop.doctor.static.interpreter.limits import NESTING, STEPS_A_FILE
 from trueloop.doctor.static.interpreter.values import (
     KEY,
-    SIZE,
     DictValue,
     Items,
     Unknown,

@@ -5,27 +5,21 @@ from __future__ import annotations
 import ast
 import re
 
-NO_DRAW = frozenset(
-    "seed manual_seed initial_seed get_state set_state getstate setstate bit_generator spawn"
-    " default_rng RandomState Random SystemRandom Generator SeedSequence PCG64 MT19937 Philox"
-    " get_rng_state set_rng_state fork_rng".split()
+RANKS = (
+    r"rank|master|main_?proc|is_main|primary|zero|leader|chief|coordinator|\bgpu|device|local_"
+    r"|proc\w*_(id|index)|node"
 )
-RESEEDS = frozenset("seed manual_seed set_state setstate".split())
-TORCH_DRAWS = frozenset(
-    "rand randn randint randperm bernoulli multinomial normal poisson rand_like randn_like"
-    " randint_like".split()
-)
-IN_PLACE_DRAWS = frozenset("random_ uniform_ normal_ bernoulli_ exponential_ cauchy_".split())
-RANDOM_TRANSFORMS = frozenset(
-    "ColorJitter AutoAugment RandAugment TrivialAugmentWide AugMix ElasticTransform MixUp CutMix"
-    " HorizontalFlip VerticalFlip Flip Rotate ShiftScaleRotate CoarseDropout GaussNoise"
-    " HueSaturationValue RGBShift CLAHE OneOf SomeOf Transpose Affine GridDistortion"
-    " OpticalDistortion".split()
-)
-AUGMENTS = re.compile(
-    r"aug|transform|flip|crop|jitter|noise|rotat|random|perturb|distort|shift|roll|mixup|cutmix|erase",
-    re.I,
-)
+"""Asks which of the processes this is; whether there are several is another question."""
+ASKS_FOR_RANK = re.compile(RANKS, re.I)
+RANK_GUARD = re.compile(RANKS + r"|^(not )?[a-z_]{1,8} == 0$", re.I)
+"""The same of a whole condition: `if local == 0` too."""
+DIFFERS_BY_RANK = re.compile(RANKS + r"|world|hostname|getpid|shard|replica", re.I)
+"""Speaks of what differs between the processes."""
+
+_CUTS = frozenset("range arange islice".split())
+_SHARES = frozenset("shard split_dataset_by_node".split())
+_SPLITS = frozenset("array_split tensor_split chunk".split())
+_PER_RANK = re.compile(r"rank|world|replica|num_(proc|gpu)", re.I)
 
 
 def tests_mode(definition: ast.AST) -> bool:
@@ -40,5 +34,17 @@ def tests_mode(definition: ast.AST) -> bool:
         for part in (inner for each in asked for inner in ast.walk(each)):
             word = getattr(part, "attr", "") or getattr(part, "id", "")
             if "train" in word or "eval" in word:
+                return True
+    return False
+
+
+def cuts_by_rank(tree: ast.AST) -> bool:
+    """A file takes a share of its data by the rank: `indices[rank::world_size]`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Slice) and "rank" in ast.unparse(node).lower():
+            return True
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in _SHARES or (name in _CUTS | _SPLITS and _PER_RANK.search(ast.unparse(node))):
                 return True
     return False

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType
 
+from trueloop.doctor.model import vocabulary
 from trueloop.doctor.model.findings import Location
 
 LoopNode = ast.For | ast.AsyncFor | ast.While
@@ -332,22 +333,11 @@ def is_conditional(place: Location) -> bool:
     )
 
 
-_CUTS = frozenset("range arange islice".split())
-_SHARES = frozenset("shard split_dataset_by_node array_split tensor_split chunk".split())
-
-
 @lru_cache(maxsize=512)
 def cuts_by_rank(path: str) -> bool:
     """A file takes a share of its data by the rank: `indices[rank::world_size]`."""
     tree = source_of(path).tree
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Slice) and "rank" in ast.unparse(node).lower():
-            return True
-        if isinstance(node, ast.Call):
-            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            if name in _SHARES or (name in _CUTS and "rank" in ast.unparse(node).lower()):
-                return True
-    return False
+    return tree is not None and vocabulary.cuts_by_rank(tree)
 
 
 _LEAVE_ALONE = frozenset(

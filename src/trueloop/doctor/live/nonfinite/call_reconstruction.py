@@ -15,7 +15,7 @@ from weakref import ref
 import torch
 
 from trueloop.doctor.live.frames import user_frames
-from trueloop.doctor.live.frames.loop_bounds import UNKNOWN, Names
+from trueloop.doctor.live.frames.live_expressions import UNKNOWN, FrameNames
 from trueloop.doctor.live.nonfinite import recent_calls
 from trueloop.doctor.live.nonfinite.rerun import Rerun, untouched
 
@@ -117,13 +117,13 @@ class Recall:
         code: CodeType = frame.f_code
         if not self.is_known or not self.is_at(frame):
             return []
-        names = Names(frame)
+        names = FrameNames(frame)
         try:
             return self._assemble(names, code)
         finally:
             names.forget()
 
-    def _assemble(self, names: Names, code: CodeType) -> list[list[Any]]:
+    def _assemble(self, names: FrameNames, code: CodeType) -> list[list[Any]]:
         raws: list[list[Any]] = []
         given: dict[tuple[int, int], Any] = {}
         """What calls gave, as far as later ones are given it."""
@@ -147,7 +147,7 @@ class Recall:
     def _find(
         self,
         sources: frozenset[Source],
-        names: Names,
+        names: FrameNames,
         raws: list[list[Any]],
         given: dict[tuple[int, int], Any],
     ) -> Any:
@@ -183,7 +183,7 @@ class Recall:
 
 def _patterns(raws: list[list[Any]], frame: Any) -> list[Pattern] | None:
     """None where something cannot be found again."""
-    names = Names(frame)
+    names = FrameNames(frame)
     try:
         variables = _variables(names, frame.f_code)
     finally:
@@ -213,7 +213,7 @@ def _patterns(raws: list[list[Any]], frame: Any) -> list[Pattern] | None:
     return found
 
 
-def _variables(names: Names, code: CodeType) -> dict[int, set[Source]]:
+def _variables(names: FrameNames, code: CodeType) -> dict[int, set[Source]]:
     """`id` of a value -> the variables that stand for it."""
     found: dict[int, set[Source]] = {}
     for name in {*code.co_varnames, *code.co_freevars, *code.co_cellvars, *code.co_names}:
@@ -257,7 +257,7 @@ def _agreed(known: list[Pattern], found: list[Pattern]) -> list[Pattern] | None:
     return agreed if all(all(each.sources) for each in agreed) else None
 
 
-def _read(source: Source, names: Names) -> Any:
+def _read(source: Source, names: FrameNames) -> Any:
     kind, *details = source
     if kind == "plain":
         return details[1]

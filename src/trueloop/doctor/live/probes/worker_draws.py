@@ -15,49 +15,33 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import nn
 from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from trueloop.doctor.live.frames import source_map
+from trueloop.doctor.live.frames.live_expressions import (
+    UNKNOWN,
+    FunctionNames,
+    has_plain_truth,
+    value_of,
+)
 from trueloop.doctor.live.frames.user_frames import kind_of
 from trueloop.doctor.live.objects import inspection
-from trueloop.doctor.model import vocabulary
+from trueloop.doctor.model import randomness
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.things import Loader, Thing
+from trueloop.doctor.model.randomness import CHANGES, Draw, WorkerSeed, augmenting
+from trueloop.doctor.model.things import Loader
 
-_UNKNOWN = object()
 _DEPTH = 6
-_ALWAYS_PLAIN = (type(None), bool, int, float, str)
 _BOUND = (MethodType, BuiltinMethodType)
 _NAMED = (FunctionType, BuiltinFunctionType, MethodType, type)
-_CHANGES = re.compile(r"epoch|step|iter|time|round|info", re.I)
 _PLAIN_CALLS = re.compile(
     r"(np|numpy)\.random\.seed|random\.seed|torch\.(random\.)?manual_seed|int|abs|str|print"
     r"|torch\.cuda\.manual_seed(_all)?"
 )
-
-
-class Draw(NamedTuple):
-    """Something drawn at random while a sample is read."""
-
-    library: str
-    """Whose global generator it is from: `numpy`, `random`, `torch`; empty for one of its own."""
-    generator: Thing | None
-    """The user's own generator that it is from."""
-    place: Location
-    name: str
-    """What augments by it, if that is what it does: `RandomFlip`, `Images.augment`; else empty."""
-
-
-class WorkerSeed(NamedTuple):
-    """What a `worker_init_fn` sets a generator to."""
-
-    library: str
-    constant: bool
-    place: Location
 
 
 def look_at(loader: Any, thing: Loader) -> None:
@@ -75,18 +59,14 @@ def draws_of(dataset: Any) -> list[Draw]:
     reader = _Reader()
     reader.read_dataset(dataset)
     flag = next((name for name, value in _flags(dataset) if value is True), "")
-    return [
-        draw._replace(name=draw.name or flag)
-        for draw in reader.draws
-        if draw.generator is None or id(draw.generator) not in reader.reseeded
-    ]
+    return [draw._replace(name=draw.name or flag) for draw in reader.draws()]
 
 
 def _flags(dataset: Any) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for _ in range(_DEPTH):
         own = inspection.attributes(dataset)
-        found += [(name, value) for name, value in own.items() if vocabulary.AUGMENTS.search(name)]
+        found += [(name, value) for name, value in own.items() if randomness.AUGMENTS.search(name)]
         dataset = own.get("dataset")
         if dataset is None:
             break
@@ -97,10 +77,14 @@ class _Reader:
     """Goes through the functions that read a sample."""
 
     def __init__(self) -> None:
-        self.draws: list[Draw] = []
-        self.reseeded: set[int] = set()
+        self._drawn: list[tuple[int | None, Draw]] = []
+        """Each with the `id` of the user's own generator that it is from."""
+        self._made: dict[int, Location | None] = {}
+        self._reseeded: set[int] = set()
         self._seen: set[tuple[Any, int]] = set()
-        self._generators: dict[int, Thing] = {}
+
+    def draws(self) -> list[Draw]:
+        return [draw for generator, draw in self._drawn if generator not in self._reseeded]
 
     def read_dataset(self, dataset: Any, depth: int = 0) -> None:
         if depth > _DEPTH:
@@ -123,7 +107,7 @@ class _Reader:
         self, called: Any, place: Location | None, inside: tuple[str, ...], depth: int
     ) -> None:
         """Something is called on a sample."""
-        if depth > _DEPTH or called is None or called is _UNKNOWN:
+        if depth > _DEPTH or called is None or called is UNKNOWN:
             return
         if inspection.is_a(called, functools.partial):
             self.apply(called.func, place, inside, depth)
@@ -148,16 +132,9 @@ class _Reader:
             self.read(method, called, inside, depth)
             return
         head = kind.__module__.partition(".")[0]
-        if head in ("torchvision", "albumentations", "kornia", "monai"):
-            random_name = (
-                kind.__name__.startswith("Random") or kind.__name__ in vocabulary.RANDOM_TRANSFORMS
-            )
-            if (
-                random_name
-                and inspection.number(inspection.held(called, "p", 1)) != 0
-                and place is not None
-            ):
-                self.draws.append(Draw("torch", None, place, kind.__name__))
+        never = inspection.number(inspection.held(called, "p", 1)) == 0
+        if randomness.is_random_transform(head, kind.__name__) and place is not None and not never:
+            self._drawn.append((None, Draw("torch", place, kind.__name__)))
         held = inspection.held(called, "transforms")
         if inspection.is_a(held, nn.ModuleList):
             held = list(held._modules.values())
@@ -182,7 +159,7 @@ class _Reader:
             test = scope.resolve(node.test)
             chosen: list[ast.AST] = [node.test]
             for branch, wanted in ((node.body, True), (node.orelse, False)):
-                if _is_plain(test) and bool(test) is not wanted:
+                if has_plain_truth(test) and bool(test) is not wanted:
                     continue
                 chosen += branch if isinstance(branch, list) else [branch]
             for each in chosen:
@@ -204,21 +181,21 @@ class _Reader:
             if _is_generator(own):
                 self._own(own, keyword.value, place, scope, inside)
                 return
-        function, receiver = node.func, _UNKNOWN
+        function, receiver = node.func, UNKNOWN
         name = function.attr if isinstance(function, ast.Attribute) else ""
         if isinstance(function, ast.Attribute):
             receiver = scope.resolve(function.value)
             if _is_generator(receiver):
-                if name in vocabulary.RESEEDS:
-                    self.reseeded.add(id(self._thing(receiver, function.value, scope)))
-                elif name not in vocabulary.NO_DRAW:
+                if name in randomness.RESEEDS:
+                    self._reseeded.add(id(receiver))
+                elif name not in randomness.NO_DRAW:
                     self._own(receiver, function.value, place, scope, inside)
                 return
         called = scope.resolve(function)
         library = _library(receiver, name, called)
         if library:
-            self.draws.append(Draw(library, None, place, _augmenting(inside)))
-        elif called is not _UNKNOWN:
+            self._drawn.append((None, Draw(library, place, augmenting(inside))))
+        elif called is not UNKNOWN:
             self.apply(called, place, inside, depth + 1)
 
     def _own(
@@ -229,62 +206,22 @@ class _Reader:
         scope: _Scope,
         inside: tuple[str, ...],
     ) -> None:
-        thing = self._thing(generator, node, scope)
-        self.draws.append(Draw("", thing, place, _augmenting(inside)))
-
-    def _thing(self, generator: Any, node: ast.expr, scope: _Scope) -> Thing:
-        found = self._generators.get(id(generator))
-        if found is None:
-            found = Thing(facts={"made": scope.made(node), "worker": False})
-            self._generators[id(generator)] = found
-        return found
+        if id(generator) not in self._made:
+            self._made[id(generator)] = scope.made(node)
+        draw = Draw("", place, augmenting(inside), self._made[id(generator)])
+        self._drawn.append((id(generator), draw))
 
 
 class _Scope:
-    """What names mean in a function."""
+    """The source of a function, and what its names stand for."""
 
     def __init__(self, function: FunctionType, owner: Any, node: Any) -> None:
         self._function = function
-        self._names: dict[str, Any] = {}
-        arguments = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
-        arguments += [each.arg for each in node.args.kwonlyargs]
-        stored = {
-            each.id
-            for each in ast.walk(node)
-            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
-        }
-        for each in (*arguments, *stored):
-            self._names[each] = _UNKNOWN
-        if owner is not None and arguments:
-            self._names[arguments[0]] = owner
-        closure = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
-        for name, cell in closure:
-            try:
-                self._names[name] = cell.cell_contents
-            except ValueError:  # not bound yet
-                self._names[name] = _UNKNOWN
+        self._names = FunctionNames(function, owner, node)
 
     def resolve(self, node: ast.AST) -> Any:
         """The object that an expression is, as far as that takes no running of code."""
-        if isinstance(node, ast.Name):
-            if node.id in self._names:
-                return self._names[node.id]
-            return self._function.__globals__.get(node.id, _UNKNOWN)
-        if isinstance(node, ast.Constant):
-            return node.value
-        if isinstance(node, ast.Attribute):
-            return _attribute(self.resolve(node.value), node.attr)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            inner = self.resolve(node.operand)
-            return not inner if _is_plain(inner) else _UNKNOWN
-        if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            left, right = self.resolve(node.left), self.resolve(node.comparators[0])
-            if right is None and left is not _UNKNOWN:
-                if isinstance(node.ops[0], ast.Is):
-                    return left is None
-                if isinstance(node.ops[0], ast.IsNot):
-                    return left is not None
-        return _UNKNOWN
+        return value_of(node, self._names.named)
 
     def place(self, node: ast.expr) -> Location:
         return place_of(node, self._function.__code__.co_filename, self._function.__qualname__)
@@ -328,36 +265,6 @@ def _assigned(tree: ast.AST | None, name: str) -> ast.expr | None:
     return None
 
 
-def _attribute(owner: Any, name: str) -> Any:
-    """`owner.name`, but for what would run code: properties and the like."""
-    if owner is _UNKNOWN or owner is None:
-        return _UNKNOWN
-    if inspection.is_a(owner, ModuleType):
-        return vars(owner).get(name, _UNKNOWN)
-    held = inspection.attributes(owner)
-    if name in held:
-        return held[name]
-    if inspection.is_a(owner, nn.Module) and name in owner._modules:
-        return owner._modules[name]
-    for kind in type(owner).__mro__:
-        if name in vars(kind):
-            found = vars(kind)[name]
-            if isinstance(found, FunctionType):
-                return MethodType(found, owner)
-            if isinstance(found, staticmethod):
-                return found.__func__
-            return found if _is_plain(found) else _UNKNOWN
-    return _UNKNOWN
-
-
-def _is_plain(value: Any) -> bool:
-    """Its truth can be asked for without running code of the user's."""
-    if value is _UNKNOWN:
-        return False
-    kind = type(value)
-    return kind in _ALWAYS_PLAIN or (callable(value) and not hasattr(kind, "__bool__"))
-
-
 def _is_generator(value: Any) -> bool:
     """A random generator that somebody has made."""
     if inspection.is_a(value, random.Random):
@@ -376,7 +283,7 @@ def _library(receiver: Any, name: str, called: Any) -> str:
     numpy = sys.modules.get("numpy")
     bound = called.__self__ if type(called) in _BOUND else None
     name = name or (called.__name__ if type(called) in _NAMED else "")
-    if not isinstance(name, str) or name in vocabulary.NO_DRAW:
+    if not isinstance(name, str) or name in randomness.NO_DRAW:
         return ""
     if receiver is random or (bound is not None and bound is getattr(random, "_inst", None)):
         return "random"
@@ -384,18 +291,11 @@ def _library(receiver: Any, name: str, called: Any) -> str:
         is_global = bound is not None and bound is getattr(numpy.random.mtrand, "_rand", None)
         if receiver is numpy.random or is_global:
             return "numpy"
-    if name in vocabulary.TORCH_DRAWS and (
+    if name in randomness.TORCH_DRAWS and (
         receiver is torch or called is getattr(torch, name, None)
     ):
         return "torch"
-    return "torch" if name in vocabulary.IN_PLACE_DRAWS and receiver is _UNKNOWN else ""
-
-
-def _augmenting(inside: tuple[str, ...]) -> str:
-    for name in reversed(inside):
-        if vocabulary.AUGMENTS.search(name):
-            return name.removesuffix(".__call__").removesuffix(".forward")
-    return ""
+    return "torch" if name in randomness.IN_PLACE_DRAWS and receiver is UNKNOWN else ""
 
 
 def _is_users(function: FunctionType) -> bool:
@@ -435,7 +335,7 @@ def _touches_dataset(function: Any) -> bool:
     node = _node_of(plain) if plain is not None else None
     if node is None:
         return True
-    return bool(re.search(r"dataset|get_worker_info|\brng\b|generator", ast.unparse(node)))
+    return randomness.speaks_of_dataset(node)
 
 
 def _seeds_of(function: Any) -> list[WorkerSeed] | None:
@@ -454,6 +354,6 @@ def _seeds_of(function: Any) -> list[WorkerSeed] | None:
             written = ast.unparse(call.args[0])
             library = "torch" if owner.startswith("torch") else "numpy"
             library = "random" if owner == "random.seed" else library
-            constant = not strange and not _CHANGES.search(written)
+            constant = not strange and not CHANGES.search(written)
             found.append(WorkerSeed(library, constant, scope.place(call)))
     return found

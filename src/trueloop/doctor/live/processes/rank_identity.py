@@ -15,12 +15,7 @@ from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.frames.user_frames import Site, place_at
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.model.findings import Location
-
-_ASKS = re.compile(
-    r"rank|master|main_?proc|is_main|primary|zero|leader|chief|coordinator|\bgpu|device|local_"
-    r"|proc\w*_(id|index)|node|world|hostname|getpid|shard|replica",
-    re.I,
-)
+from trueloop.doctor.model.vocabulary import DIFFERS_BY_RANK
 
 
 def rank() -> int:
@@ -40,7 +35,7 @@ def number() -> int | None:
 
 def asked(written: str) -> bool:
     """An expression speaks of what differs between the processes."""
-    return bool(_ASKS.search(written))
+    return bool(DIFFERS_BY_RANK.search(written))
 
 
 def shares(loader: Any, path: str, name: str) -> bool:
@@ -52,7 +47,7 @@ def shares(loader: Any, path: str, name: str) -> bool:
     for _ in range(5):
         if inspection.is_a(dataset, torch.utils.data.IterableDataset):
             return True
-        if any(_ASKS.search(each) for each in inspection.attributes(dataset)):
+        if any(DIFFERS_BY_RANK.search(each) for each in inspection.attributes(dataset)):
             return True
         dataset = inspection.held(dataset, "dataset")
     return source_map.cuts_by_rank(path) or source_map.given_away(path, name.rpartition(".")[2])
@@ -64,7 +59,7 @@ def differs(file: str, place: Location, here: list[Site]) -> bool | None:
         return True
     if str(os.getpid()) in file or (socket.gethostname() or "\0") in file:
         return True
-    if _ASKS.search(source_map.written(place, 1, "f")):
+    if DIFFERS_BY_RANK.search(source_map.written(place, 1, "f")):
         return True
     places = [place_at(each.code, each.offset, each.line) for each in here]
     return any(_asks_above(each) for each in places if each.path)
@@ -77,7 +72,7 @@ def _asks_above(place: Location) -> bool:
 
 @lru_cache(maxsize=1024)
 def _asks(path: str, test: str) -> bool:
-    if _ASKS.search(test):
+    if DIFFERS_BY_RANK.search(test):
         return True
     # `if self.main:` where `self.main = rank == 0`.
     names = {
@@ -85,4 +80,5 @@ def _asks(path: str, test: str) -> bool:
         for each in ast.walk(ast.parse(test, mode="eval"))
         if isinstance(each, (ast.Attribute, ast.Name))
     }
-    return any(_ASKS.search(value) for value in source_map.assigned(path, frozenset(names)))
+    assigned = source_map.assigned(path, frozenset(names))
+    return any(DIFFERS_BY_RANK.search(value) for value in assigned)

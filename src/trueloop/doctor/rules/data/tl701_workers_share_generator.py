@@ -56,10 +56,7 @@ constructor only.
 
 from __future__ import annotations
 
-from typing import Any
-
 from trueloop.doctor.model.events import Backward, Made
-from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Loader
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import trained_loader
@@ -82,11 +79,10 @@ class WorkersShareGenerator(Rule):
             return
         draws = loader.dataset.facts.get("draws", ()) if loader.dataset is not None else ()
         for draw in draws:
-            made = _made_before(draw.generator)
-            if made is not None:
+            if draw.made is not None:
                 workers = f"{loader.workers} workers" if loader.workers != 1 else "1 worker"
                 self.report(
-                    made,
+                    draw.made,
                     f"The loader starts {workers} with copies of this generator in its"
                     " current state: all workers draw the same random numbers, and the"
                     " same again in every epoch.",
@@ -97,11 +93,3 @@ class WorkersShareGenerator(Rule):
                         (loader.made, "the loader that starts the workers"),
                     ],
                 )
-
-
-def _made_before(generator: Any) -> Location | None:
-    """Where a generator was made, if that was not in a worker."""
-    if generator is None or generator.facts.get("worker"):
-        return None
-    found: Location | None = generator.facts.get("made")
-    return found

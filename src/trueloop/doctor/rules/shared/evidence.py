@@ -9,18 +9,14 @@ from typing import Any
 from trueloop.doctor.model.events import Backward, Event, Seeded, Used
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Checkpoint, Dataset, Loader, Loop, Model, StateDict, Thing
+from trueloop.doctor.model.vocabulary import RANK_GUARD
 
-_RANK = re.compile(
-    r"rank|master|main_?proc|is_main|primary|zero|leader|chief|coordinator|\bgpu|device|local_"
-    r"|proc\w*_(id|index)|node|^(not )?[a-z_]{1,8} == 0$",
-    re.I,
-)
 _SEEDER = re.compile(r"seed|determin|reproduc|random", re.I)
 
 
 def asks_for_rank(guards: frozenset[str]) -> bool:
     """An open condition asks which of the processes this is."""
-    return any(_RANK.search(guard) for guard in guards)
+    return any(RANK_GUARD.search(guard) for guard in guards)
 
 
 def is_alone(wrapper: Model) -> bool:

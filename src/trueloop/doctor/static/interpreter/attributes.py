@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.events import AttributeSet, GradRead, Replaced, TensorRetained, Used
 from trueloop.doctor.model.things import (
     NOWHERE,
     Dataset,
     Loader,
+    Loop,
     Model,
     Optimizer,
     Scheduler,
@@ -19,7 +21,6 @@ from trueloop.doctor.model.things import (
 from trueloop.doctor.static.interpreter import imports
 from trueloop.doctor.static.interpreter.calls import enter, has_decorator
 from trueloop.doctor.static.interpreter.canonical_names import canonical
-from trueloop.doctor.static.interpreter.constant_sizes import is_hashable
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
 from trueloop.doctor.static.interpreter.machine import Machine
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_method
@@ -40,6 +41,7 @@ from trueloop.doctor.static.interpreter.values import (
     Parameters,
     Super,
     Unknown,
+    Value,
 )
 from trueloop.doctor.static.stubs.optimizers import param_groups
 from trueloop.doctor.static.stubs.tensors import (
@@ -51,7 +53,7 @@ from trueloop.doctor.static.stubs.tensors import (
 )
 
 
-def read(m: Machine, value: Any, name: str, node: ast.AST) -> Any:
+def read(m: Machine, value: Any, name: str, node: ast.AST) -> Value:
     """`value.name`."""
     if isinstance(value, Library):
         if len(value.name) > KEY:
@@ -77,15 +79,16 @@ def read(m: Machine, value: Any, name: str, node: ast.AST) -> Any:
     return BoundLibrary(value, name)
 
 
-def _of_super(value: Super, name: str) -> Any:
+def _of_super(value: Super, name: str) -> Value:
     """`super().name`: the user's own method above, or the library's."""
     cls = getattr(value.receiver, "cls", None)
     lineage = cls.lineage() if isinstance(cls, Class) else []
     if value.owner in lineage:
         lineage = lineage[lineage.index(value.owner) + 1 :]
     for kind in lineage:
-        if isinstance(kind, Class) and isinstance(kind.namespace.get(name), Function):
-            return Method(value.receiver, kind.namespace[name])
+        found = kind.namespace.get(name) if isinstance(kind, Class) else None
+        if isinstance(found, Function):
+            return Method(value.receiver, found)
     if name == "__init__" and not isinstance(value.receiver, (Scheduler, Optimizer)):
         return Library("object.__init__")
     if isinstance(value.receiver, Thing):
@@ -93,7 +96,7 @@ def _of_super(value: Super, name: str) -> Any:
     return Library(f"object.{name}")
 
 
-def _of_namespace(m: Machine, value: Namespace, name: str) -> Any:
+def _of_namespace(m: Machine, value: Namespace, name: str) -> Value:
     found = imports.value_in(m, value.scope, name)
     if found is not None:
         return found
@@ -101,7 +104,7 @@ def _of_namespace(m: Machine, value: Namespace, name: str) -> Any:
     return imports.member(m, module.name, name, module)
 
 
-def _of_object(m: Machine, value: Instance | Thing, name: str, node: ast.AST) -> Any:
+def _of_object(m: Machine, value: Instance | Thing, name: str, node: ast.AST) -> Value:
     if name in value.attributes:
         return value.attributes[name]
     if isinstance(value, Model):
@@ -141,7 +144,7 @@ def _of_object(m: Machine, value: Instance | Thing, name: str, node: ast.AST) ->
     return found
 
 
-def _mode_of(m: Machine, model: Model) -> Any:
+def _mode_of(m: Machine, model: Model) -> Value:
     """`model.training`; a module that asks for its own mode behaves differently in the two."""
     if m.inside_models and m.receivers and m.receivers[-1] is model:
         model.facts["asks mode"] = True
@@ -153,7 +156,7 @@ def _is_called(node: ast.AST, m: Machine, name: str) -> bool:
     return name in uses and "()" in uses[name]
 
 
-def _bound(m: Machine, owner: Any, found: Any, node: ast.AST) -> Any:
+def _bound(m: Machine, owner: Any, found: Value, node: ast.AST) -> Value:
     """A member of the class, as its object sees it."""
     if not isinstance(found, Function):
         return found
@@ -166,13 +169,13 @@ def _bound(m: Machine, owner: Any, found: Any, node: ast.AST) -> Any:
     return Method(owner, found)
 
 
-def _of_foreign(m: Machine, value: OpaqueObject, name: str) -> Any:
+def _of_foreign(m: Machine, value: OpaqueObject, name: str) -> Value:
     if name in value.attributes:
         return value.attributes[name]
     return BoundLibrary(value, name)
 
 
-def _of_unknown(m: Machine, value: Unknown, name: str) -> Any:
+def _of_unknown(m: Machine, value: Unknown, name: str) -> Value:
     found = value.attributes.get(name)
     if found is None and find_method(value, name) is not None:
         return BoundLibrary(value, name)
@@ -271,7 +274,7 @@ def _is_self(m: Machine, owner: Model) -> bool:
     return owner.made.line > 0 and bool(m.functions) and m.functions[-1].endswith("__init__")
 
 
-def item_of(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
+def item_of(m: Machine, value: Any, index: Any, node: ast.AST) -> Value:
     """`value[index]`."""
     if isinstance(value, Tensor):
         return element(m, value, index, node)
@@ -300,17 +303,17 @@ def item_of(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
             return value.children[index.value]
     if isinstance(value, (Unknown, OpaqueObject)):
         name = f"[{m.key(index)}]"
-        found = value.attributes.get(name)
-        if found is None:
-            of = (value, index) if isinstance(value, Unknown) else (value,)
-            fresh = Unknown(f"{m.key(value)}{name}", of, looped=bool(getattr(index, "looped", 0)))
-            fresh.number = bool(getattr(value, "number", False))
-            word = index.value if isinstance(index, Known) else None
-            found = guess(m, word, fresh, m.modules[-1]) if isinstance(word, str) else fresh
-            if not fresh.looped:
-                value.attributes[name] = found
-            if m.preprocesses and isinstance(index, (Known, Items)):
-                m.emit(Used, node, what="slice", subject=value, arguments={"index": index})
+        if name in value.attributes:
+            return value.attributes[name]
+        of = (value, index) if isinstance(value, Unknown) else (value,)
+        fresh = Unknown(f"{m.key(value)}{name}", of, looped=bool(getattr(index, "looped", 0)))
+        fresh.number = bool(getattr(value, "number", False))
+        word = index.value if isinstance(index, Known) else None
+        found = guess(m, word, fresh, m.modules[-1]) if isinstance(word, str) else fresh
+        if not fresh.looped:
+            value.attributes[name] = found
+        if m.preprocesses and isinstance(index, (Known, Items)):
+            m.emit(Used, node, what="slice", subject=value, arguments={"index": index})
         return found
     if isinstance(value, Library):
         return m.unknown(node, (value, index), key=f"{value.name}[{m.key(index)}]")
@@ -320,7 +323,7 @@ def item_of(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
     return _of_user(m, value, index, node)
 
 
-def _of_user(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
+def _of_user(m: Machine, value: Any, index: Any, node: ast.AST) -> Value:
     """`__getitem__` of the user's own class."""
     cls = getattr(value, "cls", None)
     if isinstance(cls, Class):
@@ -330,7 +333,7 @@ def _of_user(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
     return m.unknown(node, (value, index))
 
 
-def _of_items(m: Machine, value: Items, index: Any, node: ast.AST) -> Any:
+def _of_items(m: Machine, value: Items, index: Any, node: ast.AST) -> Value:
     if isinstance(index, slice):
         try:
             return Items(value.kind, value.values[index], value.open, turns=value.turns)
@@ -371,7 +374,7 @@ def set_item(m: Machine, owner: Any, index: Any, value: Any, node: ast.Subscript
 
 def _within_turn(m: Machine, loop: Any) -> bool:
     """A loop begins anew in each turn of the batch loop around it."""
-    inner: list[Any] = []
+    inner: list[Loop] = []
     for turn in reversed(m.turns):
         if turn.loop.kind == "batches":
             break
@@ -392,7 +395,7 @@ def _store(
         )  # fmt: skip
 
 
-def unpack(m: Machine, value: Any, count: int, starred: int | None, node: ast.AST) -> list[Any]:
+def unpack(m: Machine, value: Any, count: int, starred: int | None, node: ast.AST) -> list[Value]:
     """`a, b = value`: the parts."""
     if isinstance(value, Items):
         values = value.values
@@ -408,7 +411,7 @@ def unpack(m: Machine, value: Any, count: int, starred: int | None, node: ast.AS
     if isinstance(value, Tensor):
         return parts_of(m, value, count, node)
     if isinstance(value, Known) and isinstance(value.value, (tuple, str)):
-        known = [Known(each) for each in value.value]
+        known: list[Value] = [Known(each) for each in value.value]
         if len(known) == count:
             return known
     if isinstance(value, (Unknown, OpaqueObject)):

@@ -6,20 +6,20 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from trueloop.doctor.model.arithmetic import TEXT, is_small, len_of
 from trueloop.doctor.model.events import Made
 from trueloop.doctor.model.things import Dataset, Model, Optimizer, Scheduler, Tensor, Thing
-from trueloop.doctor.static.interpreter.constant_sizes import is_small, len_of
 from trueloop.doctor.static.interpreter.inference import parameter
 from trueloop.doctor.static.interpreter.machine import CallRecord, Machine, Signal
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_call, find_method
 from trueloop.doctor.static.interpreter.values import (
     NONE,
-    TEXT,
     BoundLibrary,
     Class,
     DictValue,
     Function,
     Generator,
+    GeneratorContext,
     Instance,
     Items,
     Known,
@@ -28,8 +28,9 @@ from trueloop.doctor.static.interpreter.values import (
     OpaqueObject,
     Scope,
     Unknown,
+    Value,
 )
-from trueloop.doctor.static.interpreter.with_blocks import GeneratorContext, inside_foreign
+from trueloop.doctor.static.interpreter.with_blocks import inside_foreign
 from trueloop.doctor.static.stubs.tensors import call_foreign_method, derive
 
 MODULE_BASES = frozenset({"Module", "LightningModule", "PreTrainedModel", "ModelMixin"})
@@ -46,11 +47,11 @@ HARMLESS = frozenset(
 def call(
     m: Machine,
     function: Any,
-    args: list[Any],
-    kwargs: dict[str, Any],
+    args: list[Value],
+    kwargs: dict[str, Value],
     node: ast.AST,
-    rest: list[Any] | None = None,
-) -> Any:
+    rest: list[Value] | None = None,
+) -> Value:
     """Call a value. `rest`: what was spread into the call (`*args`) and is not known."""
     m.spend(1, node)
     if m.noted is not None:
@@ -80,11 +81,11 @@ def call(
 def _library(
     m: Machine,
     name: str,
-    args: list[Any],
-    kwargs: dict[str, Any],
+    args: list[Value],
+    kwargs: dict[str, Value],
     node: ast.AST,
-    rest: list[Any] | None,
-) -> Any:
+    rest: list[Value] | None,
+) -> Value:
     known = find_call(name)
     if known is not None:
         return known(LibraryCall(m, node, name, args, kwargs, None, rest is not None))
@@ -101,11 +102,11 @@ def _library(
 def _method(
     m: Machine,
     bound: BoundLibrary,
-    args: list[Any],
-    kwargs: dict[str, Any],
+    args: list[Value],
+    kwargs: dict[str, Value],
     node: ast.AST,
-    rest: list[Any] | None,
-) -> Any:
+    rest: list[Value] | None,
+) -> Value:
     receiver, name = bound.receiver, bound.name
     known = find_method(receiver, name)
     if known is not None:
@@ -137,10 +138,10 @@ def _method_of_constant(
     m: Machine,
     receiver: Known,
     name: str,
-    args: list[Any],
-    kwargs: dict[str, Any],
+    args: list[Value],
+    kwargs: dict[str, Value],
     node: ast.AST,
-) -> Any:
+) -> Value:
     """Methods of texts and numbers, where all is known and the result is small."""
     method = getattr(receiver.value, name, None)
     values = [each.value for each in args if isinstance(each, Known)]
@@ -175,11 +176,11 @@ _TEXT_METHODS = frozenset(
 def _foreign(
     m: Machine,
     function: Any,
-    args: list[Any],
-    kwargs: dict[str, Any],
+    args: list[Value],
+    kwargs: dict[str, Value],
     node: ast.AST,
-    rest: list[Any] | None,
-) -> Any:
+    rest: list[Value] | None,
+) -> Value:
     everything = [*args, *kwargs.values(), *(rest or [])]
     m.expose([*everything, function], m.key(function), node)
     return m.unknown(node, [function, *everything])
@@ -191,16 +192,16 @@ def _foreign(
 def start(
     m: Machine,
     function: Function,
-    args: list[Any],
-    kwargs: dict[str, Any],
+    args: list[Value],
+    kwargs: dict[str, Value],
     node: ast.AST,
-    rest: list[Any] | None = None,
-) -> Any:
+    rest: list[Value] | None = None,
+) -> Value:
     """Call a function of the user's: enter it, or put it off if it is a generator."""
     contents = function.module.survey.contents.get(id(function.node))
     if contents is not None and contents.yields:
         if any("contextmanager" in m.key(each) for each in function.decorators):
-            return GeneratorContext(function, None, args, kwargs)
+            return GeneratorContext(function, args, kwargs)
         return Generator(function, args, kwargs)
     return enter(m, function, args, kwargs, node, rest=rest)
 
@@ -208,13 +209,13 @@ def start(
 def enter(
     m: Machine,
     function: Function,
-    args: list[Any],
-    kwargs: dict[str, Any],
+    args: list[Value],
+    kwargs: dict[str, Value],
     node: ast.AST,
     *,
-    rest: list[Any] | None = None,
-    on_yield: Callable[[Any], Any] | None = None,
-) -> Any:
+    rest: list[Value] | None = None,
+    on_yield: Callable[[Value], Value] | None = None,
+) -> Value:
     """Run the body of a function of the user's; what it returns."""
     definition = function.node
     depth = sum(1 for _, each in m.calls if each is definition)
@@ -232,7 +233,7 @@ def enter(
     m.calls.append((m.place(node), definition))
     m.modules.append(function.module)
     m.functions.append(function.name)
-    m.receivers.append(scope.receiver if function.owner is not None else None)
+    m.receivers.append(scope.receiver if function.owner is not None else NONE)
     try:
         return _inside_decorators(m, function, list(function.decorators), scope)
     finally:
@@ -247,10 +248,12 @@ def _leave_open(definition: ast.AST, scope: Scope) -> None:
     spec = getattr(definition, "args", None)
     for star in (getattr(spec, "vararg", None), getattr(spec, "kwarg", None)):
         if star is not None:
-            scope.variables[star.arg].open = True
+            spread = scope.variables[star.arg]
+            assert isinstance(spread, (Items, DictValue))
+            spread.open = True
 
 
-def _inside_decorators(m: Machine, function: Function, left: list[Any], scope: Scope) -> Any:
+def _inside_decorators(m: Machine, function: Function, left: list[Value], scope: Scope) -> Value:
     """Run the body under what the decorators switch (`@torch.no_grad()`)."""
     while left:
         decorator = left.pop(0)
@@ -261,9 +264,9 @@ def _inside_decorators(m: Machine, function: Function, left: list[Any], scope: S
                 known(LibraryCall(m, function.node, decorator.name, [])) if known else decorator
             )
         if isinstance(decorator, OpaqueObject) and decorator.facts:
-            results: list[Any] = []
+            results: list[Value] = []
 
-            def inside(results: list[Any] = results) -> Signal | None:
+            def inside(results: list[Value] = results) -> Signal | None:
                 with m.nested(function.node) as may_go:
                     results.append(_inside_decorators(m, function, left, scope) if may_go else NONE)
                 return None
@@ -281,10 +284,10 @@ def _inside_decorators(m: Machine, function: Function, left: list[Any], scope: S
 def _bind(
     m: Machine,
     function: Function,
-    args: list[Any],
-    kwargs: dict[str, Any],
+    args: list[Value],
+    kwargs: dict[str, Value],
     scope: Scope,
-    rest: list[Any] | None,
+    rest: list[Value] | None,
 ) -> None:
     """Give parameters their arguments; what was not given and has no default is guessed."""
     beginning, m.beginning = m.beginning, False
@@ -325,8 +328,8 @@ def _bind(
 
 
 def _option(
-    m: Machine, name: str, default: Any, annotation: ast.expr | None, function: Function
-) -> Any:
+    m: Machine, name: str, default: Value, annotation: ast.expr | None, function: Function
+) -> Value:
     """A parameter with a default, of a function that nobody is seen to call: given, or not.
 
     A text keeps its default (it names one of several ways); a number stands for any.
@@ -338,9 +341,9 @@ def _option(
     return parameter(m, name, annotation, function)
 
 
-def decorate(m: Machine, function: Function, node: ast.AST) -> Any:
+def decorate(m: Machine, function: Function, node: ast.AST) -> Value:
     """What a definition leaves behind once the user's own decorators have seen it."""
-    value: Any = function
+    value: Value = function
     for decorator in reversed(function.decorators):
         if isinstance(decorator, (Function, Method)):
             wrapped = call(m, decorator, [value], {}, node)
@@ -364,11 +367,11 @@ def has_decorator(function: Function, *names: str) -> bool:
 def instantiate(
     m: Machine,
     cls: Class,
-    args: list[Any],
-    kwargs: dict[str, Any],
+    args: list[Value],
+    kwargs: dict[str, Value],
     node: ast.AST,
-    rest: list[Any] | None = None,
-) -> Any:
+    rest: list[Value] | None = None,
+) -> Value:
     """Make an object of a class of the user's and run its `__init__`."""
     made = new_object(m, cls, node)
     initialise = cls.lookup("__init__")
@@ -392,8 +395,8 @@ def adopt(
     m: Machine,
     made: Thing,
     cls: Class,
-    args: list[Any],
-    kwargs: dict[str, Any],
+    args: list[Value],
+    kwargs: dict[str, Value],
     node: ast.AST,
 ) -> None:
     """Let an object of a user's subclass take over what its library's class would be given."""
@@ -410,7 +413,7 @@ def adopt(
         return
 
 
-def new_object(m: Machine, cls: Class, node: ast.AST) -> Any:
+def new_object(m: Machine, cls: Class, node: ast.AST) -> Value:
     """An object of a class of the user's, before its `__init__`."""
     bases = cls.dotted_bases()
     place = m.place(node)

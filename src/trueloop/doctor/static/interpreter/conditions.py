@@ -6,8 +6,8 @@ import ast
 import operator
 from typing import Any
 
+from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.things import Loop, Model, Scheduler, Thing
-from trueloop.doctor.static.interpreter.constant_sizes import is_hashable
 from trueloop.doctor.static.interpreter.machine import Machine
 from trueloop.doctor.static.interpreter.values import (
     Class,
@@ -21,6 +21,7 @@ from trueloop.doctor.static.interpreter.values import (
     OpaqueObject,
     Scope,
     Unknown,
+    Value,
 )
 
 _COMPARE = {
@@ -74,7 +75,7 @@ def _asks_for_type(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"
 
 
-def compare(m: Machine, sign: ast.cmpop, left: Any, right: Any, node: ast.expr) -> Any:
+def compare(m: Machine, sign: ast.cmpop, left: Any, right: Any, node: ast.expr) -> Value:
     """One comparison."""
     kind = type(sign)
     if kind in (ast.Is, ast.IsNot) or _is_none(left) or _is_none(right):
@@ -97,7 +98,7 @@ def _is_none(value: Any) -> bool:
     return isinstance(value, Known) and value.value is None
 
 
-def _identity(m: Machine, kind: type[ast.cmpop], left: Any, right: Any, node: ast.expr) -> Any:
+def _identity(m: Machine, kind: type[ast.cmpop], left: Any, right: Any, node: ast.expr) -> Value:
     """`x is None` asks the same as `not x`; other identities are like equality."""
     negated = kind in (ast.IsNot, ast.NotEq)
     if _is_none(left) and not _is_none(right):
@@ -120,7 +121,7 @@ def _identity(m: Machine, kind: type[ast.cmpop], left: Any, right: Any, node: as
     return Known((left is right) != negated)
 
 
-def _contained(m: Machine, kind: type[ast.cmpop], left: Any, right: Any, node: ast.expr) -> Any:
+def _contained(m: Machine, kind: type[ast.cmpop], left: Any, right: Any, node: ast.expr) -> Value:
     negated = kind is ast.NotIn
     if isinstance(left, Known):
         if isinstance(right, Known) and isinstance(right.value, (str, bytes, tuple)):
@@ -139,7 +140,7 @@ def _contained(m: Machine, kind: type[ast.cmpop], left: Any, right: Any, node: a
     return Unknown(f"not {key}" if negated else key, (left, right))
 
 
-def _numbers(m: Machine, kind: type[ast.cmpop], left: Known, right: Known) -> Any:
+def _numbers(m: Machine, kind: type[ast.cmpop], left: Known, right: Known) -> Value:
     if right.looped and not left.looped:
         swap: dict[type[ast.cmpop], type[ast.cmpop]] = {
             ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE,
@@ -160,7 +161,7 @@ def _numbers(m: Machine, kind: type[ast.cmpop], left: Known, right: Known) -> An
         return Unknown(f"{m.key(left)} {_SIGN[kind]} {m.key(right)}", (left, right))
 
 
-def _counted(m: Machine, kind: type[ast.cmpop], left: Known, right: Any) -> Any:
+def _counted(m: Machine, kind: type[ast.cmpop], left: Known, right: Any) -> Value:
     """A loop's count against a number: the last turn, one of the simulated ones, or an open one."""
     outcome: bool | None = None
     loop = left.looped
@@ -185,7 +186,7 @@ def _is_last(m: Machine, loop: Loop) -> bool:
     return any(turn.loop is loop and turn.index == loop.simulated - 1 for turn in m.turns)
 
 
-def _equality(m: Machine, kind: type[ast.cmpop], left: Unknown, right: Known) -> Any:
+def _equality(m: Machine, kind: type[ast.cmpop], left: Unknown, right: Known) -> Value:
     negated = kind is ast.NotEq
     if left.key in m.equal:
         return Known((m.equal[left.key] == right.value) != negated)
@@ -205,7 +206,7 @@ _PLAIN = frozenset(
 """Classes of plain values and containers: no module is one of these."""
 
 
-def instance_of(m: Machine, value: Any, kind: Any, node: ast.AST) -> Any:
+def instance_of(m: Machine, value: Any, kind: Any, node: ast.AST) -> Value:
     """`isinstance(value, kind)`."""
     if isinstance(kind, Items):
         with m.nested(node) as may_go:

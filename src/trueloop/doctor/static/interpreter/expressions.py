@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import ast
 import builtins
-import operator
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
+from trueloop.doctor.model.arithmetic import SIZE, computed, is_hashable, is_small, stays_small
 from trueloop.doctor.model.things import AccumulationWindow, Loop, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import item_of
 from trueloop.doctor.static.interpreter.calls import call
-from trueloop.doctor.static.interpreter.constant_sizes import is_hashable, is_small, stays_small
 from trueloop.doctor.static.interpreter.inference import guess
 from trueloop.doctor.static.interpreter.loops import elements, go_through
 from trueloop.doctor.static.interpreter.machine import Machine
 from trueloop.doctor.static.interpreter.stub_lookup import find_call
 from trueloop.doctor.static.interpreter.values import (
-    SIZE,
     DictValue,
     Function,
     Imported,
@@ -29,31 +27,18 @@ from trueloop.doctor.static.interpreter.values import (
     Scope,
     Super,
     Unknown,
+    Value,
 )
 from trueloop.doctor.static.stubs.batch_means import notice_division
 from trueloop.doctor.static.stubs.tensors import combine, derive
 
-_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-}
 _SIGNS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
     ast.Pow: "**", ast.MatMult: "@",
 }  # fmt: skip
 
 
-def evaluate(m: Machine, node: ast.expr, scope: Scope) -> Any:
+def evaluate(m: Machine, node: ast.expr, scope: Scope) -> Value:
     """The value of an expression."""
     m.spend(1, node)
     handler = _HANDLERS.get(type(node))
@@ -66,20 +51,20 @@ def evaluate(m: Machine, node: ast.expr, scope: Scope) -> Any:
         m.nesting -= 1
 
 
-def _constant(m: Machine, node: ast.Constant, scope: Scope) -> Any:
+def _constant(m: Machine, node: ast.Constant, scope: Scope) -> Value:
     if isinstance(node.value, int) and not is_small(node.value):
         return _number(m, node)
     return Known(node.value)
 
 
-def _number(m: Machine, node: ast.AST, *parts: Any) -> Any:
+def _number(m: Machine, node: ast.AST, *parts: Any) -> Value:
     """A number, or text, that is too long to be computed with."""
     found = m.unknown(node, parts)
     found.number = True
     return found
 
 
-def lookup(m: Machine, name: str, scope: Scope) -> Any:
+def lookup(m: Machine, name: str, scope: Scope) -> Value | None:
     """What a name stands for; None if nothing is known of it."""
     holder = scope.find(name)
     if holder is not None:
@@ -93,7 +78,7 @@ def lookup(m: Machine, name: str, scope: Scope) -> Any:
     return None
 
 
-def _name(m: Machine, node: ast.Name, scope: Scope) -> Any:
+def _name(m: Machine, node: ast.Name, scope: Scope) -> Value:
     found = lookup(m, node.id, scope)
     if found is None:
         found = guess(m, node.id, Unknown(node.id), scope.module)
@@ -101,17 +86,17 @@ def _name(m: Machine, node: ast.Name, scope: Scope) -> Any:
     return found
 
 
-def _attribute(m: Machine, node: ast.Attribute, scope: Scope) -> Any:
+def _attribute(m: Machine, node: ast.Attribute, scope: Scope) -> Value:
     return m.attribute(evaluate(m, node.value, scope), node.attr, node)
 
 
-def _call(m: Machine, node: ast.Call, scope: Scope) -> Any:
+def _call(m: Machine, node: ast.Call, scope: Scope) -> Value:
     if isinstance(node.func, ast.Name) and node.func.id == "super":
         method = _method_scope(scope)
         return Super(method.owner, method.receiver)
     function = evaluate(m, node.func, scope)
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
+    args: list[Value] = []
+    kwargs: dict[str, Value] = {}
     is_open = False
     for arg in node.args:
         if isinstance(arg, ast.Starred):
@@ -146,12 +131,12 @@ def _method_scope(scope: Scope) -> Scope:
     return scope
 
 
-def _binary(m: Machine, node: ast.BinOp, scope: Scope) -> Any:
+def _binary(m: Machine, node: ast.BinOp, scope: Scope) -> Value:
     left, right = evaluate(m, node.left, scope), evaluate(m, node.right, scope)
     return arithmetic(m, node.op, left, right, node)
 
 
-def arithmetic(m: Machine, sign: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
+def arithmetic(m: Machine, sign: ast.operator, left: Any, right: Any, node: ast.AST) -> Value:
     """One operation on two values."""
     if isinstance(sign, ast.Div):
         notice_division(m, left, right, node)
@@ -179,17 +164,16 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Known) or (isinstance(value, Unknown) and value.number)
 
 
-def _constants(m: Machine, sign: ast.operator, left: Known, right: Known, node: ast.AST) -> Any:
+def _constants(m: Machine, sign: ast.operator, left: Known, right: Known, node: ast.AST) -> Value:
     if not stays_small(sign, left.value, right.value):
         return _number(m, node, left, right)
-    try:
-        value = _ARITHMETIC[type(sign)](left.value, right.value)
-    except (TypeError, ValueError, ArithmeticError, KeyError):
+    value = computed(sign, left.value, right.value, None)
+    if value is None:
         return m.unknown(node, (left, right))
     return Known(value, looped=left.looped or right.looped)
 
 
-def _remainder(m: Machine, left: Any, right: Any, node: ast.AST) -> Any:
+def _remainder(m: Machine, left: Any, right: Any, node: ast.AST) -> Value:
     """A loop's count modulo the size of a window: the few turns that stand for all go through
     windows of two."""
     size = right.value if isinstance(right, Known) else None
@@ -203,7 +187,7 @@ def _remainder(m: Machine, left: Any, right: Any, node: ast.AST) -> Any:
     return Unknown(f"{m.key(left)} % {m.key(right)}", (left, right), looped=True)
 
 
-def _unary(m: Machine, node: ast.UnaryOp, scope: Scope) -> Any:
+def _unary(m: Machine, node: ast.UnaryOp, scope: Scope) -> Value:
     if isinstance(node.op, ast.Not):
         operand = evaluate(m, node.operand, scope)
         outcome, key, negated = m.verdict(operand)
@@ -225,9 +209,9 @@ def _unary(m: Machine, node: ast.UnaryOp, scope: Scope) -> Any:
     return found
 
 
-def _compare(m: Machine, node: ast.Compare, scope: Scope) -> Any:
+def _compare(m: Machine, node: ast.Compare, scope: Scope) -> Value:
     left = evaluate(m, node.left, scope)
-    found: Any = Known(True)
+    found: Value = Known(True)
     for sign, operand in zip(node.ops, node.comparators, strict=True):
         right = evaluate(m, operand, scope)
         if isinstance(left, Tensor) or isinstance(right, Tensor):
@@ -241,10 +225,10 @@ def _compare(m: Machine, node: ast.Compare, scope: Scope) -> Any:
     return found
 
 
-def _bool(m: Machine, node: ast.BoolOp, scope: Scope) -> Any:
+def _bool(m: Machine, node: ast.BoolOp, scope: Scope) -> Value:
     """`a or b` as a value: what decides it, where that is known."""
     is_or = isinstance(node.op, ast.Or)
-    value: Any = Known(not is_or)
+    value: Value = Known(not is_or)
     for position, part in enumerate(node.values):
         value = evaluate(m, part, scope)
         outcome = m.verdict(value)[0]
@@ -261,14 +245,14 @@ def _bool(m: Machine, node: ast.BoolOp, scope: Scope) -> Any:
     return value
 
 
-def _conditional(m: Machine, node: ast.IfExp, scope: Scope) -> Any:
+def _conditional(m: Machine, node: ast.IfExp, scope: Scope) -> Value:
     outcome, guards = conditions.outcome_of(m, node.test, scope)
     with m.guarded(guards):
         return evaluate(m, node.body if outcome else node.orelse, scope)
 
 
-def _sequence(m: Machine, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Any:
-    values: list[Any] = []
+def _sequence(m: Machine, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
+    values: list[Value] = []
     is_open = len(node.elts) > SIZE
     for element in node.elts[:SIZE]:
         if isinstance(element, ast.Starred):
@@ -285,7 +269,7 @@ def _sequence(m: Machine, node: ast.List | ast.Tuple | ast.Set, scope: Scope) ->
     return Items(kind, values, is_open, m.place(node), m.turns_begun)
 
 
-def _dict(m: Machine, node: ast.Dict, scope: Scope) -> Any:
+def _dict(m: Machine, node: ast.Dict, scope: Scope) -> Value:
     table = DictValue({}, len(node.keys) > SIZE, turns=m.turns_begun)
     for key_node, value_node in islice(zip(node.keys, node.values, strict=True), SIZE):
         value = evaluate(m, value_node, scope)
@@ -308,18 +292,18 @@ def _put(table: DictValue, key: Any, value: Any) -> None:
         table.put_somewhere(value)
 
 
-def _subscript(m: Machine, node: ast.Subscript, scope: Scope) -> Any:
+def _subscript(m: Machine, node: ast.Subscript, scope: Scope) -> Value:
     value = evaluate(m, node.value, scope)
     index = evaluate(m, node.slice, scope)
     return item(m, value, index, node)
 
 
-def item(m: Machine, value: Any, index: Any, node: ast.AST) -> Any:
+def item(m: Machine, value: Any, index: Any, node: ast.AST) -> Value:
     """`value[index]`."""
     return item_of(m, value, index, node)
 
 
-def _slice(m: Machine, node: ast.Slice, scope: Scope) -> Any:
+def _slice(m: Machine, node: ast.Slice, scope: Scope) -> Value:
     parts = [
         Known(None) if part is None else evaluate(m, part, scope)
         for part in (node.lower, node.upper, node.step)
@@ -331,14 +315,14 @@ def _slice(m: Machine, node: ast.Slice, scope: Scope) -> Any:
     return Items("slice", parts)
 
 
-def _lambda(m: Machine, node: ast.Lambda, scope: Scope) -> Any:
+def _lambda(m: Machine, node: ast.Lambda, scope: Scope) -> Value:
     defaults = [evaluate(m, default, scope) for default in node.args.defaults]
     return Function(node, scope, scope.module, "<lambda>", defaults=defaults)
 
 
 def _comprehension(
     m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope
-) -> Any:
+) -> Value:
     """The elements of the first few turns, in a scope of its own."""
     inner = Scope(scope.module, scope, scope.function, scope.owner, scope.receiver)
     found: list[Any] = []
@@ -380,7 +364,7 @@ def _table_of(m: Machine, pairs: list[tuple[Any, Any]], complete: bool) -> DictV
     return table
 
 
-def _text(m: Machine, node: ast.JoinedStr, scope: Scope) -> Any:
+def _text(m: Machine, node: ast.JoinedStr, scope: Scope) -> Value:
     parts = [
         evaluate(m, part.value, scope)
         for part in node.values
@@ -395,37 +379,37 @@ def _text(m: Machine, node: ast.JoinedStr, scope: Scope) -> Any:
     return Unknown(key, tuple(parts), looped=looped, number=True)
 
 
-def _walrus(m: Machine, node: ast.NamedExpr, scope: Scope) -> Any:
+def _walrus(m: Machine, node: ast.NamedExpr, scope: Scope) -> Value:
 
     value = evaluate(m, node.value, scope)
     m.assign(node.target, value, scope)
     return value
 
 
-def _yield(m: Machine, node: ast.Yield, scope: Scope) -> Any:
+def _yield(m: Machine, node: ast.Yield, scope: Scope) -> Value:
     value = Known(None) if node.value is None else evaluate(m, node.value, scope)
     if scope.on_yield is not None:
         return scope.on_yield(value)
     return m.unknown(node)
 
 
-def _yield_from(m: Machine, node: ast.YieldFrom, scope: Scope) -> Any:
+def _yield_from(m: Machine, node: ast.YieldFrom, scope: Scope) -> Value:
     for value in elements(m, evaluate(m, node.value, scope), node)[0]:
         if scope.on_yield is not None:
             scope.on_yield(value)
     return m.unknown(node)
 
 
-def _await(m: Machine, node: ast.Await, scope: Scope) -> Any:
+def _await(m: Machine, node: ast.Await, scope: Scope) -> Value:
     return evaluate(m, node.value, scope)
 
 
-def _starred(m: Machine, node: ast.Starred, scope: Scope) -> Any:
+def _starred(m: Machine, node: ast.Starred, scope: Scope) -> Value:
     return evaluate(m, node.value, scope)
 
 
 _BUILTINS = frozenset(dir(builtins))
-_HANDLERS: dict[type[ast.AST], Callable[[Machine, Any, Scope], Any]] = {
+_HANDLERS: dict[type[ast.AST], Callable[[Machine, Any, Scope], Value]] = {
     ast.Constant: _constant,
     ast.Name: _name,
     ast.Attribute: _attribute,

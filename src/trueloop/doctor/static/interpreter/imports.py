@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from trueloop.doctor.static.interpreter.canonical_names import canonical
 from trueloop.doctor.static.interpreter.machine import Machine
 from trueloop.doctor.static.interpreter.values import (
@@ -13,17 +11,18 @@ from trueloop.doctor.static.interpreter.values import (
     Module,
     Namespace,
     Scope,
+    Value,
 )
 
 
-def now(m: Machine, imported: Imported) -> Any:
+def now(m: Machine, imported: Imported) -> Value:
     """What an imported name stands for."""
     if imported.name:
         return member(m, imported.source, imported.name, imported.near)
     return module_value(m, imported.source, imported.near)
 
 
-def value_in(m: Machine, scope: Scope, name: str) -> Any:
+def value_in(m: Machine, scope: Scope, name: str) -> Value | None:
     """A name of another scope; None if it has none."""
     found = scope.variables.get(name)
     if isinstance(found, Imported):
@@ -32,7 +31,7 @@ def value_in(m: Machine, scope: Scope, name: str) -> Any:
     return found
 
 
-def module_value(m: Machine, dotted: str, near: Module) -> Any:
+def module_value(m: Machine, dotted: str, near: Module) -> Value:
     """What `import dotted` binds."""
     path = m.project.find(dotted, near)
     module = m.project.load(path, dotted) if path else None
@@ -41,7 +40,7 @@ def module_value(m: Machine, dotted: str, near: Module) -> Any:
     return Namespace(scope_of(m, module))
 
 
-def member(m: Machine, source: str, name: str, near: Module) -> Any:
+def member(m: Machine, source: str, name: str, near: Module) -> Value:
     """What `from source import name` binds."""
     path = m.project.find(source, near)
     module = m.project.load(path, source) if path else None

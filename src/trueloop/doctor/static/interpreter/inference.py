@@ -28,6 +28,7 @@ from trueloop.doctor.static.interpreter.values import (
     OpaqueObject,
     Parameters,
     Unknown,
+    Value,
     things_in,
 )
 from trueloop.errors import cut
@@ -58,12 +59,12 @@ _LOADER = re.compile(
 )
 
 
-def guess(m: Machine, name: str, value: Any, module: Module) -> Any:
+def guess(m: Machine, name: str, value: Unknown | OpaqueObject, module: Module) -> Value:
     """A thing in place of an unknown value, if its name and use say what it is."""
     uses = module.survey.uses.get(name)
     if uses is None:
         return value
-    common = {"name": name, "attributes": value.attributes}
+    common: dict[str, Any] = {"name": name, "attributes": value.attributes}
     if "zero_grad" in uses and "step" in uses and not _MODEL.search(name):
         return _optimizer(value, common)
     if _SCHEDULER.search(name) and "step" in uses:
@@ -97,7 +98,7 @@ def is_no_tensor(name: str, value: Tensor, module: Module) -> bool:
     return not value.is_loss and bool(uses & _NO_TENSORS) and _is_model(name, uses)
 
 
-def _optimizer(value: Any, common: dict[str, Any]) -> Optimizer:
+def _optimizer(value: Unknown | OpaqueObject, common: dict[str, Any]) -> Optimizer:
     """An optimizer, with the models that it was made from where they can be seen."""
     parts = list(value.of) if isinstance(value, Unknown) else list(value.arguments.values())
     models = [thing for part in parts for thing in things_in(part) if isinstance(thing, Model)]
@@ -132,7 +133,7 @@ _ANNOTATED = (
 )
 
 
-def parameter(m: Machine, name: str, annotation: ast.expr | None, function: Function) -> Any:
+def parameter(m: Machine, name: str, annotation: ast.expr | None, function: Function) -> Value:
     """What a parameter of a function that nobody is seen to call may be."""
     key = f"{function.name}.{name}" if name in ("x", "input", "inputs", "y") else name
     value = Unknown(key)

@@ -8,13 +8,13 @@ from typing import Any
 
 from trueloop.doctor.static.interpreter import attributes, calls, expressions, statements
 from trueloop.doctor.static.interpreter.machine import Machine, Signal
-from trueloop.doctor.static.interpreter.values import Function, Scope
+from trueloop.doctor.static.interpreter.values import Function, Scope, Value
 
 
 class Interpreter(Machine):
     """One run of a program."""
 
-    def evaluate(self, node: ast.expr, scope: Scope) -> Any:
+    def evaluate(self, node: ast.expr, scope: Scope) -> Value:
         return expressions.evaluate(self, node, scope)
 
     def run_block(self, body: list[ast.stmt], scope: Scope) -> Signal | None:
@@ -29,21 +29,21 @@ class Interpreter(Machine):
     def call_value(
         self,
         function: Any,
-        args: list[Any],
-        kwargs: dict[str, Any] | None = None,
+        args: list[Value],
+        kwargs: dict[str, Value] | None = None,
         node: ast.AST | None = None,
-    ) -> Any:
+    ) -> Value:
         return calls.call(self, function, args, kwargs or {}, node or ast.Pass())
 
     def enter(
         self,
         function: Function,
-        args: list[Any],
-        kwargs: dict[str, Any],
+        args: list[Value],
+        kwargs: dict[str, Value],
         node: ast.AST,
-        on_yield: Callable[[Any], Any],
+        on_yield: Callable[[Value], Value],
     ) -> None:
         calls.enter(self, function, args, kwargs, node, on_yield=on_yield)
 
-    def attribute(self, value: Any, name: str, node: ast.AST) -> Any:
+    def attribute(self, value: Any, name: str, node: ast.AST) -> Value:
         return attributes.read(self, value, name, node)

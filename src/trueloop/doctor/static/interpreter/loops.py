@@ -25,6 +25,7 @@ from trueloop.doctor.static.interpreter.values import (
     Parameters,
     Scope,
     Unknown,
+    Value,
 )
 from trueloop.doctor.static.stubs.tensors import derive
 
@@ -72,7 +73,7 @@ def _plan(m: Machine, value: Any, node: ast.AST) -> LoopPlan:
     if isinstance(value, Model):
         children = list(value.children.values())
         if children and value.complete:
-            return _exactly(children)
+            return _exactly([*children])
     if isinstance(value, Tensor):
         return LoopPlan(2, lambda loop, index: derive(m, node, value))
     if isinstance(value, Dataset):
@@ -89,7 +90,7 @@ def _plan(m: Machine, value: Any, node: ast.AST) -> LoopPlan:
     )
 
 
-def _exactly(values: list[Any]) -> LoopPlan:
+def _exactly(values: list[Value]) -> LoopPlan:
     return LoopPlan(len(values), lambda loop, index: values[index], True, len(values), listed=True)
 
 
@@ -98,7 +99,7 @@ def _plan_of_container(m: Machine, value: Any, node: ast.AST) -> LoopPlan:
         leaf = _leaf(m, value, node)
         return LoopPlan(1, lambda loop, index: leaf)
     if isinstance(value, DictValue):
-        keys: list[Any] = [Known(key) for key in value.entries]
+        keys: list[Value] = [Known(key) for key in value.entries]
         if not keys or value.open:
             keys.append(Unknown(f"key<{m.number(value)}>", looped=True))
         return _exactly(keys[:FEW])
@@ -131,7 +132,7 @@ def _leaf(m: Machine, parameters: Parameters, node: ast.AST) -> Tensor:
     return leaf
 
 
-def _some(values: list[Any]) -> LoopPlan:
+def _some(values: list[Value]) -> LoopPlan:
     if len(values) <= FEW:
         return _exactly(values)
     return LoopPlan(TURNS, lambda loop, index: values[index], False, len(values))
@@ -174,7 +175,7 @@ def _range(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
             exact = _exactly([Known(number) for number in numbers])
             exact.listed = False
             return exact
-        symbol = value.sources[1].symbol if isinstance(end, Known) else ""
+        symbol = end.symbol if isinstance(end, Known) else ""
         return LoopPlan(
             TURNS,
             lambda loop, index: Known(numbers[index], looped=loop),
@@ -197,7 +198,7 @@ def _enumerate(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     start = value.start.value if isinstance(value.start, Known) else 0
     base = start if isinstance(start, int) else 0
 
-    def make(loop: Loop, index: int) -> Any:
+    def make(loop: Loop, index: int) -> Value:
         number = Known(base + index, looped=None if inner.whole else loop)
         return Items("tuple", [number, inner.make(loop, index)])
 
@@ -213,7 +214,7 @@ def _zip(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     finite = [each for each in plans if not each.endless] or plans
     count = min(each.count for each in finite)
 
-    def make(loop: Loop, index: int) -> Any:
+    def make(loop: Loop, index: int) -> Value:
         m.spend(len(plans), node)
         return Items("tuple", [each.make(loop, index) for each in plans])
 
@@ -241,12 +242,12 @@ _STREAMS = {"range": _range, "enumerate": _enumerate, "zip": _zip, "count": _cou
 # ------------------------------------------------------------------------------- going through
 
 
-def elements(m: Machine, value: Any, node: ast.AST) -> tuple[list[Any], bool]:
+def elements(m: Machine, value: Any, node: ast.AST) -> tuple[list[Value], bool]:
     """The elements of something (a few of them), and whether these are all."""
     if isinstance(value, Generator):
-        found: list[Any] = []
+        found: list[Value] = []
 
-        def on_yield(each: Any) -> Any:
+        def on_yield(each: Any) -> Value:
             found.append(each)
             if len(found) >= 64:
                 raise LeaveGenerator
@@ -329,7 +330,7 @@ def run_for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | 
     return None if signal is Signal.BREAK else signal
 
 
-def _start(iterable: Any) -> Any:
+def _start(iterable: Any) -> Value | None:
     """The number that a loop over a range begins with; None for other loops."""
     while isinstance(iterable, CombinedIterable) and iterable.kind == "plain":
         iterable = iterable.sources[0]
@@ -427,7 +428,7 @@ def _over_generator(
     index = 0
     where = len(m.calls), len(m.modules), len(m.functions)
 
-    def on_yield(value: Any) -> Any:
+    def on_yield(value: Any) -> Value:
         nonlocal index
         inner = m.calls[where[0] :], m.modules[where[1] :], m.functions[where[2] :]
         del m.calls[where[0] :], m.modules[where[1] :], m.functions[where[2] :]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
+from trueloop.doctor.model.arithmetic import SIZE
 from trueloop.doctor.model.events import EscapedToUnknown, Event, Made
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import AccumulationWindow, Loop, Size, Tensor, Thing, Turn
@@ -23,7 +24,6 @@ from trueloop.doctor.static.interpreter.limits import Counting
 from trueloop.doctor.static.interpreter.project import Project
 from trueloop.doctor.static.interpreter.values import (
     KEY,
-    SIZE,
     DictValue,
     Function,
     Instance,
@@ -34,6 +34,7 @@ from trueloop.doctor.static.interpreter.values import (
     OpaqueObject,
     Scope,
     Unknown,
+    Value,
     inside,
     parts_of,
     short_key,
@@ -86,8 +87,8 @@ class CallRecord(NamedTuple):
     """A call, written down for who asked."""
 
     function: Any
-    args: list[Any]
-    kwargs: dict[str, Any]
+    args: list[Value]
+    kwargs: dict[str, Value]
     place: Location
     inside: tuple[str, ...]
     """The functions of the user's that it was made in, outermost first."""
@@ -124,7 +125,7 @@ class Machine(Counting, ABC):
         self.calls: list[tuple[Location, ast.AST]] = []
         self.modules: list[Module] = []
         self.functions: list[str] = []
-        self.receivers: list[Any] = []
+        self.receivers: list[Value] = []
         """What the functions under way are methods of; None for plain functions."""
         self.assigned: ast.expr | None = None
         """The expression whose value is being assigned."""
@@ -138,7 +139,7 @@ class Machine(Counting, ABC):
         self.decided: dict[str, bool] = {}
         self.limits: dict[str, list[tuple[Callable[[Any, Any], Any], float, bool]]] = {}
         """Quantity -> what was decided about it and a number: (comparison, number, outcome)."""
-        self.equal: dict[str, Any] = {}
+        self.equal: dict[str, Value] = {}
         self.windowed: set[str] = set()
         """Sizes of windows (`(i + 1) % n`), by their key, that this run takes for more than one."""
         self.sites: dict[int, OpenBranch] = {}
@@ -242,7 +243,7 @@ class Machine(Counting, ABC):
 
     # ------------------------------------------------------------------ values
 
-    def unknown(self, node: ast.AST, of: Iterable[Any] = (), key: str = "") -> Unknown:
+    def unknown(self, node: ast.AST, of: Iterable[Value] = (), key: str = "") -> Unknown:
         """Something unknown that was computed here from other values."""
         parts = tuple(of)
         if not key:
@@ -277,7 +278,7 @@ class Machine(Counting, ABC):
             return None
         return value.key if isinstance(value, Unknown) else None
 
-    def expose(self, values: Iterable[Any], callee: str, node: ast.AST) -> None:
+    def expose(self, values: Iterable[Value], callee: str, node: ast.AST) -> None:
         """Code that cannot be read gets hold of what is in `values`."""
         things: list[Thing] = []
         for value in values:
@@ -420,7 +421,7 @@ class Machine(Counting, ABC):
     # asks the machine for what stands above it, and `interpreter` has the files.
 
     @abstractmethod
-    def evaluate(self, node: ast.expr, scope: Scope) -> Any:
+    def evaluate(self, node: ast.expr, scope: Scope) -> Value:
         """The value of an expression."""
 
     @abstractmethod
@@ -439,25 +440,25 @@ class Machine(Counting, ABC):
     def call_value(
         self,
         function: Any,
-        args: list[Any],
-        kwargs: dict[str, Any] | None = None,
+        args: list[Value],
+        kwargs: dict[str, Value] | None = None,
         node: ast.AST | None = None,
-    ) -> Any:
+    ) -> Value:
         """Call any value."""
 
     @abstractmethod
     def enter(
         self,
         function: Function,
-        args: list[Any],
-        kwargs: dict[str, Any],
+        args: list[Value],
+        kwargs: dict[str, Value],
         node: ast.AST,
-        on_yield: Callable[[Any], Any],
+        on_yield: Callable[[Value], Value],
     ) -> None:
         """Run the body of a generator function of the user's."""
 
     @abstractmethod
-    def attribute(self, value: Any, name: str, node: ast.AST) -> Any:
+    def attribute(self, value: Any, name: str, node: ast.AST) -> Value:
         """Read an attribute of any value."""
 
     def outlives(self, birth: int | None) -> bool:

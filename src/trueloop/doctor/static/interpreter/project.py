@@ -6,13 +6,12 @@ import ast
 import os
 import sys
 from functools import lru_cache
-from typing import Any
 
 from trueloop.doctor.static.files.documents import digest
 from trueloop.doctor.static.interpreter.canonical_names import canonical
 from trueloop.doctor.static.interpreter.survey import FileSummary, leaves
 from trueloop.doctor.static.interpreter.syntax import parse
-from trueloop.doctor.static.interpreter.values import Imported, Library, Module
+from trueloop.doctor.static.interpreter.values import Imported, Library, Module, Value
 from trueloop.files import read_bytes
 
 NEVER = frozenset(
@@ -128,7 +127,7 @@ class Project:
         shown = os.path.relpath(path) if not path.startswith("..") else path
         return Module(shown, name, tree, FileSummary(tree), package)
 
-    def later(self, source: str, name: str, near: Module) -> Any:
+    def later(self, source: str, name: str, near: Module) -> Value:
         """What an import binds: a library's name, or what another file of the project will say."""
         if self.find(source, near) or (name and self.find(f"{source}.{name}".strip("."), near)):
             if name:

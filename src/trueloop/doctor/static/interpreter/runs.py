@@ -38,9 +38,11 @@ from trueloop.doctor.static.interpreter.values import (
     Method,
     Module,
     Scope,
+    Value,
 )
 from trueloop.errors import cut
 
+_FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 STEPS_TO_BEGIN = 20
 """What a run costs before its first step: the rules are made anew for it."""
 
@@ -271,7 +273,7 @@ def _from(module: Module, definition: Any, owner: list[str]) -> Callable[[Machin
     return drive
 
 
-def _receiver(m: Machine, cls: Class, definition: ast.AST) -> Any:
+def _receiver(m: Machine, cls: Class, definition: ast.AST) -> Value:
     """An object of a class as its `__init__` leaves it."""
     made = new_object(m, cls, cls.node)
     if isinstance(made, Instance):
@@ -287,7 +289,9 @@ def _receiver(m: Machine, cls: Class, definition: ast.AST) -> Any:
     return made
 
 
-def _beginnings(reading: FileAnalysis) -> Iterator[tuple[Any, list[str]]]:
+def _beginnings(
+    reading: FileAnalysis,
+) -> Iterator[tuple[_FunctionNode, list[str]]]:
     """Functions and methods of interest; first those that nothing in the file calls."""
     survey = reading.module.survey
     called = {name for contents in survey.contents.values() for name in contents.names}
@@ -300,7 +304,7 @@ def _beginnings(reading: FileAnalysis) -> Iterator[tuple[Any, list[str]]]:
     yield from (each for each in found if each[0].name in called)
 
 
-def _walk(body: list[ast.stmt], owner: list[str]) -> Iterator[tuple[Any, list[str]]]:
+def _walk(body: list[ast.stmt], owner: list[str]) -> Iterator[tuple[_FunctionNode, list[str]]]:
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node, owner

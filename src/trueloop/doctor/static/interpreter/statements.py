@@ -30,6 +30,7 @@ from trueloop.doctor.static.interpreter.values import (
     OpaqueObject,
     Scope,
     Unknown,
+    Value,
 )
 from trueloop.doctor.static.interpreter.with_blocks import entered
 from trueloop.doctor.static.stubs.checkpoints import is_edited
@@ -166,7 +167,7 @@ def _summand(m: Machine, node: ast.AST, target: ast.expr) -> Location:
     return NOWHERE
 
 
-def extend(m: Machine, items: Items, values: list[Any], holder: ast.expr, node: ast.AST) -> None:
+def extend(m: Machine, items: Items, values: list[Value], holder: ast.expr, node: ast.AST) -> None:
     """Add to a list, which may outlive the turn."""
     if items.turns < m.turns_begun and any(turn.loop.kind != "other" for turn in m.turns):
         items.grown = True

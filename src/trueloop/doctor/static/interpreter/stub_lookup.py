@@ -11,12 +11,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.static.interpreter.machine import Machine
-from trueloop.doctor.static.interpreter.values import KEY, Unknown, constant
+from trueloop.doctor.static.interpreter.values import KEY, Unknown, Value, constant
 
 MISSING: Any = object()
 
@@ -30,14 +30,18 @@ class LibraryCall:
     """The call expression (or whatever else in the source stands for the call)."""
     name: str
     """Canonical dotted name of what is called; for a method, its bare name."""
-    args: list[Any]
-    kwargs: dict[str, Any] = field(default_factory=dict)
+    args: list[Value]
+    kwargs: dict[str, Value] = field(default_factory=dict)
     receiver: Any = None
     """What a method is called on."""
     open: bool = False
     """There are more arguments that are not known (`*args`, `**kwargs`)."""
 
-    def arg(self, position: int, name: str = "", default: Any = None) -> Any:
+    @overload
+    def arg(self, position: int, name: str = "") -> Value | None: ...
+    @overload
+    def arg(self, position: int, name: str, default: Value) -> Value: ...
+    def arg(self, position: int, name: str = "", default: Value | None = None) -> Value | None:
         """The value of an argument; `default` if it was not given."""
         if name and name in self.kwargs:
             return self.kwargs[name]
@@ -81,7 +85,7 @@ class LibraryCall:
         self.machine.expose(values, self.name, self.node)
 
 
-Model_ = Callable[[LibraryCall], Any]
+Model_ = Callable[[LibraryCall], Value]
 F = TypeVar("F", bound=Model_)
 _CALLS: dict[str, Model_] = {}
 _PREFIXES: dict[str, Model_] = {}

@@ -17,16 +17,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from trueloop.doctor.model.arithmetic import SIZE
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.things import Thing
+from trueloop.doctor.model.things import Model, Tensor, Thing
 from trueloop.doctor.static.interpreter.survey import FileSummary
 
-SIZE = 200
-"""Elements, entries or parts that a value holds at most; the first of them stand for the rest."""
-BITS = 4_096
-"""Length of the longest whole number that is known."""
-TEXT = 10_000
-"""Characters of the longest text that is computed."""
 KEY = 400
 """Characters of a key; the rest of a longer one is a digest of it."""
 VISITS = 1_000
@@ -58,7 +53,7 @@ class Scope:
     owner: Class | None = None
     """The class whose method this is, for `super()`."""
     receiver: Any = None
-    variables: dict[str, Any] = field(default_factory=dict)
+    variables: dict[str, Value] = field(default_factory=dict)
     born: dict[str, int] = field(default_factory=dict)
     """Name -> how many turns of loops had begun when it was last assigned afresh."""
     outer: dict[str, Scope] = field(default_factory=dict)
@@ -66,9 +61,9 @@ class Scope:
     stars: list[str] = field(default_factory=list)
     """Libraries imported with `*`."""
     is_class: bool = False
-    returned: list[Any] = field(default_factory=list)
-    on_yield: Any = None
-    """What happens with a value that is yielded: a callable that returns the value sent back."""
+    returned: list[Value] = field(default_factory=list)
+    on_yield: Callable[[Value], Value] | None = None
+    """What happens with a value that is yielded; returns the value sent back."""
 
     def find(self, name: str) -> Scope | None:
         """The scope that holds a name; class bodies are seen only from themselves."""
@@ -109,7 +104,7 @@ class Unknown:
 
     key: str
     """Says where it comes from; equal keys are equal values within one run."""
-    of: tuple[Any, ...] = ()
+    of: tuple[Value, ...] = ()
     """Values that it was computed from."""
     looped: bool = False
     """It changes with the loops around it."""
@@ -117,7 +112,7 @@ class Unknown:
     """It is the outcome of comparing the unknown of this key with this constant."""
     number: bool = False
     """It is a plain number, text or flag: whatever it was computed from, no graph leads through."""
-    attributes: dict[str, Any] = field(default_factory=dict)
+    attributes: dict[str, Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.key) > KEY:
@@ -132,7 +127,7 @@ class Items:
 
     kind: str
     """`list`, `tuple`, `set`, `generator`."""
-    values: list[Any]
+    values: list[Value]
     open: bool = False
     """There may be more than `values`: they are samples of what is in it."""
     made: Location | None = None
@@ -158,10 +153,10 @@ class Items:
 class DictValue:
     """A dict."""
 
-    entries: dict[Any, Any]
+    entries: dict[Any, Value]
     """Constant key -> value."""
     open: bool = False
-    rest: list[Any] = field(default_factory=list)
+    rest: list[Value] = field(default_factory=list)
     """Values under keys that are not known."""
     turns: int = 0
 
@@ -203,9 +198,9 @@ class Function:
     module: Module
     name: str
     owner: Class | None = None
-    defaults: list[Any] = field(default_factory=list)
-    keyword_defaults: dict[str, Any] = field(default_factory=dict)
-    decorators: list[Any] = field(default_factory=list)
+    defaults: list[Value] = field(default_factory=list)
+    keyword_defaults: dict[str, Value] = field(default_factory=dict)
+    decorators: list[Value] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
@@ -223,16 +218,16 @@ class Class:
     node: ast.ClassDef
     module: Module
     name: str
-    bases: list[Any]
-    namespace: dict[str, Any]
+    bases: list[Value]
+    namespace: dict[str, Value]
     scope: Scope | None = None
     fields: list[str] = field(default_factory=list)
     """What a dataclass is made of, in order."""
 
-    def lineage(self) -> list[Any]:
+    def lineage(self) -> list[Value]:
         """Itself and its bases, depth first: classes of the user's, and dotted names."""
         found: dict[int, Any] = {}
-        waiting: list[Any] = [self]
+        waiting: list[Value] = [self]
         while waiting and len(found) < 50:
             kind = waiting.pop()
             if id(kind) in found:
@@ -242,7 +237,7 @@ class Class:
                 waiting += kind.bases[49::-1]
         return list(found.values())
 
-    def lookup(self, name: str) -> Any:
+    def lookup(self, name: str) -> Value | None:
         """A name of the class or of one of the user's classes above it; None if there is none."""
         for kind in self.lineage():
             if isinstance(kind, Class) and name in kind.namespace:
@@ -258,7 +253,7 @@ class Instance:
     """An object of a class of the user's that is no module, optimizer, ..."""
 
     cls: Class
-    attributes: dict[str, Any] = field(default_factory=dict)
+    attributes: dict[str, Value] = field(default_factory=dict)
     key: str = ""
     born: dict[str, int] = field(default_factory=dict)
     """Attribute -> how many turns of loops had begun when it was last assigned afresh."""
@@ -285,8 +280,8 @@ class OpaqueObject:
 
     kind: str
     """Dotted name of what made it: `accelerate.Accelerator`, `sklearn.decomposition.PCA`."""
-    arguments: dict[str, Any] = field(default_factory=dict)
-    attributes: dict[str, Any] = field(default_factory=dict)
+    arguments: dict[str, Value] = field(default_factory=dict)
+    attributes: dict[str, Value] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     key: str = ""
 
@@ -297,7 +292,7 @@ class CombinedIterable:
 
     kind: str
     """`enumerate`, `zip`, `range`, `count`, `plain`."""
-    sources: list[Any]
+    sources: list[Value]
     """What it goes through; for `range`: start, stop, step."""
     start: Any = None
     """`enumerate`: the first number."""
@@ -310,9 +305,9 @@ class CombinedIterable:
 class Parameters:
     """`model.parameters()`, or some of them."""
 
-    models: list[Any]
+    models: list[Model]
     """Modules; all their parameters, or some."""
-    tensors: list[Any] = field(default_factory=list)
+    tensors: list[Tensor] = field(default_factory=list)
     whole: bool = True
     """All that is in it is known."""
     part: bool = False
@@ -321,10 +316,8 @@ class Parameters:
     """The optimizer whose `param_groups` they were taken from."""
 
     def __post_init__(self) -> None:
-        for parts in (self.models, self.tensors):
-            if len(parts) > SIZE:
-                del parts[SIZE:]
-                self.whole = False
+        self.whole &= max(len(self.models), len(self.tensors)) <= SIZE
+        del self.models[SIZE:], self.tensors[SIZE:]
 
 
 @dataclass(eq=False, slots=True)
@@ -332,8 +325,17 @@ class Generator:
     """What calling a generator function of the user's returns: nothing of it has run yet."""
 
     function: Function
-    args: list[Any]
-    kwargs: dict[str, Any]
+    args: list[Value]
+    kwargs: dict[str, Value]
+
+
+@dataclass(eq=False, slots=True)
+class GeneratorContext:
+    """What calling a function under `@contextmanager` returns."""
+
+    function: Function
+    args: list[Value]
+    kwargs: dict[str, Value]
 
 
 @dataclass(eq=False, slots=True)
@@ -365,7 +367,7 @@ class Namespace:
 Value = (
     Known | Unknown | Items | DictValue | Function | Method | Class | Instance | Library
     | BoundLibrary | OpaqueObject | CombinedIterable | Parameters | Generator | Namespace
-    | Super | Thing
+    | GeneratorContext | Super | Imported | Thing
 )  # fmt: skip
 
 NONE = Known(None)
@@ -384,7 +386,7 @@ def short_key(key: str) -> str:
     return f"{key[: KEY // 2]}…<{found}>"
 
 
-def inside(value: Any, parts: Callable[[Any], Iterable[Any]], depth: int) -> Iterator[Any]:
+def inside(value: Any, parts: Callable[[Any], Iterable[Value]], depth: int) -> Iterator[Value]:
     """A value and what lies inside it, as `parts` says, at most `depth` levels down.
 
     Depth first, each once, and no more than `VISITS` in all: parts may be shared, and values that
@@ -413,7 +415,7 @@ def things_in(value: Any, depth: int = 4) -> list[Thing]:
     return [each for each in inside(value, parts_of, depth) if isinstance(each, Thing)]
 
 
-def parts_of(value: Any) -> Iterable[Any]:
+def parts_of(value: Any) -> Iterable[Value]:
     """What a value holds or was computed from; nothing for a thing."""
     if isinstance(value, Unknown):
         # The length of a loader, a text with a model's name in it: no way back to the thing.

@@ -10,10 +10,11 @@ from trueloop.doctor.model.things import Thing
 from trueloop.doctor.static.interpreter.machine import Machine, Signal
 from trueloop.doctor.static.interpreter.values import (
     NONE,
-    Function,
+    GeneratorContext,
     Instance,
     OpaqueObject,
     Scope,
+    Value,
     constant,
 )
 
@@ -54,7 +55,7 @@ def within(
         m.call_value(leave, [NONE, NONE, NONE], node=node)
         return signal
     if isinstance(context, GeneratorContext):
-        return context.run(m, inside, bind, node)
+        return inside_generator(m, context, inside, bind, node)
     bind(context if isinstance(context, Thing) else m.unknown(node, (context,)))
     return inside()
 
@@ -77,32 +78,27 @@ def inside_foreign(m: Machine, context: OpaqueObject, inside: Body) -> Signal | 
         m.forked -= "fork_rng" in facts
 
 
-class GeneratorContext:
-    """What calling a function under `@contextmanager` returns."""
+def inside_generator(
+    m: Machine,
+    context: GeneratorContext,
+    inside: Body,
+    bind: Callable[[Any], None],
+    node: ast.AST,
+) -> Signal | None:
+    """A function under `@contextmanager`: the block runs at its `yield`."""
+    found: list[Signal | None] = []
 
-    def __init__(self, function: Function, receiver: Any, args: list[Any], kwargs: dict[str, Any]):
-        self.function = function
-        self.receiver = receiver
-        self.args = args
-        self.kwargs = kwargs
-
-    def run(
-        self, m: Machine, inside: Body, bind: Callable[[Any], None], node: ast.AST
-    ) -> Signal | None:
-        found: list[Signal | None] = []
-
-        def on_yield(value: Any) -> Any:
-            if not found:
-                bind(value)
-                found.append(inside())
-            return NONE
-
-        args = self.args if self.receiver is None else [self.receiver, *self.args]
-        m.enter(self.function, args, self.kwargs, node, on_yield)
+    def on_yield(value: Any) -> Value:
         if not found:
-            # The function never got to its `yield` here: the block runs all the same.
+            bind(value)
             found.append(inside())
-        return found[0]
+        return NONE
+
+    m.enter(context.function, context.args, context.kwargs, node, on_yield)
+    if not found:
+        # The function never got to its `yield` here: the block runs all the same.
+        found.append(inside())
+    return found[0]
 
 
 def autocast_of(dtype: Any, enabled: Any, device: str | None) -> str | None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
-from trueloop.doctor.static.interpreter.values import Known, OpaqueObject, constant
+from trueloop.doctor.static.interpreter.values import Known, OpaqueObject, Value, constant
 from trueloop.doctor.static.interpreter.with_blocks import autocast_of
 
 
-def _grad(call: LibraryCall, on: bool) -> Any:
+def _grad(call: LibraryCall, on: bool) -> Value:
     return OpaqueObject("torch.no_grad", facts={"grad": on})
 
 
 @calls("torch.no_grad")
-def _no_grad(call: LibraryCall) -> Any:
+def _no_grad(call: LibraryCall) -> Value:
     function = call.arg(0)
     if function is not None and not isinstance(function, Known):
         # As a decorator by hand: `step = torch.no_grad()(step)` or `torch.no_grad(step)`.
@@ -23,17 +23,17 @@ def _no_grad(call: LibraryCall) -> Any:
 
 
 @calls("torch.inference_mode")
-def _inference_mode(call: LibraryCall) -> Any:
+def _inference_mode(call: LibraryCall) -> Value:
     return _grad(call, call.const(0, "mode", True) is False)
 
 
 @calls("torch.enable_grad")
-def _enable_grad(call: LibraryCall) -> Any:
+def _enable_grad(call: LibraryCall) -> Value:
     return _grad(call, True)
 
 
 @calls("torch.set_grad_enabled")
-def _set_grad_enabled(call: LibraryCall) -> Any:
+def _set_grad_enabled(call: LibraryCall) -> Value:
     value = call.arg(0, "mode", Known(True))
     on = call.machine.decide(value)[0]
     if not call.result_used:
@@ -42,22 +42,22 @@ def _set_grad_enabled(call: LibraryCall) -> Any:
 
 
 @calls("torch.autocast", "torch.amp.autocast")
-def _autocast(call: LibraryCall) -> Any:
+def _autocast(call: LibraryCall) -> Value:
     device = call.arg(0, "device_type", Known(None))
     return _block(call, _device(device), call.arg(1, "dtype"), call.arg(2, "enabled"))
 
 
 @calls("torch.cuda.amp.autocast")
-def _cuda_autocast(call: LibraryCall) -> Any:
+def _cuda_autocast(call: LibraryCall) -> Value:
     return _block(call, "cuda", call.arg(1, "dtype"), call.arg(0, "enabled"))
 
 
 @calls("torch.cpu.amp.autocast")
-def _cpu_autocast(call: LibraryCall) -> Any:
+def _cpu_autocast(call: LibraryCall) -> Value:
     return _block(call, "cpu", call.arg(1, "dtype"), call.arg(0, "enabled"))
 
 
-def _block(call: LibraryCall, device: str | None, dtype: Any, enabled: Any) -> Any:
+def _block(call: LibraryCall, device: str | None, dtype: Any, enabled: Any) -> Value:
     return OpaqueObject("torch.autocast", facts={"autocast": autocast_of(dtype, enabled, device)})
 
 
@@ -67,6 +67,6 @@ def _device(value: Any) -> str | None:
 
 
 @calls("contextlib.nullcontext", "contextlib.suppress")
-def _nothing(call: LibraryCall) -> Any:
+def _nothing(call: LibraryCall) -> Value:
     given = call.arg(0, "enter_result")
     return OpaqueObject("contextlib.nullcontext", facts={} if given is None else {"as": given})

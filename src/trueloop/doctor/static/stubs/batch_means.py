@@ -9,7 +9,7 @@ from trueloop.doctor.model.events import Used
 from trueloop.doctor.model.things import Loader, Tensor
 from trueloop.doctor.static.interpreter.machine import Machine
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
-from trueloop.doctor.static.interpreter.values import Items, Known, Unknown
+from trueloop.doctor.static.interpreter.values import Items, Known, Unknown, Value
 
 _DEPTH = 12
 
@@ -107,7 +107,7 @@ def _is_mean(tensor: Tensor, loaders: set[Loader]) -> bool:
 
 
 @calls("numpy.mean", "statistics.mean", "statistics.fmean")
-def _mean(call: LibraryCall) -> Any:
+def _mean(call: LibraryCall) -> Value:
     """The mean of a list of numbers."""
     values = call.arg(0)
     if isinstance(values, Items) and values.values and not values.open:

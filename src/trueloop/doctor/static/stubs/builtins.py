@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.things import Dataset, Loader, Model, Tensor
 from trueloop.doctor.static.interpreter.attributes import read, write
 from trueloop.doctor.static.interpreter.conditions import instance_of
-from trueloop.doctor.static.interpreter.constant_sizes import is_hashable
 from trueloop.doctor.static.interpreter.loops import elements
 from trueloop.doctor.static.interpreter.statements import extend
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -26,26 +26,27 @@ from trueloop.doctor.static.interpreter.values import (
     OpaqueObject,
     Parameters,
     Unknown,
+    Value,
 )
 from trueloop.doctor.static.stubs.tensors import add_up
 
 
 @calls("builtins.range")
-def _range(call: LibraryCall) -> Any:
+def _range(call: LibraryCall) -> Value:
     if len(call.args) == 1:
         return CombinedIterable("range", [Known(0), call.args[0], Known(1)])
-    begin, end = call.arg(0, default=Known(0)), call.arg(1, default=call.unknown())
-    return CombinedIterable("range", [begin, end, call.arg(2, default=Known(1))])
+    begin, end = call.arg(0, "", Known(0)), call.arg(1, "", call.unknown())
+    return CombinedIterable("range", [begin, end, call.arg(2, "", Known(1))])
 
 
 @calls("builtins.enumerate")
-def _enumerate(call: LibraryCall) -> Any:
+def _enumerate(call: LibraryCall) -> Value:
     start = call.arg(1, "start", Known(0))
     return CombinedIterable("enumerate", [call.arg(0, "iterable", call.unknown())], start)
 
 
 @calls("builtins.zip", "itertools.zip_longest")
-def _zip(call: LibraryCall) -> Any:
+def _zip(call: LibraryCall) -> Value:
     return call.unknown(*call.args) if call.open else CombinedIterable("zip", list(call.args))
 
 
@@ -55,7 +56,7 @@ def _zip(call: LibraryCall) -> Any:
     "rich.progress.track", "fastprogress.progress_bar", "fastprogress.master_bar", "tqdm.std.tqdm",
     "tqdm.asyncio.tqdm", "tqdm.rich.tqdm", "tqdm.autonotebook.tqdm", "alive_progress.alive_it",
 )  # fmt: skip
-def _through(call: LibraryCall) -> Any:
+def _through(call: LibraryCall) -> Value:
     """What goes through its first argument, element by element."""
     source = call.arg(0, "iterable")
     if source is None:
@@ -68,23 +69,24 @@ def _through(call: LibraryCall) -> Any:
 
 @calls("tqdm.trange", "tqdm.auto.trange", "tqdm.autonotebook.trange", "tqdm.std.trange",
        "tqdm.notebook.trange", "tqdm.tnrange")  # fmt: skip
-def _trange(call: LibraryCall) -> Any:
+def _trange(call: LibraryCall) -> Value:
     return _range(call)
 
 
 @calls("itertools.count")
-def _count(call: LibraryCall) -> Any:
+def _count(call: LibraryCall) -> Value:
     return CombinedIterable("count", [])
 
 
 @calls("itertools.chain")
-def _chain(call: LibraryCall) -> Any:
-    if all(isinstance(arg, Parameters) for arg in call.args) and call.args:
-        return _joined(call.args)
+def _chain(call: LibraryCall) -> Value:
+    parts = [arg for arg in call.args if isinstance(arg, Parameters)]
+    if parts and len(parts) == len(call.args):
+        return _joined(parts)
     return Items("list", [each for arg in call.args for each in _listed(call, arg)[0]], True)
 
 
-def _joined(parts: list[Any]) -> Parameters:
+def _joined(parts: list[Parameters]) -> Parameters:
     return Parameters(
         [model for part in parts for model in part.models],
         [tensor for part in parts for tensor in part.tensors],
@@ -93,12 +95,12 @@ def _joined(parts: list[Any]) -> Parameters:
     )
 
 
-def _listed(call: LibraryCall, value: Any) -> tuple[list[Any], bool]:
+def _listed(call: LibraryCall, value: Any) -> tuple[list[Value], bool]:
     return elements(call.machine, value, call.node)
 
 
 @calls("builtins.list", "builtins.tuple", "builtins.set", "builtins.sorted", "builtins.frozenset")
-def _list(call: LibraryCall) -> Any:
+def _list(call: LibraryCall) -> Value:
     kind = call.name.rpartition(".")[2].replace("sorted", "list")
     source = call.arg(0)
     now = call.machine.turns_begun
@@ -113,7 +115,7 @@ def _list(call: LibraryCall) -> Any:
 
 
 @calls("builtins.dict", "collections.OrderedDict")
-def _dict(call: LibraryCall) -> Any:
+def _dict(call: LibraryCall) -> Value:
     table = DictValue(dict(call.kwargs), call.open, turns=call.machine.turns_begun)
     source = call.arg(0)
     if isinstance(source, DictValue):
@@ -135,20 +137,20 @@ def _dict(call: LibraryCall) -> Any:
 
 
 @calls("collections.defaultdict")
-def _defaultdict(call: LibraryCall) -> Any:
+def _defaultdict(call: LibraryCall) -> Value:
     return DictValue({}, True, turns=call.machine.turns_begun)
 
 
 @calls("collections.deque")
-def _deque(call: LibraryCall) -> Any:
+def _deque(call: LibraryCall) -> Value:
     # With a length it forgets what it was given: nothing stays in it.
     bounded = call.arg(1, "maxlen") is not None
     return Items("deque" if bounded else "list", [], True, turns=call.machine.turns_begun)
 
 
 @calls("builtins.len")
-def _len(call: LibraryCall) -> Any:
-    value = call.arg(0)
+def _len(call: LibraryCall) -> Value:
+    value = call.arg(0, "", call.unknown())
     if isinstance(value, Items) and not (value.open or value.grown or value.kind == "deque"):
         return Known(len(value.values))
     if isinstance(value, DictValue) and not value.open:
@@ -169,7 +171,7 @@ def _len(call: LibraryCall) -> Any:
 
 
 @calls("builtins.next")
-def _next(call: LibraryCall) -> Any:
+def _next(call: LibraryCall) -> Value:
     value = call.arg(0)
     if isinstance(value, (Loader, CombinedIterable, Items, Parameters)):
         values, _ = _listed(call, value)
@@ -189,7 +191,7 @@ def _next(call: LibraryCall) -> Any:
 
 
 @calls("builtins.map")
-def _map(call: LibraryCall) -> Any:
+def _map(call: LibraryCall) -> Value:
     if len(call.args) != 2:
         return call.unknown(*call.args)
     function, source = call.args
@@ -199,7 +201,7 @@ def _map(call: LibraryCall) -> Any:
 
 
 @calls("builtins.filter")
-def _filter(call: LibraryCall) -> Any:
+def _filter(call: LibraryCall) -> Value:
     source = call.arg(1)
     if isinstance(source, Parameters):
         return Parameters(source.models, source.tensors, source.whole, True)
@@ -208,14 +210,14 @@ def _filter(call: LibraryCall) -> Any:
 
 
 @calls("builtins.isinstance")
-def _isinstance(call: LibraryCall) -> Any:
+def _isinstance(call: LibraryCall) -> Value:
     if len(call.args) != 2:
         return call.unknown(*call.args)
     return instance_of(call.machine, call.args[0], call.args[1], call.node)
 
 
 @calls("builtins.getattr")
-def _getattr(call: LibraryCall) -> Any:
+def _getattr(call: LibraryCall) -> Value:
     name = call.const(1)
     if not isinstance(name, str):
         return call.unknown(*call.args)
@@ -223,7 +225,7 @@ def _getattr(call: LibraryCall) -> Any:
 
 
 @calls("builtins.setattr")
-def _setattr(call: LibraryCall) -> Any:
+def _setattr(call: LibraryCall) -> Value:
     name = call.const(1)
     if isinstance(name, str) and len(call.args) == 3:
         write(call.machine, call.args[0], name, call.args[2], call.node)
@@ -235,7 +237,7 @@ def _setattr(call: LibraryCall) -> Any:
 
 
 @calls("builtins.hasattr")
-def _hasattr(call: LibraryCall) -> Any:
+def _hasattr(call: LibraryCall) -> Value:
     value, name = call.arg(0), call.const(1)
     if isinstance(value, (Instance, Model)) and isinstance(name, str) and value.cls is not None:
         inside = name in value.attributes or value.cls.lookup(name) is not None
@@ -248,7 +250,7 @@ def _hasattr(call: LibraryCall) -> Any:
 
 @calls("builtins.float", "builtins.int", "builtins.str", "builtins.bool", "builtins.round",
        "builtins.abs")  # fmt: skip
-def _convert(call: LibraryCall) -> Any:
+def _convert(call: LibraryCall) -> Value:
     value = call.arg(0)
     short = call.name.rpartition(".")[2]
     if isinstance(value, Known):
@@ -266,7 +268,7 @@ def _convert(call: LibraryCall) -> Any:
 
 
 @calls("builtins.sum", "builtins.min", "builtins.max")
-def _fold(call: LibraryCall) -> Any:
+def _fold(call: LibraryCall) -> Value:
     short = call.name.rpartition(".")[2]
     source = call.arg(0)
     if short == "sum" and isinstance(source, (Items, Unknown, DictValue)):
@@ -282,7 +284,7 @@ def _fold(call: LibraryCall) -> Any:
 
 
 @calls("builtins.exec")
-def _exec(call: LibraryCall) -> Any:
+def _exec(call: LibraryCall) -> Value:
     """It may give any variable of the file another value: those that hold options do not keep
     theirs (`exec(open("configurator.py").read())`)."""
     scope = call.machine.namespaces.get(id(call.machine.modules[-1]))
@@ -295,24 +297,24 @@ def _exec(call: LibraryCall) -> Any:
 
 
 @calls("builtins.print")
-def _print(call: LibraryCall) -> Any:
+def _print(call: LibraryCall) -> Value:
     return NONE
 
 
 @calls("builtins.type")
-def _type(call: LibraryCall) -> Any:
+def _type(call: LibraryCall) -> Value:
     value = call.arg(0)
     cls = getattr(value, "cls", None)
     return cls if isinstance(cls, Class) else call.unknown(*call.args)
 
 
 @calls("functools.partial")
-def _partial(call: LibraryCall) -> Any:
+def _partial(call: LibraryCall) -> Value:
     return OpaqueObject("functools.partial", dict(call.kwargs), facts={"call": call.args})
 
 
 @methods(OpaqueObject, "__call__")
-def _call_foreign(call: LibraryCall) -> Any:
+def _call_foreign(call: LibraryCall) -> Value:
     given = call.receiver.facts.get("call")
     if given:
         kwargs = {**call.receiver.arguments, **call.kwargs}
@@ -331,7 +333,7 @@ def _holder(call: LibraryCall) -> ast.expr:
 
 
 @methods(Items, "append", "add", "appendleft")
-def _append(call: LibraryCall) -> Any:
+def _append(call: LibraryCall) -> Value:
     if call.receiver.kind == "deque":
         return NONE
     extend(call.machine, call.receiver, call.args, _holder(call), call.node)
@@ -339,7 +341,7 @@ def _append(call: LibraryCall) -> Any:
 
 
 @methods(Items, "extend", "update")
-def _extend(call: LibraryCall) -> Any:
+def _extend(call: LibraryCall) -> Value:
     source = call.arg(0)
     if isinstance(source, Parameters):
         call.receiver.add(source)
@@ -352,59 +354,59 @@ def _extend(call: LibraryCall) -> Any:
 
 
 @methods(Items, "insert")
-def _insert(call: LibraryCall) -> Any:
+def _insert(call: LibraryCall) -> Value:
     for value in call.args[1:]:
         call.receiver.add(value)
     return NONE
 
 
 @methods(Items, "clear")
-def _clear(call: LibraryCall) -> Any:
+def _clear(call: LibraryCall) -> Value:
     call.receiver.values.clear()
     call.receiver.turns = call.machine.turns_begun
     return NONE
 
 
 @methods(Items, "pop", "popleft")
-def _pop(call: LibraryCall) -> Any:
+def _pop(call: LibraryCall) -> Value:
     items: Items = call.receiver
     return items.values.pop() if items.values else call.unknown(items)
 
 
 @methods(DictValue, "items")
-def _items(call: LibraryCall) -> Any:
+def _items(call: LibraryCall) -> Value:
     table: DictValue = call.receiver
-    pairs = [Items("tuple", [Known(key), value]) for key, value in table.entries.items()]
-    return Items("list", pairs, table.open)
+    pairs = (Items("tuple", [Known(key), value]) for key, value in table.entries.items())
+    return Items("list", [*pairs], table.open)
 
 
 @methods(DictValue, "keys")
-def _keys(call: LibraryCall) -> Any:
+def _keys(call: LibraryCall) -> Value:
     return Items("list", [Known(key) for key in call.receiver.entries], call.receiver.open)
 
 
 @methods(DictValue, "values")
-def _values(call: LibraryCall) -> Any:
+def _values(call: LibraryCall) -> Value:
     table: DictValue = call.receiver
     return Items("list", [*table.entries.values(), *table.rest], table.open)
 
 
 @methods(DictValue, "get", "pop", "setdefault")
-def _get(call: LibraryCall) -> Any:
+def _get(call: LibraryCall) -> Value:
     table: DictValue = call.receiver
     key = call.arg(0)
-    default = call.arg(1, default=NONE)
-    known = isinstance(key, Known) and is_hashable(key.value)
-    if known and key.value in table.entries:
-        return table.entries[key.value]
-    if call.name == "setdefault" and known:
-        table.put(key.value, default)
-        return default
+    default = call.arg(1, "", NONE)
+    if isinstance(key, Known) and is_hashable(key.value):
+        if key.value in table.entries:
+            return table.entries[key.value]
+        if call.name == "setdefault":
+            table.put(key.value, default)
+            return default
     return call.unknown(table) if table.open else default
 
 
 @methods(DictValue, "update")
-def _update(call: LibraryCall) -> Any:
+def _update(call: LibraryCall) -> Value:
     table: DictValue = call.receiver
     source = call.arg(0)
     if isinstance(source, DictValue):
@@ -418,20 +420,21 @@ def _update(call: LibraryCall) -> Any:
 
 
 @methods(DictValue, "__getitem__")
-def _table_item(call: LibraryCall) -> Any:
+def _table_item(call: LibraryCall) -> Value:
     table: DictValue = call.receiver
     if table.rest:
         return table.rest[0]
-    if isinstance(call.arg(0), Known) and table.open:
+    key = call.arg(0)
+    if isinstance(key, Known) and table.open:
         # A defaultdict makes what it is asked for.
         fresh = Items("list", [], True, turns=table.turns)
-        if is_hashable(call.arg(0).value):
-            table.put(call.arg(0).value, fresh)
+        if is_hashable(key.value):
+            table.put(key.value, fresh)
         return fresh
     return call.unknown(table)
 
 
 @methods(Parameters, "__getitem__")
-def _parameters_item(call: LibraryCall) -> Any:
+def _parameters_item(call: LibraryCall) -> Value:
     source: Parameters = call.receiver
     return Parameters(source.models, source.tensors, source.whole, True)

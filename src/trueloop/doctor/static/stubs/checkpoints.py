@@ -29,6 +29,7 @@ from trueloop.doctor.static.interpreter.values import (
     Known,
     OpaqueObject,
     Unknown,
+    Value,
     constant,
 )
 from trueloop.doctor.static.stubs.ranks import asks_for_rank, names_rank
@@ -104,7 +105,7 @@ def _from_nowhere(value: Any, depth: int = 5) -> bool:
 
 
 @calls("torch.save")
-def _save(call: LibraryCall) -> Any:
+def _save(call: LibraryCall) -> Value:
     file = call.arg(1, "f", call.unknown())
     what = _argument(call, 0, "obj")
     call.emit(
@@ -118,7 +119,7 @@ def _save(call: LibraryCall) -> Any:
 
 
 @calls("safetensors.torch.save_file", "accelerate.utils.save", "torch.distributed.checkpoint.save")
-def _save_otherwise(call: LibraryCall) -> Any:
+def _save_otherwise(call: LibraryCall) -> Value:
     # Either no more than tensors, or a library that knows about ranks.
     state = call.arg(0, "tensors", NONE)
     call.emit(FileSaved, value=state, file=_file(call, call.arg(1), 1, "filename"), by_rank=True)
@@ -126,7 +127,7 @@ def _save_otherwise(call: LibraryCall) -> Any:
 
 
 @calls("torch.load")
-def _load(call: LibraryCall) -> Any:
+def _load(call: LibraryCall) -> Value:
     file = call.arg(0, "f", call.unknown())
     loaded = Checkpoint(file=_file(call, file, 0, "f"), made=call.place, known=True)
     loaded.facts["optimizer_restored"] = _restores_optimizer(call.machine)
@@ -163,18 +164,19 @@ def _restores_optimizer(m: Machine) -> bool:
 
 @calls("torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url",
        "safetensors.torch.load_file", "torch.hub.load_url")  # fmt: skip
-def _load_safely(call: LibraryCall) -> Any:
+def _load_safely(call: LibraryCall) -> Value:
     return Checkpoint(file=_file(call, call.arg(0), 0, "url"), made=call.place, known=True)
 
 
 @methods(Checkpoint, "__getitem__", "get", "pop")
-def _entry(call: LibraryCall) -> Any:
+def _entry(call: LibraryCall) -> Value:
     loaded: Checkpoint = call.receiver
     key = call.machine.key(call.arg(0, "key", call.unknown()))
     if call.name == "pop":
         loaded.facts["edited"] = True
     if key in loaded.attributes:
-        return loaded.attributes[key]
+        kept: Value = loaded.attributes[key]
+        return kept
     found = Checkpoint(file=loaded.file, made=loaded.made, known=True, facts={"inside": loaded})
     found.facts["optimizer_restored"] = loaded.facts.get("optimizer_restored")
     loaded.attributes[key] = found
@@ -182,30 +184,31 @@ def _entry(call: LibraryCall) -> Any:
 
 
 @methods(Checkpoint, "items", "keys", "values")
-def _entries(call: LibraryCall) -> Any:
+def _entries(call: LibraryCall) -> Value:
     loaded: Checkpoint = call.receiver
     key = Unknown(f"key of {loaded.file}@{loaded.made.line}", looped=True)
     value = Unknown(f"value of {loaded.file}@{loaded.made.line}", (loaded,), looped=True)
-    pairs = {"items": Items("tuple", [key, value]), "keys": key, "values": value}
+    pairs: dict[str, Value] = {"items": Items("tuple", [key, value]), "keys": key, "values": value}
     return Items("list", [pairs[call.name]], True)
 
 
 @methods(Checkpoint, "update", "clear", "popitem", "setdefault")
-def _edit(call: LibraryCall) -> Any:
+def _edit(call: LibraryCall) -> Value:
     call.receiver.facts["edited"] = True
     return call.unknown(call.receiver)
 
 
 @methods(Checkpoint, "copy")
-def _same_entries(call: LibraryCall) -> Any:
-    return call.receiver
+def _same_entries(call: LibraryCall) -> Value:
+    loaded: Checkpoint = call.receiver
+    return loaded
 
 
 # ------------------------------------------------------------------------------- state
 
 
 @methods(Thing, "state_dict")
-def _state(call: LibraryCall) -> Any:
+def _state(call: LibraryCall) -> Value:
     state = StateDict(owner=call.receiver, made=call.place, known=call.receiver.known)
     if isinstance(call.receiver, Model) and isinstance(call.node, ast.Call):
         _describe(call, state, call.node.func)
@@ -235,7 +238,7 @@ def _describe(call: LibraryCall, state: StateDict, function: ast.expr) -> None:
 
 
 @methods(Thing, "load_state_dict")
-def _load_state(call: LibraryCall) -> Any:
+def _load_state(call: LibraryCall) -> Value:
     state = call.arg(0, "state_dict", call.unknown())
     strict = _strict(call)
     if strict is False and isinstance(state, Checkpoint):
@@ -296,26 +299,26 @@ def _strict(call: LibraryCall) -> bool | None:
 
 
 @methods(StateDict, "items", "keys", "values")
-def _state_entries(call: LibraryCall) -> Any:
+def _state_entries(call: LibraryCall) -> Value:
     key = Unknown(f"key of a state dict <{call.machine.number(call.receiver)}>", looped=True)
     value = Tensor(graph=False, made=call.place, facts={"state": call.receiver})
-    pairs = {"items": Items("tuple", [key, value]), "keys": key, "values": value}
+    pairs: dict[str, Value] = {"items": Items("tuple", [key, value]), "keys": key, "values": value}
     return Items("list", [pairs[call.name]], True)
 
 
 @methods(StateDict, "__getitem__", "get", "pop")
-def _state_entry(call: LibraryCall) -> Any:
+def _state_entry(call: LibraryCall) -> Value:
     return Tensor(graph=False, made=call.place, facts={"state": call.receiver})
 
 
 @methods(StateDict, "copy")
-def _shallow(call: LibraryCall) -> Any:
-    # Another dict, of the same live tensors.
-    return call.receiver
+def _shallow(call: LibraryCall) -> Value:
+    state: StateDict = call.receiver
+    return state  # another dict, of the same live tensors
 
 
 @methods(StateDict, "update")
-def _state_updated(call: LibraryCall) -> Any:
+def _state_updated(call: LibraryCall) -> Value:
     call.receiver.facts["edited"] = True
     return NONE
 
@@ -324,11 +327,11 @@ def _state_updated(call: LibraryCall) -> Any:
 
 
 @calls("copy.deepcopy", "copy.copy")
-def _copy(call: LibraryCall) -> Any:
+def _copy(call: LibraryCall) -> Value:
     return duplicate(call, call.arg(0, "x", call.unknown()), {}, call.name == "copy.deepcopy")
 
 
-def duplicate(call: LibraryCall, value: Any, memo: dict[int, Any], deep: bool) -> Any:
+def duplicate(call: LibraryCall, value: Value, memo: dict[int, Value], deep: bool) -> Value:
     """A copy of a value with what lies inside of it; a shallow one shares that."""
     if id(value) in memo:
         return memo[id(value)]
@@ -370,10 +373,11 @@ def _detached(state: StateDict) -> StateDict:
 
 
 @calls("torch.jit.script", "torch.jit.trace", "torch.jit.freeze", "torch.jit.load")
-def _scripted(call: LibraryCall) -> Any:
+def _scripted(call: LibraryCall) -> Value:
     """A program of TorchScript's: it is saved whole, and rightly so."""
-    if isinstance(call.arg(0), Function):
-        return call.arg(0)
+    given = call.arg(0)
+    if isinstance(given, Function):
+        return given
     return OpaqueObject("torch.jit.ScriptModule", {"model": call.arg(0, "obj", NONE)})
 
 

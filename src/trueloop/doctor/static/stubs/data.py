@@ -29,6 +29,7 @@ from trueloop.doctor.static.interpreter.values import (
     Method,
     OpaqueObject,
     Unknown,
+    Value,
     constant,
 )
 from trueloop.doctor.static.stubs.label_order import sorted_by_label, sorted_in_class
@@ -36,7 +37,7 @@ from trueloop.doctor.static.stubs.random_draws import aside, drawn_by, seeds_of,
 from trueloop.doctor.static.stubs.ranks import asks_for_rank, names_rank, shares_by_hand
 
 
-def _made(call: LibraryCall, thing: Any) -> Any:
+def _made(call: LibraryCall, thing: Thing) -> Thing:
     call.emit(Made, thing=thing)
     return thing
 
@@ -50,7 +51,7 @@ def _common(call: LibraryCall) -> dict[str, Any]:
 
 
 @calls("torch.utils.data.TensorDataset")
-def _tensors(call: LibraryCall) -> Any:
+def _tensors(call: LibraryCall) -> Value:
     found = Dataset(kind=call.name, **_common(call))
     first = call.arg(0)
     if isinstance(first, Tensor) and first.shape:
@@ -65,7 +66,7 @@ _BY_CLASS = frozenset("ImageFolder DatasetFolder Caltech101 Caltech256 Imagenett
 
 
 @calls("torchvision.datasets.*")
-def _vision(call: LibraryCall) -> Any:
+def _vision(call: LibraryCall) -> Value:
     short = call.name.rpartition(".")[2]
     if not short[:1].isupper():
         return call.unknown(*call.args)
@@ -101,7 +102,7 @@ def as_dataset(value: Any) -> Dataset | None:
 
 
 @calls("torch.utils.data.Subset")
-def _subset(call: LibraryCall) -> Any:
+def _subset(call: LibraryCall) -> Value:
     parent, indices = as_dataset(call.arg(0, "dataset")), call.arg(1, "indices")
     found = Dataset(kind=call.name, parent=parent, **_common(call))
     found.facts |= {"split": call.place, "sorted": None}
@@ -111,7 +112,7 @@ def _subset(call: LibraryCall) -> Any:
 
 
 @calls("torch.utils.data.random_split")
-def _random_split(call: LibraryCall) -> Any:
+def _random_split(call: LibraryCall) -> Value:
     parent, lengths = as_dataset(call.arg(0, "dataset")), call.arg(1, "lengths")
     generator = call.arg(2, "generator")
     call.emit(
@@ -121,7 +122,7 @@ def _random_split(call: LibraryCall) -> Any:
         arguments={"seeded": generator is not None and constant(generator, 0) is not None},
     )
     count = len(lengths.values) if isinstance(lengths, Items) and not lengths.open else 2
-    parts = []
+    parts: list[Value] = []
     for position in range(count):
         part = Dataset(kind=call.name, parent=parent, **_common(call))
         part.facts["split"] = call.place
@@ -133,7 +134,7 @@ def _random_split(call: LibraryCall) -> Any:
 
 
 @calls("torch.utils.data.ConcatDataset", "torch.utils.data.ChainDataset")
-def _chained(call: LibraryCall) -> Any:
+def _chained(call: LibraryCall) -> Value:
     parts = call.arg(0)
     found = Dataset(kind=call.name, **_common(call))
     if isinstance(parts, Items):
@@ -143,7 +144,7 @@ def _chained(call: LibraryCall) -> Any:
 
 
 @methods(Dataset, "__add__")
-def _added(call: LibraryCall) -> Any:
+def _added(call: LibraryCall) -> Value:
     return Dataset(kind="torch.utils.data.ConcatDataset", facts={"chained": [call.receiver]})
 
 
@@ -160,7 +161,7 @@ _SAMPLERS = {
 
 
 @calls(*(f"torch.utils.data.{name}" for name in _SAMPLERS))
-def _sampler(call: LibraryCall) -> Any:
+def _sampler(call: LibraryCall) -> Value:
     short = call.name.rpartition(".")[2]
     found = Sampler(kind=call.name, shuffle=_SAMPLERS[short], made=call.place, known=True)
     if short == "BatchSampler":
@@ -171,7 +172,7 @@ def _sampler(call: LibraryCall) -> Any:
 
 
 @calls("torch.utils.data.DistributedSampler")
-def _distributed(call: LibraryCall) -> Any:
+def _distributed(call: LibraryCall) -> Value:
     found = Sampler(
         kind=call.name,
         shuffle=call.const(3, "shuffle", default=True),
@@ -183,7 +184,7 @@ def _distributed(call: LibraryCall) -> Any:
 
 
 @methods(Sampler, "set_epoch")
-def _set_epoch(call: LibraryCall) -> Any:
+def _set_epoch(call: LibraryCall) -> Value:
     call.emit(Used, what="torch.utils.data.DistributedSampler.set_epoch", subject=call.receiver)
     inner = call.receiver.attributes.get("sampler")
     if isinstance(inner, Sampler):
@@ -215,7 +216,7 @@ def _is_told_its_epoch(call: LibraryCall, sampler: Thing | None) -> bool:
 
 
 @calls("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
-def _loader(call: LibraryCall) -> Any:
+def _loader(call: LibraryCall) -> Value:
     given = call.arg(0, "dataset")
     dataset = as_dataset(given)
     batch_sampler = call.arg(4, "batch_sampler")
@@ -318,7 +319,7 @@ def _names_rank(cls: ast.AST) -> bool:
 
 
 @calls("torchvision.transforms.*")
-def _transform(call: LibraryCall) -> Any:
+def _transform(call: LibraryCall) -> Value:
     short = call.name.rpartition(".")[2]
     named = {str(i): arg for i, arg in enumerate(call.args)} | call.kwargs
     if not short[:1].isupper():
@@ -344,7 +345,7 @@ _PREPROCESSORS = frozenset(
 
 
 @methods(OpaqueObject, "fit", "fit_transform", "transform", "fit_resample")
-def _preprocess(call: LibraryCall) -> Any:
+def _preprocess(call: LibraryCall) -> Value:
     """A scaler, encoder, imputer or selector learns from data, or is applied to it."""
     receiver = call.receiver
     result = call.unknown(receiver, *call.args, *call.kwargs.values())
@@ -359,9 +360,9 @@ def _preprocess(call: LibraryCall) -> Any:
 
 
 @calls("sklearn.model_selection.train_test_split")
-def _train_test_split(call: LibraryCall) -> Any:
+def _train_test_split(call: LibraryCall) -> Value:
     call.emit(Used, what=call.name, subject=call.arg(0), arguments={"parts": list(call.args)})
-    parts = [
+    parts: list[Value] = [
         Unknown(f"split<{call.place.line}.{position}>({call.machine.key(data)})", (data,))
         for data in call.args
         for position in range(2)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.static.interpreter.machine import Machine
 from trueloop.doctor.static.interpreter.syntax import once, size_of, written
-from trueloop.doctor.static.interpreter.values import Class
+from trueloop.doctor.static.interpreter.values import Class, Function, Value
 
 _JOINS = frozenset("cat concat concatenate hstack vstack".split())
 _FILLED = frozenset("zeros ones full zeros_like ones_like full_like".split())
@@ -20,7 +19,7 @@ _SAME = frozenset(
 )
 
 
-def sorted_by_label(m: Machine, tensors: list[Any]) -> Location | None:
+def sorted_by_label(m: Machine, tensors: list[Value]) -> Location | None:
     """Where the labels among the tensors of a data set were put in order."""
     for tensor in tensors[1:]:
         place = tensor.made if isinstance(tensor, Tensor) else None
@@ -207,9 +206,8 @@ def sorted_in_class(m: Machine, cls: Class) -> Location | None:
     """Where a data set of the user's own puts its samples in the order of their labels: by
     `argsort` of them, and nothing that shuffles after it."""
     initialise = cls.lookup("__init__")
-    node = getattr(initialise, "node", None)
-    found = _sorting(node) if node is not None else None
-    if found is None:
+    found = _sorting(initialise.node) if isinstance(initialise, Function) else None
+    if found is None or not isinstance(initialise, Function):
         return None
     return Location(initialise.module.path, found.lineno, found.col_offset + 1)
 

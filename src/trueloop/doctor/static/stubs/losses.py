@@ -7,7 +7,6 @@ Facts of a `Criterion`: its constructor's (or the function's) options by name, a
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from trueloop.doctor.model.events import Loss, Made
 from trueloop.doctor.model.things import Criterion, Tensor
@@ -17,6 +16,7 @@ from trueloop.doctor.static.interpreter.values import (
     OpaqueObject,
     Parameters,
     Unknown,
+    Value,
     constant,
 )
 from trueloop.doctor.static.stubs.tensors import as_tensor, derive, tensors_in
@@ -50,7 +50,7 @@ _TARGETS = ("target", "targets", "input2", "x2", "positive", "labels")
 
 
 @calls(*(f"torch.nn.{kind}" for kind in FUNCTIONS.values()), "torch.nn.NLLLoss2d")
-def _criterion(call: LibraryCall) -> Any:
+def _criterion(call: LibraryCall) -> Value:
     kind = call.name.rpartition(".")[2].removesuffix("2d")
     return _made(call, kind, _reduction(call, call.args))
 
@@ -61,7 +61,7 @@ def _criterion(call: LibraryCall) -> Any:
     "pytorch_toolbelt.losses.*", "sentence_transformers.losses.*", "lpips.LPIPS",
     "pytorch_msssim.SSIM", "pytorch_msssim.MS_SSIM", "piq.*", "focal_loss.focal_loss.*",
 )  # fmt: skip
-def _foreign_criterion(call: LibraryCall) -> Any:
+def _foreign_criterion(call: LibraryCall) -> Value:
     """A loss of another library. What it wants is not known here; some want probabilities."""
     if not call.name.rpartition(".")[2][:1].isupper():
         return _computed(call, Criterion(kind=call.name, reduction=None, made=call.place))
@@ -76,7 +76,7 @@ def _made(call: LibraryCall, kind: str, reduction: str | None) -> Criterion:
     return criterion
 
 
-def _reduction(call: LibraryCall, options: list[Any]) -> str | None:
+def _reduction(call: LibraryCall, options: list[Value]) -> str | None:
     """How the values are reduced to one: by `reduction`, or by the two flags that came before.
 
     `options`: the arguments by position after the input and the target. Any may be the reduction:
@@ -108,7 +108,7 @@ def _is_written(call: LibraryCall) -> bool:
 
 @calls(*(f"torch.nn.functional.{name}" for name in FUNCTIONS),
        "torch.binary_cross_entropy_with_logits")  # fmt: skip
-def _function(call: LibraryCall) -> Any:
+def _function(call: LibraryCall) -> Value:
     short = call.name.rpartition(".")[2]
     criterion = Criterion(
         kind=FUNCTIONS[short],
@@ -127,7 +127,7 @@ def _function(call: LibraryCall) -> Any:
 
 
 @methods(Criterion, "__call__", "forward")
-def _call(call: LibraryCall) -> Any:
+def _call(call: LibraryCall) -> Value:
     criterion: Criterion = call.receiver
     if "reduction" in criterion.attributes:  # set on it since
         found = constant(criterion.attributes["reduction"])
@@ -155,7 +155,7 @@ def _computed(call: LibraryCall, criterion: Criterion) -> Tensor:
     return made
 
 
-def _given(call: LibraryCall, position: int, names: tuple[str, ...]) -> Any:
+def _given(call: LibraryCall, position: int, names: tuple[str, ...]) -> Value | None:
     named = next((call.kwargs[name] for name in names if name in call.kwargs), None)
     value = named if named is not None else call.arg(position)
     if isinstance(value, Unknown):
@@ -165,24 +165,25 @@ def _given(call: LibraryCall, position: int, names: tuple[str, ...]) -> Any:
 
 @methods(Criterion, "to", "cuda", "cpu", "float", "half", "double", "bfloat16", "train", "eval",
          "requires_grad_")  # fmt: skip
-def _itself(call: LibraryCall) -> Any:
-    return call.receiver
+def _itself(call: LibraryCall) -> Value:
+    criterion: Criterion = call.receiver
+    return criterion
 
 
 @methods(Criterion, "zero_grad", "register_buffer")
-def _nothing(call: LibraryCall) -> Any:
+def _nothing(call: LibraryCall) -> Value:
     return NONE
 
 
 @methods(Criterion, "parameters", "named_parameters", "buffers")
-def _parameters(call: LibraryCall) -> Any:
+def _parameters(call: LibraryCall) -> Value:
     """Torch's own have none; what another library's have is not known."""
     whole = call.receiver.known and "." not in call.receiver.kind
     return Parameters([], whole=whole)
 
 
 @calls("torchvision.ops.sigmoid_focal_loss", "torchvision.ops.focal_loss.sigmoid_focal_loss")
-def _focal(call: LibraryCall) -> Any:
+def _focal(call: LibraryCall) -> Value:
     """Focal loss on logits; its `reduction` is "none" unless said otherwise."""
     reduction = call.const(4, "reduction", "none")
     criterion = Criterion(

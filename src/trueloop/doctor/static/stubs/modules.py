@@ -30,6 +30,7 @@ from trueloop.doctor.static.interpreter.values import (
     OpaqueObject,
     Parameters,
     Unknown,
+    Value,
     constant,
 )
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
@@ -41,11 +42,11 @@ _LINEAR = frozenset(
 
 
 @calls("torch.nn.*")
-def _layer(call: LibraryCall) -> Any:
+def _layer(call: LibraryCall) -> Value:
     """A layer, or a container of layers."""
     short = call.name.rpartition(".")[2]
     if not short[:1].isupper():
-        return call.arg(0, default=call.unknown())
+        return call.arg(0, "", call.unknown())
     model = Model(kind=call.name, made=call.place, known=True)
     model.facts = {name: constant(value) for name, value in call.kwargs.items()}
     model.facts["guards"] = frozenset(call.machine.guards)
@@ -89,7 +90,7 @@ def add_child(model: Model, name: str, value: Any) -> None:
 
 
 @methods(Model, "append", "add_module", "register_module", "insert", "extend", "update")
-def _append(call: LibraryCall) -> Any:
+def _append(call: LibraryCall) -> Value:
     model: Model = call.receiver
     if call.name in ("append", "insert"):
         add_child(model, str(len(model.children)), call.args[-1] if call.args else NONE)
@@ -114,7 +115,7 @@ _NO_NETWORKS = ("Config", "Example", "Evaluator", "Trainer", "Arguments", "Sampl
 
 
 @calls(*_ZOOS)
-def _from_zoo(call: LibraryCall) -> Any:
+def _from_zoo(call: LibraryCall) -> Value:
     """A network that a library builds: its inside is not known."""
     short = call.name.rpartition(".")[2]
     if "loss" in short.lower() or "optim" in call.name or "data" in call.name or "sched" in short:
@@ -127,7 +128,7 @@ def _from_zoo(call: LibraryCall) -> Any:
 
 
 @calls("transformers.*", "diffusers.*")
-def _from_transformers(call: LibraryCall) -> Any:
+def _from_transformers(call: LibraryCall) -> Value:
     kind = call.name.removesuffix(".from_pretrained").removesuffix(".from_config")
     short = kind.rpartition(".")[2]
     if "Model" in short or "For" in short[3:]:
@@ -155,12 +156,12 @@ def _foreign_model(call: LibraryCall) -> Model:
 
 
 @methods(Model, "__call__")
-def _call(call: LibraryCall) -> Any:
+def _call(call: LibraryCall) -> Value:
     return run_forward(call, direct=False)
 
 
 @methods(Model, "forward")
-def _forward(call: LibraryCall) -> Any:
+def _forward(call: LibraryCall) -> Value:
     m, function = call.machine, getattr(call.node, "func", None)
     spelled = isinstance(function, ast.Attribute) and function.attr == "forward"
     inside = any(_may_be_module(receiver) for receiver in m.receivers)
@@ -178,7 +179,7 @@ def _may_be_module(receiver: Any) -> bool:
     return any(not getattr(base, "name", "").startswith(_PLAIN) for base in bases)
 
 
-def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) -> Any:
+def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) -> Value:
     """Call a module: what comes out, with the module in its history."""
     m, model = call.machine, call.receiver
     m.spend(1, call.node)
@@ -234,12 +235,12 @@ def _as_loss(call: LibraryCall, model: Model, result: Tensor) -> None:
         )
 
 
-def _through(call: LibraryCall, model: Model) -> Any:
+def _through(call: LibraryCall, model: Model) -> Value:
     m = call.machine
     if isinstance(model.cls, Class):
         forward = model.cls.lookup("forward")
         if isinstance(forward, Function):
-            rest: list[Any] | None = [] if call.open else None
+            rest: list[Value] | None = [] if call.open else None
             return start(m, forward, [model, *call.args], call.kwargs, call.node, rest)
     short = model.kind.rpartition(".")[2]
     if model.wraps is not None:
@@ -248,7 +249,7 @@ def _through(call: LibraryCall, model: Model) -> Any:
         )
         return run_forward(inner, direct=False)
     if short == "Sequential" and model.complete and call.args:
-        value: Any = call.args[0]
+        value = call.args[0]
         for child in model.children.values():
             inner = LibraryCall(m, call.node, "__call__", [value], {}, child)
             value = run_forward(inner, direct=False)
@@ -316,7 +317,7 @@ def _head_of(model: Model) -> Model | None:
     return layer
 
 
-def _mark(call: LibraryCall, value: Any, model: Model, serial: int, depth: int = 3) -> Any:
+def _mark(call: LibraryCall, value: Value, model: Model, serial: int, depth: int = 3) -> Value:
     """What a module gives bears its parameters."""
     m = call.machine
     m.spend(depth != 3, call.node)
@@ -352,7 +353,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 @methods(Model, "train", "eval")
-def _mode(call: LibraryCall) -> Any:
+def _mode(call: LibraryCall) -> Value:
     model: Model = call.receiver
     mode: bool | None = False
     if call.name == "train":
@@ -381,14 +382,14 @@ def _is_super(call: LibraryCall) -> bool:
     return isinstance(value, ast.Call) and getattr(value.func, "id", "") == "super"
 
 
-def _own_mode(call: LibraryCall, model: Model, own: Function) -> Any:
+def _own_mode(call: LibraryCall, model: Model, own: Function) -> Value:
     """A `train` of the user's own: it does what it does, and calls torch's by `super()`."""
     enter(call.machine, own, [model, *call.args], call.kwargs, call.node)
     return model
 
 
 @methods(Model, "parameters", "named_parameters", "buffers", "named_buffers")
-def _parameters(call: LibraryCall) -> Any:
+def _parameters(call: LibraryCall) -> Value:
     if call.name.endswith("buffers"):
         return call.unknown()
     found = Parameters([call.receiver])
@@ -400,17 +401,17 @@ def _parameters(call: LibraryCall) -> Any:
 
 
 @methods(Model, "modules", "children", "named_modules", "named_children")
-def _members(call: LibraryCall) -> Any:
+def _members(call: LibraryCall) -> Value:
     model: Model = call.receiver
     inner = list(model.family()) if "modules" in call.name else list(model.children.values())
-    values: list[Any] = list(inner)
+    values: list[Value] = list(inner)
     if call.name.startswith("named"):
         values = [Items("tuple", [call.unknown(), each]) for each in inner]
     return Items("list", values[:8], not model.complete or len(values) > 8)
 
 
 @methods(Model, "items", "keys", "values")
-def _dict_of_modules(call: LibraryCall) -> Any:
+def _dict_of_modules(call: LibraryCall) -> Value:
     children = call.receiver.children
     if call.name == "keys":
         return Items("list", [Known(key) for key in children])
@@ -420,13 +421,14 @@ def _dict_of_modules(call: LibraryCall) -> Any:
 
 
 @methods(Model, "zero_grad")
-def _zero_grad(call: LibraryCall) -> Any:
+def _zero_grad(call: LibraryCall) -> Value:
     call.emit(ZeroGrad, target=call.receiver)
     return NONE
 
 
 @methods(Model, "to", "cuda", "cpu", "half", "float", "double", "bfloat16", "type")
-def _move(call: LibraryCall) -> Any:
+def _move(call: LibraryCall) -> Value:
+    model: Model = call.receiver
     dtypes = {"half", "float", "double", "bfloat16", "type"}
     how = "dtype" if call.name in dtypes else "device"
     to = call.name if call.name in dtypes else ""
@@ -437,15 +439,16 @@ def _move(call: LibraryCall) -> Any:
     ):
         how = "dtype" if len(given) == 1 else "both"
         to = next(name for name in given if name.startswith("torch.")).rpartition(".")[2]
-    call.emit(Moved, model=call.receiver, how=how, to=to)
-    return call.receiver
+    call.emit(Moved, model=model, how=how, to=to)
+    return model
 
 
 @methods(Model, "requires_grad_")
-def _requires_grad(call: LibraryCall) -> Any:
+def _requires_grad(call: LibraryCall) -> Value:
     flag = call.const(0, "requires_grad", True)
-    call.emit(FlagsSet, model=call.receiver, requires_grad=flag)
-    return call.receiver
+    model: Model = call.receiver
+    call.emit(FlagsSet, model=model, requires_grad=flag)
+    return model
 
 
 @methods(Model, "apply", "share_memory", "tie_weights", "gradient_checkpointing_enable", "compile",
@@ -453,8 +456,8 @@ def _requires_grad(call: LibraryCall) -> Any:
          "register_full_backward_hook", "register_forward_pre_hook", "resize_token_embeddings",
          "config", "__init__", "extra_repr", "get_submodule", "get_parameter",
          "print_trainable_parameters")  # fmt: skip
-def _chained(call: LibraryCall) -> Any:
+def _chained(call: LibraryCall) -> Value:
     if call.name == "register_buffer" and call.const(0):
-        call.receiver.attributes[call.const(0)] = call.arg(1, default=NONE)
+        call.receiver.attributes[call.const(0)] = call.arg(1, "", NONE)
         return NONE
     return call.receiver if call.name in ("apply", "share_memory") else NONE

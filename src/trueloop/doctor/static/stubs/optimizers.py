@@ -21,6 +21,7 @@ from trueloop.doctor.static.interpreter.values import (
     OpaqueObject,
     Parameters,
     Unknown,
+    Value,
     constant,
     things_in,
 )
@@ -36,14 +37,14 @@ FOREIGN = (
 
 
 @calls("torch.optim.*", *FOREIGN)
-def _optimizer(call: LibraryCall) -> Any:
+def _optimizer(call: LibraryCall) -> Value:
     short = call.name.rpartition(".")[2]
     if not short[:1].isupper() and "create_optimizer" not in short:
         return call.unknown(*call.args)
     optimizer = Optimizer(kind=call.name, made=call.place, known=True)
-    given = call.arg(0, "params", call.arg(0, "model_or_params"))
+    given = call.arg(0, "params") or call.arg(0, "model_or_params")
     if short == "create_optimizer":
-        given = call.arg(1, "model", given)  # timm's older form: the options come first
+        given = call.arg(1, "model") or given  # timm's older form: the options come first
     if given is None:
         optimizer.whole = False
     else:
@@ -91,7 +92,7 @@ def hold(call: LibraryCall, optimizer: Optimizer, given: Any, depth: int = 5) ->
 
 
 @methods(Optimizer, "__init__")
-def _super_init(call: LibraryCall) -> Any:
+def _super_init(call: LibraryCall) -> Value:
     """An optimizer of the user's own hands its parameters up."""
     given = call.arg(0, "params")
     if given is None:
@@ -102,7 +103,7 @@ def _super_init(call: LibraryCall) -> Any:
 
 
 @methods(Optimizer, "zero_grad")
-def _zero_grad(call: LibraryCall) -> Any:
+def _zero_grad(call: LibraryCall) -> Value:
     own = _own(call)
     if own is not None:
         enter(call.machine, own, [call.receiver, *call.args], call.kwargs, call.node)
@@ -113,7 +114,7 @@ def _zero_grad(call: LibraryCall) -> Any:
 
 @methods(Unknown, "zero_grad")
 @methods(OpaqueObject, "zero_grad")
-def _zero_grad_of_somebody(call: LibraryCall) -> Any:
+def _zero_grad_of_somebody(call: LibraryCall) -> Value:
     """Whatever it is called on, gradients are cleared."""
     call.expose(call.receiver)
     call.emit(ZeroGrad, target=None)
@@ -121,17 +122,17 @@ def _zero_grad_of_somebody(call: LibraryCall) -> Any:
 
 
 @methods(Optimizer, "step_and_update_lr")
-def _scheduled_step(call: LibraryCall) -> Any:
+def _scheduled_step(call: LibraryCall) -> Value:
     """A step of the wrapper that "Attention is all you need" is often trained with."""
     call.emit(OptimizerStep, optimizer=call.receiver)
     return NONE
 
 
 @methods(Optimizer, "step")
-def _step(call: LibraryCall) -> Any:
+def _step(call: LibraryCall) -> Value:
     closure = call.arg(0, "closure")
     given = closure is not None and not (isinstance(closure, Known) and closure.value is None)
-    result: Any = NONE
+    result: Value = NONE
     if _own(call) is not None:
         call.receiver.facts["own step"] = True
     if given:
@@ -155,13 +156,13 @@ def _own(call: LibraryCall) -> Function | None:
 
 
 @methods(Optimizer, "add_param_group")
-def _add_param_group(call: LibraryCall) -> Any:
+def _add_param_group(call: LibraryCall) -> Value:
     hold(call, call.receiver, call.arg(0, "param_group"))
     return NONE
 
 
 @methods(Optimizer, "train", "eval")
-def _mode(call: LibraryCall) -> Any:
+def _mode(call: LibraryCall) -> Value:
     """Schedule-free optimizers have modes."""
     return NONE
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from trueloop.doctor.model.events import Made, Replaced, Used
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.model.vocabulary import tests_mode
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
-from trueloop.doctor.static.interpreter.values import NONE, DictValue, Items, Known
+from trueloop.doctor.static.interpreter.values import NONE, DictValue, Items, Known, Value
 from trueloop.doctor.static.stubs.checkpoints import duplicate
 from trueloop.doctor.static.stubs.modules import run_forward
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
 
 
 @calls("torch.nn.Parameter")
-def _parameter(call: LibraryCall) -> Any:
+def _parameter(call: LibraryCall) -> Value:
     """A parameter: a leaf, and registered when it is set on a module."""
     data = call.arg(0, "data")
     needs = call.const(1, "requires_grad", True, True)
@@ -33,7 +31,7 @@ def _parameter(call: LibraryCall) -> Any:
 @calls(*(f"torch.nn.functional.{name}" for name in (
     "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout",
 )))  # fmt: skip
-def _dropout(call: LibraryCall) -> Any:
+def _dropout(call: LibraryCall) -> Value:
     """`F.dropout(x, p=0.5, training=True)`: on, unless it is told otherwise."""
     m = call.machine
     subject = call.arg(0, "input")
@@ -87,11 +85,12 @@ def _mode_is_asked(call: LibraryCall) -> bool:
 
 
 @calls("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
-def _functional_call(call: LibraryCall) -> Any:
+def _functional_call(call: LibraryCall) -> Value:
     """A module with the parameters that are handed in: its own, fast weights, a mean of others."""
     model = call.arg(0, "module")
     given = call.arg(2, "args")
-    args = list(given.values) if isinstance(given, Items) else [given] if given is not None else []
+    args: list[Value] = []
+    args += given.values if isinstance(given, Items) else [given] if given is not None else []
     named = call.arg(3, "kwargs")
     kwargs = dict(named.entries) if isinstance(named, DictValue) else {}
     if not isinstance(model, Model):
@@ -101,7 +100,7 @@ def _functional_call(call: LibraryCall) -> Any:
 
 
 @calls("torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.weight_norm")
-def _weight_norm(call: LibraryCall) -> Any:
+def _weight_norm(call: LibraryCall) -> Value:
     """The weight makes room for two parameters, its length and its direction."""
     module = call.arg(0, "module")
     if isinstance(module, Model):
@@ -111,7 +110,7 @@ def _weight_norm(call: LibraryCall) -> Any:
 
 
 @methods(Model, "to_empty")
-def _to_empty(call: LibraryCall) -> Any:
+def _to_empty(call: LibraryCall) -> Value:
     """Parameters on the meta device are replaced; others keep their identity."""
     model: Model = call.receiver
     if any(member.facts.get("device") == "meta" for member in model.family()):
@@ -123,12 +122,13 @@ def _to_empty(call: LibraryCall) -> Any:
 
 
 @calls("torch.optim.swa_utils.AveragedModel")
-def _averaged(call: LibraryCall) -> Any:
+def _averaged(call: LibraryCall) -> Value:
     """A copy of a model whose parameters follow it."""
     model = call.arg(0, "model")
     if not isinstance(model, Model):
         return call.unknown(*call.args)
     copied = duplicate(call, model, {}, True)
+    assert isinstance(copied, Model)
     made = Model(kind=call.name, made=call.place, known=True, wraps=copied, wrapper="ema")
     made.training, made.complete = copied.training, copied.complete
     call.emit(Made, thing=made)
@@ -136,12 +136,12 @@ def _averaged(call: LibraryCall) -> Any:
 
 
 @methods(Model, "update_parameters")
-def _update_parameters(call: LibraryCall) -> Any:
+def _update_parameters(call: LibraryCall) -> Value:
     return NONE
 
 
 @calls("torch.optim.swa_utils.update_bn")
-def _update_bn(call: LibraryCall) -> Any:
+def _update_bn(call: LibraryCall) -> Value:
     """Takes the statistics of batch norms anew, in train mode; puts the mode back after."""
     model = call.arg(1, "model")
     call.emit(Used, what=call.name, subject=model, result_used=False)
@@ -150,5 +150,5 @@ def _update_bn(call: LibraryCall) -> Any:
 
 @calls("torch.optim.swa_utils.get_ema_multi_avg_fn", "torch.optim.swa_utils.get_swa_multi_avg_fn",
        "torch.optim.swa_utils.get_ema_avg_fn", "torch.optim.swa_utils.get_swa_avg_fn")  # fmt: skip
-def _averaging(call: LibraryCall) -> Any:
+def _averaging(call: LibraryCall) -> Value:
     return call.unknown()

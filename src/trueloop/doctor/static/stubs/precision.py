@@ -28,6 +28,7 @@ from trueloop.doctor.static.interpreter.values import (
     OpaqueObject,
     Parameters,
     Unknown,
+    Value,
     constant,
     things_in,
 )
@@ -42,7 +43,7 @@ from trueloop.doctor.static.stubs.tensors import as_tensor, derive
     "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler",
     "torch.distributed.fsdp.ShardedGradScaler",
 )
-def _grad_scaler(call: LibraryCall) -> Any:
+def _grad_scaler(call: LibraryCall) -> Value:
     """A scaler; `enabled` as far as this run has decided what it hangs on."""
     position = 4 if _first_is_scale(call) else 5
     scaler = Scaler(made=call.place, known=True, enabled=_is_on(call, position))
@@ -67,11 +68,11 @@ def _is_on(call: LibraryCall, position: int) -> bool | None:
 
 
 @methods(Scaler, "scale")
-def _scale(call: LibraryCall) -> Any:
+def _scale(call: LibraryCall) -> Value:
     return _scaled(call, call.arg(0, "outputs"))
 
 
-def _scaled(call: LibraryCall, value: Any) -> Any:
+def _scaled(call: LibraryCall, value: Any) -> Value:
     if isinstance(value, Items):
         values = [_scaled(call, each) for each in value.values]
         return Items(value.kind, values, value.open, value.made, value.turns)
@@ -83,7 +84,7 @@ def _scaled(call: LibraryCall, value: Any) -> Any:
 
 
 @methods(Scaler, "unscale_")
-def _unscale(call: LibraryCall) -> Any:
+def _unscale(call: LibraryCall) -> Value:
     given = call.arg(0, "optimizer")
     optimizer = given if isinstance(given, Optimizer) else None
     call.emit(Unscale, scaler=call.receiver, optimizer=optimizer)
@@ -91,7 +92,7 @@ def _unscale(call: LibraryCall) -> Any:
 
 
 @methods(Scaler, "step")
-def _scaler_step(call: LibraryCall) -> Any:
+def _scaler_step(call: LibraryCall) -> Value:
     optimizer = call.arg(0, "optimizer")
     if not isinstance(optimizer, Optimizer):
         call.expose(*call.args, call.receiver)
@@ -116,13 +117,13 @@ def _argument(call: LibraryCall) -> str:
 
 
 @methods(Scaler, "update")
-def _update(call: LibraryCall) -> Any:
+def _update(call: LibraryCall) -> Value:
     call.emit(ScalerUpdate, scaler=call.receiver)
     return NONE
 
 
 @methods(Scaler, "get_scale", "is_enabled", "get_growth_interval", "get_growth_factor")
-def _ask(call: LibraryCall) -> Any:
+def _ask(call: LibraryCall) -> Value:
     return call.unknown()
 
 
@@ -132,12 +133,12 @@ class WholeScaler(Scaler):
 
 
 @calls("timm.utils.NativeScaler", "timm.utils.cuda.NativeScaler", "timm.utils.ApexScaler")
-def _native_scaler(call: LibraryCall) -> Any:
+def _native_scaler(call: LibraryCall) -> Value:
     return WholeScaler(made=call.place, known=True)
 
 
 @methods(WholeScaler, "__call__")
-def _whole_update(call: LibraryCall) -> Any:
+def _whole_update(call: LibraryCall) -> Value:
     loss, optimizer = call.arg(0, "loss"), call.arg(1, "optimizer")
     scaled = as_tensor(call.machine, _scaled(call, loss), call.node)
     call.emit(Backward, loss=scaled, create_graph=None, by="scaler")
@@ -151,20 +152,20 @@ def _whole_update(call: LibraryCall) -> Any:
 
 
 @calls("apex.amp.initialize")
-def _apex_initialize(call: LibraryCall) -> Any:
+def _apex_initialize(call: LibraryCall) -> Value:
     """It hands back what it was given, made fit for float16."""
     given = [call.arg(0, "models"), call.arg(1, "optimizers")]
     return Items("tuple", [each for each in given if each is not None])
 
 
 @calls("apex.amp.scale_loss")
-def _apex_scale_loss(call: LibraryCall) -> Any:
+def _apex_scale_loss(call: LibraryCall) -> Value:
     """`with amp.scale_loss(loss, optimizer) as scaled_loss`: unscaled again when it is left."""
     return OpaqueObject("apex.amp.scale_loss", facts={"as": call.arg(0, "loss", call.unknown())})
 
 
 @calls("apex.amp.master_params")
-def _apex_master_params(call: LibraryCall) -> Any:
+def _apex_master_params(call: LibraryCall) -> Value:
     optimizer = call.arg(0)
     if isinstance(optimizer, Optimizer):
         return Parameters(list(optimizer.models), list(optimizer.tensors), optimizer.whole)
@@ -175,16 +176,16 @@ def _apex_master_params(call: LibraryCall) -> Any:
 
 
 @calls("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm")
-def _clip_norm(call: LibraryCall) -> Any:
+def _clip_norm(call: LibraryCall) -> Value:
     return _clip(call, call.arg(0, "parameters"), call.arg(1, "max_norm"), "norm")
 
 
 @calls("torch.nn.utils.clip_grad_value_")
-def _clip_value(call: LibraryCall) -> Any:
+def _clip_value(call: LibraryCall) -> Value:
     return _clip(call, call.arg(0, "parameters"), call.arg(1, "clip_value"), "value")
 
 
-def _clip(call: LibraryCall, given: Any, limit: Any, by: str, optimizer: Any = None) -> Any:
+def _clip(call: LibraryCall, given: Any, limit: Any, by: str, optimizer: Any = None) -> Value:
     found = Optimizer(known=True)
     hold(call, found, given)
     if isinstance(given, Parameters):
@@ -202,7 +203,7 @@ def _clip(call: LibraryCall, given: Any, limit: Any, by: str, optimizer: Any = N
     return call.unknown()
 
 
-def _limit(value: Any) -> Any:
+def _limit(value: Any) -> float | None:
     if isinstance(value, Library) and value.name.rpartition(".")[2] in ("inf", "Inf", "infty"):
         return math.inf
     found = constant(value)
@@ -218,7 +219,7 @@ def _holder(value: Any, depth: int = 4) -> Optimizer | None:
         return owner if isinstance(owner, Optimizer) else None
     if not depth:
         return None
-    parts: list[Any] = []
+    parts: list[Value] = []
     if isinstance(value, Items):
         parts = value.values
     elif isinstance(value, CombinedIterable):
@@ -233,14 +234,14 @@ def _holder(value: Any, depth: int = 4) -> Optimizer | None:
 
 
 @methods(Model, "clip_grad_norm_")
-def _sharded_clip(call: LibraryCall) -> Any:
+def _sharded_clip(call: LibraryCall) -> Value:
     """FullyShardedDataParallel clips by itself."""
     parameters = Parameters([call.receiver])
     return _clip(call, parameters, call.arg(0, "max_norm"), "norm")
 
 
 @methods(Unknown, "clip_grad_norm_", "clip_grad_value_")
-def _foreign_clip(call: LibraryCall) -> Any:
+def _foreign_clip(call: LibraryCall) -> Value:
     """`accelerator.clip_grad_norm_(...)`, of an object that is not known."""
     by = "norm" if "norm" in call.name else "value"
     return _clip(call, call.arg(0, "parameters"), call.arg(1), by)
@@ -250,7 +251,7 @@ def _foreign_clip(call: LibraryCall) -> Any:
 
 
 @methods(Tensor, "register_post_accumulate_grad_hook")
-def _hook(call: LibraryCall) -> Any:
+def _hook(call: LibraryCall) -> Value:
     """Code that runs within backward: it may step the optimizer and clear the gradient there."""
     models = [*call.receiver.models]
     call.emit(EscapedToUnknown, things=models, callee=call.name)
@@ -258,7 +259,7 @@ def _hook(call: LibraryCall) -> Any:
 
 
 @calls("torch_xla.core.xla_model.optimizer_step")
-def _xla_step(call: LibraryCall) -> Any:
+def _xla_step(call: LibraryCall) -> Value:
     optimizer = call.arg(0, "optimizer")
     if isinstance(optimizer, Optimizer):
         call.emit(OptimizerStep, optimizer=optimizer, spelled=_argument(call))
@@ -280,7 +281,7 @@ class Accelerator(OpaqueObject):
     "lightning.fabric.Fabric",
     "lightning.fabric.fabric.Fabric",
 )
-def _accelerator(call: LibraryCall) -> Any:
+def _accelerator(call: LibraryCall) -> Value:
     return Accelerator(call.name, dict(call.kwargs), key=f"accelerator@{call.place.line}")
 
 
@@ -296,7 +297,7 @@ def _accelerator(call: LibraryCall) -> Any:
     "setup_optimizers",
     "setup_dataloaders",
 )
-def _prepare(call: LibraryCall) -> Any:
+def _prepare(call: LibraryCall) -> Value:
     """What it is given comes back wrapped, in the same order."""
     for thing in things_in(Items("list", call.args)):
         thing.facts["prepared"] = call.receiver.kind
@@ -306,14 +307,14 @@ def _prepare(call: LibraryCall) -> Any:
 
 
 @methods(Accelerator, "backward")
-def _accelerated_backward(call: LibraryCall) -> Any:
-    loss = as_tensor(call.machine, call.arg(0, "loss", call.arg(0, "tensor")), call.node)
+def _accelerated_backward(call: LibraryCall) -> Value:
+    loss = as_tensor(call.machine, call.arg(0, "loss") or call.arg(0, "tensor"), call.node)
     call.emit(Backward, loss=loss, create_graph=None, by="foreign")
     return NONE
 
 
 @methods(Model, "manual_backward")
-def _manual_backward(call: LibraryCall) -> Any:
+def _manual_backward(call: LibraryCall) -> Value:
     """Lightning's manual optimization."""
     loss = as_tensor(call.machine, call.arg(0, "loss"), call.node)
     call.emit(Backward, loss=loss, create_graph=None, by="foreign")
@@ -321,14 +322,14 @@ def _manual_backward(call: LibraryCall) -> Any:
 
 
 @methods(Accelerator, "clip_grad_norm_", "clip_grad_value_")
-def _accelerated_clip(call: LibraryCall) -> Any:
+def _accelerated_clip(call: LibraryCall) -> Value:
     """It unscales by itself, as far as there is a scaler."""
     by = "norm" if "norm" in call.name else "value"
     return _clip(call, call.arg(0, "parameters"), call.arg(1), by)
 
 
 @methods(Accelerator, "clip_gradients")
-def _fabric_clip(call: LibraryCall) -> Any:
+def _fabric_clip(call: LibraryCall) -> Value:
     """`fabric.clip_gradients(module, optimizer, clip_val=..., max_norm=...)`."""
     norm = call.arg(3, "max_norm")
     limit = norm if norm is not None else call.arg(2, "clip_val")
@@ -341,7 +342,7 @@ def _fabric_clip(call: LibraryCall) -> Any:
     *"accumulate no_sync no_backward_sync autocast profile init_module".split(),
     *"split_between_processes main_process_first local_main_process_first rank_zero_first".split(),
 )
-def _context(call: LibraryCall) -> Any:
+def _context(call: LibraryCall) -> Value:
     """Blocks that change nothing that rules ask about; whether autocast is on is configured."""
     return OpaqueObject("contextlib.nullcontext")
 
@@ -351,8 +352,8 @@ def _context(call: LibraryCall) -> Any:
     *"unwrap_model gather gather_for_metrics reduce pad_across_processes to_device".split(),
     *"all_gather all_reduce broadcast skip_first_batches".split(),
 )
-def _first(call: LibraryCall) -> Any:
-    return call.arg(0, default=call.unknown())
+def _first(call: LibraryCall) -> Value:
+    return call.arg(0, "", call.unknown())
 
 
 @methods(
@@ -361,5 +362,5 @@ def _first(call: LibraryCall) -> Any:
     *"load_state load init_trackers end_training get_state_dict free_memory".split(),
     *"register_for_checkpointing seed_everything".split(),
 )
-def _harmless(call: LibraryCall) -> Any:
+def _harmless(call: LibraryCall) -> Value:
     return call.unknown() if call.result_used else NONE

@@ -6,18 +6,17 @@ Such code is gone through on the side: rules are not told what happens in it.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
-from trueloop.doctor.model import vocabulary
+from trueloop.doctor.model import randomness
 from trueloop.doctor.model.events import Event, Seeded
-from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.randomness import CHANGES, Draw, WorkerSeed
 from trueloop.doctor.model.things import Dataset
 from trueloop.doctor.static.interpreter.loops import elements
 from trueloop.doctor.static.interpreter.machine import CallRecord, Machine
-from trueloop.doctor.static.interpreter.syntax import once, written
+from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import (
     BoundLibrary,
     Class,
@@ -37,27 +36,6 @@ GENERATORS = frozenset(
     ("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
      "random.Random", "torch.Generator")
 )  # fmt: skip
-
-
-class Draw(NamedTuple):
-    """Something drawn at random while a sample is read."""
-
-    library: str
-    """Whose global generator it is from: `numpy`, `random`, `torch`; empty for one of its own."""
-    generator: OpaqueObject | None
-    """The user's own generator that it is from."""
-    place: Location
-    name: str
-    """What augments by it, if that is what it does: `RandomFlip`, `Images.augment`; else empty."""
-
-
-class WorkerSeed(NamedTuple):
-    """What a `worker_init_fn` sets a generator to."""
-
-    library: str
-    constant: bool
-    """It is the same each time that the worker of a number is started."""
-    place: Location
 
 
 @contextmanager
@@ -90,10 +68,9 @@ def drawn_by(m: Machine, dataset: Dataset, node: ast.AST) -> list[Draw]:
     reseeded = {
         id(call.function.receiver)
         for call in noted
-        if isinstance(call.function, BoundLibrary) and call.function.name in vocabulary.RESEEDS
+        if isinstance(call.function, BoundLibrary) and call.function.name in randomness.RESEEDS
     }
-    draws = [draw for call in noted for draw in _draws(call, dataset)]
-    return [draw for draw in draws if id(draw.generator) not in reseeded]
+    return [draw for call in noted for draw in _draws(call, dataset, reseeded)]
 
 
 def _parts(dataset: Dataset) -> list[Dataset]:
@@ -108,11 +85,10 @@ def _parts(dataset: Dataset) -> list[Dataset]:
     return found
 
 
-def parent_of(dataset: Dataset) -> Any:
+def parent_of(dataset: Dataset) -> Dataset | None:
     """The data set that a part reads from now: it may have been given another one."""
-    if dataset.parent is not None:
-        return dataset.attributes.get("dataset", dataset.parent)
-    return None
+    found = dataset.attributes.get("dataset", dataset.parent)
+    return found if dataset.parent is not None and isinstance(found, Dataset) else None
 
 
 def _read(m: Machine, dataset: Dataset, node: ast.AST) -> None:
@@ -158,58 +134,56 @@ def _inside_composed(m: Machine, noted: list[CallRecord], node: ast.AST) -> list
     return (m.noted or [])[before:]
 
 
-def _draws(call: CallRecord, dataset: Dataset) -> list[Draw]:
+def _draws(call: CallRecord, dataset: Dataset, reseeded: set[int]) -> list[Draw]:
     function = call.function
     own = call.kwargs.get("generator")
-    if isinstance(own, OpaqueObject) and own.kind in GENERATORS:
-        return [_own(call, own, dataset)]
-    if isinstance(function, BoundLibrary):
-        receiver = function.receiver
-        if isinstance(receiver, OpaqueObject) and receiver.kind in GENERATORS:
-            return [] if function.name in vocabulary.NO_DRAW else [_own(call, receiver, dataset)]
-        drawn = function.name in vocabulary.IN_PLACE_DRAWS
-        return [Draw("torch", None, call.place, _augments(call, dataset))] if drawn else []
+    if not _is_generator(own) and isinstance(function, BoundLibrary):
+        own = function.receiver
+        if _is_generator(own) and function.name in randomness.NO_DRAW:
+            return []
+    if isinstance(own, OpaqueObject) and _is_generator(own):
+        name, made = _augments(call, dataset), own.facts.get("made")
+        return [] if id(own) in reseeded else [Draw("", call.place, name, made)]
     if isinstance(function, OpaqueObject) and is_random(function):
         place = function.facts.get("made", call.place)
-        return [Draw("torch", None, place, function.kind.rpartition(".")[2])]
-    if isinstance(function, Library):
+        return [Draw("torch", place, function.kind.rpartition(".")[2])]
+    library = ""
+    if isinstance(function, BoundLibrary) and function.name in randomness.IN_PLACE_DRAWS:
+        library = "torch"
+    elif isinstance(function, Library):
         library = library_drawn(function.name)
-        return [Draw(library, None, call.place, _augments(call, dataset))] if library else []
-    return []
+    return [Draw(library, call.place, _augments(call, dataset))] if library else []
 
 
-def _own(call: CallRecord, generator: OpaqueObject, dataset: Dataset) -> Draw:
-    return Draw("", generator, call.place, _augments(call, dataset))
+def _is_generator(value: Any) -> bool:
+    return isinstance(value, OpaqueObject) and value.kind in GENERATORS
 
 
 def library_drawn(name: str) -> str:
     """Whose global generator a function draws from; empty if none."""
     head, _, last = name.rpartition(".")
-    if last in vocabulary.NO_DRAW:
+    if last in randomness.NO_DRAW:
         return ""
     if head in ("numpy.random", "random"):
         return head.partition(".")[0]
-    return "torch" if head == "torch" and last in vocabulary.TORCH_DRAWS else ""
+    return "torch" if head == "torch" and last in randomness.TORCH_DRAWS else ""
 
 
 def is_random(transform: OpaqueObject) -> bool:
     """A transform of a library's that draws at random."""
     head, _, last = transform.kind.rpartition(".")
-    if head.partition(".")[0] not in ("torchvision", "albumentations", "kornia", "monai"):
-        return False
-    if constant(transform.arguments.get("p")) in (0, 0.0):
-        return False
-    return last.startswith("Random") or last in vocabulary.RANDOM_TRANSFORMS
+    never = constant(transform.arguments.get("p")) in (0, 0.0)
+    return not never and randomness.is_random_transform(head.partition(".")[0], last)
 
 
 def _augments(call: CallRecord, dataset: Dataset) -> str:
     """What augments the sample by this draw; empty where it may serve something else."""
-    for name in reversed(call.inside):
-        if vocabulary.AUGMENTS.search(name):
-            return name.removesuffix(".__call__").removesuffix(".forward")
+    named = randomness.augmenting(call.inside)
+    if named:
+        return named
     for part in _parts(dataset):
         for name, value in part.attributes.items():
-            if vocabulary.AUGMENTS.search(name) and constant(value) is True:
+            if randomness.AUGMENTS.search(name) and constant(value) is True:
                 return name
     return ""
 
@@ -217,12 +191,12 @@ def _augments(call: CallRecord, dataset: Dataset) -> str:
 # ------------------------------------------------------------------------------- workers
 
 
+_speaks_of_dataset = once(randomness.speaks_of_dataset)
 _NOT_SEEN_TO_CHANGE = frozenset(
     "numpy.random.seed random.seed torch.manual_seed torch.random.manual_seed builtins.int"
     " torch.cuda.manual_seed torch.cuda.manual_seed_all builtins.print os.environ.setdefault"
     " builtins.abs builtins.str".split()
 )
-_CHANGES = re.compile(r"epoch|step|iter|time|round|info", re.I)
 
 
 def seeds_of(m: Machine, function: Any, node: ast.AST) -> list[WorkerSeed] | None:
@@ -242,7 +216,7 @@ def seeds_of(m: Machine, function: Any, node: ast.AST) -> list[WorkerSeed] | Non
     ]
     return [
         WorkerSeed(
-            event.library, not strange and not _CHANGES.search(m.key(event.value)), event.place
+            event.library, not strange and not CHANGES.search(m.key(event.value)), event.place
         )
         for event in events
         if isinstance(event, Seeded)
@@ -257,8 +231,3 @@ def touches_dataset(function: Any) -> bool:
     if not isinstance(inner, Function):
         return True
     return _speaks_of_dataset(inner.node)
-
-
-@once
-def _speaks_of_dataset(function: ast.AST) -> bool:
-    return bool(re.search(r"dataset|get_worker_info|\brng\b|generator", written(function)))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from trueloop.doctor.model.events import Made, Used
 from trueloop.doctor.model.things import Model, Thing
+from trueloop.doctor.model.vocabulary import ASKS_FOR_RANK, DIFFERS_BY_RANK, cuts_by_rank
 from trueloop.doctor.static.interpreter.machine import Machine
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
 from trueloop.doctor.static.interpreter.syntax import once, written
@@ -21,13 +21,10 @@ from trueloop.doctor.static.interpreter.values import (
     Method,
     OpaqueObject,
     Unknown,
+    Value,
     inside,
 )
 from trueloop.doctor.static.stubs.manual_updates import notice
-
-_RANK = re.compile(
-    r"rank|world_?size|node_id|\bproc|gpu|device|hostname|getpid|shard|replica", re.I
-)
 
 
 def names_rank(m: Machine, value: Any, depth: int = 5) -> bool:
@@ -37,10 +34,10 @@ def names_rank(m: Machine, value: Any, depth: int = 5) -> bool:
         for each in inside(value, _made_of, depth)
         if isinstance(each, (Unknown, Known))
     )
-    return any(name and _RANK.search(name) for name in names)
+    return any(name and DIFFERS_BY_RANK.search(name) for name in names)
 
 
-def _made_of(value: Any) -> Iterable[Any]:
+def _made_of(value: Any) -> Iterable[Value]:
     if isinstance(value, Unknown):
         return value.of
     if isinstance(value, Items):
@@ -49,7 +46,7 @@ def _made_of(value: Any) -> Iterable[Any]:
 
 
 @calls("torch.distributed.init_process_group", "deepspeed.init_distributed")
-def _group(call: LibraryCall) -> Any:
+def _group(call: LibraryCall) -> Value:
     size = call.arg(3, "world_size")
     one = isinstance(size, Known) and size.value == 1 and not size.symbol
     call.emit(
@@ -61,13 +58,13 @@ def _group(call: LibraryCall) -> Any:
 
 @calls("torch.distributed.get_rank", "torch.distributed.get_world_size",
        "torch.distributed.get_node_local_rank")  # fmt: skip
-def _rank(call: LibraryCall) -> Any:
+def _rank(call: LibraryCall) -> Value:
     return Unknown(f"{call.name}()")
 
 
 @calls("torch.distributed.is_initialized", "torch.distributed.is_available",
        "torch.distributed.is_torchelastic_launched")  # fmt: skip
-def _is(call: LibraryCall) -> Any:
+def _is(call: LibraryCall) -> Value:
     return Unknown(f"{call.name}()")
 
 
@@ -75,7 +72,7 @@ def _is(call: LibraryCall) -> Any:
        "torch.distributed.broadcast", "torch.distributed.all_gather_object",
        "torch.distributed.all_gather_into_tensor",
        "torch.distributed.reduce_scatter_tensor")  # fmt: skip
-def _collective(call: LibraryCall) -> Any:
+def _collective(call: LibraryCall) -> Value:
     subject = call.arg(0)
     notice(call.machine, subject, None, call.node)
     call.emit(Used, what=call.name, subject=subject, result_used=call.result_used)
@@ -83,13 +80,13 @@ def _collective(call: LibraryCall) -> Any:
 
 
 @calls("os.environ.get", "os.getenv", "os.environ.pop")
-def _environment(call: LibraryCall) -> Any:
+def _environment(call: LibraryCall) -> Value:
     """A variable of the environment, `RANK` among them."""
     return Unknown(f"os.environ[{call.machine.key(call.arg(0, 'key', call.unknown()))}]")
 
 
 @calls("torch.distributed.barrier", "torch.distributed.destroy_process_group")
-def _nothing(call: LibraryCall) -> Any:
+def _nothing(call: LibraryCall) -> Value:
     return NONE
 
 
@@ -123,7 +120,7 @@ def _asks_above(m: Machine, definition: ast.AST, line: int) -> bool:
 @once
 def _is_decorated_for_rank(definition: ast.AST) -> bool:
     decorators = getattr(definition, "decorator_list", ())
-    return any(_RANK_TEST.search(written(each)) for each in decorators)
+    return any(ASKS_FOR_RANK.search(written(each)) for each in decorators)
 
 
 @once
@@ -132,20 +129,11 @@ def _rank_tests(definition: ast.AST) -> list[ast.If]:
     return [
         node
         for node in ast.walk(definition)
-        if isinstance(node, ast.If) and _RANK_TEST.search(written(node.test))
+        if isinstance(node, ast.If) and ASKS_FOR_RANK.search(written(node.test))
     ]
 
 
-_RANK_TEST = re.compile(
-    r"rank|master|main_?proc|is_main|primary|zero|leader|chief|coordinator|\bgpu|device|local_"
-    r"|proc\w*_(id|index)|node",
-    re.I,
-)
-"""Asks which of the processes this is; whether there are several is another question."""
-
-
-_CUTS = ("range", "arange", "islice")
-_PARTS = ("array_split", "tensor_split", "chunk")
+_cuts_by_rank = once(cuts_by_rank)
 
 
 def shares_by_hand(m: Machine) -> bool:
@@ -156,29 +144,13 @@ def shares_by_hand(m: Machine) -> bool:
         & module.survey.uses.keys()
     ):
         return False
-    return _shares(module.tree)
-
-
-@once
-def _shares(tree: ast.Module) -> bool:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Slice) and "rank" in written(node).lower():
-            return True
-        if isinstance(node, ast.Call):
-            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            if name in ("shard", "split_dataset_by_node"):
-                return True
-            if name in _CUTS and "rank" in written(node).lower():
-                return True
-            if name in _PARTS and "world" in written(node).lower():
-                return True
-    return False
+    return _cuts_by_rank(module.tree)
 
 
 # ------------------------------------------------------------------------------- wrappers
 
 
-def wrap(call: LibraryCall, inner: Any, wrapper: str) -> Any:
+def wrap(call: LibraryCall, inner: Any, wrapper: str) -> Model:
     """A module around another, that shares its parameters."""
     made = Model(
         kind=call.name,
@@ -197,7 +169,7 @@ def wrap(call: LibraryCall, inner: Any, wrapper: str) -> Any:
 
 
 @calls("torch.nn.parallel.DistributedDataParallel", "apex.parallel.DistributedDataParallel")
-def _ddp(call: LibraryCall) -> Any:
+def _ddp(call: LibraryCall) -> Value:
     made = wrap(call, call.arg(0, "module"), "ddp")
     devices = call.arg(1, "device_ids")
     made.facts["device_ids"] = devices is not None and not _is_none(devices)
@@ -205,22 +177,23 @@ def _ddp(call: LibraryCall) -> Any:
 
 
 @calls("torch.nn.parallel.data_parallel")
-def _data_parallel(call: LibraryCall) -> Any:
+def _data_parallel(call: LibraryCall) -> Value:
     """The function: a module is called, in parts, and what it returns is put together again."""
     module, given = call.arg(0, "module"), call.arg(1, "inputs")
-    args = list(given.values) if isinstance(given, Items) else [given] if given is not None else []
+    args: list[Value] = []
+    args += given.values if isinstance(given, Items) else [given] if given is not None else []
     return call.machine.call_value(module, args, node=call.node)
 
 
 @calls("torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
-def _dp(call: LibraryCall) -> Any:
+def _dp(call: LibraryCall) -> Value:
     return wrap(call, call.arg(0, "module"), "dp")
 
 
 @calls("torch.distributed.fsdp.FullyShardedDataParallel",
        "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel",
        "fairscale.nn.FullyShardedDataParallel", "torch.distributed.fsdp.FSDP")  # fmt: skip
-def _fsdp(call: LibraryCall) -> Any:
+def _fsdp(call: LibraryCall) -> Value:
     made = wrap(call, call.arg(0, "module"), "fsdp")
     made.facts["device_ids"] = call.arg(-1, "device_id") is not None
     return made
@@ -231,7 +204,7 @@ def _is_none(value: Any) -> bool:
 
 
 @calls("torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard")
-def _shard(call: LibraryCall) -> Any:
+def _shard(call: LibraryCall) -> Value:
     """Sharded in place: it stays the same module."""
     call.emit(
         Used, what=call.name, subject=call.arg(0, "module"), result_used=call.result_used,
@@ -242,7 +215,7 @@ def _shard(call: LibraryCall) -> Any:
 
 
 @calls("torch.compile")
-def _compile(call: LibraryCall) -> Any:
+def _compile(call: LibraryCall) -> Value:
     inner = call.arg(0, "model")
     if isinstance(inner, Model):
         return wrap(call, inner, "compile")
@@ -255,14 +228,14 @@ def _compile(call: LibraryCall) -> Any:
 
 
 @calls("trueloop.identity")
-def _identity(call: LibraryCall) -> Any:
+def _identity(call: LibraryCall) -> Value:
     found = call.arg(0)
     return found if found is not None else call.unknown()
 
 
 @calls("torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model",
        "torch.nn.utils.convert_sync_batchnorm")  # fmt: skip
-def _converted(call: LibraryCall) -> Any:
+def _converted(call: LibraryCall) -> Value:
     """The same model with its batch norms replaced: their parameters are taken over."""
     found = call.arg(0, "module")
     return found if found is not None else call.unknown()
@@ -270,7 +243,7 @@ def _converted(call: LibraryCall) -> Any:
 
 @calls("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes",
        "torch.multiprocessing.spawn.spawn")  # fmt: skip
-def _spawn(call: LibraryCall) -> Any:
+def _spawn(call: LibraryCall) -> Value:
     """Each process calls the function with its number first."""
     given = call.arg(1, "args")
     args = given.values if isinstance(given, Items) else []
@@ -278,7 +251,7 @@ def _spawn(call: LibraryCall) -> Any:
 
 
 @calls("torch.multiprocessing.Process", "multiprocessing.Process")
-def _process(call: LibraryCall) -> Any:
+def _process(call: LibraryCall) -> Value:
     """As if it ran where it is made."""
     given = call.arg(-1, "args")
     return _started(
@@ -287,12 +260,12 @@ def _process(call: LibraryCall) -> Any:
 
 
 @calls("accelerate.notebook_launcher", "accelerate.debug_launcher")
-def _launch(call: LibraryCall) -> Any:
+def _launch(call: LibraryCall) -> Value:
     given = call.arg(1, "args")
     return _started(call, call.arg(0, "function"), given.values if isinstance(given, Items) else [])
 
 
-def _started(call: LibraryCall, function: Any, args: list[Any]) -> Any:
+def _started(call: LibraryCall, function: Any, args: list[Value]) -> Value:
     if isinstance(function, (Function, Method)):
         call.machine.call_value(function, list(args), node=call.node)
     return call.unknown()

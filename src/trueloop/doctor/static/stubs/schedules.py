@@ -28,6 +28,7 @@ from trueloop.doctor.static.interpreter.values import (
     Items,
     Known,
     Unknown,
+    Value,
     constant,
 )
 
@@ -75,7 +76,7 @@ _OTHER_NAMES = {"t_total": "num_training_steps"}
 
 
 @calls("torch.optim.lr_scheduler.*", "torch.optim.swa_utils.SWALR")
-def _scheduler(call: LibraryCall) -> Any:
+def _scheduler(call: LibraryCall) -> Value:
     kind = call.name.rpartition(".")[2]
     if not kind[:1].isupper():
         return call.unknown(*call.args)
@@ -92,7 +93,7 @@ _TRANSFORMERS = tuple(kind for kind in SIGNATURES if kind.startswith("get_"))
     "transformers.get_constant_schedule", "transformers.optimization.get_constant_schedule",
     "pytorch_transformers.WarmupLinearSchedule", "pytorch_transformers.WarmupCosineSchedule",
 )  # fmt: skip
-def _with_warmup(call: LibraryCall) -> Any:
+def _with_warmup(call: LibraryCall) -> Value:
     kind = call.name.rpartition(".")[2]
     if kind == "get_scheduler":  # its first argument names one of the others
         name = call.kwargs.pop("name", None) or (call.args.pop(0) if call.args else None)
@@ -103,7 +104,7 @@ def _with_warmup(call: LibraryCall) -> Any:
 
 
 @calls("timm.scheduler.*")
-def _of_timm(call: LibraryCall) -> Any:
+def _of_timm(call: LibraryCall) -> Value:
     """timm's count epochs and updates themselves: they are told the number at each step."""
     short = call.name.rpartition(".")[2]
     made = Scheduler(kind=f"timm.{short}", made=call.place, optimizer=_optimizer(call))
@@ -219,14 +220,14 @@ def _spelled(call: LibraryCall, position: int, name: str) -> str:
 
 
 @methods(Scheduler, "__init__")
-def _super_init(call: LibraryCall) -> Any:
+def _super_init(call: LibraryCall) -> Value:
     """A schedule of the user's own hands its arguments up."""
     fill(call, call.receiver)
     return NONE
 
 
 @methods(Scheduler, "step", "step_update")
-def _step(call: LibraryCall) -> Any:
+def _step(call: LibraryCall) -> Value:
     scheduler: Scheduler = call.receiver
     cls = scheduler.cls
     own = cls.lookup(call.name) if isinstance(cls, Class) else None
@@ -251,14 +252,14 @@ def _is_super(call: LibraryCall) -> bool:
 
 
 @methods(Scheduler, "get_last_lr", "print_lr")
-def _last_lr(call: LibraryCall) -> Any:
+def _last_lr(call: LibraryCall) -> Value:
     found = Unknown(f"{call.machine.key(call.receiver)}.get_last_lr()")
     found.looped = bool(call.machine.turns)
     return found
 
 
 @methods(Scheduler, "get_lr")
-def _get_lr(call: LibraryCall) -> Any:
+def _get_lr(call: LibraryCall) -> Value:
     """What it says is put into the optimizer by hand, as likely as not."""
     call.receiver.facts["read_by_hand"] = True
     return call.unknown()

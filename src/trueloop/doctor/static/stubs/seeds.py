@@ -14,6 +14,7 @@ from trueloop.doctor.static.interpreter.values import (
     Known,
     OpaqueObject,
     Unknown,
+    Value,
     inside,
 )
 from trueloop.doctor.static.stubs.ranks import names_rank
@@ -41,7 +42,7 @@ _LIBRARIES = {
 
 
 @calls(*_LIBRARIES)
-def _seed(call: LibraryCall) -> Any:
+def _seed(call: LibraryCall) -> Value:
     """A global generator is set to a number; without one, to something new each time."""
     value = call.arg(0, "seed")
     depends = True if value is None or constant_none(value) else changes(value)
@@ -85,49 +86,50 @@ def _may_change(part: Any) -> bool:
     return not isinstance(part, Items) and changes(part) is None
 
 
-def _parts(value: Any) -> Iterable[Any]:
+def _parts(value: Any) -> Iterable[Value]:
     if isinstance(value, Items):
         return value.values
     return value.of if isinstance(value, Unknown) else ()
 
 
 @calls("torch.seed", "torch.initial_seed", "torch.random.initial_seed", "torch.random.seed")
-def _new_seed(call: LibraryCall) -> Any:
+def _new_seed(call: LibraryCall) -> Value:
     return Unknown(f"{call.name}() <{call.place.line}>", looped=True)
 
 
 @calls("torch.utils.data.get_worker_info")
-def _worker_info(call: LibraryCall) -> Any:
+def _worker_info(call: LibraryCall) -> Value:
     return Unknown("worker info", looped=True)
 
 
 @calls("torch.random.fork_rng")
-def _fork(call: LibraryCall) -> Any:
+def _fork(call: LibraryCall) -> Value:
     return OpaqueObject("torch.random.fork_rng", facts={"fork_rng": True})
 
 
 @calls("torch.get_rng_state", "torch.random.get_rng_state", "torch.cuda.get_rng_state",
        "torch.cuda.get_rng_state_all", "numpy.random.get_state", "random.getstate")  # fmt: skip
-def _state(call: LibraryCall) -> Any:
+def _state(call: LibraryCall) -> Value:
     return call.unknown(*call.args)
 
 
 @calls("torch.set_rng_state", "torch.random.set_rng_state", "torch.cuda.set_rng_state",
        "torch.cuda.set_rng_state_all", "numpy.random.set_state", "random.setstate")  # fmt: skip
-def _restore(call: LibraryCall) -> Any:
+def _restore(call: LibraryCall) -> Value:
     call.emit(Used, what=call.name, subject=call.arg(0), result_used=call.result_used)
     return NONE
 
 
 @calls("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
        "random.Random", "torch.Generator")  # fmt: skip
-def _generator(call: LibraryCall) -> Any:
-    """A generator of the user's own. `facts`: where it was `made`, and whether in a `worker`."""
+def _generator(call: LibraryCall) -> Value:
+    """A generator of the user's own. `facts`: where it was `made`, if not in a worker."""
     named = {str(i): arg for i, arg in enumerate(call.args)} | call.kwargs
-    facts = {"made": call.place, "worker": call.machine.noted is not None}
+    facts = {"made": call.place if call.machine.noted is None else None}
     return OpaqueObject(call.name, named, facts=facts, key=f"{call.name}()@{call.place.line}")
 
 
 @methods(OpaqueObject, "manual_seed")
-def _seed_own(call: LibraryCall) -> Any:
-    return call.receiver
+def _seed_own(call: LibraryCall) -> Value:
+    generator: OpaqueObject = call.receiver
+    return generator

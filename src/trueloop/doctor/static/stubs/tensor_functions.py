@@ -10,7 +10,7 @@ from trueloop.doctor.model.things import Activation, Tensor
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import written
-from trueloop.doctor.static.interpreter.values import NONE, Items, Known, Unknown, constant
+from trueloop.doctor.static.interpreter.values import NONE, Items, Known, Unknown, Value, constant
 from trueloop.doctor.static.stubs.manual_updates import cleared, notice, owner_of
 from trueloop.doctor.static.stubs.tensors import add_up, as_tensor, derive, flagged, tensors_in
 
@@ -18,12 +18,12 @@ from trueloop.doctor.static.stubs.tensors import add_up, as_tensor, derive, flag
 
 
 @methods(Tensor, "backward")
-def _backward(call: LibraryCall) -> Any:
+def _backward(call: LibraryCall) -> Value:
     return backward(call, call.receiver)
 
 
 @methods(Unknown, "backward")
-def _backward_of_unknown(call: LibraryCall) -> Any:
+def _backward_of_unknown(call: LibraryCall) -> Value:
     given = call.arg(0)
     owners = tensors_in(call.machine, call.receiver, call.node)
     losses = tensors_in(call.machine, given, call.node)
@@ -34,7 +34,7 @@ def _backward_of_unknown(call: LibraryCall) -> Any:
     return backward(call, as_tensor(call.machine, call.receiver, call.node))
 
 
-def backward(call: LibraryCall, loss: Tensor) -> Any:
+def backward(call: LibraryCall, loss: Tensor) -> Value:
     """Gradients of `loss` are added to `.grad`."""
     graph = call.const(2, "create_graph", False)
     if "inputs" in call.kwargs:
@@ -46,12 +46,12 @@ def backward(call: LibraryCall, loss: Tensor) -> Any:
 
 
 @calls("torch.autograd.backward")
-def _autograd_backward(call: LibraryCall) -> Any:
+def _autograd_backward(call: LibraryCall) -> Value:
     return backward(call, as_tensor(call.machine, call.arg(0, "tensors"), call.node))
 
 
 @calls("torch.autograd.grad")
-def _autograd_grad(call: LibraryCall) -> Any:
+def _autograd_grad(call: LibraryCall) -> Value:
     outputs = as_tensor(call.machine, call.arg(0, "outputs"), call.node)
     call.emit(GradTaken, outputs=outputs)
     made = derive(call.machine, call.node, outputs)
@@ -61,7 +61,7 @@ def _autograd_grad(call: LibraryCall) -> Any:
 
 
 @methods(Tensor, "detach", "detach_")
-def _detach(call: LibraryCall) -> Any:
+def _detach(call: LibraryCall) -> Value:
     made = derive(call.machine, call.node, call.receiver, graph=False, same=True)
     if call.name == "detach_":
         call.receiver.graph, call.receiver.models = False, frozenset()
@@ -69,7 +69,7 @@ def _detach(call: LibraryCall) -> Any:
 
 
 @methods(Tensor, "item", "tolist", "numpy")
-def _item(call: LibraryCall) -> Any:
+def _item(call: LibraryCall) -> Value:
     found = call.unknown(call.receiver)
     found.looped = bool(call.machine.turns)
     found.number = True
@@ -78,7 +78,7 @@ def _item(call: LibraryCall) -> Any:
 
 @methods(Tensor, "size", "numel", "dim", "nelement", "ndimension", "element_size", "get_device",
          "is_floating_point", "is_contiguous", "data_ptr", "storage_offset", "stride")  # fmt: skip
-def _about(call: LibraryCall) -> Any:
+def _about(call: LibraryCall) -> Value:
     """Numbers about a tensor, not of it."""
     shape, index = call.receiver.shape, call.const(0, "dim")
     if call.name == "size" and isinstance(index, int) and len(shape or ()) > index >= 0:
@@ -109,24 +109,25 @@ def _inside_out(node: ast.AST) -> str:
          "contiguous", "expand", "expand_as", "clone", "t", "pin_memory", "reshape_as", "view_as",
          "int", "unflatten", "movedim", "requires_grad_", "retain_grad", "chunk", "split",
          "repeat")  # fmt: skip
-def _same(call: LibraryCall) -> Any:
-    made = derive(call.machine, call.node, call.receiver, same=True, keeps_loss=True)
+def _same(call: LibraryCall) -> Value:
+    tensor: Tensor = call.receiver
+    made = derive(call.machine, call.node, tensor, same=True, keeps_loss=True)
     made.facts = {
         key: value
-        for key, value in call.receiver.facts.items()
+        for key, value in tensor.facts.items()
         if key in ("grad_of", "data_of", "dataset", "part")
     }
     casts = {"half": "float16", "bfloat16": "bfloat16", "double": "float64", "float": "float32",
              "long": "int64", "int": "int32"}  # fmt: skip
-    made.dtype = casts.get(call.name, call.receiver.dtype)
-    made.loader = call.receiver.loader
+    made.dtype = casts.get(call.name, tensor.dtype)
+    made.loader = tensor.loader
     if call.name == "requires_grad_":
         needs = call.const(0, "requires_grad", True)
-        call.receiver.facts["requires_grad"] = needs is not False
-        flagged(call.machine, call.receiver, needs, call.node)
-        return call.receiver
-    if "leaf" in call.receiver.facts and _makes_another(call):
-        made.facts["copy of"] = call.receiver
+        tensor.facts["requires_grad"] = needs is not False
+        flagged(call.machine, tensor, needs, call.node)
+        return tensor
+    if "leaf" in tensor.facts and _makes_another(call):
+        made.facts["copy of"] = tensor
         made.facts["copied by"] = call.name
         made.facts["copied at"] = call.place
         made.facts["the other way round"] = _inside_out(call.node)
@@ -147,14 +148,14 @@ def _makes_another(call: LibraryCall) -> bool:
 
 
 @methods(Tensor, "mean", "sum")
-def _reduce(call: LibraryCall) -> Any:
+def _reduce(call: LibraryCall) -> Value:
     made = derive(call.machine, call.node, call.receiver, keeps_loss=True)
     if not call.args and "dim" not in call.kwargs:
         made.reduced = call.name
     return made
 
 
-def _activate(call: LibraryCall, tensor: Any, kind: str, dim: Any) -> Any:
+def _activate(call: LibraryCall, tensor: Any, kind: str, dim: Any) -> Value:
     made = derive(call.machine, call.node, *tensors_in(call.machine, tensor, call.node))
     made.activation = Activation(
         kind, dim if isinstance(dim, int) else None, call.place, frozenset(call.machine.guards)
@@ -164,12 +165,12 @@ def _activate(call: LibraryCall, tensor: Any, kind: str, dim: Any) -> Any:
 
 
 @methods(Tensor, "softmax", "log_softmax")
-def _softmax(call: LibraryCall) -> Any:
+def _softmax(call: LibraryCall) -> Value:
     return _activate(call, call.receiver, call.name, call.const(0, "dim"))
 
 
 @methods(Tensor, "sigmoid", "log", "logsigmoid")
-def _sigmoid(call: LibraryCall) -> Any:
+def _sigmoid(call: LibraryCall) -> Value:
     return _activate(call, call.receiver, _logged(call.receiver, call.name), None)
 
 
@@ -184,14 +185,14 @@ def _logged(tensor: Any, kind: str) -> str:
 @calls("torch.softmax", "torch.log_softmax", "torch.nn.functional.softmax",
        "torch.nn.functional.log_softmax", "torch.special.softmax",
        "torch.special.log_softmax")  # fmt: skip
-def _function_softmax(call: LibraryCall) -> Any:
+def _function_softmax(call: LibraryCall) -> Value:
     kind = call.name.rpartition(".")[2]
     return _activate(call, call.arg(0, "input"), kind, call.const(1, "dim"))
 
 
 @calls("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit", "torch.log",
        "torch.nn.functional.logsigmoid", "torch.sigmoid_")  # fmt: skip
-def _function_sigmoid(call: LibraryCall) -> Any:
+def _function_sigmoid(call: LibraryCall) -> Value:
     tensor = call.arg(0, "input")
     kind = {"expit": "sigmoid", "sigmoid_": "sigmoid"}.get(
         call.name.rpartition(".")[2], call.name.rpartition(".")[2]
@@ -201,14 +202,14 @@ def _function_sigmoid(call: LibraryCall) -> Any:
 
 @calls("torch.nn.functional.linear", "torch.nn.functional.conv1d", "torch.nn.functional.conv2d",
        "torch.nn.functional.conv3d")  # fmt: skip
-def _function_linear(call: LibraryCall) -> Any:
+def _function_linear(call: LibraryCall) -> Value:
     made = derive(call.machine, call.node, *_given(call))
     made.activation = Activation("linear", None, call.place)
     return made
 
 
 @methods(Tensor, "argmax", "max", "topk", "min", "argmin")
-def _argmax(call: LibraryCall) -> Any:
+def _argmax(call: LibraryCall) -> Value:
     whole = not call.args and not call.kwargs
     made = derive(call.machine, call.node, call.receiver, graph=call.name[:3] != "arg")
     if call.name == "argmax":
@@ -221,7 +222,7 @@ def _argmax(call: LibraryCall) -> Any:
 
 
 @calls("torch.argmax", "torch.max", "torch.topk")
-def _function_argmax(call: LibraryCall) -> Any:
+def _function_argmax(call: LibraryCall) -> Value:
     tensor = call.arg(0, "input")
     if isinstance(tensor, Tensor) and not isinstance(call.arg(1), Tensor):
         name = call.name.rpartition(".")[2]
@@ -235,20 +236,21 @@ def _function_argmax(call: LibraryCall) -> Any:
 
 @methods(Tensor, "zero_", "fill_", "mul_", "div_", "add_", "sub_", "copy_", "clamp_", "addcdiv_",
          "lerp_", "normal_", "uniform_", "set_")  # fmt: skip
-def _in_place(call: LibraryCall) -> Any:
-    word, parameter = owner_of(call.receiver)
+def _in_place(call: LibraryCall) -> Value:
+    tensor: Tensor = call.receiver
+    word, parameter = owner_of(tensor)
     zero = call.name == "zero_" or (call.name == "fill_" and call.const(0) == 0)
     if word == "grad" and zero:
         cleared(call.machine, parameter, call.node)
     else:
-        notice(call.machine, call.receiver, call.arg(0), call.node)
-    if call.name in ("div_", "mul_") and call.receiver.is_loss:
-        call.receiver.divided = True
-    return call.receiver
+        notice(call.machine, tensor, call.arg(0), call.node)
+    if call.name in ("div_", "mul_") and tensor.is_loss:
+        tensor.divided = True
+    return tensor
 
 
 @methods(Tensor, "register_hook", "share_memory_", "record_stream")
-def _nothing(call: LibraryCall) -> Any:
+def _nothing(call: LibraryCall) -> Value:
     return NONE
 
 
@@ -268,7 +270,7 @@ _SAME = frozenset("flatten squeeze unsqueeze reshape permute transpose clone".sp
 
 
 @calls("torch.*", "torch.nn.functional.*", "torch.special.*", "torch.linalg.*", "torch.fft.*")
-def _torch(call: LibraryCall) -> Any:
+def _torch(call: LibraryCall) -> Value:
     """Any other function of torch's: a tensor if it is given or makes one."""
     name = call.name.rpartition(".")[2]
     first = call.arg(0, "input")
@@ -297,11 +299,12 @@ def _torch(call: LibraryCall) -> Any:
 
 def make(call: LibraryCall, name: str) -> Tensor:
     """A new tensor: `torch.randn(256, 10)`."""
-    sizes: list[Any] = list(call.args)
+    sizes: list[Value] = list(call.args)
     if name in ("tensor", "as_tensor", "from_numpy", "FloatTensor", "LongTensor", "arange"):
         sizes = []
     elif name == "randint":
-        sizes = [arg for arg in call.args if isinstance(arg, Items)][:1] or [call.arg(-1, "size")]
+        given = next((arg for arg in call.args if isinstance(arg, Items)), call.arg(-1, "size"))
+        sizes = [given] if given is not None else []
     elif name in ("full", "normal"):
         sizes = call.args[:1]
     elif name in ("eye", "randperm", "linspace"):
@@ -324,7 +327,7 @@ def make(call: LibraryCall, name: str) -> Tensor:
 
 
 @calls("torch.autograd.Variable", "torch.nn.utils.parametrize.*", "torch.nn.utils.rnn.*")
-def _passed(call: LibraryCall) -> Any:
+def _passed(call: LibraryCall) -> Value:
     first = call.arg(0)
     if isinstance(first, Tensor) and call.kwargs.get("volatile") is not None:
         # How recording was turned off before torch 0.4.

@@ -16,6 +16,7 @@ from trueloop.doctor.static.interpreter.values import (
     Known,
     OpaqueObject,
     Unknown,
+    Value,
     constant,
 )
 from trueloop.doctor.static.stubs.manual_updates import cleared, is_nothing, notice
@@ -87,7 +88,7 @@ def tensors_in(m: Machine, value: Any, node: ast.AST, depth: int = 4) -> list[Te
         return [value]
     if depth == 0 or (isinstance(value, Unknown) and value.number):
         return []
-    parts: Iterable[Any] = ()
+    parts: Iterable[Value] = ()
     if isinstance(value, Items):
         parts = value.values
     elif isinstance(value, DictValue):
@@ -144,7 +145,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Known) or (isinstance(value, Unknown) and not value.of)
 
 
-def add_up(m: Machine, source: Any, node: ast.AST) -> Any:
+def add_up(m: Machine, source: Any, node: ast.AST) -> Value:
     """`sum(values)`, `torch.stack(values)`, `torch.cat(values)`."""
     parents = tensors_in(m, source, node)
     if not parents:
@@ -164,7 +165,7 @@ def add_up(m: Machine, source: Any, node: ast.AST) -> Any:
 # ------------------------------------------------------------------------------- parts
 
 
-def parts_of(m: Machine, value: Tensor, count: int, node: ast.AST) -> list[Any]:
+def parts_of(m: Machine, value: Tensor, count: int, node: ast.AST) -> list[Value]:
     """`inputs, targets = batch`."""
     parts = [derive(m, node, value, keeps_loss=True) for _ in range(count)]
     for position, part in enumerate(parts):
@@ -175,7 +176,7 @@ def parts_of(m: Machine, value: Tensor, count: int, node: ast.AST) -> list[Any]:
                 part.role = "input"
             elif count > 1 and position == count - 1:
                 part.role = "target"
-    return parts
+    return [*parts]
 
 
 _TARGETS = ("target", "label", "y", "labels", "targets", "class", "mask")
@@ -199,7 +200,7 @@ def element(m: Machine, value: Tensor, index: Any, node: ast.AST) -> Tensor:
     return made
 
 
-def attribute_of(m: Machine, value: Tensor, name: str, node: ast.AST) -> Any:
+def attribute_of(m: Machine, value: Tensor, name: str, node: ast.AST) -> Value:
     """`tensor.name`."""
     if name == "data":
         made = derive(m, node, value, graph=False, same=True)
@@ -213,8 +214,8 @@ def attribute_of(m: Machine, value: Tensor, name: str, node: ast.AST) -> Any:
     if name == "shape":
         sizes = value.shape
         if sizes is not None:
-            known = [Known(s) if isinstance(s, int) else Unknown(str(s)) for s in sizes]
-            return Items("tuple", known)
+            known = (Known(s) if isinstance(s, int) else Unknown(str(s)) for s in sizes)
+            return Items("tuple", [*known])
         return Unknown(f"{value.name}.shape<{m.number(value)}>", (value,), looped=True, number=True)
     if name in ("T", "mT", "H", "real", "imag"):
         return derive(m, node, value, keeps_loss=True)
@@ -266,8 +267,8 @@ def set_element(m: Machine, tensor: Tensor, value: Any, node: ast.AST) -> None:
 
 
 def call_foreign_method(
-    m: Machine, model: Model, name: str, given: list[Any], node: ast.AST
-) -> Any:
+    m: Machine, model: Model, name: str, given: list[Value], node: ast.AST
+) -> Value:
     """A method of a module that cannot be read: `model.encode(x)`."""
     parents = [tensor for value in given for tensor in tensors_in(m, value, node)]
     if not parents and "loss" not in name:

@@ -1,13 +1,34 @@
-"""How large what is computed from constants may become: nothing is computed that would not fit."""
+"""Computing with the constants of a program: nothing is computed that would not fit."""
 
 from __future__ import annotations
 
 import ast
+import operator
 import re
+from collections.abc import Callable
 from typing import Any
 
-from trueloop.doctor.static.interpreter.values import BITS, SIZE, TEXT
+SIZE = 200
+"""Elements, entries or parts that a value holds at most; the first of them stand for the rest."""
+BITS = 4_096
+"""Length of the longest whole number that is known."""
+TEXT = 10_000
+"""Characters of the longest text that is computed."""
 
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+}
 _WIDE = re.compile(r"%[^a-zA-Z%]*(\*|\d{3})")
 """A format that fills up with blanks: `"%1000000d" % n`."""
 
@@ -57,3 +78,11 @@ def is_hashable(value: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def computed(sign: ast.operator, left: Any, right: Any, otherwise: Any) -> Any:
+    """What an operation on two small constants gives; `otherwise` where it raises."""
+    try:
+        return _ARITHMETIC[type(sign)](left, right)
+    except (TypeError, ValueError, ArithmeticError, KeyError):
+        return otherwise

@@ -1,0 +1,77 @@
+"""What a data set draws at random, and what seeds a loader's workers."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from trueloop.doctor.model.findings import Location
+
+NO_DRAW = frozenset(
+    "seed manual_seed initial_seed get_state set_state getstate setstate bit_generator spawn"
+    " default_rng RandomState Random SystemRandom Generator SeedSequence PCG64 MT19937 Philox"
+    " get_rng_state set_rng_state fork_rng".split()
+)
+RESEEDS = frozenset("seed manual_seed set_state setstate".split())
+TORCH_DRAWS = frozenset(
+    "rand randn randint randperm bernoulli multinomial normal poisson rand_like randn_like"
+    " randint_like".split()
+)
+IN_PLACE_DRAWS = frozenset("random_ uniform_ normal_ bernoulli_ exponential_ cauchy_".split())
+RANDOM_TRANSFORMS = frozenset(
+    "ColorJitter AutoAugment RandAugment TrivialAugmentWide AugMix ElasticTransform MixUp CutMix"
+    " HorizontalFlip VerticalFlip Flip Rotate ShiftScaleRotate CoarseDropout GaussNoise"
+    " HueSaturationValue RGBShift CLAHE OneOf SomeOf Transpose Affine GridDistortion"
+    " OpticalDistortion".split()
+)
+AUGMENTS = re.compile(
+    r"aug|transform|flip|crop|jitter|noise|rotat|random|perturb|distort|shift|roll|mixup|cutmix|erase",
+    re.I,
+)
+TRANSFORM_LIBRARIES = frozenset("torchvision albumentations kornia monai".split())
+CHANGES = re.compile(r"epoch|step|iter|time|round|info", re.I)
+"""A seed that is written so may be a different one each time that a worker starts."""
+_DATASET = re.compile(r"dataset|get_worker_info|\brng\b|generator")
+
+
+class Draw(NamedTuple):
+    """Something drawn at random while a sample is read."""
+
+    library: str
+    """Whose global generator it is from: `numpy`, `random`, `torch`; empty for one of its own."""
+    place: Location
+    name: str
+    """What augments by it, if that is what it does: `RandomFlip`, `Images.augment`; else empty."""
+    made: Location | None = None
+    """Where the user's own generator that it is from was made, if before the workers start."""
+
+
+class WorkerSeed(NamedTuple):
+    """What a `worker_init_fn` sets a generator to."""
+
+    library: str
+    constant: bool
+    """It is the same each time that the worker of a number is started."""
+    place: Location
+
+
+def augmenting(functions: Iterable[str]) -> str:
+    """The innermost of these functions, outermost first, that augments by its name; else empty."""
+    for name in reversed([*functions]):
+        if AUGMENTS.search(name):
+            return name.removesuffix(".__call__").removesuffix(".forward")
+    return ""
+
+
+def is_random_transform(library: str, kind: str) -> bool:
+    """A library's transform that draws at random, by the name of its class."""
+    if library not in TRANSFORM_LIBRARIES:
+        return False
+    return kind.startswith("Random") or kind in RANDOM_TRANSFORMS
+
+
+def speaks_of_dataset(function: ast.AST) -> bool:
+    """A `worker_init_fn` that may reach into the data set itself."""
+    return bool(_DATASET.search(ast.unparse(function)))
