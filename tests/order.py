@@ -20,8 +20,7 @@ LONG = (
     ),
     # Commands in processes of their own.
     (
-        "test_disk_integration", "test_kill_resume_integration", "test_preemption_integration",
-        "test_search_integration", "test_tune", "test_trial_processes", "test_examples",
+        "test_disk_integration", "test_search_integration", "test_tune", "test_trial_processes",
         "test_commands_integration", "test_text_command_integration", "test_wrong_commands",
         "test_signals_everywhere_integration", "test_signals_integration",
         "test_own_workers_integration", "test_worker_deaths_integration",
@@ -35,8 +34,10 @@ LONG = (
         "test_corpus_live_integration", "test_speed_live", "test_bundles",
         "test_docs_integration",
     ),
+    # From the process that ranks come from.
     (
-        "test_verify_resume", "test_lab_integration", "test_mutations_integration",
+        "test_kill_resume_integration", "test_preemption_integration", "test_verify_resume",
+        "test_lab_integration", "test_mutations_integration", "test_examples",
         "test_corpus_fixes_integration", "test_mutated_source_integration",
     ),
 )  # fmt: skip

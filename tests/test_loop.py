@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import trueloop
+from bits import same
 from trueloop import schedules
 from trueloop.checkpoint import Checkpoints, load_checkpoint
 from trueloop.errors import ConfigError, DataError, RunError
@@ -50,13 +51,6 @@ def feeds() -> tuple[trueloop.Feed, trueloop.Feed]:
     return (
         trueloop.Feed(make_data(), 16, shuffle=True, seed=3),
         trueloop.Feed(make_data(41, seed=1), 8),
-    )
-
-
-def same(a: nn.Module, b: nn.Module) -> bool:
-    return all(
-        torch.equal(x, y)
-        for x, y in zip(a.state_dict().values(), b.state_dict().values(), strict=True)
     )
 
 

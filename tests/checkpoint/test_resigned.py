@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
-from torch import Tensor, nn
+from torch import nn
 
 import trueloop
+from bits import same
 from resigned import changes, examples, resign
 from trueloop.checkpoint import Checkpoints, load_checkpoint, restore, store
 from trueloop.errors import RunError, ScheduleError, TrueloopError
@@ -76,17 +77,6 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert state["step"]["window"]["micro_batches"] == 1
     assert state["step"]["gradients"]
     return folder
-
-
-def same(a: Any, b: Any) -> bool:
-    """Bit for bit."""
-    if isinstance(a, Tensor):
-        return a.dtype == b.dtype and torch.equal(a, b)
-    if isinstance(a, dict):
-        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and all(map(same, a, b))
-    return repr(a) == repr(b)
 
 
 def everything(step: trueloop.Step, feed: trueloop.Feed) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from bits import same
 from trueloop.checkpoint import staging as spares
 from trueloop.checkpoint.staging import StagingBuffer
 
@@ -25,16 +26,6 @@ def state() -> dict[str, Any]:
         "sparse": torch.eye(3).to_sparse(),
         "nested": [1, ({"t": torch.arange(5)}, None, "x")],
     }
-
-
-def same(a: Any, b: Any) -> bool:
-    if isinstance(a, torch.Tensor):
-        return a.dtype == b.dtype and torch.equal(a.to_dense(), b.to_dense())
-    if isinstance(a, dict):
-        return set(a) == set(b) and all(same(a[name], b[name]) for name in a)
-    if isinstance(a, (list, tuple)):
-        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
-    return bool(a == b)
 
 
 @pytest.mark.parametrize("prepared", [False, True])

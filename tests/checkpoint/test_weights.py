@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor, nn
 
+from bits import same
 from trueloop import load_weights, save_weights
 from trueloop.checkpoint.weights import Mismatch
 from trueloop.errors import ConfigError, DeviceError, RunError
@@ -35,11 +36,6 @@ class Tied(nn.Module):
 
 def net(*sizes: int) -> nn.Sequential:
     return nn.Sequential(*(nn.Linear(a, b) for a, b in pairwise(sizes)))
-
-
-def same(one: nn.Module, other: nn.Module) -> bool:
-    ours, theirs = one.state_dict(), other.state_dict()
-    return list(ours) == list(theirs) and all(torch.equal(ours[n], theirs[n]) for n in ours)
 
 
 def test_round_trip_of_a_model_and_of_a_state_dict(tmp_path: Path) -> None:

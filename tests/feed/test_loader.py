@@ -22,6 +22,7 @@ from torch.utils.data import (
     TensorDataset,
 )
 
+from bits import same
 from trueloop import seed as seeds
 from trueloop.errors import DataError
 from trueloop.feed import Feed
@@ -74,14 +75,6 @@ class ToldInSequence(Told):
     def __iter__(self) -> Iterator[tuple[int, int]]:
         for _ in range(len(self)):
             yield self.epoch, os.getpid()
-
-
-def same(one: list[Any], two: list[Any]) -> bool:
-    return len(one) == len(two) and all(
-        torch.equal(a, b)
-        for left, right in zip(one, two, strict=True)
-        for a, b in zip(left, right, strict=True)
-    )
 
 
 def generators() -> tuple[Any, ...]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -20,7 +22,7 @@ from trueloop.errors import ConfigError, LossError
 class Identity(nn.Module):
     """A model whose outputs are its inputs, so that a test chooses them."""
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return x
 
 
@@ -32,7 +34,9 @@ def indices(classes: int, *shape: int, seed: int = 1) -> Tensor:
     return torch.randint(classes, shape, generator=torch.Generator().manual_seed(seed))
 
 
-def weighted_mean(criterion, outputs: Tensor, targets: Tensor, sizes: list[int]) -> Tensor:
+def weighted_mean(
+    criterion: Callable[..., Any], outputs: Tensor, targets: Tensor, sizes: list[int]
+) -> Tensor:
     """The micro-batches' losses, put together with their counts."""
     loss_fn = losses.supervised(criterion)
     total = weight = torch.zeros((), dtype=torch.float64)
@@ -48,8 +52,8 @@ def weighted_mean(criterion, outputs: Tensor, targets: Tensor, sizes: list[int])
 # --- apply_model and supervised -----------------------------------------------------------------
 
 
-def test_apply_model_takes_tensors_tuples_and_mappings():
-    def model(x, y=0.0):
+def test_apply_model_takes_tensors_tuples_and_mappings() -> None:
+    def model(x: Tensor, y: Any = 0.0) -> Any:
         return x + 10 * y
 
     one, two = torch.tensor(1.0), torch.tensor(2.0)
@@ -69,7 +73,7 @@ def test_apply_model_takes_tensors_tuples_and_mappings():
         partial(F.cross_entropy, label_smoothing=0.1),
     ],
 )
-def test_supervised_is_bitwise_the_call_by_hand(criterion):
+def test_supervised_is_bitwise_the_call_by_hand(criterion: Callable[..., Any]) -> None:
     torch.manual_seed(0)
     model, x, y = nn.Linear(4, 3), torch.randn(16, 4), indices(3, 16)
     by_hand = criterion(model(x), y)
@@ -108,7 +112,9 @@ INDEXED = [
 
 @pytest.mark.parametrize("criterion", INDEXED, ids=named)
 @pytest.mark.parametrize("extra", [(), (3,), (2, 3)], ids=str)
-def test_micro_batches_add_up_to_their_union_with_class_indices(criterion, extra):
+def test_micro_batches_add_up_to_their_union_with_class_indices(
+    criterion: Callable[..., Any], extra: tuple[int, ...]
+) -> None:
     ignored = getattr(criterion, "ignore_index", -100)
     if isinstance(criterion, partial):
         ignored = criterion.keywords["ignore_index"]
@@ -132,7 +138,9 @@ def test_micro_batches_add_up_to_their_union_with_class_indices(criterion, extra
     ids=named,
 )
 @pytest.mark.parametrize("extra", [(), (4,)], ids=str)
-def test_micro_batches_add_up_to_their_union_with_soft_targets(criterion, extra):
+def test_micro_batches_add_up_to_their_union_with_soft_targets(
+    criterion: Callable[..., Any], extra: tuple[int, ...]
+) -> None:
     outputs = drawn(12, 5, *extra)
     targets = drawn(12, 5, *extra, seed=5).softmax(1)
     union = criterion(outputs, targets)
@@ -156,13 +164,15 @@ def test_micro_batches_add_up_to_their_union_with_soft_targets(criterion, extra)
     ],
     ids=named,
 )
-def test_micro_batches_add_up_to_their_union_with_dense_targets(criterion):
+def test_micro_batches_add_up_to_their_union_with_dense_targets(
+    criterion: Callable[..., Any],
+) -> None:
     outputs, targets = drawn(10, 3), drawn(10, 3, seed=7).sigmoid()
     got = weighted_mean(criterion, outputs, targets, [3, 6, 1])
     torch.testing.assert_close(got, criterion(outputs, targets), rtol=1e-12, atol=0)
 
 
-def test_elements_are_counted_where_samples_differ_in_length():
+def test_elements_are_counted_where_samples_differ_in_length() -> None:
     long, short = drawn(2, 8), drawn(3, 5, seed=1)
     union = F.mse_loss(torch.cat([long.flatten(), short.flatten()]), torch.zeros(31).double())
     loss_fn = losses.supervised(nn.MSELoss())
@@ -179,8 +189,11 @@ def test_elements_are_counted_where_samples_differ_in_length():
     seed=st.integers(0, 2**16),
 )
 def test_gradients_add_up_to_the_unions_with_empty_micro_batches_too(
-    sizes, weighted, smoothing, seed
-):
+    sizes: list[int],
+    weighted: bool,
+    smoothing: float,
+    seed: int,
+) -> None:
     n = sum(sizes)
     outputs = drawn(n, 5, seed=seed).requires_grad_()
     targets = indices(5, n, seed=seed)
@@ -197,7 +210,7 @@ def test_gradients_add_up_to_the_unions_with_empty_micro_batches_too(
 @pytest.mark.parametrize(
     "options", [{}, {"class_weights": [1.0, 2.0, 3.0]}, {"label_smoothing": 0.1}]
 )
-def test_a_batch_with_every_target_ignored_costs_nothing(options):
+def test_a_batch_with_every_target_ignored_costs_nothing(options: dict[str, Any]) -> None:
     criterion = losses.for_task("multiclass", ignore_index=7, **options)
     outputs = drawn(4, 3).requires_grad_()
     targets = torch.full((4,), 7)
@@ -208,18 +221,18 @@ def test_a_batch_with_every_target_ignored_costs_nothing(options):
     assert criterion.count(outputs, targets) == 0
 
 
-def test_nan_logits_are_not_taken_for_an_empty_batch():
+def test_nan_logits_are_not_taken_for_an_empty_batch() -> None:
     criterion = losses.for_task("multiclass")
     outputs = torch.full((2, 3), float("nan"))
     assert criterion(outputs, torch.tensor([0, -100])).isnan()
 
 
-def test_a_custom_criterion_says_what_its_mean_is_over():
+def test_a_custom_criterion_says_what_its_mean_is_over() -> None:
     class PerToken(nn.Module):
-        def forward(self, outputs, targets):
+        def forward(self, outputs: Tensor, targets: Tensor) -> Tensor:
             return ((outputs - targets) ** 2)[targets > 0].mean()
 
-        def count(self, outputs, targets):
+        def count(self, outputs: Tensor, targets: Tensor) -> Any:
             return (targets > 0).sum()
 
     outputs, targets = drawn(12), drawn(12, seed=4)
@@ -230,21 +243,21 @@ def test_a_custom_criterion_says_what_its_mean_is_over():
     torch.testing.assert_close(got, PerToken()(outputs, targets), rtol=1e-12, atol=0)
 
 
-def test_the_count_of_another_forward_is_not_guessed():
+def test_the_count_of_another_forward_is_not_guessed() -> None:
     class Focal(nn.CrossEntropyLoss):
-        def forward(self, outputs, targets):
+        def forward(self, outputs: Tensor, targets: Tensor) -> Tensor:
             return super().forward(outputs, targets) ** 2
 
     result = losses.supervised(Focal())(Identity(), (drawn(4, 3), indices(3, 4)))
     assert result.count is None
 
 
-def test_count_is_a_plain_number_on_the_cpu():
+def test_count_is_a_plain_number_on_the_cpu() -> None:
     result = losses.supervised(nn.CrossEntropyLoss())(Identity(), (drawn(4, 3), indices(3, 4)))
     assert type(result.count()) is int
 
 
-def test_supervised_survives_copies():
+def test_supervised_survives_copies() -> None:
     loss_fn = losses.supervised(nn.CrossEntropyLoss(ignore_index=1))
     batch = (drawn(4, 3), torch.tensor([0, 1, 1, 2]))
     for twin in (copy.deepcopy(loss_fn), pickle.loads(pickle.dumps(loss_fn))):
@@ -261,7 +274,7 @@ def test_supervised_survives_copies():
         ("mse", "write e.g. supervised(nn.CrossEntropyLoss())"),
     ],
 )
-def test_supervised_refuses_what_takes_no_mean(criterion, message):
+def test_supervised_refuses_what_takes_no_mean(criterion: Callable[..., Any], message: str) -> None:
     with pytest.raises(LossError, match=re.escape(message)):
         losses.supervised(criterion)
 
@@ -269,12 +282,12 @@ def test_supervised_refuses_what_takes_no_mean(criterion, message):
 @pytest.mark.parametrize(
     "batch", [torch.zeros(2, 3), (torch.zeros(2),), {"x": torch.zeros(2)}, (1, 2, 3)]
 )
-def test_supervised_refuses_a_batch_that_is_no_pair(batch):
+def test_supervised_refuses_a_batch_that_is_no_pair(batch: object) -> None:
     with pytest.raises(LossError, match=r"write your own loss_fn\(model, batch\)"):
         losses.supervised(nn.MSELoss())(Identity(), batch)
 
 
-def test_supervised_refuses_silent_broadcasting_and_vectors():
+def test_supervised_refuses_silent_broadcasting_and_vectors() -> None:
     loss_fn = losses.supervised(nn.MSELoss())
     with pytest.raises(LossError, match=r"write outputs\.squeeze\(1\) in the model or targets"):
         loss_fn(Identity(), (drawn(4, 1), drawn(4)))
@@ -288,7 +301,7 @@ def test_supervised_refuses_silent_broadcasting_and_vectors():
 # --- the selection table ------------------------------------------------------------------------
 
 
-def test_unknown_tasks_and_options_are_named():
+def test_unknown_tasks_and_options_are_named() -> None:
     with pytest.raises(ConfigError, match="did you mean 'regression'"):
         losses.for_task("regresion")
     with pytest.raises(
@@ -324,12 +337,14 @@ def test_unknown_tasks_and_options_are_named():
         ("segmentation", {"smooth": -1}, "must not be below 0"),
     ],
 )
-def test_options_that_cannot_work_are_refused(task, options, message):
+def test_options_that_cannot_work_are_refused(
+    task: str, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         losses.for_task(task, **options)
 
 
-def test_binary_is_torchs_own_for_both_shapes_and_every_target_dtype():
+def test_binary_is_torchs_own_for_both_shapes_and_every_target_dtype() -> None:
     outputs = drawn(8)
     targets = indices(2, 8)
     weight = torch.tensor(2.5, dtype=torch.float64)
@@ -341,7 +356,7 @@ def test_binary_is_torchs_own_for_both_shapes_and_every_target_dtype():
     assert torch.equal(column, expected)
 
 
-def test_multiclass_is_bitwise_torchs_own():
+def test_multiclass_is_bitwise_torchs_own() -> None:
     weight = torch.tensor([0.3, 1.0, 2.5])
     ours = losses.for_task(
         "multiclass", classes=3, class_weights=weight, label_smoothing=0.1, ignore_index=2
@@ -356,7 +371,7 @@ def test_multiclass_is_bitwise_torchs_own():
         assert torch.equal(a, b)
 
 
-def test_regression_and_robust_are_torchs_own():
+def test_regression_and_robust_are_torchs_own() -> None:
     x, y = drawn(6, 2), drawn(6, 2, seed=1)
     assert torch.equal(losses.for_task("regression")(x, y), F.mse_loss(x, y))
     assert torch.equal(losses.for_task("regression", method="mae")(x, y), F.l1_loss(x, y))
@@ -366,7 +381,7 @@ def test_regression_and_robust_are_torchs_own():
     assert torch.equal(smooth(x, y), F.smooth_l1_loss(x, y, beta=0.7))
 
 
-def test_half_precision_outputs_are_compared_in_float32():
+def test_half_precision_outputs_are_compared_in_float32() -> None:
     # In bfloat16 the target 4001 would be 4000, and the loss 0.
     loss = losses.for_task("regression")(
         torch.tensor([4000.0], dtype=torch.bfloat16), torch.tensor([4001])
@@ -375,7 +390,7 @@ def test_half_precision_outputs_are_compared_in_float32():
     assert loss.item() == 1.0
 
 
-def test_ranking_by_margin_and_by_logistic():
+def test_ranking_by_margin_and_by_logistic() -> None:
     scores, y = drawn(9, 2), indices(2, 9) * 2 - 1
     gap = y * (scores[:, 0] - scores[:, 1])
     margin = losses.for_task("ranking", margin=0.5)
@@ -386,7 +401,7 @@ def test_ranking_by_margin_and_by_logistic():
     assert torch.equal(losses.for_task("ranking", margin=0.5)(pair, y), margin(scores, y))
 
 
-def test_distillation_is_the_formula_of_its_docstring():
+def test_distillation_is_the_formula_of_its_docstring() -> None:
     student, teacher = drawn(7, 4).requires_grad_(), drawn(7, 4, seed=2).requires_grad_()
     labels = indices(4, 7)
     p, q = (teacher / 3).softmax(1), (student / 3).softmax(1)
@@ -405,7 +420,7 @@ def dice_by_hand(probability: Tensor, truth: Tensor, smooth: float) -> float:
     return 1 - (2 * overlap + smooth) / (size + smooth)
 
 
-def test_segmentation_of_one_class():
+def test_segmentation_of_one_class() -> None:
     x, y = drawn(3, 1, 4, 5), indices(2, 3, 1, 4, 5)
     dice = [dice_by_hand(x[i].sigmoid(), y[i], 1.0) for i in range(3)]
     expected = sum(dice) / 3 + F.binary_cross_entropy_with_logits(x, y.double()).item()
@@ -414,7 +429,7 @@ def test_segmentation_of_one_class():
         assert loss.item() == pytest.approx(expected, rel=1e-12)
 
 
-def test_segmentation_of_many_classes_with_weights_and_ignored_pixels():
+def test_segmentation_of_many_classes_with_weights_and_ignored_pixels() -> None:
     x, y = drawn(3, 4, 5, 6), indices(4, 3, 5, 6)
     y[0, :2], y[1] = 255, 255
     weight = WEIGHT[:4]
@@ -434,7 +449,7 @@ def test_segmentation_of_many_classes_with_weights_and_ignored_pixels():
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-def test_segmentation_micro_batches_add_up_to_their_union(channels):
+def test_segmentation_micro_batches_add_up_to_their_union(channels: int) -> None:
     shape = (7, 1, 4, 4) if channels == 1 else (7, 4, 4)
     x, y = drawn(7, channels, 4, 4).requires_grad_(), indices(max(channels, 2), *shape)
     y[2], y[3:5, ..., :2] = -100, -100
@@ -510,13 +525,15 @@ MISFITS = [
 
 
 @pytest.mark.parametrize(("task", "options", "outputs", "targets", "message"), MISFITS)
-def test_a_misfit_is_refused_with_what_to_write(task, options, outputs, targets, message):
+def test_a_misfit_is_refused_with_what_to_write(
+    task: str, options: dict[str, Any], outputs: Tensor, targets: Tensor, message: str
+) -> None:
     with pytest.raises((LossError, ConfigError), match=re.escape(message)) as caught:
         losses.for_task(task, **options)(outputs, targets)
     assert "\n" not in str(caught.value)
 
 
-def test_probabilities_are_only_suspected_where_chance_is_out():
+def test_probabilities_are_only_suspected_where_chance_is_out() -> None:
     targets = torch.tensor([0, 1])
     for outputs in (
         torch.tensor([[0.3, 0.7], [0.4, 0.6]]),  # too few numbers to tell
@@ -527,7 +544,7 @@ def test_probabilities_are_only_suspected_where_chance_is_out():
         assert losses.for_task("multiclass")(outputs, targets).isfinite()
 
 
-def test_shapes_are_checked_again_when_they_change_but_values_are_not():
+def test_shapes_are_checked_again_when_they_change_but_values_are_not() -> None:
     criterion = losses.for_task("regression")
     criterion(drawn(4), drawn(4))
     with pytest.raises(LossError, match="against targets"):
@@ -537,14 +554,14 @@ def test_shapes_are_checked_again_when_they_change_but_values_are_not():
     assert criterion(drawn(3), torch.tensor([1.0, 2.0, float("nan")])).isnan()
 
 
-def test_a_refused_first_batch_does_not_spare_the_next_one_its_check():
+def test_a_refused_first_batch_does_not_spare_the_next_one_its_check() -> None:
     criterion = losses.for_task("multiclass")
     for _ in range(2):
         with pytest.raises(LossError, match="outside the classes"):
             criterion(drawn(2, 3), torch.tensor([0, 7]))
 
 
-def test_a_compiled_loss_is_the_same():
+def test_a_compiled_loss_is_the_same() -> None:
     criterion = losses.for_task("multiclass", class_weights=[1.0, 2.0, 3.0])
     x, y = drawn(4, 3, dtype=F32), torch.tensor([0, 2, -100, 1])
     compiled = torch.compile(criterion, backend="aot_eager", fullgraph=True)
@@ -570,7 +587,9 @@ def test_a_compiled_loss_is_the_same():
         ("segmentation", {"ignore_index": 1}, drawn(4, 3, 2, 2), indices(3, 4, 2, 2)),
     ],
 )
-def test_after_the_first_batch_nothing_is_read_from_the_device(task, options, outputs, targets):
+def test_after_the_first_batch_nothing_is_read_from_the_device(
+    task: str, options: dict[str, Any], outputs: Tensor, targets: Tensor
+) -> None:
     criterion = losses.for_task(task, **options)
     loss_fn = losses.supervised(criterion)
     loss_fn(Identity(), (outputs, targets))

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 import trueloop
+from bits import same
 from trueloop.checkpoint import load_checkpoint
 from trueloop.errors import RunError
 
@@ -95,10 +96,6 @@ def by_hand(updates: int) -> tuple[nn.Module, ScheduleFreeSGD]:
 
 def weights(model: nn.Module) -> list[Tensor]:
     return [p.detach().clone() for p in model.parameters()]
-
-
-def same(a: Iterable[Tensor], b: Iterable[Tensor]) -> bool:
-    return all(torch.equal(one, other) for one, other in zip(a, b, strict=True))
 
 
 def test_a_run_is_evaluated_at_the_mean_and_trains_as_if_it_were_not(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 import trueloop
+from bits import same
 from on_ranks import on_ranks
 from trueloop import ranks, schedules
 
@@ -81,10 +82,6 @@ def whole(step: trueloop.Step) -> list[Any]:
         (v.full_tensor() if hasattr(v, "full_tensor") else v).detach().numpy().copy()
         for v in (*state["model"].values(), *slots)
     ]
-
-
-def same(a: list[Any], b: list[Any]) -> bool:
-    return len(a) == len(b) and all((x == y).all() for x, y in zip(a, b, strict=True))
 
 
 def _by_hand() -> list[Any]:

@@ -18,6 +18,7 @@ import pytest
 import torch
 from PIL import Image
 
+from bits import same
 from documents import is_shown, shown
 from on_ranks import on_ranks
 from trueloop import Feed, cache
@@ -50,11 +51,6 @@ def batches(one: Images, epochs: int = 2) -> Iterator[torch.Tensor]:
     for part in (splits.val, splits.test):
         for batch in Feed(part, 8):
             yield from batch
-
-
-def same(one: Iterator[torch.Tensor], other: Iterator[torch.Tensor]) -> bool:
-    pairs = zip(one, other, strict=True)
-    return all(torch.equal(a, b) and a.dtype == b.dtype for a, b in pairs)
 
 
 def entries(place: Path) -> list[Path]:

@@ -45,9 +45,11 @@ def _warm_doctor() -> None:
     from trueloop.doctor import live
     from trueloop.doctor.live.frames import source_map
     from trueloop.doctor.rules.loading import rules_for
+    from trueloop.doctor.static import check_text
 
     Image.init()
     rules_for("L")
+    check_text("import torch\n", "train.py")
     for each in pkgutil.walk_packages(live.__path__, f"{live.__name__}."):
         if not each.name.endswith(".notebook"):
             importlib.import_module(each.name)
