@@ -1,4 +1,4 @@
-"""The doctor's part in `trueloop train` and `resume`: what is said of the data, and of the run."""
+"""The doctor in `trueloop train` and `resume`: findings in the data and in the run."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def _watched(settings: Settings) -> Iterator[TrainingSession]:
 
 
 def keep_findings(session: TrainingSession, run: Run) -> None:
-    """Say what there is to say of the data, and keep it, and what comes after it, in the run."""
-    told = [_as_object(each, session) for each in session.splits.findings]
-    if told or session.doctor is not None:
-        run.add_findings(told)
+    """Print the findings in the data, and save them and later ones in the run."""
+    findings = [_as_object(each, session) for each in session.splits.findings]
+    if findings or session.doctor is not None:
+        run.add_findings(findings)
     if session.doctor is not None:
         session.doctor.run = run
     if not ranks.is_main():
@@ -63,7 +63,7 @@ def keep_findings(session: TrainingSession, run: Run) -> None:
     if session.task.skipped:
         line = f"trueloop: {skipped_samples(session.task.skipped)}; data.json names all"
         print(printable_line(line), file=sys.stderr)
-    for each in told:
+    for each in findings:
         if each["severity"] != "advice" or not session.settings.run.quiet:
             print(one_line(each), file=sys.stderr)
 

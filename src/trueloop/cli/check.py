@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "sarif", "github")
 _EPILOG = """\
-exit status: 0 nothing found, or advice alone; 1 errors or warnings, and with --strict files that
-were not read to their end; 2 a mistake in the command or the configuration, or files that could not
-be checked and nothing else to say
+exit status: 0 no findings, or only advice; 1 errors or warnings, and with --strict files that were
+not read to their end; 2 a mistake in the command or the configuration, or no findings but files
+that could not be checked
 
 example:
   trueloop check train.py models/
@@ -30,7 +30,7 @@ example:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Check and tell; the exit status."""
+    """Check and report; the exit status."""
     given = _parse(argv)
     if given.format not in FORMATS:
         raise ConfigError(f"unknown format {given.format!r}: {nearest(given.format, FORMATS)}")
@@ -73,8 +73,8 @@ def _parse(argv: Sequence[str]) -> Any:
 
     parser = Parser(
         "trueloop check",
-        description="Find silent training bugs in Python files, notebooks and the Python of "
-        "Markdown.\nNothing of the code is run.",
+        description="Find silent training bugs in Python files, notebooks and Python blocks "
+        "of Markdown.\nThe code is read, not run.",
         epilog=_EPILOG,
     )
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files and folders")
@@ -84,19 +84,17 @@ def _parse(argv: Sequence[str]) -> Any:
         "--exclude", metavar="PATTERNS", help="not these files: third_party,*_pb2.py"
     )
     parser.add_argument("--format", default="text", help=f"one of {', '.join(FORMATS)}")
+    parser.add_argument("--diff", action="store_true", help="print what --fix would change")
     parser.add_argument(
-        "--diff", action="store_true", help="show what --fix would change, and change nothing"
-    )
-    parser.add_argument(
-        "--fix", action="store_true", help="make the edits that have one safe way, in .py files"
+        "--fix", action="store_true", help="make the edits that are safe, in .py files"
     )
     parser.add_argument(
         "--strict", action="store_true", help="exit with 1 if a file was not read to its end"
     )
     parser.add_argument("--jobs", type=_jobs, metavar="N", help="processes (one per processor)")
-    parser.add_argument("--no-cache", action="store_true", help="read every file anew")
+    parser.add_argument("--no-cache", action="store_true", help="do not use the cache")
     parser.add_argument(
-        "--force-exclude", action="store_true", help="leave out excluded files even if given"
+        "--force-exclude", action="store_true", help="skip excluded files even if named"
     )
     return parser.parse(argv)
 
@@ -173,14 +171,14 @@ def _tell(outcome: CheckResult, given: Any, mended: Mended | None) -> None:
 def _fixed_line(mended: Mended, *, done: bool) -> str:
     count = len(mended.fixed)
     if not count:
-        return "nothing has a fix that is safe to make"
+        return "no finding has a safe fix"
     files = len({finding.place.path for finding in mended.fixed})
     what = f"{count} finding{'s' * (count != 1)} in {files} file{'s' * (files != 1)}"
     return f"fixed {what}" if done else f"--fix would fix {what}"
 
 
 def _take_any_character() -> None:
-    """Code holds what a terminal or a pipe with an old encoding cannot say: it is escaped."""
+    """Escape characters that the terminal's or pipe's encoding does not have."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -19,8 +19,8 @@ def main(argv: Sequence[str]) -> int:
 
     parser = Parser(
         "trueloop explain",
-        description="Print the page of a rule: what it finds, why that breaks training, what is "
-        "right.\nWithout CODE, list all rules.",
+        description="Print the page of a rule: what it finds, why that breaks training, and the "
+        "correct code.\nWithout CODE, list all rules.",
         epilog="example:\n  trueloop explain TL101",
     )
     parser.add_argument("code", nargs="?", metavar="CODE", help="code or name of a rule")

@@ -28,8 +28,9 @@ def main(argv: Sequence[str]) -> int:
 
     parser = Parser(
         "trueloop lab",
-        description="Test common advice about training loops by experiment: each claim of the crib "
-        "sheet\nis run right and wrong under five seeds, and gets a page of its own.",
+        description="Test common advice about training loops by experiment. For each claim, a "
+        "right and a wrong\nprogram run with five seeds; the results are a page per claim and a "
+        "summary.",
         epilog=_EPILOG,
     )
     parser.add_argument(
@@ -49,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
     pages.prepare(out)
     began = time.monotonic()
     try:
-        measured = running.measure(claims, _tell)
+        measured = running.measure(claims, _print_verdict)
     except running.LabError as error:
         print(f"trueloop: error: {error}", file=sys.stderr)
         return FAILED
@@ -58,5 +59,5 @@ def main(argv: Sequence[str]) -> int:
     return FAILED if any(one.verdict == UNDECIDED for one in measured) else OK
 
 
-def _tell(one: MeasuredClaim) -> None:
+def _print_verdict(one: MeasuredClaim) -> None:
     print(f"{one.claim.number:>3}  {one.verdict:<14}  {one.claim.title}", flush=True)

@@ -23,7 +23,7 @@ example:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Re-run the operations and print what they give; the exit status."""
+    """Re-run the operations and print the results; the exit status."""
     from trueloop.cli.parser import Parser
 
     parser = Parser(
@@ -50,14 +50,14 @@ def _lines(replayed: Replayed) -> list[str]:
     what = "loss" if bundle.what == "loss" else "gradient"
     lines = [f"{shown(path, 400)}:{line}: update {bundle.update}, whose {what} is {bundle.kind}"]
     lines += [
-        f"  {kind} {shown(name)} holds {bad}".rstrip() for kind, name, bad in replayed.outside
+        f"  {kind} {shown(name)} contains {bad}".rstrip() for kind, name, bad in replayed.outside
     ]
     if replayed.first is not None:
         lines.append(f"  first: {_operation(*replayed.first)}")
     if bundle.rows:
         samples = f", samples {shown(bundle.samples, 400)}" if bundle.samples else ""
         lines.append(f"  rows of the batch: {shown(bundle.rows, 400)}{samples}")
-    same = "as when it was watched" if replayed.same else "NOT as when it was watched"
+    same = "reproduced" if replayed.same else "NOT reproduced: the results are different here"
     lines.append(f"re-ran {replayed.count:,} operations: {same}")
     return lines
 
@@ -72,4 +72,4 @@ def _operation(operation: SavedOperation, bad: str) -> str:
         node = f" for {shown(operation.node)}"
     if operation.line:
         line = f", at {shown(operation.line[0], 400)}:{operation.line[1]}"
-    return f"{operation.name.removesuffix('.default')}{where}{node} gives {bad}{line}"
+    return f"{operation.name.removesuffix('.default')}{where}{node} returns {bad}{line}"

@@ -1,4 +1,4 @@
-"""`trueloop watch SCRIPT`: run a program as it is, and say what is wrong with its training.
+"""`trueloop watch SCRIPT`: run a program unchanged, and report the faults of its training.
 
 The parser and the error handling of the other verbs stay out of the program's process: no library
 is imported for it, no warning filter is set, no exception of the program's is caught.
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from trueloop.doctor.live.session import Session, Watched
 
 _EPILOG = """\
-The program's output, files, weights and exit status are what they are
-without trueloop. At its end stderr has the findings: one report for
-this process, those that it starts with multiprocessing, and torchrun's ranks.
+The program's output, files, weights and exit status do not change. At its
+end, one report is printed to stderr, for this process, for those that it
+starts with multiprocessing, and for torchrun's ranks.
 
 exit status: the program's own; 2 a mistake in the command; with --exit-code
-1 if errors or warnings were found and the program itself ended with 0; with
---fail-fast 1 if it was stopped
+1 if errors or warnings were found and the program ended with 0; with
+--fail-fast 1 if the program was stopped
 
 example:
   trueloop watch train.py --epochs 3
@@ -40,13 +40,13 @@ _SWITCHES = ("--exit-code", "--fail-fast", "--speed", "--help")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the program and tell; never more than a line of its own about a mistake."""
+    """Run the program and report; a mistake in the command is one line."""
     run = prepared(argv)
     return run if isinstance(run, int) else run()
 
 
 def prepared(argv: Sequence[str]) -> WatchedProgram | int:
-    """What runs the program, and tells; or the exit status after a mistake or --help."""
+    """The watched program; or the exit status after a mistake or --help."""
     try:
         given, script = _parse(argv)
         return WatchedProgram(given, script)
@@ -122,7 +122,7 @@ class WatchedProgram:
         return self.status()
 
     def status(self) -> int:
-        """The exit status of a program that has ended with 0."""
+        """The exit status of a program that ended with 0."""
         if not self.session.is_here:
             return OK
         was_stopped = self.given.fail_fast and self.company.was_stopped()
@@ -140,7 +140,7 @@ class WatchedProgram:
         return FAILED if report is not None and report.alarms else OK
 
     def tell(self) -> None:
-        """Say it, once, in the process that was watched and in no child of it."""
+        """Print the report, once, in the watched process and not in its children."""
         if self._is_told or not self.session.is_here:
             return
         self._is_told = True
@@ -237,8 +237,8 @@ def _parse(argv: Sequence[str]) -> tuple[Any, Script]:
 
 
 def _split(argv: list[str]) -> tuple[list[str], str | None, list[str], bool]:
-    """(our options, the program's name, what follows it, whether it is a module): whatever stands
-    behind the name is the program's."""
+    """(our options, the program's name, what follows it, whether it is a module): everything
+    after the name is the program's."""
     position = 0
     while position < len(argv):
         word = argv[position]
@@ -270,7 +270,7 @@ def _parser() -> _Parser:
         "trueloop watch",
         usage="trueloop watch [options] SCRIPT [ARGS ...]\n"
         "       trueloop watch [options] -m MODULE [ARGS ...]",
-        description="Run a program as it is, watch it train, and say what is wrong with it.",
+        description="Run a program unchanged, watch it train, and report its faults.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -278,19 +278,21 @@ def _parser() -> _Parser:
     )
     parser.add_argument("-h", "--help", action="help", help="show this help and exit")
     parser.add_argument("--format", default="text", help="text or json (default: text)")
-    parser.add_argument("--output", metavar="FILE", help="write what is found to a file instead")
+    parser.add_argument(
+        "--output", metavar="FILE", help="write the report to FILE instead of stderr"
+    )
     parser.add_argument("--select", metavar="CODES", help="only these rules: TL101,TL2 (all)")
     parser.add_argument("--ignore", metavar="CODES", help="not these rules")
     parser.add_argument(
-        "--exit-code", action="store_true", help="errors and warnings make the exit status 1"
+        "--exit-code", action="store_true", help="exit with 1 if errors or warnings were found"
     )
     parser.add_argument(
         "--fail-fast", action="store_true", help="stop the program at the first error"
     )
     parser.add_argument(
-        "--speed", action="store_true", help="tell where the time goes, even of a short run"
+        "--speed", action="store_true", help="print where the time goes, even for a short run"
     )
-    parser.add_argument("--first", metavar="N", help="watch the first N updates only")
+    parser.add_argument("--first", metavar="N", help="watch only the first N updates")
     return parser
 
 

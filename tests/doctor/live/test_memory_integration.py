@@ -97,6 +97,6 @@ def test_the_text_of_it(tmp_path: Path) -> None:
     told = " ".join(told.split())
     assert told.startswith("train.py:11:")
     assert "memory ran out in update 1, in the forward of `" in told
-    assert "optimizer state 16.1 MiB AdamW; not all of it was made yet" in told
+    assert "optimizer state 16.1 MiB AdamW; not fully allocated yet" in told
     assert "fits: a batch of" in told
     assert "not needed" in told

@@ -712,7 +712,7 @@ def test_the_table() -> None:
         "  waiting for data     16 ms   39%  ############",
         "  forward              20 ms   50%  ###############",
         "  the rest            4.5 ms   11%  ###",
-        "  and besides: 20% of the time is evaluation (25 s altogether)",
+        "  outside of updates: 20% of the time is evaluation (25 s in total)",
     ]
     told = table.as_object(speed)
     assert told is not None

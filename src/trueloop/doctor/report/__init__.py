@@ -1,1 +1,1 @@
-"""How findings are told: to people, to programs, to code hosts."""
+"""Formats of a report: text for people, JSON, SARIF and GitHub annotations for programs."""

@@ -1,4 +1,4 @@
-"""Where a finding is, as people and programs are told."""
+"""Locations of findings as text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Spot(NamedTuple):
 
 
 def spot_of(outcome: CheckResult, place: Location) -> Spot:
-    """Where a place is, as it is told."""
+    """The location in a cell if the file is a notebook."""
     cell, line = 0, place.line
     if place.path.endswith(".ipynb"):
         cell, line = outcome.documents[place.path].cell(place.line)

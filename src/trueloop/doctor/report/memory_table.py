@@ -1,4 +1,4 @@
-"""What took the memory of a program that ran out of it: for people, and for programs."""
+"""The memory of a program that ran out of it, by part, for people and for programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def memory_text(watched: Watched, memory: Exhausted, paint: Paint) -> str:
         line = f"    {printable(name):{width}}  {size:>{room}}"
         lines.append(f"{line}  {paint('dim', printable(more))}".rstrip() if more else line)
     if memory.why_not:
-        text = f"activations could not be counted without running the model: {memory.why_not}"
+        text = f"activations could not be estimated without running the model: {memory.why_not}"
         lines += _wrapped(text, paint, "  ")
     lines += _advice(memory, paint)
     return "\n".join(lines) + "\n"
@@ -91,7 +91,7 @@ def _happened(watched: Watched, memory: Exhausted) -> str:
 
 def _rows(memory: Exhausted) -> list[tuple[str, int, str]]:
     kinds = ", ".join(memory.optimizers)
-    state = kinds if memory.state_made else f"{kinds}; not all of it was made yet"
+    state = kinds if memory.state_made else f"{kinds}; not fully allocated yet"
     samples = "" if memory.samples is None else counted(memory.samples, "sample")
     rows = [
         ("weights", memory.weights, ""),
@@ -101,10 +101,10 @@ def _rows(memory: Exhausted) -> list[tuple[str, int, str]]:
         ("batch", memory.batch, samples),
     ]
     if memory.activations is not None:
-        rows.append(("activations", memory.activations, "kept for the backward"))
+        rows.append(("activations", memory.activations, "stored for the backward pass"))
         for name, size, count in memory.modules:
             rows.append((f"  {name}", size, f"{count} modules" if count > 1 else ""))
-    rows.append(("everything else", memory.rest, "as measured when it ran out"))
+    rows.append(("everything else", memory.rest, "as measured when memory ran out"))
     return rows
 
 
@@ -135,7 +135,7 @@ def _fit(fit: Fit, memory: Exhausted, room: int) -> str:
         return f"fits: {fit.steps} accumulation steps of {counted(fit.samples, 'sample')}; {needs}"
     if fit.what == "bf16 autocast":
         return f"{does}: autocast to bfloat16; {needs}"
-    return f"{does}: computing the modules of `{fit.of}` again in the backward; {needs}"
+    return f"{does}: recomputing the modules of `{fit.of}` in the backward pass; {needs}"
 
 
 def _wrapped(text: str, paint: Paint, indent: str) -> list[str]:

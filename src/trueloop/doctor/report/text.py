@@ -94,7 +94,7 @@ def paint_for(stream: TextIO) -> Paint:
 
 
 def finding_text(outcome: CheckResult, finding: Finding, paint: Paint) -> str:
-    """One finding and its lines of code, with an empty line behind it."""
+    """One finding and its lines of code, followed by an empty line."""
     spot = spot_of(outcome, finding.place)
     head = (
         f"{paint('place', printable(str(spot)))}  "

@@ -50,8 +50,8 @@ def as_table(speed: Speed, updates: int, paint: Paint) -> str:
         lines.append(line.rstrip())
     if speed.evaluation_share >= _NEGLIGIBLE:
         lines.append(
-            f"  and besides: {percent(speed.evaluation_share)} of the time is evaluation"
-            f" ({duration(speed.evaluation)} altogether)"
+            f"  outside of updates: {percent(speed.evaluation_share)} of the time is evaluation"
+            f" ({duration(speed.evaluation)} in total)"
         )
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""What was seen of a program that ran: for people, and for programs."""
+"""The report on a watched program, for people and for programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMATS = ("text", "json")
 
 
 def as_text(watched: Watched, paint: Paint) -> str:
-    """All findings, what went wrong in the watching itself, and a last line that counts."""
+    """All findings, failures of the watcher, and a last line with counts."""
     lines = [finding_text(watched, finding, paint) for finding in watched.findings]
     lines += [
         printable(f"trueloop: {watched.name(problem.path)}: {problem.message}")
@@ -25,21 +25,20 @@ def as_text(watched: Watched, paint: Paint) -> str:
     ]
     lines += [
         printable(
-            f"trueloop: a fault of trueloop's own, which may have missed something: please report "
-            f"it ({error})"
+            f"trueloop: internal error, a fault may have been missed: please report it ({error})"
         )
         for error in watched.errors
     ]
     lines += [
-        f"trueloop: {label} did not report at its end (killed, or still running): only what it had "
-        f"found before is told"
+        f"trueloop: {label} did not report at its end (killed, or still running): only its "
+        f"earlier findings are shown"
         for label in watched.unheard
     ]
     if watched.unseen:
         lines.append(
             f"trueloop: {counted(watched.unseen, 'update')} of compile='step' ran as compiled "
-            "graphs, into which the doctor cannot see: it has watched the "
-            f"{watched.updates - watched.unseen:,} others"
+            "graphs, which cannot be watched: only the other "
+            f"{watched.updates - watched.unseen:,} were checked"
         )
     lines += _speed(watched, paint)
     if watched.memory is not None:
@@ -58,7 +57,7 @@ def _speed(watched: Watched, paint: Paint) -> list[str]:
         updates = watched.timed_updates or watched.updates
         return [timing_table.as_table(watched.speed, updates, paint)]
     if watched.asks_speed and watched.begun:
-        return ["trueloop: no update was timed: let it train for 60 updates or more"]
+        return ["trueloop: no update was timed: train for 60 updates or more"]
     return []
 
 
@@ -74,7 +73,7 @@ def _seen(watched: Watched) -> str:
     if watched.stopped:
         return f"stopped at the first error, in update {watched.updates + 1:,}"
     if not watched.updates:
-        return "no optimizer took a step in this process, nor in one that multiprocessing started"
+        return "no optimizer stepped, in this process or in one started with multiprocessing"
     only = "the first " if watched.first is not None and watched.updates >= watched.first else ""
     updates = counted(watched.updates, "update")
     seen = f"watched {only}{updates} of {counted(watched.optimizers, 'optimizer')}"

@@ -1,4 +1,4 @@
-"""What a rule is: an observer of one run's events that may have something to say."""
+"""A rule: it observes the events of one run and reports findings."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def _snake(name: str) -> str:
 
 
 class Rule:
-    """One rule, watching one run. It is made anew for each run that is read or watched.
+    """One rule in one run. Each run that is read or watched has its own instance.
 
-    A subclass has a method `on_<event>` for each kind of event that it asks for: `on_backward` is
+    A subclass has a method `on_<event>` for each kind of event that it needs: `on_backward` is
     called with each `Backward`, `on_zero_grad` with each `ZeroGrad`, `on_ended` once, last.
     """
 
     code: ClassVar[str]
     """Its code in the catalogue, which has its name and its severity."""
     symptom_of: ClassVar[tuple[str, ...]] = ()
-    """Beginnings of codes: beside an error or a warning of theirs this one is left unsaid, for it
-    finds what they cause."""
+    """Prefixes of codes: next to an error or warning of one of these rules this rule is not
+    reported, because it finds their consequence."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
@@ -36,8 +36,8 @@ class Rule:
         self.refuted: set[Location] = set()
 
     def refute(self, place: Location) -> None:
-        """Say that what this rule finds at `place` in other runs of the program is no fault: here
-        the program does what it seemed to leave out."""
+        """Withdraw this rule's findings at `place` in other runs of the program: in this run the
+        program does what seemed to be missing."""
         self.refuted.add(place)
 
     def report(
@@ -50,7 +50,7 @@ class Rule:
         remedies: Iterable[Remedy] = (),
         severity: Severity | None = None,
     ) -> None:
-        """Say it, once a place."""
+        """Add a finding, at most one per place."""
         if len(self._places) != len(self.findings):  # a rule has taken some back
             self._places = {found.place[:3] for found in self.findings}
         if not place.line or place[:3] in self._places:
