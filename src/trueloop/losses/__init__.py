@@ -116,7 +116,8 @@ def apply_model(model: nn.Module, inputs: Any) -> Any:
 
     Raises:
         LossError: the model's `forward` does not take these arguments.
-        DataError: a tensor has a dtype, or is on a device, that the model does not compute with.
+        DataError: the inputs are one tensor, on a different device or of a different floating-point
+            dtype than the model's parameters, and the model fails for it.
     """
     try:
         if isinstance(inputs, (tuple, list)):
