@@ -438,7 +438,7 @@ def test_many_ranks_decide_alike() -> None:
     ("options", "message"),
     [
         ({}, "how long the run is to be is not said: write epochs=10, updates=10_000"),
-        ({"epochs": 2, "updates": 5}, "epochs=2 and updates=5 each say how long the run is"),
+        ({"epochs": 2, "updates": 5}, "epochs=2 and updates=5 each set the length of the run"),
         ({"updates": 0}, "updates=0 is not an integer of at least 1"),
         ({"tokens": 1.5}, "tokens=1.5 is not an integer"),
         ({"epochs": 2, "eval_every": 100}, "eval_every=100: 100 of what?"),
@@ -468,7 +468,7 @@ def test_more_mistakes(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"3 updates already.*write updates=5 to train 2"):
         trueloop.fit(step, train, val, updates=2)
     by_tokens = Checkpoints(tmp_path / "own", every="9 tokens")
-    with pytest.raises(ConfigError, match="every='9 tokens' is counted by fit"):
+    with pytest.raises(ConfigError, match="every='9 tokens' only works in fit"):
         by_tokens.keep(step, train)
 
 

@@ -39,12 +39,12 @@ def _beat(rank: int, **fields: Any) -> Beat:
         ([{}, {}], {1: "elsewhere"}, 1, "its machine or the network is down"),
         ([{}, {}, {}], {2: "alive"}, 2, "py-spy dump --pid 102"),
         ([{"calls": {"0": 7}, "pending": "the gradients"}, {"calls": {"0": 6}}], {}, 1,
-         "has not come to what rank 0 is in (the gradients); it is at: training"),
+         "has not reached what rank 0 is in (the gradients); it is at: training"),
         ([{}, {"phase": "waiting for data"}, {}], {}, 1, "is at: waiting for data"),
-        ([{}, {}, {"update": 3}], {}, 2, "is behind the others"),
+        ([{}, {}, {"update": 3}], {}, 2, "has made less progress than the others"),
         ([{"pending": "a"}, {"pending": "b"}], {}, 0, "wait for different things"),
-        ([{}, {}], {}, 0, "all ranks stand in one place"),
-        ([{"phase": "waiting for data"}], {}, 0, "the run stands in: waiting for data"),
+        ([{}, {}], {}, 0, "all ranks are at the same place"),
+        ([{"phase": "waiting for data"}], {}, 0, "the run is at: waiting for data"),
     ],
 )  # fmt: skip
 def test_the_rank_that_the_others_wait_for(
@@ -96,7 +96,7 @@ def test_one_process_that_waits_for_data(tmp_path: Path, capfd: Any) -> None:
         _where_it_hangs(0.8)
     first, second = sorted(tmp_path.glob("hangs/*")), capfd.readouterr().err.splitlines()
     summary = (first[0] / "summary.txt").read_text()
-    assert "the run stands in: waiting for data, epoch 2, batch 5, update 9" in summary
+    assert "the run is at: waiting for data, epoch 2, batch 5, update 9" in summary
     text = (first[0] / "rank-0.txt").read_text()
     assert "_where_it_hangs" in text
     assert "test_one_process_that_waits_for_data" in text
@@ -161,7 +161,7 @@ def _check_report(folder: Path, ended: list[Ending], words: str) -> Path:
 
 def test_a_rank_that_waits_for_data_is_named(tmp_path: Path) -> None:
     ended = endings(2, _train, str(tmp_path), "data", True)
-    words = "has not come to what rank 0 is in (the gradients of all ranks); it is at: waiting"
+    words = "has not reached what rank 0 is in (the gradients of all ranks); it is at: waiting"
     found = _check_report(tmp_path, ended, words)
     assert "_where_it_hangs" in (found / "rank-1.txt").read_text()
     assert "all_reduce" in (found / "rank-0.flight.json").read_text()
@@ -204,4 +204,4 @@ def test_fit_writes_down_where_a_run_hangs(tmp_path: Path, capfd: Any) -> None:
     (found,) = (tmp_path / "run").glob("hangs/*")
     assert "waiting for data, epoch 1, batch 1, update 2" in (found / "summary.txt").read_text()
     assert "_where_it_hangs" in (found / "rank-0.txt").read_text()
-    assert "the run stands in: waiting for data" in capfd.readouterr().err
+    assert "the run is at: waiting for data" in capfd.readouterr().err

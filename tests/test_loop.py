@@ -528,9 +528,9 @@ def test_the_best_checkpoint_holds_the_best_epochs_weights(tmp_path: Path) -> No
     model.load_state_dict(best["model"])
     assert history.best_epoch is not None
     assert same(model, kept[history.best_epoch])
-    with pytest.raises(RunError, match="no state to go on from"):
+    with pytest.raises(RunError, match="not a state to resume from"):
         trueloop.fit(make_step(), *feeds(), epochs=3, resume_from={"model": best["model"]})
-    with pytest.raises(RunError, match="checkpoints of another run"):
+    with pytest.raises(RunError, match="checkpoints of a different run"):
         trueloop.fit(make_step(), *feeds(), epochs=3, checkpoints=Checkpoints(tmp_path))
 
 

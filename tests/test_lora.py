@@ -269,7 +269,7 @@ def test_the_file_of_adapters_may_be_damaged(tmp_path: Path) -> None:
         (3, "modules=3 names no layers"),
         ([3], "modules=3 is not a name"),
         (["embedding"], "'embedding' is an Embedding, and LoRA adapts nn.Linear"),
-        (["head"], "head.weight is tied to another layer's"),
+        (["head"], "head.weight is tied to a different layer's"),
         (re.compile("xyz"), "no nn.Linear of the model has 'xyz' in its name"),
     ],
 )
@@ -299,7 +299,7 @@ def test_other_misuse_is_one_line() -> None:
         lora.save(network(), "x.safetensors")
     with pytest.raises(ConfigError, match="adapters already: merge them first"):
         lora.apply(lora.apply(network(), ["query"]), ["value"])
-    with pytest.raises(ConfigError, match="has none inside it"):
+    with pytest.raises(ConfigError, match="contains none"):
         lora.apply(nn.Linear(3, 3), ["weight"])
     with pytest.raises(ConfigError, match=r"must be a torch\.nn\.Module"):
         lora.merge(3)  # type: ignore[type-var]

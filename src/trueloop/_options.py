@@ -156,7 +156,7 @@ def text(option: str, value: Any, example: str) -> str:
 
 
 def mapping(option: str, value: Any, example: str) -> Mapping[str, Any]:
-    """A dict, or what stands for one."""
+    """A dict, or an object that can replace one."""
     if not isinstance(value, Mapping):
         raise ConfigError(f"{option}={shown(value)} is not a dict: write e.g. {option}={example}")
     return value
@@ -173,7 +173,8 @@ def model(value: Any, call: str) -> nn.Module:
 
 
 def takes(function: Any, count: int) -> bool:
-    """Whether `function` can be called with `count` positional arguments, as far as it says so.
+    """Whether `function` can be called with `count` positional arguments, according to its
+    signature.
 
     What has no signature (a builtin) is taken to. Of a module its `forward` decides.
     """

@@ -55,11 +55,11 @@ def write_whole(path: Path, content: bytes | memoryview | Callable[[BinaryIO], o
 
 def cannot_write(path: Path, error: OSError) -> WriteError:
     """What to say when a file of a run cannot be written."""
-    remedy = "check the disk or choose another folder"
+    remedy = "check the disk or choose a different folder"
     if error.errno in _FULL:
-        remedy = "free some space or choose another folder"
+        remedy = "free some space or choose a different folder"
     elif error.errno in _FORBIDDEN:
-        remedy = "make it writable or choose another folder"
+        remedy = "make it writable or choose a different folder"
     return WriteError(f"cannot write {path} ({error.strerror or error}): {remedy}")
 
 

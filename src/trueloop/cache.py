@@ -56,8 +56,8 @@ def _users_own() -> Path:
 
 @contextmanager
 def locked(entry: Path, waiting: Callable[[], object] = lambda: None) -> Iterator[bool]:
-    """Hold the lock of an entry, after everybody who holds it; `waiting` is called if somebody
-    does. False where the file system has no locks, and others may be here too.
+    """Hold the lock of an entry, after all current holders; `waiting` is called if there are any.
+    False where the file system has no locks, and other processes may hold it too.
 
     The system gives it up when the process ends, however it ends. Raises `OSError` where the lock
     file cannot be made.
@@ -188,7 +188,7 @@ def _size(entry: Path) -> int:
 
 
 def _sweep(entry: Path) -> None:
-    """Remove temporary folders of other entries that nobody is writing any more."""
+    """Remove temporary folders of other entries whose writers have ended."""
     for left in entry.parent.glob("*.tmp"):
         other = entry.with_name(left.name.partition(".")[0])
         if other == entry:

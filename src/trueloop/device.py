@@ -56,8 +56,8 @@ def _of_this_process() -> torch.device | None:
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if count and int(number) >= count:
         raise DeviceError(
-            f"process {int(number) + 1} of this machine has no GPU of its own, of which there are "
-            f"{count}: write torchrun --nproc-per-node {count}, or --device cpu"
+            f"process {int(number) + 1} of this machine has no GPU, there are only {count}: write "
+            f"torchrun --nproc-per-node {count}, or --device cpu"
         )
     return torch.device("cuda", int(number))
 
@@ -87,7 +87,7 @@ OUT_OF_MEMORY = re.compile(
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether the error is that memory ran out. On the CPU torch raises a bare RuntimeError,
-    which only its text tells from others."""
+    which only its text distinguishes from others."""
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
     return isinstance(error, RuntimeError) and bool(OUT_OF_MEMORY.search(str(error)))

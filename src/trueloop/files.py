@@ -1,7 +1,7 @@
-"""Files that somebody else named: regular ones alone, and no more of them than was expected.
+"""Files whose names come from outside: only regular ones, and no more bytes than expected.
 
-A FIFO is waited for until somebody writes into it, and a device may have no end. What stands here
-looks before it opens, and looks again at what it has opened.
+Opening a FIFO waits for a writer, and a device may have no end. The functions here
+check the path before they open it, and the file after.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CHUNK = 1 << 20
 
 
 class NotAFileError(OSError):
-    """What stands at a path is not a regular file; `kind` is what it is, e.g. `a FIFO`."""
+    """A path is not a regular file; `kind` is what it is, e.g. `a FIFO`."""
 
     def __init__(self, path: Path, kind: str) -> None:
         super().__init__(errno.EINVAL, f"it is {kind}, not a regular file", os.fspath(path))
@@ -40,9 +40,8 @@ class TooLargeError(OSError):
 
 
 def special_kind(path: Path) -> str | None:
-    """What stands at `path` (links followed) where that is neither a regular file nor a folder:
-    `a FIFO`, `a socket`, `a character device` or `a block device`; None otherwise, also where
-    nothing is."""
+    """The kind of `path` (links followed) if it is neither a regular file nor a folder: `a FIFO`,
+    `a socket`, `a character device` or `a block device`; None otherwise, also where nothing is."""
     try:
         kind = _kind(os.stat(path).st_mode)
     except (OSError, ValueError):
@@ -53,7 +52,7 @@ def special_kind(path: Path) -> str | None:
 def open_regular(path: Path, mode: str = "rb", *, buffering: int = -1) -> IO[Any]:
     """`open(path, mode)` for a binary mode, and for regular files alone: never waits for a FIFO.
 
-    Raises `NotAFileError` for anything else that stands there, and the `OSError` of `open`.
+    Raises `NotAFileError` for anything else, and the `OSError` of `open`.
     """
     assert "b" in mode, "text is decoded by the caller, who knows its encoding"
     try:

@@ -19,7 +19,7 @@ _EMBEDDINGS = (nn.Embedding, nn.EmbeddingBag)
 
 
 def repeated_modules(model: nn.Module) -> list[nn.Module]:
-    """Modules that stand two or more of a class in a container, and hold a matrix or a kernel."""
+    """Modules with a matrix or a kernel that have a sibling of their class in a container."""
     found: dict[int, nn.Module] = {}
     for container in model.modules():
         if isinstance(container, _CONTAINERS):

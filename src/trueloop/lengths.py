@@ -51,7 +51,8 @@ class Interval:
 
 
 def parse_interval(option: str, value: Any) -> Interval | None:
-    """The interval that `option` asks for; None for None. Raises `ConfigError` for what is none."""
+    """The interval that `option` asks for; None for None. Raises `ConfigError` for anything
+    else."""
     if value is None or isinstance(value, Interval):
         return value
     examples = "'500 updates', '10_000 samples', '1_000_000 tokens', '1 epoch' or '10 minutes'"

@@ -199,7 +199,8 @@ def merge(model: M) -> M:
     found = adapters(model)
     if any(is_sharded(part) for layer in found.values() for part in layer.parameters()):
         raise ConfigError(
-            "the model is sharded over ranks, and is merged where it is whole: save its adapters "
+            "the model is sharded over ranks, and only an unsharded model can be merged: save its "
+            "adapters "
             "with lora.save(model, path), and merge them into a plain model after "
             "lora.load(model, path)"
         )
@@ -337,7 +338,7 @@ def _known(model: nn.Module, word: str = "") -> str:
     """The end of a message: what linear layers are called here."""
     layers = [name for name, m in model.named_modules() if name and isinstance(m, nn.Linear)]
     if not layers:
-        return "it has none inside it, so there is nothing to adapt"
+        return "it contains none, so there is nothing to adapt"
     return nearest(word, [name.rpartition(".")[2] for name in layers])
 
 
@@ -365,8 +366,8 @@ def _check_layers(model: nn.Module, names: Sequence[str], rank: int) -> None:
             )
         if len(holders[id(weight)]) > 1:
             raise ConfigError(
-                f"{name}.weight is tied to another layer's, which would change with it: leave "
-                f"{name!r} out, or give it a weight of its own"
+                f"{name}.weight is tied to a different layer's, which would change with it: leave "
+                f"{name!r} out, or untie it"
             )
         if rank > min(weight.shape):
             raise ConfigError(
@@ -417,7 +418,7 @@ def _described(state: Mapping[str, Any]) -> dict[str, tuple[int, float]]:
             "lora.state_dict or lora.save made"
         )
     if any(state[f"{layer}.{_ALPHA}"].numel() != 1 for layer in layers):
-        raise RunError("an alpha of these LoRA adapters is not one number: save them anew")
+        raise RunError("an alpha of these LoRA adapters is not one number: save them again")
     return {
         layer: (
             int(state[f"{layer}.{_A}"].shape[0]) if state[f"{layer}.{_A}"].ndim else 0,

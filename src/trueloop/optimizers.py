@@ -175,8 +175,8 @@ def muon(
         betas: of AdamW, as `adamw` has them.
         eps: of AdamW, as `adamw` has it.
         adamw_modules: names of the modules that are the head, such as `("head",)`: AdamW has all of
-            their parameters. None: the last `nn.Linear` outside of repeated blocks (modules that
-            stand two or more of a class in one `ModuleList`, `ModuleDict` or `Sequential`). (): no
+            their parameters. None: the last `nn.Linear` outside of repeated blocks (modules with a
+            sibling of their class in the same `ModuleList`, `ModuleDict` or `Sequential`). (): no
             head.
 
     Returns:

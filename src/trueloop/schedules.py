@@ -142,10 +142,10 @@ def warmup_stable_decay(
     place of 1 - x, or 1 - √x, which Hägele et al., "Scaling laws and compute-optimal training
     beyond fixed training durations", 2024, found best.
 
-    Until the decay begins the curve does not depend on the run's length, so a run can be prolonged:
-    a checkpoint from before the decay goes on in a longer run as if that had been planned from the
-    start (with the warm-up of the run as it was begun). One from within the decay goes on in a run
-    of its own length alone, and raises `ScheduleError` in any other.
+    Until the decay begins the curve does not depend on the run's length, so a run can be extended:
+    a checkpoint from before the decay can be resumed in a longer run as if that had been planned
+    from the start (with the warm-up of the run as it was begun). One from within the decay can only
+    be resumed in a run of the same length, and raises `ScheduleError` in any other.
 
     Args:
         warmup: ticks of the rise, see the top of this module; 0: none.

@@ -205,7 +205,7 @@ def set_rng_state(state: dict[str, Any]) -> None:
 
 
 def reseed_from_state(*words: int) -> None:
-    """Seed the process's generators anew, from what they would draw next and from `words`.
+    """Reseed the process's generators, from what they would draw next and from `words`.
 
     The seed of `seed_everything` stays: it is what `for_sample` goes by.
     """

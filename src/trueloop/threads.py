@@ -1,9 +1,9 @@
 """How many CPU threads a training is best computed on, by the work of one update.
 
 torch spreads each operation over all cores and waits for the last of them. For small operations the
-waiting costs more than the sharing gains, and where another process is busy on a core, each of them
-waits until that core is free again: many times as long as one thread would take. The number is a
-function of the model and the batch size alone, never of the clock: threads change the order of
+waiting costs more than the sharing gains, and if a different process is busy on a core, each of
+them waits until that core is free again: many times as long as one thread would take. The number is
+a function of the model and the batch size alone, never of the clock: threads change the order of
 floating-point sums, and a run that is started again must be bitwise the same.
 """
 

@@ -300,7 +300,7 @@ def test_stopping_does_not_wait_for_the_next_save(
     save(saved, 0)
     assert saved._thread is not None
     saved._thread.join()
-    with pytest.raises(RunError, match="make it writable or choose another folder"):
+    with pytest.raises(RunError, match="make it writable or choose a different folder"):
         saved.poll()
     assert store.names_in(tmp_path) == []
 

@@ -39,11 +39,11 @@ def checkpoints(folder: Path) -> Checkpoints:
 def test_a_second_process_is_refused_until_the_first_ends_or_dies(tmp_path: Path) -> None:
     first = Child(lambda: checkpoints(tmp_path).writing())
     assert first.said == "in"
-    with pytest.raises(RunError, match="is being trained by another process"):
+    with pytest.raises(RunError, match="is being trained by a different process"):
         fit(checkpoints(tmp_path))
     assert not store.names_in(tmp_path)
     step, feed = parts()
-    with pytest.raises(RunError, match="is being trained by another process"):
+    with pytest.raises(RunError, match="is being trained by a different process"):
         checkpoints(tmp_path).resume(step, feed)
     os.kill(first.pid, signal.SIGKILL)
     os.waitpid(first.pid, 0)
@@ -60,7 +60,7 @@ def test_a_second_fit_of_one_process_is_refused_while_the_first_goes_on(tmp_path
     def second(record: Any) -> None:
         if len(refused) < 2:
             for saved in (checkpoints(tmp_path), first):
-                with pytest.raises(RunError, match="is being written by another fit") as raised:
+                with pytest.raises(RunError, match="is being written by a second fit") as raised:
                     fit(saved)
                 refused.append(raised.value)
 
@@ -89,7 +89,7 @@ def test_of_two_loops_of_ones_own_the_earlier_is_refused_when_it_writes_again(
     other(next(iter(other_feed.epoch(0, start=1))))
     second.keep(other, other_feed)
     one(next(batches))
-    with pytest.raises(RunError, match="is being written by another fit or loop"):
+    with pytest.raises(RunError, match="is being written by a second fit or loop"):
         first.keep(one, feed)
     second.wait()
     assert load_checkpoint(tmp_path)["step"]["counters"][2] == 2

@@ -58,7 +58,8 @@ def test_a_second_process_is_told_who_is_there(tmp_path: Path) -> None:
     with pytest.raises(RunError) as e, claimed(tmp_path):
         pass
     first.end()
-    assert f"{tmp_path} is being trained by another process (pid {first.pid} on " in str(e.value)
+    busy = f"{tmp_path} is being trained by a different process (pid {first.pid} on "
+    assert busy in str(e.value)
     assert str(e.value).endswith("): wait for its end, or stop it")
     with claimed(tmp_path):
         assert Child(lambda: claimed(tmp_path)).said.startswith(f"{tmp_path} is being trained")
@@ -98,7 +99,7 @@ def test_a_worker_that_outlives_its_parent_holds_nothing(tmp_path: Path) -> None
 def test_what_a_child_inherits_is_no_claim_of_its_own(tmp_path: Path) -> None:
     with claimed(tmp_path):
         child = Child(lambda: claimed(tmp_path))
-        assert child.said.startswith(f"{tmp_path} is being trained by another process")
+        assert child.said.startswith(f"{tmp_path} is being trained by a different process")
         child.end()
         assert Child(lambda: claimed(tmp_path)).said != "in", "its end has let nobody in"
 

@@ -54,7 +54,7 @@ def die_at(folder: Path, stage: str, rank: int) -> None:
 
     store.reached = reached
     save(saved, 2)
-    with pytest.raises(RunError, match="another rank has ended"):
+    with pytest.raises(RunError, match="a different rank has ended"):
         saved.wait()
     (folder / f"told by {ranks.rank()}").touch()
     os._exit(0)
@@ -118,7 +118,7 @@ def write_on_a_full_disk(folder: Path, asynchronous: bool) -> None:
     texts = [str(one.message) for one in caught if one.category is RuntimeWarning]
     if ranks.is_main():
         assert len(texts) == 2
-        assert "the run goes on without this checkpoint" in texts[0]
+        assert "the run continues without this checkpoint" in texts[0]
         assert "checkpoints are written again; 2 could not be" in texts[1]
         assert [name[-1] for name in store.names_in(folder)] == ["1", "4"]
         assert not [entry for entry in folder.iterdir() if entry.name.endswith(".tmp")]

@@ -172,7 +172,7 @@ def test_no_state_at_all(stopped: Path, tmp_path: Path, state: Any) -> None:
         load_checkpoint(tmp_path)
     if isinstance(state, dict):
         step, feed = make()
-        with pytest.raises(RunError, match="no state to go on from"):
+        with pytest.raises(RunError, match="not a state to resume from"):
             restore(state, step, feed)
 
 
@@ -182,7 +182,7 @@ def test_a_checkpoint_of_a_newer_version_is_not_damaged(stopped: Path, tmp_path:
     newest = tmp_path / store.names_in(tmp_path)[-1]
     facts = json.loads((newest / "manifest.json").read_text())
     (newest / "manifest.json").write_text(json.dumps(facts | {"format": store.FORMAT + 1}))
-    with pytest.raises(RunError, match="written by a newer trueloop: update it"):
+    with pytest.raises(RunError, match="written by a newer trueloop: update trueloop"):
         load_checkpoint(tmp_path)
     (newest / "manifest.json").write_text(json.dumps(facts | {"format": 1}))
     assert load_checkpoint(tmp_path)["step"]["counters"][0] == 2

@@ -42,7 +42,7 @@ def test_train_interrupt_resume_and_all_the_rest() -> None:
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert err == ""
-    assert out.splitlines()[-1] == "go on with: trueloop resume runs/a"
+    assert out.splitlines()[-1] == "resume with: trueloop resume runs/a"
     results = json.loads(Path("runs/a/results.json").read_text())
     assert results["status"] == "interrupted"
     assert Path("runs/a/report.html").is_file()

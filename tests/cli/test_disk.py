@@ -81,8 +81,8 @@ def test_stop_names_the_checkpoint_the_remedy_and_how_to_go_on(
     said = train("--run", "r")
     assert said.status == 2
     assert f"cannot write {Path('r/checkpoints/e0000').absolute()}" in said.complaint
-    assert f"({os.strerror(number)}): {remedy} or choose another folder" in said.complaint
-    assert said.complaint.endswith("; then go on with: trueloop resume r")
+    assert f"({os.strerror(number)}): {remedy} or choose a different folder" in said.complaint
+    assert said.complaint.endswith("; then resume with: trueloop resume r")
     if number == errno.ENOSPC:
         name = "test_stop_names_the_checkpoint_the_remedy_and_how_to_go_on"
         (text,) = shown(f"tests/cli/test_disk.py::{name}")
@@ -104,9 +104,9 @@ def test_continue_says_so_once_and_at_the_end(
     assert said.status == 2, "the state at its end is not on the disk"
     first, count, last = said.err.splitlines()
     assert first.startswith("trueloop: warning: cannot write")
-    assert "the run goes on without this checkpoint; the last one is e0000" in first
+    assert "the run continues without this checkpoint; the last one is e0000" in first
     assert "checkpoints, up to the last, could not be written" in count
-    assert last.endswith("; then go on with: trueloop resume r")
+    assert last.endswith("; then resume with: trueloop resume r")
     assert Run("r").results["updates"] == 12
     assert len(Run("r").metrics()) == 15
     assert load_checkpoint(Run("r").checkpoints)["step"]["counters"][2] == 4
@@ -153,5 +153,5 @@ def test_results_that_cannot_be_written_do_not_hide_what_stopped_the_run(
     said = train("--run", "r")
     assert said.status == 2
     assert "checkpoints/e0000" in said.complaint
-    assert said.complaint.endswith("go on with: trueloop resume r")
+    assert said.complaint.endswith("resume with: trueloop resume r")
     assert torch.is_tensor(load_checkpoint(Run("r").checkpoints)["model"]["weight"])

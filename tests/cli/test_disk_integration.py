@@ -55,17 +55,17 @@ def check_stopped(done: subprocess.CompletedProcess[str], reason: str) -> None:
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert f"({reason}): " in line
-    assert line.endswith("; then go on with: trueloop resume r")
+    assert line.endswith("; then resume with: trueloop resume r")
 
 
 def check_continued(done: subprocess.CompletedProcess[str], reason: str) -> None:
     assert done.returncode == 2, "the last state could not be saved"
     lines = done.stderr.splitlines()
     assert len(lines) <= 5, "said once, not at every save"
-    assert any("the run goes on without this checkpoint; the last one is" in x for x in lines)
+    assert any("the run continues without this checkpoint; the last one is" in x for x in lines)
     assert any("checkpoints, up to the last, could not be written" in x for x in lines)
     assert f"({reason}): " in lines[-1]
-    assert lines[-1].endswith("; then go on with: trueloop resume r")
+    assert lines[-1].endswith("; then resume with: trueloop resume r")
 
 
 def check_whole_and_resume(command: Callable[..., Any]) -> None:

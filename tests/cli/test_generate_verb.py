@@ -164,14 +164,14 @@ def test_a_prompt_is_a_message_to_a_model_with_a_template(
     ("words", "expected"),
     [
         ("--preset chat --prompt=", "the message is empty"),
-        ("--preset chat --score a", "--score scores a text as it stands: leave out --preset"),
-        ("--preset chat --prompt a --choices b", "and --choices scores a text as it stands"),
+        ("--preset chat --score a", "--score scores a text unchanged: leave out --preset"),
+        ("--preset chat --prompt a --choices b", "and --choices scores a text unchanged"),
         ("--system a --prompt b", "--system is part of a conversation: add --preset chat"),
         (
             "--prompts own.jsonl",
-            "own.jsonl, line 1 holds messages, to which --preset chat responds",
+            "own.jsonl, line 1 contains messages: add --preset chat",
         ),
-        ("--preset chat --prompts own.jsonl --system b", "has a system message of its own"),
+        ("--preset chat --prompts own.jsonl --system b", "already has a system message"),
         ("--preset chat --prompts over.jsonl", "over.jsonl, line 1: it ends with a response"),
         ("--preset chat --prompts bad.jsonl", "bad.jsonl, line 1: message 1 has the unknown role"),
     ],
@@ -252,7 +252,7 @@ def test_ctrl_c_leaves_what_was_written(
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("", "there is nothing to go on from: write --prompt TEXT"),
+        ("", "there is no prompt: write --prompt TEXT"),
         ("--prompt a --temperature -1", "--temperature -1.0 must not be below 0"),
         ("--prompt a --top-p 0", "--top-p 0.0 must be above 0 and at most 1"),
         ("--prompt a --top-p 1.5", "--top-p 1.5 must be above 0 and at most 1"),
@@ -262,7 +262,10 @@ def test_ctrl_c_leaves_what_was_written(
         ("--prompt a --max-new-tokens 0", "--max-new-tokens 0 is not an integer"),
         ("--prompt a --max-new-tokens many", "--max-new-tokens must be a whole number"),
         ("--prompt a --seed -1", "--seed -1 is not an integer from 0"),
-        ("--prompt a --beams 2 --top-k 3", "--beams 2 looks for the most probable text, and --top"),
+        (
+            "--prompt a --beams 2 --top-k 3",
+            "--beams 2 searches for the most probable text, and --top",
+        ),
         ("--prompt a --temperature 0 --top-p 0.5", "--temperature 0 is greedy, and --top-p"),
         ("--prompt a --beams 2 --max-new-tokens 50", "beyond which beams cannot go"),
         ("--prompt a --preset chat", "model has no chat template, which --preset chat needs"),
@@ -274,7 +277,7 @@ def test_ctrl_c_leaves_what_was_written(
         ("--prompt a --out x.jsonl", "leave out --out"),
         ("--prompt=", "the prompt is empty, and this model has no token"),
         ("--prompts none.txt", "none.txt"),
-        ("--prompts empty.txt", "holds no prompt"),
+        ("--prompts empty.txt", "contains no prompt"),
         ("--prompts latin.txt", "is not UTF-8 (byte 4)"),
         ("--prompts bad.jsonl", "bad.jsonl, line 2 is not JSON"),
         ("--prompts other.jsonl", "line 1 has no text called prompt"),

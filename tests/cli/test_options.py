@@ -117,7 +117,7 @@ BAD_OPTIONS = [
     ("--compile=3", "--compile: unknown compile '3': known: 'auto', 'default',"),
     ("--compile stepp", "--compile: unknown compile 'stepp': did you mean 'step'?"),
     ("--no-doctor=3", "--doctor must be yes or no, not '3'"),
-    ("--print-config=yes", "--print-config takes no value, and was given 'yes'"),
+    ("--print-config=yes", "--print-config takes no value, but got 'yes'"),
     ("--device tpu", "unknown device 'tpu'"),
     ("--device cpu:7", "there is one cpu only, no cpu:7: write cpu"),
     ("--run=", "'' is not a path: write the name of a file or folder"),
@@ -236,7 +236,7 @@ def test_a_runs_config_is_a_config_file(tmp_path: Path) -> None:
         ("epochs: many\n", "--epochs must be a whole number, not 'many'"),
         ("epochs: 0\n", "--epochs must be 1 to "),
         ("task: table\n", "is for the task 'table'"),
-        ("- epochs\n", "holds no options"),
+        ("- epochs\n", "contains no options"),
         ("epochs: [1\n", "neither YAML nor JSON at line"),
         ("config: other.yaml\n", "unknown key 'config'"),
         ("warmup: 5\n", "--warmup: 5 of what? write '5 epochs', '300 updates' or '5%'"),
@@ -335,7 +335,7 @@ def test_an_option_that_cannot_be_nothing_keeps_the_word() -> None:
     assert settings_from("table", ["--target", "none"]).options.target == "none"
     with pytest.raises(ConfigError, match="--batch-size must be a whole number"):
         settings_from("spiral", ["--batch-size", "none"])
-    with pytest.raises(ConfigError, match="nothing says how long the run is: write --epochs 20"):
+    with pytest.raises(ConfigError, match="the length of the run is missing: write --epochs 20"):
         settings_from("spiral", ["--epochs", "none"])
 
 

@@ -50,7 +50,7 @@ def test_a_resumed_run_is_the_run_that_was_never_stopped(command: Command) -> No
 def test_a_finished_run_is_refused(command: Command, spiral_run: Path) -> None:
     said = command("resume", spiral_run)
     assert said.status == 2
-    assert "has finished: there is nothing to go on with" in said.complaint
+    assert "has finished: there is nothing to resume" in said.complaint
 
 
 def test_no_run_there(command: Command) -> None:
@@ -85,7 +85,7 @@ def test_a_damaged_file_is_said_before_anything_is_trained(
         said = command(*again)
         assert said.status == 2
         assert f"{name} is corrupt" in said.complaint
-        assert said.complaint.endswith("delete it; a resume then writes it anew")
+        assert said.complaint.endswith("delete it; a resume then writes it again")
         assert without_times(Run("r")) == log
     Path("r", name).unlink()
     assert command("resume", "r", "--quiet").status == 0

@@ -179,7 +179,7 @@ def test_checkpoints_that_are_all_damaged_are_no_reason_to_start_again(auto: Com
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--resume", "auto"], "--resume auto has to know which run: write --run DIR with it"),
+        (["--resume", "auto"], "--resume auto needs the run: add --run DIR"),
         (["--resume", "perhaps", "--run", "x"], "unknown resume 'perhaps'"),
     ],
 )
@@ -248,7 +248,7 @@ def test_the_status_after_a_signal_and_going_on(
 ) -> None:
     done = signalled(str(int(number)))
     assert (done.status, done.err) == (128 + number, "")
-    assert done.out.splitlines()[-1] == "go on with: trueloop resume 'a run'"
+    assert done.out.splitlines()[-1] == "resume with: trueloop resume 'a run'"
     assert Run("a run").status == "interrupted"
     assert signalled(str(int(number))).status == 0
     assert_same_run("a run", whole)
@@ -258,7 +258,7 @@ def test_the_status_after_a_second_signal(signalled: Command, whole: str) -> Non
     both = f"{int(signal.SIGUSR1)},{int(signal.SIGTERM)}"
     done = signalled(both)
     assert done.status == 128 + signal.SIGTERM
-    assert done.complaint == "trueloop: interrupted; go on with: trueloop resume 'a run'"
+    assert done.complaint == "trueloop: interrupted; resume with: trueloop resume 'a run'"
     assert Run("a run").status == "unfinished"
     assert os.path.exists("sent")
     assert signalled(both).status == 0
@@ -292,7 +292,7 @@ def test_a_second_job_in_the_same_directory_is_refused(
         answers.append(command("resume", "auto"))
     for answer in answers:
         assert answer.status == 2
-        assert f"auto is being trained by another process (pid {other} on" in answer.complaint
+        assert f"auto is being trained by a different process (pid {other} on" in answer.complaint
     assert sorted(Path("auto").rglob("*")) == before
     os.kill(other, signal.SIGKILL)
     os.waitpid(other, 0)

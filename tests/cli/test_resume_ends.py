@@ -105,7 +105,7 @@ def test_a_file_that_went_missing_is_said_and_noted(
     (stopped.path / name).unlink()
     said = command("resume", "r", "--quiet", "--max-minutes", "9")
     assert said.status == 0
-    assert f"r has lost {name}: it goes on" in said.err
+    assert f"r has lost {name}: it continues" in said.err
     assert json.loads((stopped.path / name).read_text())
     (note,) = [line for line in stopped.metrics() if line["kind"] == "note"]
     assert note["message"].startswith(f"{name} was missing when the run was resumed")
@@ -169,7 +169,7 @@ def test_killed_between_the_last_update_and_the_end(
     said = command("resume", "r") if again == "resume" else command(*words, "--resume", "auto")
     if where == "after report" and again == "resume":
         assert said.status == 2
-        assert "there is nothing to go on with" in said.complaint
+        assert "there is nothing to resume" in said.complaint
     else:
         assert said.status == 0, said.err
         assert not Path("r", LOCK).exists()
@@ -271,8 +271,8 @@ def test_a_killed_prolongation_goes_on(
     [
         (["--epochs", "3"], "--epochs 3 is not more than the 3 of the run"),
         (["--epochs", "0"], "--epochs must be 1"),
-        (["--lr", "0.1"], "--hang-exit, --log-ranks, --quiet alone"),
-        (["--batch-size=8"], "unknown option --batch-size: a resume goes on with the options of"),
+        (["--lr", "0.1"], "--hang-exit, --log-ranks, --quiet"),
+        (["--batch-size=8"], "unknown option --batch-size: a resume uses the options of"),
         ([], "for a longer run write trueloop resume r --epochs N"),
     ],
 )
@@ -290,5 +290,5 @@ def test_a_resume_that_is_refused_leaves_the_run_as_it_was(command: Command, sto
     before = {path: path.read_bytes() for path in stopped.path.rglob("*") if path.is_file()}
     said = command("resume", "r")
     assert said.status == 2
-    assert "was written by a newer trueloop: update it" in said.complaint
+    assert "was written by a newer trueloop: update trueloop" in said.complaint
     assert before == {path: path.read_bytes() for path in stopped.path.rglob("*") if path.is_file()}

@@ -169,7 +169,7 @@ def test_a_row_that_cannot_be_read_is_marked(houses: trueloop.Run) -> None:
         ([], "there are no rows to predict"),
         ({}, "there are no rows to predict"),
         ({"area": [1.0, 2.0], "rooms": [1]}, "these rows are not a table"),
-        ([{"area": 1.0, "rooms": 2}], "there is no column 'colour', which the model needs"),
+        ([{"area": 1.0, "rooms": 2}], "column 'colour' is missing, and the model needs it"),
         ("nowhere.csv", "no file "),
     ],
 )

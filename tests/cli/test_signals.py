@@ -59,11 +59,11 @@ def test_a_signal_at_any_moment_is_one_line_and_a_status(
     assert said.status == 128 + number
     assert handlers() == before
     if moment == "film":  # in training a signal leaves a note, and the run ends in order
-        assert said.out.splitlines()[-1] == "go on with: trueloop resume new"
+        assert said.out.splitlines()[-1] == "resume with: trueloop resume new"
         assert said.err == ""
         return
     kept = moment in ("results", "report")
-    go_on = "; go on with: trueloop resume new" if kept else ""
+    go_on = "; resume with: trueloop resume new" if kept else ""
     assert said.complaint == f"trueloop: interrupted{go_on}"
     assert Path("new").exists() == kept
     assert kept or list(tmp_path.iterdir()) == []

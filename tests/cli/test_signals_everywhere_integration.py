@@ -108,6 +108,6 @@ def test_two_ctrl_c_in_training_and_one_in_the_shutdown() -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    go_on = "go on with: trueloop resume new\n"
+    go_on = "resume with: trueloop resume new\n"
     # The second one finds the report being written, or all done.
     assert (out.endswith(go_on) and not err) or err == f"trueloop: interrupted; {go_on}"

@@ -90,7 +90,7 @@ def test_a_signal_to_the_whole_job_ends_it_saved(number: signal.Signals) -> None
     os.killpg(process.pid, number)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (128 + number, "")
-    assert out.endswith("go on with: trueloop resume job\n")
+    assert out.endswith("resume with: trueloop resume job\n")
     assert Run("job").status == "interrupted"
 
 

@@ -27,13 +27,16 @@ WRONG = [
     ("empty.txt", "empty.txt is empty: give a file with text"),
     ("short.txt", "the training text has 4 tokens, and a context of 8 needs 9: write --context 3"),
     ("blank.txt --tokenizer byte", "blank.txt has no text to train on, only white space"),
-    ("latin.txt", "latin.txt is not UTF-8: byte 0xe9 at offset 11 (line 3) begins no character"),
+    (
+        "latin.txt",
+        "latin.txt is not UTF-8: byte 0xe9 at offset 11 (line 3) does not begin a character",
+    ),
     ("utf16.txt", "utf16.txt is UTF-16, not UTF-8: convert it, iconv -f utf-16"),
     ("program.txt", "program.txt looks like binary data (a NUL byte at offset 5): give UTF-8 text"),
     ("fifo", "fifo is a FIFO: give a text file"),
-    ("pictures", "pictures holds no text file, and 1 of other kinds: give a text file"),
+    ("pictures", "pictures contains no text file, and 1 of other kinds: give a text file"),
     ("odd.bin --tokenizer ids:9", "odd.bin has 3 bytes, not a multiple of the 2 of an id"),
-    ("ids.bin", "ids.bin holds token ids, which take the tokenizer that made them: write"),
+    ("ids.bin", "ids.bin contains token ids, which need their tokenizer: write"),
     ("ids.bin --tokenizer ids:100", "ids.bin holds the id 100 at position 100, outside the voc"),
     ("fine.txt --tokenizer fine.txt", "fine.txt is not a tokenizer file ("),
     (
@@ -45,8 +48,8 @@ WRONG = [
     ("fine.txt --tokenizer words", "unknown tokenizer 'words': write --tokenizer char, byte"),
     ("fine.txt --tokenizer ids:9", "--tokenizer ids:9 is for token ids, and the data is text"),
     ("fine.txt --val-fraction 1.5", "--val-fraction must be above 0, up to 0.9, not 1.5: write"),
-    ("fine.txt --pack true", "--pack keeps documents apart, and the text is one document: write"),
-    ("fine.txt --val-data ids.bin", "ids.bin holds token ids and fine.txt text: give both in"),
+    ("fine.txt --pack true", "--pack separates documents, and the text is one document: write"),
+    ("fine.txt --val-data ids.bin", "ids.bin contains token ids and fine.txt text: give both in"),
 ]
 
 

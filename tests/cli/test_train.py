@@ -137,7 +137,7 @@ def test_an_interruption_at_the_end_says_how_to_go_on(
         patch.setattr(_training, "write_report", interrupted)
         said = command("train", "spiral", "--epochs", "1", "--run", "a run", "--quiet")
     assert said.status == 130
-    assert said.complaint == "trueloop: interrupted; go on with: trueloop resume 'a run'"
+    assert said.complaint == "trueloop: interrupted; resume with: trueloop resume 'a run'"
 
 
 def test_a_task_that_returns_something_else(command: Command, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_out_of_time_is_evaluated_and_saved(command: Command) -> None:
     assert run.status == "out of time"
     assert run.results["updates"] == 1
     assert "val_loss" in run.results["scores"]
-    assert "go on with: trueloop resume new" in done.out
+    assert "resume with: trueloop resume new" in done.out
     assert load_checkpoint(run.checkpoints, which="last")["step"]["counters"][2] == 1
 
 

@@ -187,7 +187,7 @@ def test_missing_data_is_the_users_mistake(tmp_path: Path) -> None:
         (["--memory-limit-gb", "0"], "--memory-limit-gb must be above 0"),
         (["--format", "xml"], "--format: unknown format 'xml'"),
         (["--out", "taken.yaml"], "taken.yaml exists: choose a different --out"),
-        (["--out", "no/tuned.yaml"], "make it, or choose a different --out"),
+        (["--out", "no/tuned.yaml"], "create it, or choose a different --out"),
         (["--run", "here"], "unknown option --run"),
         (["--lr", "-1"], "--lr must be above 0"),
         (["--goal", "1", "--monitor", "train_loss"], "--goal is a score of the validation set"),

@@ -205,4 +205,4 @@ def test_a_table_that_changed_is_not_divided_as_it_was(command: Command, houses:
     said = command("evaluate", "run")
     assert said.status == 2
     assert "houses.csv has changed since the run began" in said.complaint
-    assert said.complaint.endswith("put the data back, or to score these data, write --data PATH")
+    assert said.complaint.endswith("restore the data, or to score these data, write --data PATH")

@@ -325,16 +325,16 @@ def test_a_data_set_with_hidden_state(verify: Command, task: str) -> None:
     assert lines[4] == f"  differs first at {place}: the batch contains different data"
     assert f"  log: line {7 * (epoch - 1) + batch + 2}, epoch {epoch}" in lines[5]
     assert "\n  weights: 0.weight: 24 of 24 entries differ, by up to " in done.out
-    assert lines[-1].startswith("likely cause: the data set has a state of its own")
+    assert lines[-1].startswith("likely cause: the data set has hidden state")
 
 
 @pytest.mark.parametrize(
     ("task", "cause"),
     [
         ("StreamState", "the iterable data set does not give the same samples"),
-        ("AugmentState", "the transform of the training data (Splits.augment) has a state"),
-        ("ModelState", "the model or the loss has a state that no checkpoint holds"),
-        ("Counted", "the model or the loss has a state that no checkpoint holds"),
+        ("AugmentState", "the transform of the training data (Splits.augment) has hidden state"),
+        ("ModelState", "the model or the loss has state that is not in the checkpoint"),
+        ("Counted", "the model or the loss has state that is not in the checkpoint"),
         ("UnseededData", "not the resume: trained twice without a stop, it is not the same run"),
         ("UnseededModel", "not the resume: trained twice without a stop, it is not the same run"),
     ],
@@ -353,7 +353,9 @@ def test_validation_data_with_hidden_state(verify: Command) -> None:
     assert "differs first at" not in done.out
     assert "  evaluation: line 14, epoch 2, update 12: val_loss" in done.out
     cause = done.out.splitlines()[-1]
-    assert cause.startswith("likely cause: the validation data, the loss or a metric has a state")
+    assert cause.startswith(
+        "likely cause: the validation data, the loss or a metric has hidden state"
+    )
 
 
 @pytest.mark.parametrize(
@@ -393,7 +395,7 @@ def test_training_that_fails_is_said_as_ever(verify: Command) -> None:
     assert "is not finite (epoch 1, batch 3" in said.complaint
     said = verify("Broken")
     assert said.status == 2
-    assert "the process that trained ended by itself (exit status 1)" in said.complaint
+    assert "the training process ended unexpectedly (exit status 1)" in said.complaint
 
 
 def test_an_error_of_the_training_keeps_its_place_between_processes() -> None:

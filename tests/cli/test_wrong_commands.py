@@ -38,9 +38,9 @@ OPTIONS = {
 ACCEPTED = {("memory-gb", "1e999")}
 WRONG = [
     # no task, no such task, not a task
-    ("train spirals", "no task is called 'spirals': did you mean 'spiral'?"),
-    ("train ''", "no task is called ''"),
-    (f"train {LONG}", "no task is called 'xxx"),
+    ("train spirals", "unknown task 'spirals': did you mean 'spiral'?"),
+    ("train ''", "unknown task ''"),
+    (f"train {LONG}", "unknown task 'xxx"),
     ("train --epochs 3", "name the task first: trueloop train TASK --epochs"),
     ("train --config gone.yaml", "no configuration file gone.yaml"),
     ("train t.csv", "write trueloop train table --data t.csv --target COLUMN"),
@@ -88,7 +88,7 @@ WRONG = [
     ("train spiral --warmup 5 --schedule one_cycle", "--warmup: 5 of what? write '5 epochs'"),
     ("train spiral --save-every 50", "--save-every: 50 of what? write '50 updates'"),
     ("train spiral --warmup 5%", "has no warm-up"),
-    ("train spiral --resume auto", "write --run DIR with it"),
+    ("train spiral --resume auto", "add --run DIR"),
     ("train spiral --batch-size 100000", "is more than the 2000 training samples"),
     ("train spiral --device cuda:99", "cuda"),
     ("train spiral --monitor val_acc", "or 'val_accuracy'"),
@@ -123,7 +123,7 @@ WRONG = [
     ("watch --output=-- x.py", "--output needs a value"),
     # runs that there are not
     ("resume gone", "no run at gone"),
-    ("resume photos", "photos is no run directory"),
+    ("resume photos", "photos is not a run directory"),
     ("resume t.csv", "t.csv is a file"),
     ("resume ''", "is not a path"),
     (f"resume {LONG}", "xxx"),
@@ -139,7 +139,7 @@ WRONG = [
     ("runs ''", "'' is not a path"),
     ("runs t.csv", "no folder t.csv"),
     ("runs --sort name", "unknown column 'name'"),
-    ("resume RUN", "there is nothing to go on with"),
+    ("resume RUN", "there is nothing to resume"),
     # the doctor's
     ("check", "PATHS is missing"),
     ("check gone.py", "gone.py"),

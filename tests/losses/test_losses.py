@@ -511,7 +511,7 @@ MISFITS = [
     ("ranking", {}, (drawn(4),) * 3, torch.ones(4), "returned 3 tensors"),
     ("distillation", {}, drawn(4, 3), indices(3, 4), "(inputs, (labels, teacher_logits))"),
     ("distillation", {}, drawn(4, 3), (indices(3, 4), drawn(4, 2)), "with the same classes"),
-    ("distillation", {}, drawn(4, 3), (drawn(4, 3), drawn(4, 3)), "are no class indices"),
+    ("distillation", {}, drawn(4, 3), (drawn(4, 3), drawn(4, 3)), "are not class indices"),
     ("distillation", {}, drawn(4, 3), (indices(3, 4), drawn(4, 3).softmax(1)), "softmax"),
     ("segmentation", {}, drawn(2, 1, 4, 4), torch.ones(2, 4, 4), "write targets.unsqueeze(1)"),
     ("segmentation", {}, drawn(2, 3), indices(3, 2), "have no pixels"),

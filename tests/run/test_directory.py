@@ -62,7 +62,7 @@ def test_folders_that_cannot_become_a_run(tmp_path: Path) -> None:
         tmp_path / "file": "is a file",
         tmp_path / "file" / "below": "Not a directory",
         tmp_path / "full": "not empty",
-        tmp_path / "taken": "already holds a run.*trueloop resume",
+        tmp_path / "taken": "already contains a run.*trueloop resume",
         Path("/proc/nowhere/run"): "cannot create",
         tmp_path / ("x" * 300): "File name too long",
     }.items():

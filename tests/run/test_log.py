@@ -211,7 +211,7 @@ def test_a_log_that_goes_on_keeps_its_lines_until_the_disk_takes_them(tmp_path: 
             log.flush()  # a checkpoint has to know
         assert len(said) == 1
         assert "No space left" in str(said[0].message)
-        assert "keeps its lines in memory" in str(said[0].message)
+        assert "keeps its log lines in memory" in str(said[0].message)
         disk.room = 10**6
         log(step_record(10))
         assert "written again, with every line" in str(said[1].message)

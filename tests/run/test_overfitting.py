@@ -35,7 +35,7 @@ def test_a_rise_without_a_training_loss_is_overfitting_by_all_appearances() -> N
 def test_a_rise_of_both_losses_is_unstable_training() -> None:
     status, sentence = verdict(RISEN, RISEN)
     assert status == "unstable"
-    assert "no overfitting" in sentence
+    assert "not overfitting" in sentence
 
 
 def test_falling_curves_do_not_overfit() -> None:

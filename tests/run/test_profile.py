@@ -198,7 +198,7 @@ def test_a_run_that_goes_on_traces_what_is_left(tmp_path: Path) -> None:
 
 def test_a_disk_that_takes_nothing_ends_no_training(tmp_path: Path) -> None:
     (tmp_path / "profile").write_text("in the way")
-    with pytest.warns(RuntimeWarning, match="the run goes on, without its profile"):
+    with pytest.warns(RuntimeWarning, match="the run continues without its profile"):
         step = train(tmp_path)
     assert step.updates == 30
 

@@ -193,7 +193,7 @@ def test_reading_takes_the_test_folder(image_folder, tmp_path, one_line):
     assert len(one.read(tmp_path / "data")) == 6
     assert len(one.read(tmp_path / "data" / "train")) == 24
     shutil.rmtree(tmp_path / "data" / "test")
-    with pytest.raises(DataError, match="holds training images only") as error:
+    with pytest.raises(DataError, match="contains only training images") as error:
         one.read(tmp_path / "data")
     one_line(error)
     other = image_folder("other", classes=("dark", "brigth"))
@@ -277,11 +277,11 @@ def test_folders_that_cannot_be_learnt_from(image_folder, tmp_path, refusal):
     refusal(task(tmp_path / "data.tar.gz"), "an archive: unpack it")
     (tmp_path / "data.csv").write_text("a,b\n")
     refusal(task(tmp_path / "data.csv"), "is a file: give a folder")
-    refusal(task(image_folder("one", classes=("dark",))), r"one class only \('dark'\)")
-    refusal(task(image_folder("flat") / "dark"), "holds images but no class folders")
+    refusal(task(image_folder("one", classes=("dark",))), r"only one class \('dark'\)")
+    refusal(task(image_folder("flat") / "dark"), "contains images but no class folders")
     root = image_folder("hollow")
     (root / "grey").mkdir()
-    refusal(task(root), "grey holds no image .*add images or remove it")
+    refusal(task(root), "grey contains no image .*add images or remove it")
     refusal(task(image_folder("few", count=1)), "too few images .*10 or more of each class")
     root = image_folder("all_broken")
     for path in (root / "dark").iterdir():

@@ -106,7 +106,7 @@ def test_a_missing_file_or_class_or_a_class_that_is_no_task(tmp_path, refused):
 def test_a_file_that_fails_when_imported_is_one_line(tmp_path, source, match, refused):
     (tmp_path / "broken.py").write_text(source)
     message = refused(f"{tmp_path / 'broken.py'}:Mine", match)
-    assert "mend the file" in message
+    assert "fix the file" in message
 
 
 def test_finding_a_task_does_not_import_the_others():

@@ -48,13 +48,13 @@ LACKING = [
     (f"{OPTIONS}width = 5", "option width of Mine.Options has no type: write `width: int = 5`"),
     (f"{OPTIONS}width = None", "has no type: write `width: int | None = None`"),
     (f"{OPTIONS}width: int", "option width of Mine.Options has no default: write `width: int ="),
-    (f"{OPTIONS}width: 'Unknown' = 5", "a type in Mine.Options is not understood (name 'Unknown'"),
+    (f"{OPTIONS}width: 'Unknown' = 5", "a type in Mine.Options cannot be resolved (name 'Unknown'"),
     ("class Options:\n        width: int = 5", "Mine.Options is not a dataclass: write @dataclass"),
     ("class Options(trueloop.Task.Options):\n        width: int = 5", "not a dataclass itself"),
     ("classes = 3", "Mine.classes = 3 are not names: write classes ="),
     ("recipe = {'epochs': 3}", "Mine.recipe is a dict: write recipe = Recipe(epochs=10)"),
     ("threads = 'two'", "Mine.threads = 'two' is not a number: write threads = 1"),
-    ("def __init__(self): pass", "Mine.__init__ does not take what a task is made with"),
+    ("def __init__(self): pass", "Mine.__init__ does not accept the arguments of a task"),
 ]
 
 
@@ -112,6 +112,6 @@ def test_help_explains_every_field(cls):
         Recipe: "Micro-batches per update.",
         Splits: "Held out from every choice; scored once, at the end.",
         PredictInput: "Columns that identify the rows",
-        Table.Options: "Text that stands for a missing number",
+        Table.Options: "Text that means a missing number",
         Images.Options: "Shift, mirror or turn the training images at random.",
     }[cls] in words

@@ -183,7 +183,7 @@ _NORM = "transformer.h.1.ln_1.weight"
     [
         (lambda folder: (folder / "config.json").unlink(), "has no config.json: name a folder"),
         (lambda folder: (folder / "config.json").write_text("{"), "config.json is not JSON"),
-        (lambda folder: (folder / "config.json").write_text("[]"), "holds no JSON object"),
+        (lambda folder: (folder / "config.json").write_text("[]"), "contains no JSON object"),
         (_edit_config(model_type="bert"), "'bert' is not supported: give a model of gpt2, llama"),
         (_edit_config(n_layer=...), "config.json: it lacks 'n_layer'"),
         (_edit_config(n_embd="24"), "config.json: width='24' is not an integer"),
@@ -204,14 +204,14 @@ _NORM = "transformer.h.1.ln_1.weight"
         ),
         (
             _edit_weights(lambda w: w.update({_NORM: torch.ones(24, dtype=torch.int8)})),
-            "'h.1.ln_1.weight' is I8, and bf16, fp16 or fp32 can be read",
+            "'h.1.ln_1.weight' is I8, but only bf16, fp16 and fp32 can be read",
         ),
         (
             _edit_weights(lambda w: w.update({"h.1.ln_1.weight": torch.ones(24)})),
-            "has both .* which are one weight",
+            "has both .* which are the same weight",
         ),
         (_cut, "model.safetensors is damaged or no safetensors file"),
-        (_to_pickle, r"a pickle alone \(pytorch_model.bin\), .*save_pretrained"),
+        (_to_pickle, r"only as a pickle \(pytorch_model.bin\), .*save_pretrained"),
         (lambda folder: (folder / "model.safetensors").unlink(), "no model.safetensors and no"),
         (_index(a="../model.safetensors"), "which is not a file of that folder"),
         (_index(a="model-00001-of-00001.safetensors"), "00001.safetensors is missing"),

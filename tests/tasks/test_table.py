@@ -64,7 +64,7 @@ def test_two_classes_are_binary_three_multiclass(table_file):
     many = table(path, "colour")
     splits = many.splits()
     assert (many.kind, many.classes) == ("multiclass", ["blue", "green", "red"])
-    assert splits.facts["rows without a target, left out"] == 5
+    assert splits.facts["rows without a target, dropped"] == 5
     assert many.model()(*splits.val[0]).shape == (len(splits.val[1]), 3)
     share = torch.bincount(splits.val[1]) / len(splits.val[1])
     assert (share - 1 / 3).abs().max() < 0.1

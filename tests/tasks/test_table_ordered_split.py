@@ -193,7 +193,10 @@ def test_a_second_file_must_have_the_columns(table_file, refusal):
     ("options", "match"),
     [
         ({"split": "time:wen"}, "--split: .*no column 'wen': did you mean 'when'"),
-        ({"split": "time:patient"}, "--split time:patient: the column holds neither numbers nor"),
+        (
+            {"split": "time:patient"},
+            "--split time:patient: the column contains neither numbers nor",
+        ),
         ({"split": "group:y"}, "'y' is the target: write --split with a different column"),
         ({"split": "group:one"}, "has 1 different values, too few groups for 3 parts"),
         ({"split": "group:gaps"}, "row 8 has no value in 'gaps', by which --split divides"),

@@ -361,7 +361,7 @@ def test_with_a_cache_the_logits_are_the_same(mean: Any) -> None:
             model(tokens[:, a:b], cache=cache) for a, b in ((0, 9), (9, 10), (10, 16), (16, 24))
         ]
         assert torch.allclose(torch.cat(parts, dim=1), model(tokens), rtol=0, atol=1e-5)
-    with pytest.raises(ConfigError, match="documents and a cache do not go together"):
+    with pytest.raises(ConfigError, match="documents and a cache cannot be combined"):
         model(tokens, documents=tokens, cache=cache)
     with pytest.raises(ConfigError, match="capacity=25 is more than the model's context of 24"):
         model.new_cache(1, 25)

@@ -113,5 +113,5 @@ def test_what_prepare_raises_is_raised_and_a_lost_process_is_told(
     with TrialProcesses(fails) as processes:
         with pytest.raises(ConfigError, match="there are no data"):
             processes.ready()
-        with pytest.raises(RunError, match="ended by itself"):
+        with pytest.raises(RunError, match="ended unexpectedly"):
             processes.ready()

@@ -171,7 +171,7 @@ def test_candidates_suit_the_machine_and_the_data() -> None:
     assert [c.name for c in changes] == [
         "precision bf16", "threads 1", "compile step", "compile model",
     ]  # fmt: skip
-    assert left_out == ["workers: the training data come as whole batches, which no worker loads"]
+    assert left_out == ["workers: the training data are whole batches, which workers do not load"]
     files = TrainingFacts(
         task="own",
         options=OPTIONS,

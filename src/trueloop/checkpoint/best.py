@@ -1,4 +1,4 @@
-"""Which checkpoint of a folder is the best: best.json says so, and so do the manifests.
+"""The best checkpoint of a folder, as recorded in best.json and in the manifests.
 
     {"name": "e00003-b00000-u000000320", "epoch": 3, "update": 320, "scores": {"val_loss": 0.81}}
 
@@ -36,8 +36,8 @@ def mark(folder: Path, name: str, best: Mapping[str, Any]) -> None:
 def marked(folder: Path) -> dict[str, Any] | None:
     """`name`, `epoch` (from 0) and `scores` of the best checkpoint; None if there is none.
 
-    A best.json that is damaged or missing is made up for from the manifests; the damaged one is
-    said in a warning. Raises `RunError` for a damaged one where no manifest helps.
+    A best.json that is damaged or missing is made up for from the manifests; a warning names the
+    damaged one. Raises `RunError` for a damaged one where no manifest helps.
     """
     found = _read(folder)
     if found is not None:
@@ -47,7 +47,7 @@ def marked(folder: Path) -> dict[str, Any] | None:
     if not os.path.lexists(file):
         return found
     if found is None:
-        raise RunError(f"{file} is damaged: delete it, and go on from the last checkpoint")
+        raise RunError(f"{file} is damaged: delete it, and resume from the last checkpoint")
     warnings.warn(
         f"{file} is damaged; by the manifests of the checkpoints, {found['name']} is the best",
         RuntimeWarning,
@@ -62,9 +62,9 @@ def is_there(folder: Path) -> bool:
 
 
 def remark(folder: Path) -> None:
-    """Write best.json anew by the manifests, where one of them says which checkpoint is the best:
-    a run may have been killed between the writing of a checkpoint and its mark. One that names
-    nothing that is there is removed."""
+    """Write best.json again from the manifests, if one of them records the best checkpoint: a run
+    may have been killed between the writing of a checkpoint and its mark. One that names nothing
+    that is there is removed."""
     found = _by_manifests(folder)
     if found is not None:
         mark(folder, found.pop("name"), found)

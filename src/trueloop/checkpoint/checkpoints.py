@@ -46,22 +46,22 @@ class Checkpoints:
     Under several ranks every rank makes one, with the same options and a folder that all hosts
     share, and calls its methods at the same places. Each rank writes its part of the state, and
     rank 0 makes it a checkpoint when all have: what one rank cannot write is missing on all. What
-    `state` holds is saved of each rank, where it is not the same as on rank 0; on another number of
-    ranks, all go on with rank 0's.
+    `state` holds is saved of each rank, where it is not the same as on rank 0; on a different
+    number of ranks, all resume with rank 0's.
 
     Args:
-        folder: where; made if it is not there.
+        folder: where to write; created if it is missing.
         keep_last: how many of the newest are kept.
         keep_best: the score by which the best is kept beside them; None keeps none.
         every: how often the state is written beside the best and the last one: "50 updates", "2
             epochs", "10 minutes", within `fit` also "100_000 samples" or "1_000_000 tokens"; None
             is after an evaluation and at the end of an epoch, if five seconds have passed.
-        asynchronous: the state is copied, and written while the training goes on. At most one write
-            is under way; the next save, and the end of the run, wait for it.
+        asynchronous: the state is copied, and a thread writes it in the background. At most one
+            write runs at a time; the next save, and the end of the run, wait for it.
         on_error: what to do when a checkpoint cannot be written (a full disk): `stop` raises
-            `RunError` as soon as that is known, at the end at the latest; `continue` warns and goes
-            on, once, and again when checkpoints are written again or the run has ended without. The
-            checkpoints before it are intact either way.
+            `RunError` as soon as that is known, at the end at the latest; `continue` warns once and
+            trains on, and warns again when checkpoints are written again or the run has ended
+            without. The checkpoints before it are intact either way.
         state: what else the run depends on, by name: an EMA, a replay buffer, a counter. Objects
             with `state_dict` and `load_state_dict`, and what can be changed in place: dicts, lists,
             deques, tensors, generators. They are saved with the rest, and a resume restores them.
@@ -148,7 +148,7 @@ class Checkpoints:
             Whether that place is already saved in this folder.
 
         Raises:
-            RunError: a new run, where another one has checkpoints.
+            RunError: a new run in a folder with checkpoints of a different run.
         """
         return ranks.on_main(lambda: self._begin_folder(resumed), _ON_MAIN)
 
@@ -157,8 +157,8 @@ class Checkpoints:
         names = store.names_in(self.folder)
         if resumed is None and names:
             raise RunError(
-                f"{self.folder} holds the checkpoints of another run: go on with it "
-                "(resume_from=load_checkpoint(folder)), or choose another folder"
+                f"{self.folder} contains the checkpoints of a different run: resume it "
+                "(resume_from=load_checkpoint(folder)), or choose a different folder"
             )
         if names:
             store.remove_litter(self.folder)
@@ -172,7 +172,7 @@ class Checkpoints:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Return a context in which nobody else, in this process either, writes into the folder."""
+        """Return a context in which nothing else, in this process either, writes to the folder."""
         with ExitStack() as held:
             ranks.on_main(lambda: held.enter_context(self._claim.held()), _ON_MAIN)
             yield
@@ -196,7 +196,7 @@ class Checkpoints:
         _check_step_and_feed(step, feed)
         if self.every is not None and self.every.unit in ("samples", "tokens"):
             raise ConfigError(
-                f"every='{self.every}' is counted by fit, and this loop is your own: write "
+                f"every='{self.every}' only works in fit, not in your own loop: write "
                 "every='500 updates'"
             )
         if scores is not None and not isinstance(scores, EvalRecord):
@@ -456,7 +456,7 @@ class Checkpoints:
             raise failure
         self.unsaved, self._missed = str(failure), self._missed + 1
         if self._missed == 1:
-            self._warn(f"{failure}; the run goes on without this checkpoint")
+            self._warn(f"{failure}; the run continues without this checkpoint")
 
     def _warn(self, what: str) -> None:
         if not ranks.is_main():
@@ -481,7 +481,7 @@ def _facts(place: Place, best: dict[str, Any] | None) -> dict[str, Any]:
 def _check_step_and_feed(step: Any, feed: Any) -> None:
     if not isinstance(step, Step) or not isinstance(feed, Feed):
         raise ConfigError(
-            f"checkpoints are made of a Step and a Feed, not of {_options.kind_of(step)} and "
+            f"a checkpoint is saved from a Step and a Feed, not from {_options.kind_of(step)} and "
             f"{_options.kind_of(feed)}: write checkpoints.keep(step, feed), with the Feed that you "
             "train on"
         )

@@ -1,7 +1,7 @@
 """What the state in a checkpoint must hold: checked before anything is made of it.
 
 Each part is declared by its owner; what `fit` adds is declared here, since a file is checked before
-there is a `fit`. That a state fits the model, optimizer and data at hand, they check themselves.
+there is a `fit`. The model, optimizer and feed check themselves whether the state fits them.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def check(state: Any, path: Path | None = None) -> None:
     what = str(found) if found is not None else _contradiction(state) or _unusable(state)
     if what is not None:
         if path is None:
-            raise RunError(f"no state to go on from ({what}): give one of load_checkpoint")
-        raise RunError(f"{path}: {what}: use another checkpoint")
+            raise RunError(f"not a state to resume from ({what}): give one of load_checkpoint")
+        raise RunError(f"{path}: {what}: use a different checkpoint")
 
 
 def _is_of_fit(state: Any) -> bool:
@@ -101,7 +101,7 @@ def _contradiction(state: dict[str, Any]) -> str | None:
     """Two parts that cannot both be right."""
     step, model = state["step"], state["model"]
     if step["gradients"] and not step["window"]["micro_batches"]:
-        return "step.gradients holds some, and step.window is closed"
+        return "step.gradients is not empty, but step.window is closed"
     if not _is_of_fit(state):
         return None
     early = state["early_stop"]

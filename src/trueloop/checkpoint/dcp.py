@@ -192,7 +192,7 @@ def read_index(content: bytes, sizes: Mapping[str, int]) -> Metadata:
     if type(index) is not Metadata or type(index.state_dict_metadata) is not dict:
         raise ValueError("it is not an index of tensors")
     if type(index.storage_data) is not dict:
-        raise ValueError("it does not say where the tensors are")
+        raise ValueError("it does not contain the positions of the tensors")
     for key, tensor in index.state_dict_metadata.items():
         if type(key) is not str or type(tensor) is not TensorStorageMetadata:
             raise ValueError(f"{str(key)[:60]!r} is not a tensor")
@@ -213,7 +213,7 @@ def _misplaced(
         if not (_are_counts(box.offsets) and _are_counts(box.sizes)):
             return "has a box without a place"
         if not len(box.offsets) == len(box.sizes) == len(size):
-            return "has a box of another number of dimensions"
+            return "has a box with a different number of dimensions"
         if any(o + n > whole for o, n, whole in zip(box.offsets, box.sizes, size, strict=True)):
             return "has a box that is larger than itself"
         volume += prod(box.sizes)
@@ -228,7 +228,7 @@ def _misplaced(
             return "is larger than its file"
         if getattr(place, "transform_descriptors", None):
             return "was transformed by an extension"
-    return None if volume == prod(size) else "is not there as a whole"
+    return None if volume == prod(size) else "is incomplete"
 
 
 def _are_counts(value: Any) -> bool:

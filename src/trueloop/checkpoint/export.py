@@ -1,7 +1,7 @@
 """Writing a model's weights alone, as safetensors, one tensor at a time.
 
-The file is laid out before the first value is there, so that nothing but the tensor at hand is in
-memory beside the model: of a sharded model all ranks gather one parameter after another, of a
+The file is laid out before the first value is there, so that only one tensor is in memory in
+addition to the model: of a sharded model all ranks gather one parameter after another, of a
 checkpoint that several ranks have written each tensor is read when its turn comes.
 """
 
@@ -244,8 +244,8 @@ def _source(model: Any) -> _Source:
 def _check_storable(name: str, value: Any) -> None:
     if not isinstance(value, Tensor):
         raise RunError(
-            f"{name!r} is a {type(value).__name__}, and a safetensors file holds tensors alone: "
-            "leave it out of the state dict, or save the whole state with Checkpoints"
+            f"{name!r} is a {type(value).__name__}, and a safetensors file only contains tensors: "
+            "remove it from the state dict, or save the whole state with Checkpoints"
         )
     if is_lazy(value) or value.is_meta:
         raise RunError(f"{name!r} has no values yet: run the model once, or load it, before saving")

@@ -104,7 +104,7 @@ class GroupWriter:
         except RuntimeError as error:  # of the transport
             why = str(error).strip().splitlines()[0][:120]
             raise LostRankError(
-                f"cannot write {path}, since another rank has ended ({why}): see its message"
+                f"cannot write {path}, since a different rank has ended ({why}): see its message"
             ) from None
         found, failure = told[0]
         if failure is not None:
@@ -228,6 +228,6 @@ def _check_shared(temporary: Path, files: dict[str, dict[str, Any]]) -> None:
         file = temporary / name
         if not file.is_file() or file.stat().st_size != said["size"]:
             raise RunError(
-                f"rank 0 does not see {file}, which another rank has written: put the run into a "
-                "folder that all hosts share"
+                f"rank 0 does not see {file}, which a different rank has written: use a run "
+                "directory that all hosts share"
             )

@@ -36,7 +36,7 @@ def laid_out(state: dict[str, Any], step: Step, named: Mapping[str, Any]) -> dic
     if state["step"]["gradients"]:
         raise RunError(
             "the checkpoint was saved by one process inside an accumulation window, whose gradient "
-            "several ranks cannot share: go on in one process up to the next update"
+            "several ranks cannot share: resume in one process up to the next update"
         )
     return _laid_out(state, state, _Live(step.model, step._gradients.held, capture_named(named)))
 

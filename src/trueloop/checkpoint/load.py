@@ -28,7 +28,7 @@ def load_checkpoint(
     """The state in one checkpoint, or in the newest good (`last`) or the `best` one of a folder.
 
     Every byte is verified, and nothing in a file is executed. If the newest checkpoint is damaged,
-    a warning says so, and the one before it is loaded. One that another version of torch has
+    a warning is printed, and the one before it is loaded. One that a different version of torch has
     written is loaded, with a warning.
 
     Under several ranks every rank calls it, and all of them get the same checkpoint. Without a
@@ -51,7 +51,7 @@ def load_checkpoint(
     Raises:
         RunError: no checkpoint is whole.
         DeviceError: the device is not there.
-        ConfigError: another argument that cannot work.
+        ConfigError: a different argument cannot work.
     """
     path = _options.path("path", path)
     _options.choice("which", which, ("last", "best"))
@@ -118,8 +118,8 @@ def _read_whole(path: Path) -> State:
 
 
 def _read_part(path: Path, part: tuple[int, int]) -> State:
-    """The state, every byte and every part of it as it should be, but for those files of shards
-    that are another rank's to verify."""
+    """The state, every byte and every part of it as it should be, except for files of shards that a
+    different rank verifies."""
     state = store.read(path, part)
     if store.manifest(path)["format"] <= store.OF_ONE_PROCESS:
         contents.check(state, path)

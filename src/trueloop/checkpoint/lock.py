@@ -48,7 +48,7 @@ def claimed(folder: Path) -> Iterator[None]:
         folder: the run directory.
 
     Raises:
-        RunError: another process holds it, or nothing can be written there.
+        RunError: a different process holds it, or nothing can be written there.
     """
     key = os.getpid(), folder.resolve()
     hold = _held.get(key) or _held.setdefault(key, _Hold(folder / LOCK))
@@ -84,7 +84,8 @@ def _take(file: Path) -> int | None:
             if error.errno not in _TAKEN:
                 return None
             raise RunError(
-                f"{file.parent} is being trained by another process ({owner or 'unknown'}): wait "
+                f"{file.parent} is being trained by a different process ({owner or 'unknown'}): "
+                "wait "
                 "for its end, or stop it"
             ) from None
         if _is_that_file(handle, file):
@@ -112,7 +113,7 @@ class FolderClaim:
 
     Against other processes it is the folder's lock. Within a process a fit has it to its end; one
     that a loop of the user's own has is passed on to the next that asks, and the former one is
-    refused when it writes again. A folder that cannot be written is nobody's: writing says why.
+    refused when it writes again. A read-only folder is not locked: writing reports the reason.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -127,18 +128,16 @@ class FolderClaim:
         return self._key is not None and self._key[0] == os.getpid()
 
     def take(self) -> None:
-        """Hold the folder, which is made if it is not there. Raises `RunError` if another has it.
-
-        Without effect where it is held already, or cannot be written.
-        """
+        """Hold the folder, which is made if it is not there. Raises `RunError` if a different
+        process has it. No effect if it is held already or is read-only."""
         if self._is_held:
             return
         key = os.getpid(), self._folder.resolve()
         other = _claims.get(key)
         if other is not None and other._is_held and (other._fits or self._is_lost):
             raise RunError(
-                f"{self._folder} is being written by another fit or loop of this process: give "
-                "each one a folder of its own"
+                f"{self._folder} is being written by a second fit or loop of this process: give "
+                "each a separate folder"
             )
         stack = ExitStack()
         try:
@@ -154,18 +153,18 @@ class FolderClaim:
         self._close = weakref.finalize(self, _close_in, key[0], stack)
 
     def release(self) -> None:
-        """Let others have the folder, unless a fit goes on."""
+        """Release the folder, unless a fit is running."""
         if self._is_held and not self._fits:
             self._key = None
             self._close()
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the folder for a fit. Raises `RunError` if another has it."""
+        """Hold the folder for a fit. Raises `RunError` if a different fit has it."""
         if self._is_held and self._fits:
             raise RunError(
-                f"{self._folder} is being written by another fit with the same Checkpoints: give "
-                "each fit one of its own, in a folder of its own"
+                f"{self._folder} is being written by a second fit with the same Checkpoints: give "
+                "each fit its own Checkpoints with a separate folder"
             )
         self.take()
         self._fits += 1

@@ -15,7 +15,8 @@ from trueloop.errors import ConfigError, RunError
 
 _LEAVES = (str, bytes, int, float, complex, bool, type(None))
 _WAYS = (
-    "an object with state_dict and load_state_dict, or what can be changed in place: a dict, a "
+    "an object with state_dict and load_state_dict, or something that can be changed in place: a "
+    "dict, a "
     "list, a deque, a tensor or a torch.Generator"
 )
 
@@ -51,15 +52,15 @@ def capture_named(state: Mapping[str, Any]) -> dict[str, Any]:
         held = _held(name, value)
         if why := _not_plain(held, ""):
             raise RunError(
-                f"state[{name!r}] holds {why}, which a checkpoint cannot store: keep numbers, "
-                "text, tensors, dicts, lists and tuples in it"
+                f"state[{name!r}] holds {why}, which a checkpoint cannot store: use numbers, text, "
+                "tensors, dicts, lists and tuples"
             )
         found[name] = held
     return found
 
 
 def restore_named(state: Mapping[str, Any], saved: Mapping[str, Any], undo: ExitStack) -> None:
-    """Let each value take up what was saved under its name; `undo` then puts it back.
+    """Restore each value from what was saved under its name; `undo` then reverts it.
 
     Raises `RunError` for names that are only in one of the two, and for a value that cannot be
     restored.
@@ -67,13 +68,13 @@ def restore_named(state: Mapping[str, Any], saved: Mapping[str, Any], undo: Exit
     for name in state:
         if name not in saved:
             raise RunError(
-                f"the checkpoint has no state named {name!r}: it was saved without it; leave it "
-                f"out of state=…, or begin the run anew"
+                f"the checkpoint has no state named {name!r}: it was saved without it; remove it "
+                "from state=…, or start a new run"
             )
     for name in saved:
         if name not in state:
             raise RunError(
-                f"the checkpoint holds the state of {name!r}, which would be lost: give "
+                f"the checkpoint contains the state of {name!r}, which would be lost: give "
                 f"Checkpoints(…, state={{{name!r}: …}})"
             )
     for name, value in state.items():
@@ -83,8 +84,8 @@ def restore_named(state: Mapping[str, Any], saved: Mapping[str, Any], undo: Exit
         except Exception as error:  # of the user's own load_state_dict
             why = " ".join(f"{type(error).__name__}: {error}".split())[:160]
             raise RunError(
-                f"state[{name!r}] does not take what the checkpoint holds of it ({why}): build it "
-                "as it was"
+                f"state[{name!r}] does not accept its state in the checkpoint ({why}): build it as "
+                "in the saved run"
             ) from error
 
 

@@ -104,7 +104,7 @@ def opened(path: Path, state: dict[str, Any], rank: int, count: int) -> ShardedS
     Raises `RunError` where it is damaged.
     """
     if found := problem(state, _STORED):
-        raise RunError(f"{path}: {found}: use another checkpoint")
+        raise RunError(f"{path}: {found}: use a different checkpoint")
     index = _index(path)
     about = state["ranks"]
     is_same = about["count"] == count and own_key(rank) in index.state_dict_metadata
@@ -171,7 +171,7 @@ def _keys(
         there = saved.get(key)
         if there is None or (there.size, there.properties.dtype) != (leaf.shape, leaf.dtype):
             name = ".".join(str(part) for part in place)[:80]
-            raise RunError(f"{path}: {name} is in none of its files: use another checkpoint")
+            raise RunError(f"{path}: {name} is not in any of its files: use a different checkpoint")
         keys[place] = key
     return keys
 
@@ -185,4 +185,4 @@ def _numbered(place: Place, numbers: Mapping[str, int]) -> Place:
 
 def _unreadable(file: Path, error: Exception) -> RunError:
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return RunError(f"{file} cannot be read ({reason[:120]}): use another checkpoint")
+    return RunError(f"{file} cannot be read ({reason[:120]}): use a different checkpoint")

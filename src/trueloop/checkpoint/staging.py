@@ -1,4 +1,5 @@
-"""The memory of one copy of the state: copied into, and then written while the training goes on."""
+"""The memory of one copy of the state: the state is copied into it, and written from there while
+the training continues."""
 
 from __future__ import annotations
 

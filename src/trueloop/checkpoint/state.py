@@ -1,4 +1,4 @@
-"""What a run goes on from, whoever writes its loop."""
+"""The state from which a run resumes, in `fit` or in the user's own loop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Place = tuple[int, int, int]
 
 
 def place_of(step: Step) -> Place:
-    """Where the run stands: epoch, next batch, updates applied."""
+    """The progress of the run: epoch, next batch, updates applied."""
     return step.epoch, step.batch, step.updates
 
 
@@ -66,14 +66,14 @@ def restore(
     """Take up what `capture` returned; call `step.plan` before, if the schedule needs it. Returns
     the state that was loaded: of sharded tensors, this rank's shards.
 
-    `named` are the values of `Checkpoints(..., state=...)`, which take up what was saved of them.
-    Under several ranks every rank calls it, and takes up its own part: of sharded tensors its
-    shards, and its own generators, if as many ranks have saved the state. If another number has,
-    rank 0 goes on with the saved generators, and those of the others are seeded from them.
+    `named` are the values of `Checkpoints(..., state=...)`, which are restored too. Under several
+    ranks every rank calls it, and restores its own part: of sharded tensors its shards, and its own
+    generators, if as many ranks have saved the state. Otherwise rank 0 resumes with the saved
+    generators, and those of the others are seeded from them.
 
-    Raises `RunError` when the state is none to go on from, or belongs to a step or a feed with
-    other options, `ScheduleError` when the schedule does not end where the planned run ends. The
-    step, its model and optimizer, the feed and the generators are then as they were.
+    Raises `RunError` when the state cannot be resumed from, or belongs to a step or a feed with
+    different options, `ScheduleError` when the schedule does not end where the planned run ends.
+    The step, its model and optimizer, the feed and the generators are then as they were.
     """
     if isinstance(state, ShardedState):
         contents.check(state.imagined())

@@ -1,4 +1,4 @@
-"""One checkpoint on disk: a folder that is whole or absent, and says so itself.
+"""One checkpoint on disk: a folder that is either complete or absent.
 
     e00003-b00000-u000000320/
         state.pt        plain data and tensors, as torch.save writes them
@@ -127,7 +127,7 @@ def commit(
 
 
 def reached(stage: str) -> None:
-    """Where a write stands; a test may end the process at each of these places."""
+    """Called with the stage of a write; a test may end the process at each of these stages."""
 
 
 def read(path: Path, part: tuple[int, int] = (0, 1)) -> dict[str, Any]:
@@ -144,10 +144,10 @@ def read(path: Path, part: tuple[int, int] = (0, 1)) -> dict[str, Any]:
     except Exception as error:  # what is no state makes the readers raise anything
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise RunError(
-            f"{path / STATE} cannot be read ({reason[:120]}): use another checkpoint"
+            f"{path / STATE} cannot be read ({reason[:120]}): use a different checkpoint"
         ) from None
     if not isinstance(state, dict):
-        raise RunError(f"{path / STATE} holds no state: use another checkpoint")
+        raise RunError(f"{path / STATE} contains no state: use a different checkpoint")
     return state
 
 
@@ -174,10 +174,12 @@ def verify_file(file: Path, said: Mapping[str, Any]) -> None:
                 digest.update(chunk)
     except OSError as error:
         raise RunError(
-            f"{file} cannot be read ({error.strerror}): use another checkpoint"
+            f"{file} cannot be read ({error.strerror}): use a different checkpoint"
         ) from None
     if (size, digest.hexdigest()) != (said["size"], said["sha256"]):
-        raise RunError(f"{file} is damaged (not what its manifest says): use another checkpoint")
+        raise RunError(
+            f"{file} is damaged (it differs from its manifest): use a different checkpoint"
+        )
 
 
 def manifest(path: Path) -> dict[str, Any]:
@@ -192,14 +194,14 @@ def manifest(path: Path) -> dict[str, Any]:
         known = known and (facts.get("best") is None or is_best(facts["best"]))
     except OSError as error:
         raise RunError(
-            f"{file} cannot be read ({error.strerror}): use another checkpoint"
+            f"{file} cannot be read ({error.strerror}): use a different checkpoint"
         ) from None
     except Exception:  # any bytes may stand there
         known = False
     if not known or form < 1:
-        raise RunError(f"{file} is damaged: use another checkpoint")
+        raise RunError(f"{file} is damaged: use a different checkpoint")
     if form > FORMAT:
-        raise NewerError(f"{path} was written by a newer trueloop: update it, and go on from there")
+        raise NewerError(f"{path} was written by a newer trueloop: update trueloop, then resume")
     return facts  # type: ignore[no-any-return]
 
 
@@ -226,15 +228,16 @@ def note(path: Path, **facts: Any) -> None:
 
 
 def other_torch(path: Path) -> str | None:
-    """A note for the checkpoint `path` of another major or minor version of torch, else None."""
+    """A note for the checkpoint `path` of a different major or minor version of torch, else
+    None."""
     here = str(torch.__version__)
     there = str(manifest(path).get("torch"))
     released = [re.match(r"\d+\.\d+", version) for version in (there, here)]
     if released[0] is None or released[1] is None or released[0][0] == released[1][0]:
         return None
     return (
-        f"{path.parent}: written with torch {there}, and this is torch {here}: what is computed "
-        "from it may differ in the last digits"
+        f"{path.parent}: written with torch {there}, and this is torch {here}: results may differ "
+        "in the last digits"
     )
 
 
@@ -250,7 +253,7 @@ def _versions() -> dict[str, str]:
 
 
 def remove_litter(folder: Path) -> None:
-    """Remove what a killed writer left behind."""
+    """Remove the temporary files of a killed writer."""
     for entry in folder.glob(".*.tmp"):
         if entry.is_dir():
             shutil.rmtree(entry, ignore_errors=True)

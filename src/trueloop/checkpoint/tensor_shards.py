@@ -5,8 +5,8 @@
 - What is the same on all ranks under data-parallel training (parameters, the optimizer's tensors,
   the weights kept for the end): each rank writes some of the tensors, or rows of large ones, about
   the same number of bytes in all.
-- The rest is rank 0's. What may differ from rank to rank (`own_parts`) is written by another rank
-  too, where it does differ.
+- The rest is rank 0's. What may differ from rank to rank (`own_parts`) is also written by other
+  ranks, where it differs.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ def by_name(optimizer: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str,
 
 
 def numbers_of(optimizer: Mapping[str, Any]) -> dict[str, int]:
-    """For the names in what `by_name` gave, their numbers: the order in which they stand there."""
+    """For the names in what `by_name` gave, their numbers: their order there."""
     names = (name for group in optimizer["param_groups"] for name in group["params"])
     return {name: number for number, name in enumerate(names)}
 
@@ -304,8 +304,8 @@ def by_number(optimizer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def leaves(tree: Any) -> Iterator[tuple[Path, Tensor]]:
-    """Path and value of each tensor in nested dicts and lists. What stands in several places is
-    looked at once: what holds itself has no end."""
+    """Path and value of each tensor in nested dicts and lists. Each container is visited once, so
+    that cycles end."""
     seen: set[int] = set()
     parts: list[tuple[Path, Any]] = [((), tree)]
     while parts:

@@ -156,12 +156,13 @@ def read_weights(path: Path) -> dict[str, Tensor]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except Exception as error:  # damaged bytes make the reader raise anything
         raise RunError(
-            f"{path} is damaged or no safetensors file ({first_line(error)}): use another one"
+            f"{path} is damaged or not a safetensors file ({first_line(error)}): use a different "
+            "one"
         ) from None
     expected = metadata.pop(DIGEST, None)
     metadata.pop(FORMAT, None)
     if expected is not None and expected != _digest(tensors, metadata):
-        raise RunError(f"{path} is damaged (its SHA-256 is another): use another copy of it")
+        raise RunError(f"{path} is damaged (its SHA-256 does not match): use a different copy")
     twins = {name: twin for name, twin in metadata.items() if twin in tensors}
     return {**{name: tensors[twin] for name, twin in twins.items()}, **tensors}
 

@@ -20,16 +20,16 @@ from trueloop.names import printable_line
 
 VERBS = {
     "train": "train a ready-made task or your own",
-    "resume": "go on with an interrupted run from its last checkpoint",
+    "resume": "resume an interrupted run from its last checkpoint",
     "verify-resume": "check that a stopped and resumed run is bitwise the run that never stopped",
     "evaluate": "score a run's best weights, on its own data or on different data",
     "predict": "write a run's predictions for new data to a file",
-    "export": "write a run's model as such models are published, for other programs",
+    "export": "export a run's language model for other programs, such as transformers",
     "generate": "write text with a trained language model, or score a text with it",
     "runs": "list the runs in a folder",
     "report": "write a run's report again, or compare several runs on one page",
     "check": "find silent training bugs in source, without running it",
-    "watch": "run your own program as it is, and find silent training bugs as it trains",
+    "watch": "run your own program unchanged, and find silent training bugs as it trains",
     "replay": "re-run the recorded operations that produced a NaN",
     "explain": "print the page of a rule: what it finds, why that breaks training, what is right",
     "tune": "measure what makes a training faster, or search for the best values of options",
@@ -54,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _watched(words: list[str]) -> Callable[[], int] | int:
-    """What runs the program under the watcher, or the exit status where there is none to run."""
+    """A function that runs the program under the watcher, or the exit status if there is no
+    program."""
     watch = importlib.import_module("trueloop.cli.watch")
     prepared: Callable[[], int] | int = watch.prepared(words)
     return prepared
@@ -113,7 +114,7 @@ def refuse_dashes(words: Sequence[str]) -> None:
     for word in words:
         option, _, value = word.partition("=")
         if value == "--" and option.startswith("--"):
-            raise ConfigError(f"{option} needs a value, and -- is none: write {option}=VALUE")
+            raise ConfigError(f"{option} needs a value, and -- is not one: write {option}=VALUE")
 
 
 def usage() -> str:
@@ -123,7 +124,7 @@ def usage() -> str:
         "usage: trueloop VERB [options]\n\n"
         "The PyTorch training loop with every line in the right place.\n\n"
         f"verbs:\n{verbs}\n\n"
-        "  trueloop VERB --help     what a verb takes\n"
+        "  trueloop VERB --help the options of a verb\n"
         "  trueloop train           the tasks there are\n\n"
         "example:\n  trueloop train spiral --epochs 30 --lr 3e-3"
     )
@@ -141,7 +142,7 @@ def keep_libraries_quiet() -> None:
 
 
 def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """A warning as one line, without the place in our code that nobody asked for."""
+    """A warning as one line, without the place in our code."""
     print(f"trueloop: warning: {printable_line(str(message))}", file=sys.stderr)
 
 

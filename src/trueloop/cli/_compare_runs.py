@@ -32,7 +32,7 @@ _SECTIONS = {
     "records": "scores",
     "named": "state of the task's own",
 }
-"""Parts of a checkpoint's state in the order in which they are told; any other by its own name."""
+"""Parts of a checkpoint's state in the order of the report; any other by its own name."""
 
 
 @dataclass(frozen=True)
@@ -168,34 +168,34 @@ _SEEN = {
 }
 
 _DATA = {
-    "samples": "the data set has a state of its own, which a resumed run does not have: let a "
-    "sample depend on its index alone, and on draws from torch, numpy or random inside "
+    "samples": "the data set has hidden state, which a resumed run does not have: let a sample "
+    "depend only on its index and on draws from torch, numpy or random inside "
     "__getitem__, which are seeded for each sample (or on trueloop.seed.for_sample)",
     "stream": "the iterable data set does not give the same samples when a new process reads it "
-    "from the beginning: let it start afresh in __iter__ (and set_epoch), with draws from torch, "
-    "numpy or random alone",
-    "loader": "the DataLoader cannot repeat its epoch: its data set or sampler has a state of its "
-    "own. Give the task's splits the data set itself, whose order is then a function",
-    "arrays": "the transform of the training data (Splits.augment) has a state of its own: let it "
-    "draw from `draws` alone",
+    "from the beginning: reset it in __iter__ (and set_epoch), and draw only from torch, numpy or "
+    "random",
+    "loader": "the DataLoader cannot repeat its epoch: its data set or sampler has hidden state. "
+    "Return the data set itself from the task's splits: its order is then a function",
+    "arrays": "the transform of the training data (Splits.augment) has hidden state: let it draw "
+    "only from `draws`",
 }
 _MODEL = (
-    "the model or the loss has a state that no checkpoint holds (a generator of its own, a "
-    "counter, an attribute): make it a registered buffer, name it in the task's resume_state(), or "
+    "the model or the loss has state that is not in the checkpoint (its own generator, a counter, "
+    "an attribute): make it a registered buffer, name it in the task's resume_state(), or "
     "draw from torch's global generator"
 )
 _OF_RESUME = {
-    "rng": "something besides the training draws from the global generators, as often as a new "
-    "process begins: let it draw from a generator of its own",
-    "lr": "the schedule has a state that its state_dict does not hold: put it there",
+    "rng": "something besides the training draws from the global generators when a new process "
+    "starts: give it its own generator",
+    "lr": "the schedule has state that is not in its state_dict: add it",
     "epoch": "the data set changes its length: let __len__ be the same in every process",
     "batch": "the data set changes its length: let __len__ be the same in every process",
     "end": "the data set changes its length: let __len__ be the same in every process",
 }
 _UNSEEDED = (
-    "the data set (or what makes it) draws from a generator that nothing seeds, or reads what "
-    "changes (the clock, the order of files in a folder): draw from torch, numpy or random, which "
-    "are seeded, or from a generator made of the task's seed"
+    "the data set draws from an unseeded generator, or reads something that changes (the clock, "
+    "the order of files in a folder): draw from torch, numpy or random, which are seeded, or from "
+    "a generator with the task's seed"
 )
 _NONDETERMINISTIC = (
     "an operation of the model is not deterministic, or the model draws from a generator that "
@@ -203,8 +203,8 @@ _NONDETERMINISTIC = (
     "draw from torch's global generator"
 )
 _EVALUATION = (
-    "the validation data, the loss or a metric has a state of its own, since every batch before "
-    "that evaluation gave the same loss: let it start afresh each time"
+    "the validation data, the loss or a metric has hidden state, since every batch before that "
+    "evaluation gave the same loss: reset it for each evaluation"
 )
 
 

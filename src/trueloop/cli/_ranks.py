@@ -1,4 +1,4 @@
-"""A verb under `torchrun`: which ranks run it, and which of them speak."""
+"""A verb under `torchrun`: which ranks run it, and which of them print."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ _MAY_CHANGE = (
 def take_up(path: Path, given: Settings) -> int:
     """Bring the run at `path` to its end, with the options that it was started with.
 
-    One that was killed before its first checkpoint starts again. Raises `ConfigError` where an
-    option is `given` another value than the run has.
+    One that was killed before its first checkpoint starts again. Raises `ConfigError` where a
+    `given` option differs from the run's.
     """
     run = Run(path)
     check_agreement(given, run)
@@ -64,7 +64,7 @@ def _bring_on(run: Run, given: Settings) -> int:
 
 
 def _with_changes(settings: Settings, given: Settings) -> Settings:
-    """The run's own settings with what may be another each time."""
+    """The run's own settings with the options that may change."""
     changes = {name: getattr(given.run, name) for name in _MAY_CHANGE if name in given.stated}
     return replace(settings, run=replace(settings.run, quiet=given.run.quiet, **changes))
 
@@ -74,8 +74,8 @@ def check_agreement(given: Settings, run: Run) -> None:
     there_task = run.option("task")
     if there_task is not None and given.task != there_task:
         raise ConfigError(
-            f"{run.path} is a run of the task {there_task}, not of {given.task}: choose another "
-            "--run"
+            f"{run.path} is a run of the task {there_task}, not of {given.task}: choose a "
+            "different --run"
         )
     there, here = settings_of(run).config(), given.config()
     for name, value in there.items():
@@ -83,5 +83,5 @@ def check_agreement(given: Settings, run: Run) -> None:
             option = "--" + name.replace("_", "-")
             raise ConfigError(
                 f"{option} is {here[name]!r}, and the run in {run.path} was started with "
-                f"{value!r}: leave {option} out to go on with it, or choose another --run"
+                f"{value!r}: leave {option} out to resume it, or choose a different --run"
             )

@@ -52,7 +52,7 @@ def search(settings: Settings, options: TuneOptions, say: Callable[[str], None])
             # Told while the interruption is being handled: it would be repeated otherwise.
             _tell(folder, study, options)
             number = getattr(stop, "signal", signal.SIGINT)
-            raise Interrupted(number, "the same command goes on with the search") from None
+            raise Interrupted(number, "the same command resumes the search") from None
         except RunError:
             write_page(folder, study)
             raise

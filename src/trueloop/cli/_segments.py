@@ -41,7 +41,7 @@ from trueloop.run import Figures, Run
 from trueloop.seed import rng_state
 
 MOST_UPDATES = 200
-"""Updates of a verification that is not told how many; fewer if that is two epochs."""
+"""Default number of updates of a verification; fewer if that is more than two epochs."""
 
 _SLOW_IMPORTS = [__name__, "torch._inductor", "torchmetrics"]
 
@@ -56,7 +56,7 @@ class Segment:
     here: Path
     """The directory that relative paths in the options start from."""
     folder: Path
-    """The run directory; with `resume`, it holds the run to go on with."""
+    """The run directory; with `resume`, it contains the run to resume."""
     updates: int | None
     """Updates after which it ends; None for as many as suit the data."""
     stop: tuple[int, int] | None = None
@@ -137,8 +137,8 @@ def _said_in_fresh_process(leg: Segment) -> Trace:
     except EOFError:
         process.join()
         raise EndedError(
-            f"the process that trained ended by itself (exit status {process.exitcode}): see "
-            f"above what it says, and whether trueloop train {leg.task} runs"
+            f"the training process ended unexpectedly (exit status {process.exitcode}): see its "
+            f"output above, and check that trueloop train {leg.task} runs"
         ) from None
     except BaseException:
         process.kill()

@@ -62,7 +62,7 @@ class TrainingSession:
     tokens: int = 0
     """Tokens that were trained on; known when the training has ended."""
     doctor: Doctor | None = None
-    """Who watches the training; None if nobody does."""
+    """The doctor that watches the training; None without one."""
 
     @property
     def model(self) -> nn.Module:
@@ -258,7 +258,7 @@ def _placed(model: nn.Module, device: torch.device) -> nn.Module:
     size = sum(p.numel() * p.element_size() for p in model.parameters())
     raise DeviceError(
         f"the model's parameters take {size / 1e9:.3g} GB, which the device {device} does not have "
-        "free: make the model smaller, or share it among ranks with --parallel fsdp"
+        "free: make the model smaller, or shard it across ranks with --parallel fsdp"
     )
 
 
@@ -376,7 +376,7 @@ def load_trained(run: Run, device: str, *, quiet: bool = False) -> Trained:
     except (KeyError, TypeError, AttributeError) as error:
         raise RunError(
             f"the task cannot be rebuilt from {run.path / 'task.json'} ({error!r}): it was written "
-            "by another version or changed; train again"
+            "by a different version or changed; train again"
         ) from error
     model = task.model()
     load_weights(model, model_state(best, model), run)
@@ -399,6 +399,6 @@ def load_weights(model: nn.Module, weights: dict[str, Any], run: Run) -> None:
     except RunError as error:
         why = str(error).rpartition(": ")[0]
         raise RunError(
-            f"the weights of {run.path} do not fit the model that its task makes now ({why}): "
-            "bring the task's code back to what it was"
+            f"the weights of {run.path} do not fit the model that its task builds now ({why}): "
+            "restore the task's code"
         ) from None

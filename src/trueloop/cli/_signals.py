@@ -1,7 +1,7 @@
 """What Ctrl-C and its like do to the command line, from its first line to the process's very end.
 
 The first SIGINT, SIGTERM or SIGUSR1 ends the command with one line and status 128 + the signal's
-number, wherever it is: importing, reading data, writing a report. (Training has handlers of its
+number, whatever it does: importing, reading data, writing a report. (Training has handlers of its
 own, `trueloop.stopping`, and ends saved.) A second one, while the first is still being obeyed, ends
 the process at once. None of them is ever answered with a traceback.
 """
@@ -173,7 +173,7 @@ class Signals:
 
 
 def _on_ranks() -> tuple[bool, int | None]:
-    """Whether this process speaks for all ranks, and the exit status of a failure of theirs."""
+    """Whether this process prints for all ranks, and the exit status of their failure."""
     if os.environ.get("WORLD_SIZE", "1").strip() == "1":
         return True, None
     failure = sys.modules.get("trueloop.ranks.failure")

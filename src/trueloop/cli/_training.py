@@ -51,8 +51,8 @@ _HEADLINES = ("accuracy", "r2")
 def carry_out(session: TrainingSession, run: Run, resume_from: dict[str, Any] | None = None) -> int:
     """Train to the end, however it comes, and leave results and report; the exit status.
 
-    Raises what stopped the training (`NonFiniteError`, or a `UserError` of the data) after what
-    was reached has been kept; a `KeyboardInterrupt` says how to go on.
+    Raises what stopped the training (`NonFiniteError`, or a `UserError` of the data) after what was
+    reached has been kept; a `KeyboardInterrupt` says how to resume.
     """
     try:
         return _carry_out(session, run, resume_from)
@@ -108,7 +108,7 @@ def _has_moved(session: TrainingSession, run: Run, resume_from: dict[str, Any] |
 
 
 def _with_remedy(failure: TrueloopError, run: Run) -> TrueloopError:
-    """`failure`, with how to go on where nothing but the disk is in the way."""
+    """`failure`, with the command that resumes if only the disk is the problem."""
     if isinstance(failure, WriteError) and has_checkpoint(run.checkpoints):
         return WriteError(f"{failure}; then {how_to_go_on(run)}")
     return failure
@@ -271,7 +271,7 @@ def _after_evaluation(
             if session.settings.run.on_save_error == "stop":
                 raise
             if not unwritten:
-                what = f"{error}; the run goes on, without its pictures meanwhile"
+                what = f"{error}; the run continues without pictures"
                 warnings.warn(what, RuntimeWarning, stacklevel=2)
             unwritten.append(error)
 
@@ -279,7 +279,8 @@ def _after_evaluation(
 
 
 def _totals(session: TrainingSession, run: Run, status: str) -> dict[str, Any]:
-    """results.json as far as the log tells it; what only the best weights tell is still empty."""
+    """results.json as far as it follows from the log; what needs the best weights is still
+    empty."""
     lines, settings, step = run.metrics(), session.settings, session.step
     evals = [line for line in lines if line["kind"] == "eval"]
     return {
@@ -374,7 +375,7 @@ def _done(results: dict[str, Any], settings: Settings) -> str:
 
 
 def how_to_go_on(run: Run) -> str:
-    return f"go on with: trueloop resume {shlex.quote(shown(run.path))}"
+    return f"resume with: trueloop resume {shlex.quote(shown(run.path))}"
 
 
 def counted(number: int, noun: str) -> str:

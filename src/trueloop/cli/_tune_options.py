@@ -14,7 +14,7 @@ from trueloop.tasks import limits
 from trueloop.tasks.limits import check_range
 
 MINUTES = 3.0
-"""Of a tuning that is not told how many."""
+"""The default."""
 _LEAST_MINUTES = 0.05
 """Less does not even start a process that has torch."""
 _MOST_TRIALS = 100_000
@@ -22,32 +22,33 @@ _MOST_TRIALS = 100_000
 
 @dataclass(frozen=True, kw_only=True)
 class TuneOptions(RunOptions):
-    """Those of train that say something about a trial, and its own."""
+    """The options of train that apply to a trial, and those of tune."""
 
     verb: ClassVar[str] = "tune"
     left_out: ClassVar[frozenset[str]] = frozenset({"run", "resume", "profile"})
 
     minutes: float | None = None
-    """Time that the measuring may take (null: 3); with --search, after which no trial is begun
-    (null: no limit)."""
+    """Time for all measurements (null: 3); with --search, no trial starts after this time (null: no
+    limit)."""
     goal: float | None = None
-    """A value of the monitored score that is enough: find the shortest run that reaches it."""
+    """A sufficient value of the monitored score: find the shortest run that reaches it."""
     out: Path = Path("tuned.yaml")
-    """The file that is written, for trueloop train --config; its pictures go beside it."""
+    """The file to write, for trueloop train --config; its pictures are written next to it."""
     force: bool = False
     """Replace the files of --out if they exist."""
     memory_limit_gb: float | None = None
-    """GB of the host's memory that a trial may take beside the data (null: 80% of what is free)."""
+    """GB of host memory that a trial may use in addition to the data (null: 80% of the free
+    memory)."""
     format: str = "text"
     """text or json."""
     search: Path | None = None
-    """YAML file with ranges of options: search them for the best values, instead of measuring."""
+    """YAML file with ranges of options: search for the best values instead of measuring speed."""
     study: Path | None = None
-    """Folder of the search, which goes on if it is there (null: studies/TASK)."""
+    """Folder of the search; an existing search is resumed (null: studies/TASK)."""
     trials: int = 20
-    """Trials of the search, those that are in its folder included."""
+    """Trials of the search, including those already in its folder."""
     pruner: str = "median"
-    """How the search ends trials that promise little: median, hyperband or none."""
+    """How the search stops unpromising trials: median, hyperband or none."""
 
 
 OWN = frozenset({field.name for field in dataclasses.fields(TuneOptions)}) - frozenset(
@@ -82,7 +83,7 @@ def check(options: TuneOptions) -> None:
             if getattr(options, name) != getattr(TuneOptions, name):
                 raise ConfigError(f"--{name} is for a search: write --search FILE with it")
     elif options.goal is not None:
-        raise ConfigError("--goal is for measuring, and --search looks for the best: write one")
+        raise ConfigError("--goal and --search exclude each other: write one of them")
 
 
 def stated_of_train(settings: Settings) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def read_config(path: Path) -> dict[str, Any]:
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise ConfigError(f"{path} holds no options: write `key: value` lines, one option each")
+        raise ConfigError(f"{path} contains no options: write `key: value` lines, one option each")
     return {str(key): value for key, value in content.items()}
 
 

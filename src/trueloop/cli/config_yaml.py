@@ -16,8 +16,8 @@ _WIDTH = 96
 def as_yaml(settings: Settings) -> str:
     """The settings as a file that `--config` reads back as the same settings.
 
-    What the user has not stated of the recipe is left to the task, which may go by the data, and
-    stands in comments.
+    What the user has not stated of the recipe is left to the task, which may choose by the data,
+    and is written as a comment.
     """
     lines = [
         "# trueloop train --config FILE",

@@ -28,7 +28,7 @@ def main(argv: Sequence[str]) -> int:
         "--data",
         type=path_from,
         metavar="PATH",
-        help="labelled data to score on; without it, the run's own validation and test data",
+        help="labelled data to score; default: the run's own validation and test data",
     )
     parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or mps")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")

@@ -17,8 +17,8 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         "trueloop export",
         description="Write the best weights of a run of the task text as a folder that "
-        "transformers loads: config.json, model.safetensors, tokenizer.json. The folder is whole "
-        "or absent.",
+        "transformers loads: config.json, model.safetensors, tokenizer.json. The folder is either "
+        "complete or absent.",
         epilog="example:\n  trueloop export runs/shakespeare --out shakespeare --dtype bf16",
     )
     parser.add_argument("run", metavar="RUN", help="directory of the run")

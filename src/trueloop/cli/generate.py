@@ -26,7 +26,7 @@ _EXAMPLE = (
   trueloop generate runs/shakespeare --prompt "ROMEO:" --temperature 0.8 --max-new-tokens 300
   trueloop generate runs/shakespeare --prompts lines.txt --preset creative --out written.jsonl
   trueloop generate runs/shakespeare --prompt "To be, or not to " --choices be bee sea
-  trueloop generate runs/assistant --preset chat --system "Be brief." --prompt "2+2?"""
+  trueloop generate runs/assistant --preset chat --system "Be brief." --prompt "2+2?\""""
     ""
 )
 _AT_ONCE = 32
@@ -73,7 +73,7 @@ def _parse(argv: Sequence[str]) -> Any:
         help="directory of a run of the text task, or a folder with a published model",
     )  # fmt: skip
     parser.add_argument(
-        "--prompt", metavar="TEXT", help="what to go on from; - reads it from stdin"
+        "--prompt", metavar="TEXT", help="the text to continue; - reads it from stdin"
     )
     parser.add_argument(
         "--prompts", type=path_from, metavar="FILE",
@@ -85,12 +85,12 @@ def _parse(argv: Sequence[str]) -> Any:
     parser.add_argument("--echo", action="store_true", help="print the prompt before the text")
     parser.add_argument("--score", metavar="TEXT", help="print the log-probability of each token")
     parser.add_argument(
-        "--choices", nargs="+", metavar="TEXT", help="score these as what follows the prompt"
+        "--choices", nargs="+", metavar="TEXT", help="score these continuations of the prompt"
     )
     parser.add_argument(
         "--preset", metavar="NAME",
-        help=f"{', '.join(PRESETS)}: temperature and its like, unless they are given; chat also "
-        "responds to the prompt, by the model's own chat template",
+        help=f"{', '.join(PRESETS)}: sampling options, which explicit ones override; chat also "
+        "treats the prompt as a message, by the model's chat template",
     )  # fmt: skip
     parser.add_argument("--system", metavar="TEXT", help="with --preset chat: the system message")
     parser.add_argument("--stop", nargs="+", metavar="TEXT", help="end before any of these")
@@ -111,7 +111,7 @@ def _check(given: Any) -> None:
     """Refuse options that do not go together."""
     modes = [name for name in _MODES if getattr(given, name) is not None]
     if not modes:
-        raise ConfigError("there is nothing to go on from: write --prompt TEXT, or --prompts FILE")
+        raise ConfigError("there is no prompt: write --prompt TEXT, or --prompts FILE")
     if len(modes) > 1:
         raise ConfigError(
             f"--{modes[0]} and --{modes[1]} do not go together: leave out one of them"
@@ -124,7 +124,7 @@ def _check(given: Any) -> None:
         raise ConfigError("--system is part of a conversation: add --preset chat")
     if given.preset == CHAT and (scored := _first(given, ("score", "choices"))):
         raise ConfigError(
-            f"--preset chat writes a response, and --{scored} scores a text as it stands: leave "
+            f"--preset chat writes a response, and --{scored} scores a text unchanged: leave "
             "out --preset"
         )
 
@@ -195,11 +195,11 @@ class Writer:
         if self.system is None:
             return list(messages)
         if messages[0]["role"] == "system":
-            raise DataError("it has a system message of its own: leave out --system")
+            raise DataError("it already has a system message: leave out --system")
         return [{"role": "system", "content": self.system}, *messages]
 
     def ids(self, prompt: Prompt) -> list[int]:
-        """What the model goes on from."""
+        """The prompts that the model continues."""
         if not self.responds:
             return self.encode(str(prompt))
         assert self.template is not None
@@ -215,11 +215,12 @@ class Writer:
         return self.template.shown(self.messages(prompt))
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a prompt; an empty one begins as a text does, if a token says so."""
+        """The ids of a prompt; an empty one becomes the token for the start of a text, if there is
+        one."""
         ids: list[int] = self.tokenizer.encode(text)
         if not ids and self.tokenizer.end_of_text is None:
             raise DataError(
-                "the prompt is empty, and this model has no token that a text begins with: write "
+                "the prompt is empty, and this model has no token for the start of a text: write "
                 "at least one character"
             )
         return ids
@@ -261,7 +262,7 @@ def _published(path: Path, device: str) -> Writer:
     where = devices.pick(device)
     found = open_folder(path)
     if not (path / TOKENIZER).exists():
-        raise RunError(f"{path} has no {TOKENIZER}: put the model's own beside its weights")
+        raise RunError(f"{path} has no {TOKENIZER}: put the model's tokenizer next to its weights")
     model = Transformer(found.config)
     found.fill(model)
     tokenizer, source = tokenizer_for(str(path / TOKENIZER), []), template_of(path)
@@ -295,7 +296,7 @@ def _prompts_in(path: Path, responds: bool) -> list[Prompt]:
         ) from None
     numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not numbered:
-        raise DataError(f"{path} holds no prompt: write one a line")
+        raise DataError(f"{path} contains no prompt: write one per line")
     if path.suffix.lower() not in (".jsonl", ".ndjson"):
         return [line for _, line in numbered]
     return [_prompt_of(line, f"{path}, line {number}", responds) for number, line in numbered]
@@ -314,7 +315,7 @@ def _prompt_of(line: str, place: str, responds: bool) -> Prompt:
     if "messages" not in values:
         raise DataError(f'{place} has no text called prompt: write {{"prompt": "…"}}')
     if not responds:
-        raise DataError(f"{place} holds messages, to which --preset chat responds: add it")
+        raise DataError(f"{place} contains messages: add --preset chat")
     try:
         return messages_to_answer(values["messages"])
     except DataError as error:

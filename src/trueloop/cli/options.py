@@ -60,7 +60,7 @@ class RunOptions:
     verb: ClassVar[str] = "train"
     """Whose options these are."""
     left_out: ClassVar[frozenset[str]] = frozenset()
-    """Fields that are no options of this verb: passed over where a configuration file has them."""
+    """Fields that are not options of this verb: ignored in a configuration file."""
     of_recipe: ClassVar[frozenset[str]] = frozenset()
     """Fields of the recipe that this verb has a meaning of its own for."""
 
@@ -70,69 +70,73 @@ class RunOptions:
     """Directory of the run; it must not exist yet, unless --resume auto is given (default:
     runs/TASK-DATE-TIME)."""
     resume: str = "never"
-    """auto goes on with the run in --run, where there is one that has not finished; never starts a
-    new run."""
+    """auto resumes the run in --run if there is one that has not finished; never starts a new
+    run."""
     seed: int = 0
     """Seed of the data, the weights, the order and the augmentation."""
     workers: int = 0
-    """Processes that load samples; 0 loads them in this one."""
+    """Processes that load samples; 0 loads them in the main process."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:N or mps."""
     parallel: str = "auto"
-    """How the ranks that torchrun starts train together: ddp, each with the whole model; fsdp, each
-    with a share of it; auto is ddp. Without effect in one process."""
+    """How the ranks that torchrun starts train together: ddp (each has the whole model) or fsdp
+    (each has a shard of it); auto is ddp. No effect in one process."""
     fsdp_blocks: list[str] | None = None
-    """Names of the classes whose modules fsdp shards one by one; null takes the repeated layers."""
+    """Classes whose modules fsdp shards one by one; null means the repeated layers."""
     fsdp_replicate: int = 1
-    """Copies of the sharded model: the ranks of each group of neighbours share one (HSDP)."""
+    """Copies of the sharded model: each group of neighbouring ranks shares one (HSDP)."""
     fsdp_param_dtype: str | None = None
-    """bf16 or fp16: what fsdp computes with and sends; null keeps the weights' own dtype."""
+    """bf16 or fp16: the dtype in which fsdp computes and communicates; null keeps the weights'
+    dtype."""
     fsdp_cpu_offload: bool = False
     """Keep fsdp's weights, gradients and optimizer state in the host's memory."""
     log_ranks: bool = False
-    """Write what each rank does, warns and prints to log/rank-K.jsonl in the run directory."""
+    """Write a log of each rank, with its output and warnings, to log/rank-K.jsonl in the run
+    directory."""
     threads: int | None = None
-    """CPU threads of each process to compute on; null takes as many as the work of an update calls
-    for."""
+    """CPU threads of each process; null chooses by the work of an update."""
     max_minutes: float | None = None
-    """End, evaluated and saved, at the first update after so many minutes; null for no limit."""
+    """End the run, evaluated and saved, at the first update after this many minutes; null for no
+    limit."""
     grace_seconds: float = 30.0
-    """Seconds from a signal to end (SIGTERM, SIGUSR1) until the process is killed: the state is
-    saved in that time."""
+    """Seconds between a signal (SIGTERM, SIGUSR1) and the kill of the process: the state is saved
+    in that time."""
     hang_minutes: float | None = None
-    """Write the stacks of every rank to hangs/ in the run directory when nothing has moved for so
-    many minutes; null for 50 times the longest that anything has taken, from 5 to 20 minutes."""
+    """Write the stacks of every rank to hangs/ in the run directory after this many minutes
+    without progress; null for 50 times the longest duration of any step, at least 5 and at most
+    20 minutes."""
     hang_exit: bool = False
     """End the run after such a report, with exit status 1."""
     log_every: str | None = None
-    """Write a line into the log every "100 updates", "1 epoch", "10 minutes" and so on, with the
-    mean loss since the last one; null writes one for each update."""
+    """Write a line to the log every "100 updates", "1 epoch", "10 minutes" and so on, with the mean
+    loss since the last line; null writes one per update."""
     save_every: str | None = None
-    """Write the state every "50 updates", "1_000_000 tokens", "2 epochs" or "10 minutes"; null does
-    so after an evaluation and at the end of an epoch, if five seconds have passed. The best weights
-    and the end are saved in any case."""
+    """Save a checkpoint every "50 updates", "1_000_000 tokens", "2 epochs" or "10 minutes"; null
+    saves after an evaluation and at the end of an epoch, if five seconds have passed. The best
+    weights and the end are always saved."""
     keep_last: int = 3
-    """Checkpoints to keep, beside the best one."""
+    """Checkpoints to keep, in addition to the best one."""
     on_save_error: str = "stop"
     """What to do when a checkpoint cannot be written: stop, or continue without it."""
     compile: bool | str = False
-    """Alone: the model, with torch.compile. step: the whole update as one graph; auto: that, if it
-    is faster; or a mode of torch.compile for the model."""
+    """Without a value: compile the model with torch.compile. step: compile the whole update as one
+    graph; auto: do that if it is faster; or a mode of torch.compile for the model."""
     recompute: str | None = None
-    """Blocks whose activations are computed again in the backward pass instead of kept in memory:
-    1 for each block of the model, 2 for every second one, or the name of their class."""
+    """Blocks whose activations are recomputed in the backward pass instead of kept in memory: 1 for
+    each block of the model, 2 for every second one, or the name of their class."""
     on_oom: str = "stop"
-    """What to do when a batch is too large for the memory: stop, or accumulate, which makes it in
-    parts with the gradient of the whole batch."""
+    """What to do if a batch does not fit into memory: stop, or accumulate, which splits it and
+    computes the gradient of the whole batch."""
     matmul: str = "fp32"
     """How a CUDA device multiplies float32 matrices: fp32, or tf32, which rounds their entries to
     10 bits and is faster."""
     deterministic: bool = True
     """Ask torch for deterministic algorithms: a little slower on a GPU."""
     doctor: bool = True
-    """Watch the training, and say what is wrong with it; what is trained stays bitwise the same."""
+    """Watch the training and report what is wrong with it; the trained weights are bitwise the
+    same."""
     profile: int | None = None
-    """Trace so many updates, after up to 100 others, with torch's profiler: profile/ in the run
+    """Trace this many updates with torch's profiler, after up to 100 others: profile/ in the run
     directory and a summary in the report."""
     quiet: bool = False
     """Show no progress, only the result."""
@@ -150,8 +154,7 @@ class VerifyOptions(RunOptions):
 
     quiet: bool = True
     updates: int | None = None
-    """Updates to train, straight and with a stop among them; null for two epochs, but at most
-    200."""
+    """Updates to train, without and with a stop; null for two epochs, but at most 200."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +171,7 @@ class Settings:
     stated: frozenset[str] = frozenset()
     """Names of the options that the user gave a value, be it the default one."""
     resumed: dict[str, Any] | None = None
-    """What the task's `state` was when the run began, of a run that goes on."""
+    """The task's `state` when the run began, for a resumed run."""
     chosen_threads: int | None = None
     """CPU threads that were chosen by the work of an update; None before that, and where the user
     or the task says how many."""
@@ -252,7 +255,7 @@ def settings_from(
     """The settings of a run of `task`: the command line over the file over the task's recipe.
 
     `file` holds the keys of a configuration file called `source` in messages; `run_options` are
-    those of another verb than train. Raises `ConfigError`.
+    those of a verb other than train. Raises `ConfigError`.
     """
     name, task_class = resolve_task(task)
     parser = train_parser(name, task_class, run_options)
@@ -314,7 +317,7 @@ def task_first(argv: Sequence[str], verb: str) -> tuple[str, list[str]]:
 
 
 def _refuse_file(word: str, verb: str) -> None:
-    """Raise `ConfigError` if a file or folder stands where a task should."""
+    """Raise `ConfigError` if a file or folder is given in place of a task."""
     kind = option_for(word, ("--config", "--data"))
     if kind is None or word.endswith(".py"):
         return
@@ -351,7 +354,7 @@ def _check_task(named: Any, task: str, source: str) -> None:
 def train_parser(
     task: str, task_class: type[Task], run_options: type[RunOptions] = RunOptions
 ) -> Parser:
-    """The parser of `trueloop train TASK`, or of another verb with its own `run_options`."""
+    """The parser of `trueloop train TASK`, or of a different verb with its own `run_options`."""
     shown, verb = Path(task).name if ":" in task else task, run_options.verb
     parser = Parser(
         f"trueloop {verb} {shown}",
@@ -406,7 +409,7 @@ def check(settings: Settings) -> None:
     check_range("--workers", run.workers, 0, MOST_WORKERS, unit="processes", example=2)
     one_of("--resume", run.resume, ("never", "auto"))
     if run.resume == "auto" and run.run is None:
-        raise ConfigError("--resume auto has to know which run: write --run DIR with it")
+        raise ConfigError("--resume auto needs the run: add --run DIR")
     check_range("--keep-last", run.keep_last, 1, most, unit="checkpoints", example=3)
     check_range("--profile", run.profile, 1, MOST_PROFILE, unit="updates", example=20)
     one_of("--on-save-error", run.on_save_error, ("stop", "continue"))
@@ -453,7 +456,7 @@ def replace_length(values: dict[str, Any], stated: Mapping[str, Any]) -> None:
         given = [name for name in LENGTHS if source.get(name) is not None]
         if len(given) > 1:
             listed = " and ".join(f"--{name} {source[name]}" for name in given)
-            raise ConfigError(f"{listed} each say how long the run is: write one of them")
+            raise ConfigError(f"{listed} each set the length of the run: write one of them")
     if any(stated.get(name) is not None for name in LENGTHS):
         for name in LENGTHS:
             values.pop(name, None)
@@ -464,7 +467,7 @@ def _check_run_length(recipe: Recipe) -> None:
     units = {"epochs": "passes over the data", "updates": "updates", "tokens": "tokens"}
     examples = {"epochs": 20, "updates": 10_000, "tokens": 1_000_000}
     if all(getattr(recipe, name) is None for name in LENGTHS):
-        raise ConfigError("nothing says how long the run is: write --epochs 20 or --updates 10000")
+        raise ConfigError("the length of the run is missing: write --epochs 20 or --updates 10000")
     for name in LENGTHS:
         amount, example = getattr(recipe, name), examples[name]
         check_range(f"--{name}", amount, 1, most[name], unit=units[name], example=example)

@@ -130,7 +130,7 @@ def _one_line(parser: Parser, message: str) -> str:
         option = match[1]
         return f"{option} needs a value: write {option}=VALUE"
     if match := re.match(r"argument (?:-h/)?(--[\w-]+).*: ignored explicit argument (.*)", message):
-        return f"{match[1]} takes no value, and was given {match[2]}: write {match[1]} alone"
+        return f"{match[1]} takes no value, but got {match[2]}: write {match[1]} alone"
     if match := re.match(r"argument (--[\w-]+).*invalid _boolean_type value: (.*)", message):
         return f"{match[1]} must be yes or no, not {match[2]}: write {match[1]} alone, or =no"
     if match := re.match(r"the following arguments are required: (\w+)", message):
@@ -174,12 +174,12 @@ def _unknown(parser: Parser, word: str) -> str:
     if hint.startswith("did you mean"):
         hint = re.sub(r"'([^']+)'", r"'--\1'", hint)
     else:
-        hint = "see --help for the options there are"
+        hint = "see --help for all options"
     return f"unknown option {name}: {hint}"
 
 
 def _instead_of(word: str, known: Collection[str]) -> str:
-    """What to write in place of a word that stands alone."""
+    """What to write in place of a word without an option."""
     option = option_for(word, known)
     if option is not None:
         return f"write {option} {shlex.quote(word)}"
@@ -224,7 +224,7 @@ def add_dataclass(
 
     `defaults` is an instance whose values are shown and used instead of the class's own. `left_out`
     fields that become no options.
-    Raises `ConfigError` for a field whose option is already taken by another dataclass.
+    Raises `ConfigError` for a field whose option a different dataclass already has.
     """
     group = parser.add_argument_group(title)
     hints = typing.get_type_hints(cls)
@@ -262,7 +262,7 @@ def field_docs(cls: type) -> dict[str, str]:
 
 
 def _argument_type(hint: Any) -> dict[str, Any]:
-    """How argparse is told of a field's type."""
+    """The argparse arguments for a field's type."""
     parts = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     kinds = [part for part in parts if part is not type(None)]
     if typing.get_origin(kinds[0]) in (list, tuple):

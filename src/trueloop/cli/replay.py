@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from trueloop.doctor.live.replay.bundle_format import SavedOperation
 
 _EPILOG = """\
-trueloop watch writes the folder when it finds TH101. A bundle holds tensors and a list of torch's
-own operations, which are run on the CPU. It holds no code, and the program's source is not needed.
-A bundle from somebody else is checked before anything is run.
+trueloop watch writes the folder when it finds TH101. A bundle contains tensors and a list of
+torch's own operations, which are run on the CPU. It contains no code, and the program's source is
+not needed. A bundle is checked before anything is run.
 
 exit status: 0 reproduced; 1 not reproduced here; 2 not a bundle, or it cannot run on this machine
 

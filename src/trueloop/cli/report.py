@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
     if len(runs) == 1:
         if given.out is not None:
             raise ConfigError(
-                "--out is for comparing several runs; the report of one lies in its directory: "
+                "--out is for comparing several runs; the report of one run is in its directory: "
                 "leave out --out"
             )
         print(write_report(runs[0]))

@@ -1,4 +1,4 @@
-"""`trueloop resume RUN`: go on from the last checkpoint, as if the run had never stopped."""
+"""`trueloop resume RUN`: resume from the last checkpoint, as if the run had never stopped."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--max-minutes", type=float, metavar="X", help="override the time limit")
     parser.add_argument("--grace-seconds", type=float, metavar="X", help="override that option")
     parser.add_argument("--hang-minutes", type=float, metavar="X", help="override that option")
-    parser.add_argument("--hang-exit", action="store_true", help="end the run where it hangs")
+    parser.add_argument("--hang-exit", action="store_true", help="end the run if it hangs")
     parser.add_argument(
         "--log-ranks", action="store_true", help="write a log of each rank: log/rank-K.jsonl"
     )
@@ -86,12 +86,12 @@ def main(argv: Sequence[str]) -> int:
 def longer(run: Run, given: Mapping[str, int | None]) -> tuple[str, int] | None:
     """The unit and the number of the longer length that the run is given, if any.
 
-    Raises `ConfigError` for several, or one in another unit than the run's.
+    Raises `ConfigError` for several, or one in a different unit than the run's.
     """
     stated = {unit: number for unit, number in given.items() if number is not None}
     if len(stated) > 1:
         listed = " and ".join(f"--{unit} {number}" for unit, number in stated.items())
-        raise ConfigError(f"{listed} each say how long the run is: write one of them")
+        raise ConfigError(f"{listed} each set the length of the run: write one of them")
     for unit, number in stated.items():
         before = {name: run.option(name) for name in LENGTHS if run.option(name) is not None}
         if before and unit not in before:
@@ -105,7 +105,7 @@ def longer(run: Run, given: Mapping[str, int | None]) -> tuple[str, int] | None:
 
 def _is_over(run: Run, length: tuple[str, int] | None) -> bool:
     """Whether the run only lacked its report, which is now written. Raises `RunError` for one that
-    cannot go on."""
+    cannot be resumed."""
     if length is not None:
         refuse_no_more(run, *length)
     elif run.status in OVER:
@@ -125,8 +125,8 @@ def parse(parser: Parser, argv: Sequence[str]) -> Any:
             raise
         options = ", ".join(name for name in parser.option_names() if name not in _OF_ANY)
         raise ConfigError(
-            f"{str(error).partition(':')[0]}: a resume goes on with the options of the run, and "
-            f"takes {options} alone"
+            f"{str(error).partition(':')[0]}: a resume uses the options of the run, and only "
+            f"accepts {options}"
         ) from None
 
 
@@ -144,11 +144,11 @@ def go_on(run: Run, settings: Settings, *, prolong: str | None = None) -> int:
     settings = replace(settings, resumed=run.task_state or None)
     with watched_session(settings) as session:
         kept = run.task_state.get("digest")
-        refuse_changed_data(session.task, kept, "train anew with a different --run")
+        refuse_changed_data(session.task, kept, "start a new run with a different --run")
         if prolong is not None:
             refuse_another_curve(session, state, prolong)
         facts = environment(session.device, session.parallel)
-        ranks.on_main(lambda: mend(run, session, state, facts), "the mending of the run directory")
+        ranks.on_main(lambda: mend(run, session, state, facts), "the repair of the run directory")
         if prolong is not None:
             run.forget_results()
             run.write_config({**run.config, prolong: getattr(settings.recipe, prolong)})
@@ -157,8 +157,8 @@ def go_on(run: Run, settings: Settings, *, prolong: str | None = None) -> int:
 
 
 def mend(run: Run, session: TrainingSession, state: dict[str, Any], facts: dict[str, Any]) -> None:
-    """Remove what a killed process has left half-written, and write anew what is missing; `facts`
-    are those of the machine."""
+    """Remove half-written files of a killed process, and write missing ones again; `facts` are
+    those of the machine."""
     run.remove_litter()
     missing = [name for name in (DATA, ENVIRONMENT) if not (run.path / name).exists()]
     if not run.data:
@@ -172,8 +172,8 @@ def mend(run: Run, session: TrainingSession, state: dict[str, Any], facts: dict[
 
 
 def note_ranks(run: Run, facts: dict[str, Any], update: int) -> None:
-    """Add to the run's environment that it goes on, after `update` updates, on a different number
-    of ranks, or in a different way."""
+    """Add to the run's environment that it was resumed, after `update` updates, with a different
+    number of ranks or a different strategy."""
     environment = run.environment
     parts = [environment, *environment.get("resumed", [])]
     if all(parts[-1].get(name) == facts.get(name) for name in ("ranks", "parallel")):
@@ -205,19 +205,19 @@ def finish_up(run: Run) -> bool:
     if has_report(run):
         return False
     report = write_report(run)
-    print(f"{shown(run.path)} has {run.status}; what was missing is written")
+    print(f"{shown(run.path)} has {run.status}; its missing files were written")
     print(f"report  {shown(report)}")
     return True
 
 
 def say_what_was_lost(run: Run, state: dict[str, Any], missing: Sequence[str]) -> None:
     """One warning, and notes in the log, which the report shows: of lines of the log up to the
-    checkpoint, and of files that were `missing` and are written anew."""
+    checkpoint, and of files that were `missing` and are written again."""
     from trueloop.records import EvalRecord
     from trueloop.run.log import mend_gaps
 
     notes = [
-        f"{name} was missing when the run was resumed: it was written anew, of that moment."
+        f"{name} was missing when the run was resumed: it was written again, as of that moment."
         for name in missing
     ]
     gaps = mend_gaps(
@@ -231,15 +231,16 @@ def say_what_was_lost(run: Run, state: dict[str, Any], missing: Sequence[str]) -
     lost = [f"{gap} of metrics.jsonl" for gap in gaps[:3]] + list(missing)
     if lost:
         warnings.warn(
-            f"{run.path} has lost {', '.join(lost)}: it goes on, and its log and report say so",
+            f"{run.path} has lost {', '.join(lost)}: it continues, and its log and report mention "
+            "it",
             RuntimeWarning,
             stacklevel=2,
         )
 
 
 def refuse_another_curve(session: TrainingSession, state: dict[str, Any], unit: str) -> None:
-    """Raise `ScheduleError` where a longer run, in this unit, would have had another learning rate
-    up to here."""
+    """Raise `ScheduleError` where a longer run, in this unit, would have had different learning
+    rates so far."""
     from trueloop.step.loading import same_curve
     from trueloop.step.warmup_stable_decay import is_state, parted
 
@@ -254,8 +255,8 @@ def refuse_another_curve(session: TrainingSession, state: dict[str, Any], unit: 
             recipe = session.settings.recipe
             name, option = recipe.schedule, f"--{unit} {getattr(recipe, unit)}"
             raise ScheduleError(
-                f"the schedule {name} is as long as the run, so with {option} it would "
-                f"have been another one up to here: train anew with trueloop train "
+                f"the schedule {name} is as long as the run, so with {option} the learning rates "
+                "so far would have been different: start a new run with trueloop train "
                 f"{session.settings.task} {option}"
             )
 
@@ -265,8 +266,8 @@ def refuse_no_more(run: Run, unit: str, number: int) -> None:
     more."""
     if run.status == "stopped early":
         raise RunError(
-            f"{run.path} has stopped early, which more {unit} do not change: train anew, with a "
-            "larger --patience"
+            f"{run.path} has stopped early, which more {unit} do not change: start a new run with "
+            "a larger --patience"
         )
     before = run.option(unit)
     if isinstance(before, int) and number <= before:
@@ -283,15 +284,15 @@ def refuse_damaged(run: Run) -> None:
             getattr(run, name)
         except RunError as error:
             cause = str(error).rpartition(": ")[0]
-            raise RunError(f"{cause}: delete it; a resume then writes it anew") from None
+            raise RunError(f"{cause}: delete it; a resume then writes it again") from None
 
 
 def refuse_over(run: Run) -> None:
     """Raise `RunError` for a run that has nothing left to do."""
     unit = next((name for name in LENGTHS if run.option(name) is not None), "epochs")
     raise RunError(
-        f"{run.path} has {run.status}: there is nothing to go on with; for a longer run write "
-        f"trueloop resume {run.path} --{unit} N, or where the schedule is as long as the run, "
+        f"{run.path} has {run.status}: there is nothing to resume; for a longer run write "
+        f"trueloop resume {run.path} --{unit} N, or if the schedule is as long as the run, "
         f"trueloop train {run.option('task')} --config {run.path / 'config.json'} --{unit} N"
     )
 

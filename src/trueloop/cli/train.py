@@ -132,7 +132,7 @@ def usage() -> str:
 
 
 def new_path(task: str, class_name: str) -> Path:
-    """runs/TASK-DATE-TIME, with a number behind it where two runs start in one second."""
+    """runs/TASK-DATE-TIME, with a number appended if two runs start in the same second."""
     name = class_name.lower() if ":" in task else task
     stem = RUNS / f"{re.sub(r'[^a-z0-9_-]', '-', name)}-{time.strftime('%Y%m%d-%H%M%S')}"
     path, number = stem, 1
@@ -152,7 +152,7 @@ def check_free(path: Path) -> None:
             if not is_empty(path):
                 raise RunError(
                     f"the run directory {path} exists and is not empty: choose a different "
-                    f"--run, or go on with that run: trueloop resume {path}"
+                    f"--run, or resume that run: trueloop resume {path}"
                 )
         elif path.exists():
             what = special_kind(path) or "a file"
@@ -165,5 +165,5 @@ def check_free(path: Path) -> None:
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         why = "cannot be written" if above.is_dir() else "is a file"
         raise RunError(
-            f"cannot make the run directory {path}: {above} {why}; choose a different --run"
+            f"cannot create the run directory {path}: {above} {why}; choose a different --run"
         )

@@ -46,10 +46,10 @@ def main(argv: Sequence[str]) -> int:
 def usage() -> str:
     return (
         "usage: trueloop tune TASK [options]\n\n"
-        "Measure how a training is made faster, in trials of its own: the learning rate (range\n"
+        "Measure what makes a training faster, in separate trials: the learning rate (range\n"
         "test), the batch size, workers, threads, precision, compilation, each alone and all\n"
-        "together; and write what pays as a file for trueloop train --config. Or, with --search\n"
-        "FILE, look for the best values of options by training with them.\n\n"
+        "together; and write the useful changes as a file for trueloop train --config. Or, with\n"
+        "--search FILE, search for the best values of options by training with them.\n\n"
         "  trueloop tune TASK --help     the options: --minutes, --search, those of train\n\n"
         "example:\n"
         "  trueloop tune images --data photos --minutes 5 --out tuned.yaml\n"
@@ -156,7 +156,9 @@ class _Files:
                 f"{taken[0]} exists: choose a different --out, or replace it with --force"
             )
         if not self.out.parent.is_dir():
-            raise ConfigError(f"no folder {self.out.parent}: make it, or choose a different --out")
+            raise ConfigError(
+                f"no folder {self.out.parent}: create it, or choose a different --out"
+            )
 
     def _beside(self, name: str) -> Path:
         return self.out.with_name(f"{self.out.stem}-{name}.png")

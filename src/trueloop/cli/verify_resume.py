@@ -35,8 +35,8 @@ def main(argv: Sequence[str]) -> int:
     assert isinstance(settings.run, VerifyOptions)
     if settings.run.compile == "auto":
         raise ConfigError(
-            "--compile auto decides by the time that updates take, and two runs may decide "
-            "differently: write --compile step"
+            "--compile auto decides by the time of updates, and two runs may decide differently: "
+            "write --compile step"
         )
     updates = settings.run.updates
     if updates is not None and updates < 1:

@@ -119,7 +119,7 @@ class EpochScores:
         return score(gradients=True)
 
     def check_resumable(self) -> None:
-        """Raise `ConfigError` if a run that is saved could not go on with its training metrics."""
+        """Raise `ConfigError` if a saved run could not be resumed with its training metrics."""
         meter = self._train_metrics
         if meter is not None and not meter.is_resumable:
             raise ConfigError(
@@ -147,6 +147,6 @@ class EpochScores:
             except Exception as error:  # a set of the user's own, or of other metrics
                 reason = " ".join(f"{type(error).__name__}: {error}".split())
                 raise RunError(
-                    f"train_metrics do not take the state in the checkpoint ({reason[:120]}): "
+                    f"train_metrics do not accept the state in the checkpoint ({reason[:120]}): "
                     "write the same train_metrics as before"
                 ) from error

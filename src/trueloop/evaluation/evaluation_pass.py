@@ -52,7 +52,7 @@ class EvaluationBatch(NamedTuple):
     """Of the batch, among those of all ranks, from 0 on."""
     batch: Any
     counts: bool
-    """Not so for a stand-in, which is run so that the ranks make equally many forwards."""
+    """False for a stand-in, which runs so that all ranks make the same number of forwards."""
 
 
 def turns(feed: Feed) -> Generator[EvaluationBatch, None, None]:

@@ -24,7 +24,7 @@ class Means:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset all sums."""
         self._updates: list[tuple[dict[str, Tensor], int]] = []
         self._sums: dict[str, tuple[Tensor, int]] = {}
 

@@ -264,8 +264,7 @@ def joined(means: Mapping[str, float], metrics: Mapping[str, float]) -> dict[str
     both have."""
     if twice := sorted(means.keys() & metrics.keys()):
         raise ConfigError(
-            f"{twice[0]!r} is a metric and a part of the loss: give the part of loss_fn a name of "
-            "its own"
+            f"{twice[0]!r} is a metric and a part of the loss: rename the part of loss_fn"
         )
     return {**means, **metrics}
 

@@ -63,7 +63,7 @@ class OwnState:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             raise RunError(
                 f"{self._name}.load_state_dict does not take the state that its state_dict gave "
-                f"({reason[:120]}): build it as it was, or mend the two methods"
+                f"({reason[:120]}): build it as in the saved run, or mend the two methods"
             ) from error
 
 

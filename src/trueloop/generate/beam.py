@@ -1,11 +1,11 @@
 """Beam search: the most probable text as far as a beam of candidates shows it.
 
-As `transformers.GenerationMixin._beam_search` has it. At each step every prompt has `beams`
-running texts; of all their continuations by one token the best are looked at, as many as it takes
-for `beams` of them to go on. Of the best `beams` continuations those that end are kept as finished,
-with their score, the sum of the log-probabilities divided by length ** length_penalty; a prompt
-keeps its best `beams` finished texts. It is done when a running text can no longer beat the worst
-of them, by an estimate that `early_stopping` chooses.
+As `transformers.GenerationMixin._beam_search` has it. At each step every prompt has `beams` running
+texts; of all their continuations by one token the best are looked at, as many as needed for `beams`
+of them to continue. Of the best `beams` continuations those that end are kept as finished, with
+their score, the sum of the log-probabilities divided by length ** length_penalty; a prompt keeps
+its best `beams` finished texts. It is done when a running text can no longer beat the worst of
+them, by an estimate that `early_stopping` chooses.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def generate(
         tokenizer: has `stream()`; the result then has `texts`.
         pad: fills up the rows of the result; `end_of_text` if None, else 0.
         context: most tokens that the model takes; `model.config.context` if None. A text that
-            outgrows it goes on with its last `context // 2` tokens, see `Decoder`.
+            becomes longer is continued from its last `context // 2` tokens, see `Decoder`.
         cache: use the model's cache where it has one.
         options: how tokens are chosen, the fields of `GenerationOptions`: max_new_tokens,
             temperature, top_k, top_p, min_p, typical, repetition_penalty, beams, num_samples, ….
@@ -118,7 +118,8 @@ def stream(
     checked = options_from(options)
     if checked.beams > 1:
         raise ConfigError(
-            f"beams={checked.beams} cannot be streamed, the text is known at the end: write "
+            f"beams={checked.beams} cannot be streamed, since the text is only known at the end: "
+            "write "
             "generate(...), or leave beams out"
         )
     generation = Generation(

@@ -21,9 +21,9 @@ class Decoder:
     with padding on the right, each at its own positions, so that a row of a batch is computed as
     if it were alone.
 
-    Where a text would outgrow the model's context, the model goes on with the text's last
-    `context // 2` tokens, at positions from 0 on, until the context is full again: it sees between
-    a half and the whole of its context, at the cost of one short pass every `context // 2` tokens.
+    When a text would exceed the model's context, the model continues with the text's last `context
+    // 2` tokens, at positions from 0 on, until the context is full again: it sees between a half
+    and the whole of its context, at the cost of one short pass every `context // 2` tokens.
     """
 
     def __init__(

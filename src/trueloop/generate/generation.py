@@ -53,7 +53,7 @@ class Generation:
         self._stop_ids = torch.tensor(ends.ids, dtype=torch.long, device=self._device)
         self._processors, self._warpers = options.processors(), options.warpers()
         self._lengths = [0] * self._count
-        """New tokens of each row that has ended; 0 of one that goes on."""
+        """New tokens of each row that has ended; 0 for an unfinished one."""
         self.texts: list[TextUntilStop] = []
         self.pieces: list[str] | None = None
         """Text of each row that its last token has made certain; None without a tokenizer."""

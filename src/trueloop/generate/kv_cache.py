@@ -98,7 +98,7 @@ class KeyValueCache:
         if longest + length > self.capacity:
             raise ConfigError(
                 f"the cache has room for {self.capacity} positions, and {longest + length} are "
-                "needed: make it with a larger capacity"
+                "needed: create it with a larger capacity"
             )
         self._seen = length
         if self._length is None:
@@ -174,7 +174,7 @@ class KeyValueCache:
     def reorder(self, rows: Tensor | Sequence[int]) -> None:
         """Let row k become what row `rows[k]` was.
 
-        In beam search a beam goes on from a different beam; of one prompt come several samples.
+        In beam search a beam continues a different beam; one prompt has several samples.
 
         Args:
             rows: int64 (new batch,); a row may be left out or repeated.

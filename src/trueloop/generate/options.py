@@ -1,4 +1,4 @@
-"""What `generate` can be told, checked: how a token is chosen and when a text ends."""
+"""The options of `generate`, checked: how a token is chosen and when a text ends."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class GenerationOptions:
     """How tokens are chosen, and how many.
 
     Attributes:
-        max_new_tokens: most new tokens of a text.
-        min_new_tokens: before so many, what would end a text is ruled out.
+        max_new_tokens: largest number of new tokens of a text.
+        min_new_tokens: tokens that would end the text are excluded before this number.
         temperature: the logits are divided by it; 0 takes the most probable token (greedy). None is
             1, or, with beams, no sampling.
-        top_k: draw among so many of the most probable tokens (Fan et al., ACL 2018).
+        top_k: draw among this many of the most probable tokens (Fan et al., ACL 2018).
         top_p: draw among the most probable ones that have this share of the probability together,
             above 0 and at most 1 (Holtzman et al., ICLR 2020).
         min_p: draw among those with at least this share of the most probable one's probability,
@@ -57,12 +57,12 @@ class GenerationOptions:
             0 and at most 1 (Meister et al., TACL 2023).
         repetition_penalty: above 1, tokens that the text already has become less probable (Keskar
             et al., "CTRL", 2019).
-        no_repeat_ngram: no run of so many tokens comes twice.
-        beams: above 1, beam search with so many beams.
+        no_repeat_ngram: no sequence of this many tokens occurs twice.
+        beams: above 1, beam search with this many beams.
         length_penalty: beam scores are divided by length ** length_penalty.
         early_stopping: of beam search. True ends with as many finished texts as beams; False when
             no better one is likely; "never" when none is possible.
-        num_samples: texts for each prompt; of beam search, so many of the best.
+        num_samples: texts per prompt; with beam search, this many of the best.
 
     Raises:
         ConfigError: a value that cannot work, or two that exclude each other.
@@ -113,7 +113,7 @@ class GenerationOptions:
         sampling = [name for name in SAMPLING if getattr(self, name)]
         if self.beams > 1 and sampling:
             raise ConfigError(
-                f"beams={self.beams} looks for the most probable text, and {sampling[0]} is for "
+                f"beams={self.beams} searches for the most probable text, and {sampling[0]} is for "
                 f"sampling: leave one of them out"
             )
         if self.beams > 1 and self.num_samples > self.beams:
@@ -148,7 +148,7 @@ class GenerationOptions:
     def processors(self) -> list[Callable[..., Tensor]]:
         """Return what changes logits in any kind of search: functions of (logits, tokens, starts=).
 
-        `min_new_tokens` is not among them: the search itself sees to it.
+        `min_new_tokens` is not among them: the search itself handles it.
         """
         found: list[Callable[..., Tensor]] = []
         if self.repetition_penalty != 1.0:
@@ -212,7 +212,8 @@ def ends_of(stop: Any, end_of_text: Any, tokenizer: Any) -> Ends:
     for each in stops:
         if not (isinstance(each, str) and each) and not (_options.is_integer(each) and each >= 0):
             raise ConfigError(
-                f"stop holds {_options.shown(each)}, which is neither text nor a token id: write "
+                f"stop contains {_options.shown(each)}, which is neither text nor a token id: "
+                "write "
                 "e.g. stop=['\\n', 13]"
             )
     strings = tuple(each for each in stops if isinstance(each, str))

@@ -65,7 +65,7 @@ def _row(ids: Any) -> list[int]:
         raise ConfigError(f"tokens={_options.shown(ids)} are not token ids: {_EXAMPLE}")
     if wrong := next((each for each in found if not _options.is_integer(each)), None):
         shown = _options.shown(wrong)
-        raise ConfigError(f"tokens hold {shown}, which is not a token id: {_EXAMPLE}")
+        raise ConfigError(f"tokens contain {shown}, which is not a token id: {_EXAMPLE}")
     return [int(each) for each in found]
 
 
@@ -114,7 +114,7 @@ def begun(rows: list[list[int]], end_of_text: int | None) -> list[list[int]]:
         raise ConfigError(f"there is no prompt: {_EXAMPLE}")
     if end_of_text is None and not all(rows):
         raise DataError(
-            "a prompt is empty, and there is no end-of-text token to begin from: write at least "
+            "a prompt is empty, and there is no end-of-text token to start from: write at least "
             "one token, or end_of_text=..."
         )
     return [row or [int(end_of_text or 0)] for row in rows]

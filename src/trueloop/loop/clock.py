@@ -189,7 +189,7 @@ def run_length(epochs: Any, updates: Any, tokens: Any) -> Interval:
         )
     if len(given) > 1:
         listed = " and ".join(f"{name}={_options.shown(value)}" for name, value in given.items())
-        raise ConfigError(f"{listed} each say how long the run is: write one of them")
+        raise ConfigError(f"{listed} each set the length of the run: write one of them")
     ((unit, amount),) = given.items()
     example = {"epochs": 10, "updates": 10_000, "tokens": 1_000_000}[unit]
     return Interval(_options.whole(unit, amount, 1, example), unit)

@@ -137,10 +137,10 @@ def apply_model(model: nn.Module, inputs: Any) -> Any:
 def supervised(criterion: Callable[[Any, Any], Tensor]) -> Supervised:
     """A `loss_fn(model, batch)` for batches of (inputs, targets).
 
-    The loss is bitwise `criterion(model(inputs), targets)`. Beside it stands what that mean is
-    over, so that accumulated micro-batches weigh as in their union: for cross-entropy the targets
-    that are not ignored, or their class weights; for element-wise losses the elements; else the
-    samples. A criterion with a mean of another kind says so in a method
+    The loss is bitwise `criterion(model(inputs), targets)`. It comes with the number of elements
+    that the mean is over, so that accumulated micro-batches are weighted as in their union: for
+    cross-entropy the targets that are not ignored, or their class weights; for element-wise losses
+    the elements; else the samples. A criterion with a different mean defines a method
     ``count(outputs, targets)`` that returns a number or a scalar tensor.
 
     Args:

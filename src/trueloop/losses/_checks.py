@@ -175,7 +175,7 @@ def class_range(task: str, targets: Tensor, classes: int, ignore_index: int | No
 
 
 def _first(wrong: Tensor, values: Tensor) -> tuple[Any, int]:
-    """The first wrong value and the sample of the batch in which it stands."""
+    """The first wrong value and its sample in the batch."""
     where = wrong.nonzero()[0].tolist()
     return values[tuple(where)].item(), where[0]
 

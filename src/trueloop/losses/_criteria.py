@@ -112,7 +112,7 @@ class BinaryLoss(_LogitsLoss):
     floating point, or integers or bools of 0 and 1.
 
     Args:
-        classes: None, 1 or 2 (the names of both sides); one logit stands for the second class.
+        classes: None, 1 or 2 (the names of both sides); one logit is that of the second class.
         pos_weight: weight of the positive class relative to the negative, above 0.
     """
 

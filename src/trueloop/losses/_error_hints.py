@@ -33,7 +33,7 @@ def _function(criterion: Any) -> Any:
 
 def is_torchs(criterion: Any) -> bool:
     """Whether it is one of torch's own: its errors are about what it is given, not about code that
-    the user could mend."""
+    the user could fix."""
     owner = type(criterion) if isinstance(criterion, nn.Module) else _function(criterion)
     return str(getattr(owner, "__module__", "")).partition(".")[0] == "torch"
 
@@ -108,7 +108,8 @@ def _check_binary(name: str, outputs: Tensor, targets: Tensor) -> None:
 
 
 def check_tensors(model: nn.Module, inputs: Any, error: RuntimeError) -> None:
-    """Raise `DataError` if inputs of another dtype or device than the model's made it fail."""
+    """Raise `DataError` if inputs with a different dtype or device than the model's made it
+    fail."""
     parameter = next(model.parameters(), None)
     if not isinstance(inputs, Tensor) or parameter is None:
         return

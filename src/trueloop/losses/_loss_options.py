@@ -40,7 +40,7 @@ def class_count(task: str, classes: Any, *, least: int, most: int | None = None)
 
 
 def class_index(value: Any) -> int:
-    """A class index, or the negative number that stands for a target that is left out."""
+    """A class index, or the negative number that marks an ignored target."""
     if not is_integer(value):
         raise ConfigError(
             f"ignore_index={shown(value)} is not a class index: write e.g. ignore_index=255"

@@ -131,8 +131,8 @@ class DistillationLoss(TaskLoss):
     def _check_form(self, outputs: Any, targets: Any) -> None:
         if not isinstance(targets, (tuple, list)) or len(targets) != 2:
             raise LossError(
-                "distillation loss: the targets are no pair: "
-                "write batches of (inputs, (labels, teacher_logits))"
+                "distillation loss: the targets are not a pair: write batches of (inputs, (labels, "
+                "teacher_logits))"
             )
         labels, teacher = targets
         super()._check_form(outputs, labels)
@@ -145,8 +145,8 @@ class DistillationLoss(TaskLoss):
             )
         if labels.shape == outputs.shape:
             raise LossError(
-                f"distillation loss: labels {_checks.shown(labels)} are no class indices: "
-                "write batches of (inputs, (labels, teacher_logits)), labels.argmax(1) if one-hot"
+                f"distillation loss: labels {_checks.shown(labels)} are not class indices: write "
+                "batches of (inputs, (labels, teacher_logits)), labels.argmax(1) if one-hot"
             )
         _checks.class_targets(self.task, outputs, labels)
 
@@ -271,8 +271,8 @@ class SegmentationLoss(TaskLoss):
         _checks.columns(self.task, outputs, self.classes)
         if outputs.shape == targets.shape:
             raise LossError(
-                f"segmentation loss: targets {_checks.shown(targets)} are no class indices: "
-                "write targets.argmax(1)"
+                f"segmentation loss: targets {_checks.shown(targets)} are not class indices: write "
+                "targets.argmax(1)"
             )
         _checks.class_targets(self.task, outputs, targets)
         if self.class_weights is not None:

@@ -33,8 +33,7 @@ class MetricSet(ABC):
 
     `sum`, `mean`, `max` and `min` are for numbers and tensors, element by element. `gather` is for
     lists with one entry per `update`: the entries of all ranks, in the feed's order. `{}` says that
-    `compute` and `details` do it themselves; None, that nobody does, which is an error on several
-    ranks.
+    `compute` and `details` do it themselves; None is an error on several ranks.
     """
     _is_reduced = False
     """It holds what the batches of all ranks have left (`over_ranks`)."""
@@ -138,7 +137,7 @@ def reduced(values: list[Any], how: Reduction, name: str) -> Any:
         if not all(isinstance(value, list) for value in values):
             raise ConfigError(
                 f"{name} is {_options.kind_of(values[0])}, and 'gather' is for a list with one "
-                "entry per update: make it a list, or write another reduction"
+                "entry per update: make it a list, or write a different reduction"
             )
         return interleaved(values)
     if not all(isinstance(value, (int, float, Tensor)) for value in values):
@@ -257,7 +256,7 @@ def load_state_over_ranks(meter: MetricSet, state: dict[str, Any]) -> None:
     if not parts[0]:
         raise RunError(
             f"the state of {type(meter).__name__} is that of {len(states)} ranks, and with "
-            f"reductions = {{}} nobody can add it up: go on with {len(states)} ranks"
+            f"reductions = {{}} it cannot be added up: resume with {len(states)} ranks"
         )
     merged = meter._merged(parts)
     if not ranks.is_main():

@@ -42,7 +42,7 @@ known: RankFailure | None = None
 is_mine = False
 """Whether this rank is the one that says it."""
 is_everyones = False
-"""Whether all ranks have said the same, so that it is nobody's in particular."""
+"""Whether all ranks have said the same, so that it does not belong to a single rank."""
 
 
 def learn(failure: RankFailure, *, mine: bool = False) -> None:
@@ -116,7 +116,7 @@ def status_of(error: BaseException) -> int:
 
 
 def is_of_a_peer(error: BaseException) -> bool:
-    """Whether it is a collective's error, as after another rank's death."""
+    """Whether it is a collective's error, as after the death of a rank."""
     return any(
         isinstance(each, dist.DistError)
         or (isinstance(each, RuntimeError) and any(word in str(each) for word in _WORDS_OF_PEERS))
@@ -155,7 +155,7 @@ def all_raise(store: Store, rank: int, world_size: int, message: str) -> bool:
 
 
 def say_mistake(store: Store, rank: int, message: str) -> None:
-    """Let the rank that speaks know that this one makes the mistake too."""
+    """Notify the rank that prints that this one makes the mistake too."""
     store.set(f"mistake/{rank}", message)
 
 

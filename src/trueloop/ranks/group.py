@@ -103,8 +103,7 @@ def joined(device: torch.device, *, minutes: float = 30.0) -> Iterator[None]:
 
     An exception on one rank, or its death, ends all of them within 20 seconds. It is raised on by
     that rank alone (with its rank as a note); the others leave with a `SystemExit` of the same
-    status, without a word. Of a rank that has died, one of the others says so, and raises
-    `RankError`.
+    status, without a word. If a rank has died, one of the others raises `RankError`.
 
     Raises `ConfigError` where the environment does not say how to meet the others.
     """

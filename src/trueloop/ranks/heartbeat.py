@@ -87,7 +87,7 @@ def read(store: Store, ranks: list[int]) -> dict[int, Beat]:
 def state_of(beat: Beat) -> str:
     """`alive`, `stopped` or `gone`, of a process on this machine; `elsewhere` on a different one.
 
-    A process that has ended and that nobody has waited for is gone.
+    A process that has ended and was not waited for counts as gone.
     """
     if beat.host != this_host():
         return "elsewhere"

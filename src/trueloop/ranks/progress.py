@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 @dataclass
 class RankProgress:
-    """Where a rank stands. Written by one thread without a lock: each field is true by itself."""
+    """The progress of a rank. Written by one thread without a lock: each field is true by
+    itself."""
 
     phase: str = "starting"
     """`starting`, `training`, `waiting for data`, `evaluating`, `saving`, `ending`."""
@@ -45,7 +46,7 @@ here = RankProgress()
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Name the collective, within which this rank may wait for another one."""
+    """Name the collective in which this rank may wait for the others."""
     before, here.pending = here.pending, what
     try:
         yield

@@ -77,7 +77,7 @@ class RankWatcher:
         """What to raise instead of `error`, which has come out of the group's block.
 
         It is the error itself on the rank that is to say it, and a silent `SystemExit` on all
-        others; where the error only shows that another rank is gone, a `RankError` names that one.
+        others; if the error only shows that a different rank is gone, a `RankError` names that one.
         """
         if isinstance(error, SystemExit) and not error.code:
             self.end()
@@ -148,7 +148,7 @@ class RankWatcher:
         return f"stop/{self._stops}"
 
     def _hear_of_stop(self) -> None:
-        """Learn of another rank's signal."""
+        """Read the signal of a different rank."""
         key = self._stop_key()
         if self.stop_signal is None and self.shared.check([key]):
             number = int(self.shared.get(key))
@@ -167,7 +167,7 @@ class RankWatcher:
         return heartbeat.read(self.shared, list(range(self.world_size)))
 
     def look(self) -> None:
-        """Learn of a failure that stands in the store."""
+        """Read a failure from the store."""
         with suppress(RuntimeError):
             failure.look(self.shared)
 

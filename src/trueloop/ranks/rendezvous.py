@@ -1,6 +1,6 @@
 """How the ranks of one start find each other in a store that may hold the last start's keys.
 
-`torchrun` keeps one store over its restarts, and tells the processes neither the number of the
+`torchrun` keeps one store over its restarts, and passes to the processes neither the number of the
 start (each host counts its own) nor that keys of dead processes are in there. So rank 0 draws a
 name for this start, and gives it to each rank that has asked with a name of its own.
 """

@@ -81,7 +81,7 @@ def label(text: str) -> str:
 
 class Curves:
     """The curves of one run over its epochs, from the lines of metrics.jsonl; over its updates
-    where evaluations were made within epochs, or `by_updates` says so."""
+    where evaluations were made within epochs, or if `by_updates` is true."""
 
     def __init__(self, lines: Sequence[Line], *, by_updates: bool = False) -> None:
         self.lines = lines
@@ -96,7 +96,7 @@ class Curves:
         self._per_epoch = 1 + max((line["batch"] for line in self.updates), default=0)
 
     def at(self, lines: Sequence[Line]) -> Floats:
-        """Where the updates stand on the axis; of epochs 2.5 is half-way through the third."""
+        """The positions of the updates on the axis; of epochs 2.5 is half-way through the third."""
         if self.by_updates:
             return column(lines, "update")
         return column(lines, "epoch") - 1 + (column(lines, "batch") + 1) / self._per_epoch
@@ -181,7 +181,8 @@ def mark(chart: Figure, at: int, text: str, *, top: bool) -> None:
 
 
 def loss(curves: Curves) -> Figure | None:
-    """Training and validation loss per epoch, with the loss of the updates, smoothed, behind."""
+    """Training and validation loss per epoch, with the smoothed loss of the updates in the
+    background."""
     traces, shown = [], []
     if len(curves.applied) > 1:
         losses = column(curves.applied, "loss")
@@ -207,9 +208,9 @@ def loss(curves: Curves) -> Figure | None:
 def scores(curves: Curves) -> list[tuple[str, Figure, bool]]:
     """Charts of the metrics, each with its title and whether its curves should rise.
 
-    Those that rise (accuracy, R²) share one, those that fall (MAE) another; what is neither has
-    one of its own, and so has perplexity, an exponential. Where a chart holds several metrics,
-    training is dashed.
+    Those that rise (accuracy, R²) share one, those that fall (MAE) a second one; any other has its
+    own, and so has perplexity, an exponential. Where a chart holds several metrics, training is
+    dashed.
     """
     families: dict[str, list[str]] = {}
     for name in curves.scores():

@@ -57,7 +57,7 @@ def compare(runs: Sequence[Run], out: Path | str) -> Path:
 
 
 def _distinct_names(runs: Sequence[Run]) -> list[str]:
-    """The runs' names, with as much of their folders as tells them apart."""
+    """The runs' names, with as much of their folders as distinguishes them."""
     parts = [run.path.resolve().parts for run in runs]
     for depth in range(1, max(map(len, parts)) + 1):
         names = ["/".join(part[-depth:]) for part in parts]

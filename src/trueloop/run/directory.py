@@ -72,7 +72,7 @@ class Run:
         path: the directory of a run: of `trueloop train`, or made by `Run.create`.
 
     Raises:
-        RunError: there is no run at `path`.
+        RunError: `path` is not a run.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -122,7 +122,7 @@ class Run:
 
     @_by_main_alone
     def begin_again(self, environment: Mapping[str, Any]) -> None:
-        """Remove what the run has reached, for it to start anew with the same `config.json`.
+        """Remove the results of the run, so that it can start again with the same `config.json`.
 
         What others have put into the directory (a scheduler's log) stays.
 
@@ -338,13 +338,13 @@ class Run:
 
     @_by_main_alone
     def forget_results(self) -> None:
-        """Remove what came out of the run, which goes on."""
+        """Remove the results of a run that is being extended."""
         for name in ("results.json", "report.html"):
             (self.path / name).unlink(missing_ok=True)
 
     @_by_main_alone
     def write_config(self, config: Mapping[str, Any]) -> None:
-        """Replace the resolved options, of a run that goes on for longer.
+        """Replace the resolved options of a run that is being extended.
 
         Args:
             config: plain data.
@@ -468,8 +468,8 @@ def summarize(path: Path) -> RunSummary:
 
 
 def _command_line(name: str) -> ModuleType:
-    """What made the run, and alone can build its task again. It stands floors above, and is found
-    by its name when it is asked for, as the run's task is."""
+    """The package that created the run, and can build its task again. It is on a floor above, and
+    is imported by its name when needed, as the run's task is."""
     return importlib.import_module(f"trueloop.cli.{name}")
 
 

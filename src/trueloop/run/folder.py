@@ -57,7 +57,8 @@ def is_empty(folder: Path) -> bool:
 def remove_unborn(path: Path) -> None:
     """Empty the folder at `path` if it holds nothing but what a `create` left that was killed.
 
-    Hold it before (`claimed`): what is there may be a run that another process is just making.
+    Hold it before (`claimed`): what is there may be a run that a different process is just
+    creating.
     """
     if is_run(path):
         return
@@ -86,14 +87,14 @@ def make_folder(path: Path) -> None:
         if path.is_dir():
             if is_run(path):
                 raise RunError(
-                    f"{path} already holds a run: choose another directory, "
-                    f"or go on with it: trueloop resume {path}"
+                    f"{path} already contains a run: choose a different directory, or resume it: "
+                    f"trueloop resume {path}"
                 )
             if not is_empty(path):
-                raise RunError(f"{path} exists and is not empty: choose another run directory")
+                raise RunError(f"{path} exists and is not empty: choose a different run directory")
         elif path.exists():
             what = special_kind(path) or "a file"
-            raise RunError(f"{path} is {what}, not a run directory: choose another name")
+            raise RunError(f"{path} is {what}, not a run directory: choose a different name")
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -101,7 +102,7 @@ def make_folder(path: Path) -> None:
             f"cannot create the run directory {path} ({reason}): choose a path that can be written"
         ) from None
     if not os.access(path, os.W_OK | os.X_OK):
-        raise RunError(f"the run directory {path} cannot be written: choose another one")
+        raise RunError(f"the run directory {path} cannot be written: choose a different one")
 
 
 def remove(path: Path) -> None:
@@ -121,7 +122,7 @@ def clear(path: Path) -> None:
     except OSError as error:
         raise RunError(
             f"cannot clear the run directory {path} ({error.strerror}): check its permissions, or "
-            "choose another one"
+            "choose a different one"
         ) from None
 
 
@@ -140,8 +141,8 @@ def no_run(path: Path) -> str:
         if inside:
             listed = ", ".join(str(found) for found in inside[:3])
             more = ", …" if len(inside) > 3 else ""
-            return f"{path} is no run but holds some: name one of them ({listed}{more})"
-        what = f"{path} is no run directory (it has no {CONFIG})"
+            return f"{path} is not a run but contains some: name one of them ({listed}{more})"
+        what = f"{path} is not a run directory (it has no {CONFIG})"
     elif path.exists():
         what = f"{path} is {special_kind(path) or 'a file'}, not a run directory"
     else:

@@ -64,7 +64,7 @@ def plain(value: Any, where: str) -> Any:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write `value` as indented JSON, atomically. Raises `RunError` if it is no plain data."""
+    """Write `value` as indented JSON, atomically. Raises `RunError` if it is not plain data."""
     text = json.dumps(plain(value, path.stem), indent=2, ensure_ascii=False, allow_nan=False)
     # A name with a lone surrogate (a file name in no encoding) must not stop a run.
     write_atomic(path, (text + "\n").encode("utf-8", "backslashreplace"))

@@ -11,7 +11,7 @@
     {"kind":"note","outlier":"skip","epoch":1,"batch":31,"update":32,"grad_norm":84.1,"median":7.0,
      "samples":[17,903],"message":"update 33 skipped: gradient norm 84.1, …","time":0.25}
 
-A line with `updates` stands for so many of them (`fit(log_every=…)`), up to its own: `loss` and the
+A line with `updates` covers that many updates (`fit(log_every=…)`), up to its own: `loss` and the
 parts of it are their means, weighted by samples, `samples` and `tokens` their sums; the gradient
 norm and the learning rate are those of the last. Where batches hold token ids, a line has `tokens`.
 An evaluation has the epoch that it ends, or in which it was made.
@@ -21,8 +21,8 @@ an update whose gradient norm was an outlier, with its samples where they are kn
 line has each named part of the loss beside `loss`, and `lr/NAME` for each parameter group whose
 learning rate differs from `lr`, the first group's. Epochs count from 1, as in everything that
 people read, and batches, being positions, from 0; `time` is in seconds of this run's life so far: a
-resumed run goes on counting where its log ended. NaN and the infinities are the strings "NaN",
-"Infinity" and "-Infinity".
+resumed run continues the time of its log. NaN and the infinities are the strings "NaN", "Infinity"
+and "-Infinity".
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class MetricsLog:
             self._try_to_write([*self._drain(), _eval_line(record, now - self._began)])
 
     def line(self, record: StepRecord, updates: int) -> None:
-        """Log a line that stands for several updates, as `fit(log_every=…)` has it.
+        """Log a line that covers several updates, as `fit(log_every=…)` has it.
 
         Args:
             record: with the means over them.
@@ -158,7 +158,7 @@ class MetricsLog:
             update: updates applied at the checkpoint.
             epoch: that of the next batch to train on, from 0.
             batch: its position in the epoch, from 0. Without it, an update skipped just after the
-                checkpoint cannot be told from one just before it, and both are kept.
+                checkpoint cannot be distinguished from one just before it, and both are kept.
             evaluations: those that stay; None: those of epochs before.
         """
         made = None if evaluations is None else {place_of_eval(each) for each in evaluations}
@@ -227,7 +227,7 @@ class MetricsLog:
                 raise
             if not self._is_stuck:
                 self._is_stuck = True
-                _warn(f"{error}; the run goes on, and keeps its lines in memory meanwhile")
+                _warn(f"{error}; the run continues, and keeps its log lines in memory meanwhile")
 
 
 def _warn(what: str) -> None:

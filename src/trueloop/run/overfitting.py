@@ -42,7 +42,7 @@ def overfitting(evals: Sequence[dict[str, Any]], unit: str = "epoch") -> tuple[s
             (k, e) for k, e in enumerate(scored, 1) if not math.isfinite(e["val_loss"])
         )
         place = number if unit == "epoch" else line[unit]
-        return "diverged", f"The validation loss is no longer finite from {unit} {place:,} on."
+        return "diverged", f"The validation loss is not finite from {unit} {place:,} on."
     scored = [line for line in scored if math.isfinite(line["val_loss"])]
     if len(scored) < _FEWEST:
         what = "epoch" if unit == "epoch" else "evaluation"
@@ -77,7 +77,7 @@ def _judge(scored: list[dict[str, Any]], unit: str) -> tuple[str, str]:
             f"{how} while the training loss kept falling: overfitting since {place}."
         )
     return "unstable", (
-        f"{how}, and the training loss did not fall either: that is no overfitting but unstable "
+        f"{how}, and the training loss did not fall either: that is not overfitting but unstable "
         "training; a lower learning rate or clipping may help."
     )
 

@@ -172,7 +172,7 @@ class Profile:
         try:
             self._write(updates)
         except WriteError as error:
-            what = f"{error}; the run goes on, without its profile"
+            what = f"{error}; the run continues without its profile"
             warnings.warn(what, RuntimeWarning, stacklevel=1)
         finally:
             self._torch = None

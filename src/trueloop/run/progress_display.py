@@ -207,7 +207,7 @@ class ProgressDisplay:
         return f"best {_short(self.monitor or '')} {number(self._best)} at {where}"
 
     def _head(self, epoch: int | None, update: int | None) -> str:
-        """Where an evaluation, or the training, stands in the run: the start of its line."""
+        """The position of an evaluation, or of the training, in the run: the start of its line."""
         if epoch is None:
             return "evaluation"
         update = update or 0
@@ -218,7 +218,7 @@ class ProgressDisplay:
         return f"update {update:,}"
 
     def _place(self, record: StepRecord) -> str:
-        """Where the training stands, to the update."""
+        """The position of the training, to the update."""
         head = self._head(record.epoch, record.update)
         return f"{head}  update {record.update:,}" if self._by_epochs else head
 
@@ -344,7 +344,8 @@ class _Throughput:
 
 
 class _SkippedUpdates:
-    """Skipped updates: the first one is said at once, later ones counted and said every 2 s."""
+    """Skipped updates: the first one is printed at once, later ones are counted and printed every 2
+    s."""
 
     def __init__(self) -> None:
         self._count = 0

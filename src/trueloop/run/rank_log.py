@@ -11,7 +11,7 @@
 `seconds` of an update are those since the one before on this rank, with what it has waited for the
 others; `memory_bytes` is the most that the process (of a GPU: its tensors) has taken so far. Lines
 of a rank other than 0 hold what it prints and warns, which is shown nowhere else. A resumed run
-goes on in the same files, each part with a `start` of its own.
+appends to the same files, each part with its own `start`.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class RankLog:
 
 
 class _TeeStream(io.TextIOBase):
-    """What stands in for stdout: each line becomes one of the log."""
+    """A replacement of stdout: each line becomes a line of the log."""
 
     def __init__(self, log: RankLog) -> None:
         self._log = log
@@ -151,7 +151,7 @@ class _TeeStream(io.TextIOBase):
 
 
 def peak_memory(device: torch.device) -> int | None:
-    """Bytes, at their most: of a GPU's tensors, else of this process; None where nobody knows."""
+    """Bytes, at their most: of a GPU's tensors, else of this process; None if unknown."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     try:

@@ -75,8 +75,8 @@ def write_report(run: Run) -> Path:
 
 
 def curves_of(run: Run, lines: list[dict[str, Any]], *, by_updates: bool = False) -> Curves:
-    """The run's curves: over updates where its length or its evaluations are counted otherwise than
-    in epochs, or `by_updates` says so."""
+    """The run's curves: over updates where its length or its evaluations are not counted in epochs,
+    or if `by_updates` is true."""
     every = run.option("eval_every")
     found = parse_amount(every) if isinstance(every, str) else None
     apart = found is not None and found[1] != "epochs"
@@ -296,7 +296,7 @@ def _notes(run: Run, curves: Curves) -> list[str]:
 
 
 def _findings(run: Run) -> list[dict[str, str]] | None:
-    """What the data checks and the doctor have found, the worst first; None if nobody looked."""
+    """What the data checks and the doctor have found, the worst first; None without checks."""
     if run.findings is None:
         return None
     found = []

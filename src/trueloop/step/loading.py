@@ -272,7 +272,7 @@ def load_scheduler(scheduler: LRScheduler, state: dict[str, Any]) -> None:
     except Exception as error:  # of the user's own scheduler
         raise RunError(
             f"the schedule does not take the state in the checkpoint ({_one_line(error)}): build "
-            "it as it was"
+            "it as in the saved run"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""A run in which nothing moves any more: where each rank stands, and which the others wait for.
+"""Detection of hangs: the position of each rank, and which rank the others wait for.
 
 A thread of each rank looks at `ranks.here`. When nothing has been done for too long, every rank
 writes its Python stacks and what it is doing to `hangs/TIME/rank-K.txt` in the run directory, and
@@ -40,7 +40,7 @@ _GATHER_SECONDS = 2.0
 
 @dataclass
 class Pace:
-    """How long a run may stand still before that is a hang."""
+    """How long a run may make no progress before that is a hang."""
 
     minutes: float | None
     """As the user says; None for the default."""
@@ -61,10 +61,9 @@ class Pace:
 
 
 class HangWatch:
-    """Within it, a hang of the run is written down in `folder`, and one line says so.
-
-    What counts as moving is what the training notes in `ranks.here`: `fit` and `evaluate` do, for
-    every batch and every save.
+    """Within it, a hang of the run is written to `folder` and reported in one line. Progress is
+    what the training notes in `ranks.here`: `fit` and `evaluate` do, for every batch and every
+    save.
 
     Args:
         folder: the run directory; None to watch nothing.
@@ -81,8 +80,8 @@ class HangWatch:
         self._exits = _options.flag("hang_exit", exits)
         if folder is None and (minutes is not None or exits):
             raise ConfigError(
-                f"{'hang_exit' if exits else 'hang_minutes'} is set without a run directory, where "
-                "a hang is written down: write fit(..., run=trueloop.Run.create('runs/one', "
+                f"{'hang_exit' if exits else 'hang_minutes'} is set without a run directory for "
+                "the report of a hang: write fit(..., run=trueloop.Run.create('runs/one', "
                 "config={}))"
             )
         self._folder = folder
@@ -131,7 +130,7 @@ class HangWatch:
                     self._report()
 
     def _declare(self) -> None:
-        """Have every rank write down where it stands."""
+        """Have every rank write its position and stacks."""
         stamp = time.strftime("%Y%m%d-%H%M%S")
         if self._watcher is None:
             self._stamp = stamp

@@ -43,10 +43,10 @@ class Stop:
     there, but for a Ctrl-C after more than five seconds: the launcher repeats those that it gets.
 
     `grace_seconds` are what whoever sent the signal leaves the process before SIGKILL. Where the
-    loop has not come to ask `is_due` shortly before they are over (it waits for data, for another
-    rank, for the compiler), the run is left without a further save: by `Interrupted`, or, where the
-    main thread is held by something that no exception can end, by the end of the process. In one
-    process Ctrl-C has no such end, since it can be pressed again.
+    loop has not come to ask `is_due` shortly before they are over (it waits for data, for a rank,
+    for the compiler), the run is left without a further save: by `Interrupted`, or, where the main
+    thread is held by something that no exception can end, by the end of the process. In one process
+    Ctrl-C has no such end, since it can be pressed again.
     """
 
     def __init__(self, max_seconds: float | None, *, grace_seconds: float = 30.0) -> None:
@@ -78,7 +78,8 @@ class Stop:
 
     @property
     def signal(self) -> int | None:
-        """The number of the signal for which the run ends; None if it ends for another reason."""
+        """The number of the signal for which the run ends; None if it ends for a different
+        reason."""
         return self._agreed if self.reason == "interrupted" else None
 
     def is_due(self, *, between_updates: bool = True) -> bool:

@@ -11,9 +11,9 @@ Silence = str
 held), `elsewhere` (on a different machine), `absent` (it has never given one)."""
 
 _WORDS = {
-    "stopped": "is stopped by a signal: kill -CONT {pid} lets it go on",
+    "stopped": "is stopped by a signal: kill -CONT {pid} continues it",
     "gone": "has died",
-    "alive": "lives, and something in it holds Python's interpreter: py-spy dump --pid {pid}",
+    "alive": "is alive, but something in it holds Python's GIL: py-spy dump --pid {pid}",
     "elsewhere": "gives no sign of life: it is stopped, or its machine or the network is down",
 }
 
@@ -29,7 +29,7 @@ def verdict(beats: dict[int, Beat], silent: dict[int, Silence]) -> tuple[int, st
         return rank, f"{beat.who} {words} (last seen {beat.place})"
     if len(beats) == 1:
         ((rank, beat),) = beats.items()
-        return rank, f"the run stands in: {beat.place}"
+        return rank, f"the run is at: {beat.place}"
     for find in (_behind_in_calls, _behind_in_phase, _behind_in_updates):
         rank_found, words = find(beats)
         if rank_found is not None:
@@ -38,7 +38,7 @@ def verdict(beats: dict[int, Beat], silent: dict[int, Silence]) -> tuple[int, st
         places = "; ".join(f"rank {rank}: {beat.place}" for rank, beat in sorted(beats.items())[:4])
         return min(beats), f"the ranks wait for different things ({places})"
     places = beats[min(beats)].place
-    return min(beats), f"all ranks stand in one place ({places})"
+    return min(beats), f"all ranks are at the same place ({places})"
 
 
 def _behind_in_calls(beats: dict[int, Beat]) -> tuple[int | None, str]:
@@ -52,7 +52,7 @@ def _behind_in_calls(beats: dict[int, Beat]) -> tuple[int | None, str]:
             what = next((beats[r].pending for r in inside if beats[r].pending), "a collective")
             who = beats[missing[0]]
             return who.rank, (
-                f"{who.who} has not come to what {_listed(inside)} in ({what}); it is at: "
+                f"{who.who} has not reached what {_listed(inside)} in ({what}); it is at: "
                 f"{who.place}"
             )
     return None, ""
@@ -74,7 +74,7 @@ def _behind_in_updates(beats: dict[int, Beat]) -> tuple[int | None, str]:
     if least == max(places.values()):
         return None, ""
     who = next(beats[rank] for rank in sorted(beats) if places[rank] == least)
-    return who.rank, f"{who.who} is behind the others, at: {who.place}"
+    return who.rank, f"{who.who} has made less progress than the others, and is at: {who.place}"
 
 
 def _listed(found: list[int]) -> str:

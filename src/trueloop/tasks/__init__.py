@@ -52,8 +52,7 @@ def load(name: str) -> type[Task]:
         raise ConfigError(f"{name} names no class: write {name}:CLASS, e.g. {name}:MyTask")
     if not colon or not file.endswith(".py"):
         raise ConfigError(
-            f"no task is called {name!r}: {nearest(name, READY_MADE)} "
-            "(a task of your own is FILE.py:CLASS)"
+            f"unknown task {name!r}: {nearest(name, READY_MADE)} (your own task is FILE.py:CLASS)"
         )
     return _class_in(_import_file(Path(file)), class_name, Path(file))
 
@@ -104,7 +103,7 @@ def _import_failure(path: Path, error: BaseException) -> str:
     where = str(path) if line is None else f"{path}, line {line}"
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     reason = " ".join(f"{type(error).__name__}: {text}".split()).removesuffix(":")
-    return f"{where}: {reason}: mend the file, then try `python {path.name}`"
+    return f"{where}: {reason}: fix the file, then try `python {path.name}`"
 
 
 def _class_in(module: ModuleType, class_name: str, path: Path) -> type[Task]:

@@ -29,17 +29,17 @@ ERROR = "error"
 @documented
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How a task trains unless told otherwise: each field is an option of `trueloop train`."""
+    """How a task trains by default: each field is an option of `trueloop train`."""
 
     epochs: int | None = 20
-    """Passes over the training data; null where updates or tokens say how long the run is."""
+    """Passes over the training data; null if updates or tokens set the length of the run."""
     updates: int | None = None
-    """Optimizer updates of the run, over as many epochs as they take, instead of epochs."""
+    """Length of the run in optimizer updates instead of epochs."""
     tokens: int | None = None
-    """Tokens to train on, instead of epochs: the run ends with the update that reaches them."""
+    """Length of the run in tokens instead of epochs: it ends with the update that reaches them."""
     eval_every: str | None = None
     """Evaluate every "500 updates", "10_000 samples", "1_000_000 tokens", "2 epochs" or "10
-    minutes"; null does so at the end of each epoch. The end is evaluated in any case."""
+    minutes"; null evaluates at the end of each epoch. The end of the run is always evaluated."""
     batch_size: int = 64
     """Samples per micro-batch."""
     optimizer: str = "adamw"
@@ -48,7 +48,7 @@ class Recipe:
     lr: float = 1e-3
     """Peak learning rate."""
     weight_decay: float = 0.0
-    """Decay of matrices and kernels; never of biases and norms."""
+    """Weight decay of matrices and kernels; biases and norms have none."""
     schedule: str = "cosine"
     """none, cosine, warmup_cosine, warmup_stable_decay, one_cycle, plateau, warm_restarts or
     step_decay."""
@@ -73,13 +73,14 @@ class Recipe:
     """What to do about a gradient norm far above its running median: clip it, or skip the update;
     null for nothing."""
     outlier_factor: float = 5.0
-    """How many times the running median of the gradient norm is too much, for --outliers."""
+    """With --outliers: a gradient norm of more than this many times its running median is an
+    outlier."""
     monitor: str = "val_loss"
-    """The score that chooses the best weights (and that plateau and early stopping watch)."""
+    """The score that selects the best weights (also used by plateau and early stopping)."""
     patience: int | None = None
-    """Stop after so many evaluations without a better score; null trains to the end."""
+    """Stop after this many evaluations without a better score; null trains to the end."""
     min_delta: float = 0.0
-    """How much better counts as better."""
+    """Smallest improvement of the score that counts."""
 
 
 @documented
@@ -147,8 +148,8 @@ class PredictInput:
         """
         if ERROR in predictions:
             raise ConfigError(
-                f"predictions() returns a column {ERROR!r}, which says why a row could not be "
-                "read: give it a different name"
+                f"predictions() returns a column {ERROR!r}, which is reserved for the reason why a "
+                "row could not be read: rename it"
             )
         count = len(next(iter(self.names.values())))
         columns: dict[str, Sequence[Any]] = dict(self.names)
@@ -174,8 +175,8 @@ def refuse_changed_data(task: Task, kept: str | None, remedy: str) -> None:
     """Raise `DataError` where the data that `task` has read are not those of the digest `kept`."""
     if kept is not None and task.digest is not None and task.digest != kept:
         raise DataError(
-            f"{task.data} has changed since the run began, so its rows can no longer be divided "
-            f"as they were: put the data back, or {remedy}"
+            f"{task.data} has changed since the run began, so the split would change: restore the "
+            f"data, or {remedy}"
         )
 
 
@@ -215,10 +216,10 @@ class Task:
         self.skipped: dict[str, str] = {}
         """What `splits` or `read` left out because it could not be read, by name, and why."""
         self.digest: str | None = None
-        """Of the data and how `splits` divided them; None where nobody says. A run goes on with
-        data of the same digest alone."""
+        """Of the data and their split; None if unknown. A run can only be resumed with data of the
+        same digest."""
         self.resumed: dict[str, Any] | None = None
-        """What `state` returned when the run began, for `splits` of one that goes on; None of a new
+        """What `state` returned when the run began, for `splits` of a resumed run; None for a new
         run."""
         self.quiet = False
         """Whether the user asked for no progress while the data are read."""
@@ -354,8 +355,8 @@ class Task:
             DataError: they cannot be used.
         """
         raise ConfigError(
-            f"task {type(self).__name__} cannot read other data: leave out --data, or "
-            "define read() in a task of your own"
+            f"task {type(self).__name__} cannot read other data: leave out --data, or define "
+            "read() in your own task"
         )
 
     def unseen(self, path: Path) -> PredictInput:
@@ -372,8 +373,8 @@ class Task:
             DataError: they cannot be used.
         """
         raise ConfigError(
-            f"task {type(self).__name__} cannot predict from a file: define unseen() in a "
-            "task of your own"
+            f"task {type(self).__name__} cannot predict from a file: define unseen() in your own "
+            "task"
         )
 
     def unseen_in_memory(self, data: Any) -> PredictInput:
@@ -405,7 +406,7 @@ class Task:
             )
         count = len(data[0]) if isinstance(data, tuple) else len(data)
         if not count:
-            raise DataError("there is nothing to predict: give one row or more")
+            raise DataError("there is nothing to predict: give at least one row")
         return PredictInput(inputs=data, names={"row": list(range(1, count + 1))})
 
     def outputs(self, model: nn.Module, batch: Any) -> Any:

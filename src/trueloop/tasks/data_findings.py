@@ -53,7 +53,7 @@ def _absent_classes(counts: Mapping[str, int]) -> list[DataFinding]:
         subject=f"class {listed}",
         message=f"The class {listed} has held-out samples and no training sample: the model "
         "cannot learn it, and predicts each of them wrongly.",
-        fix="Add training samples of it, or leave its samples out.",
+        fix="Add training samples of it, or remove its samples.",
     )
     return [finding]
 

@@ -98,7 +98,7 @@ def training_memory(
 
 def machine_memory() -> int | None:
     """Bytes that this process may use: the machine's, or its container's where that is less; None
-    where the system does not tell."""
+    if the system does not provide it."""
     try:
         found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -51,7 +51,7 @@ def show_mistakes(
     for row, shares in zip(rows, probabilities, strict=True):
         guess = int(shares.argmax())
         share = 100 * float(shares[guess])
-        lines = (f"is {classes[int(targets[row])]}", f"taken for {classes[guess]}, {share:.0f}%")
+        lines = (f"is {classes[int(targets[row])]}", f"predicted {classes[guess]}, {share:.0f}%")
         tiles.append((image_of(row), lines))
     wrong = int((outputs.argmax(dim=1) != targets).sum())
     album.picture(
@@ -59,7 +59,7 @@ def show_mistakes(
         _sheet(tiles),
         "Worst mistakes",
         f"The {len(rows)} of {wrong} wrongly classified validation images with the highest loss, "
-        "with what each is, what the model takes it for and how sure it is.",
+        "each with its class, the predicted class and the probability.",
     )
 
 

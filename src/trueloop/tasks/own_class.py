@@ -33,7 +33,7 @@ def check_class(cls: type[Task]) -> None:
         inspect.signature(cls).bind(None, data=None, seed=0)
     except TypeError:
         raise ConfigError(
-            f"{name}.__init__ does not take what a task is made with: write "
+            f"{name}.__init__ does not accept the arguments of a task: write "
             "`def __init__(self, options=None, *, data=None, seed=0)` and call super().__init__ "
             "with them, or leave __init__ out"
         ) from None
@@ -84,7 +84,7 @@ def check_options(cls: type[Task]) -> None:
         typing.get_type_hints(options)
     except (NameError, TypeError, AttributeError, SyntaxError) as error:
         raise ConfigError(
-            f"a type in {where} is not understood ({error}): import it at the top of the file"
+            f"a type in {where} cannot be resolved ({error}): import it at the top of the file"
         ) from None
 
 

@@ -15,7 +15,7 @@ def progress_bar(
     what: str, total: int, quiet: bool, *, worth: int = _WORTH_A_BAR
 ) -> Iterator[Callable[[int], object]]:
     """A bar named `what`, where there is much to read: a `total` of bytes (or of anything else) of
-    `worth` or more. Yields what is told how many more have been read."""
+    `worth` or more. Yields a function to call with how many more have been read."""
     with rng_preserved():  # rich draws a random number when it is imported
         from rich.console import Console
         from rich.progress import Progress

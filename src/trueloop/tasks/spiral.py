@@ -48,7 +48,9 @@ class Spiral(Task):
 
     def splits(self) -> Splits:
         if self.data is not None:
-            raise ConfigError("the spiral is made from the seed, from no file: leave out --data")
+            raise ConfigError(
+                "the spiral is generated from the seed, not from a file: leave out --data"
+            )
         rng = generator(self.seed, "spiral")
         train, val = spiral(2000, rng), spiral(1000, rng)
         self._film = _Film(*val)
@@ -76,7 +78,7 @@ class Spiral(Task):
         album.animate(
             "boundary",
             "Decision boundary",
-            "What the model takes each point of the plane for, epoch by epoch; the paler, the less "
+            "The predicted class of each point of the plane, epoch by epoch; the paler, the less "
             "certain. The dots are the validation points.",
         )
 

@@ -54,9 +54,9 @@ def _threads(facts: TrainingFacts, now: int) -> list[SpeedChange]:
 
 def _workers(facts: TrainingFacts) -> tuple[list[SpeedChange], list[str]]:
     if not facts.needs_workers:
-        return [], ["workers: the training data come as whole batches, which no worker loads"]
+        return [], ["workers: the training data are whole batches, which workers do not load"]
     if not facts.takes_batch_size:
-        return [], ["workers: the task's own DataLoader has its own"]
+        return [], ["workers: the task's own DataLoader sets them"]
     now = facts.options["workers"]
     counts = sorted({0, 1, 2, 4, facts.cores} - {now})
     return [

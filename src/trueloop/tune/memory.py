@@ -16,8 +16,8 @@ _RESET_PEAK = "5"
 
 
 def available_memory() -> int | None:
-    """Bytes that the machine, or this process's container, has free; None where the system does
-    not tell."""
+    """Bytes that the machine, or this process's container, has free; None if the system does not
+    provide it."""
     found = _line_of(Path("/proc/meminfo"), "MemAvailable")
     for limit, used in (
         ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
@@ -87,7 +87,7 @@ def cores() -> int:
 
 
 def threads_of_process() -> int:
-    """How many threads this process has, those of libraries included; 0 where nobody tells."""
+    """How many threads this process has, those of libraries included; 0 if unknown."""
     with suppress(OSError):
         return len(os.listdir("/proc/self/task"))
     return 0

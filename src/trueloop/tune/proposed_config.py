@@ -56,7 +56,7 @@ def _line(name: str, value: Any) -> str:
 
 
 def value_as_yaml(value: Any) -> str:
-    """A value as it stands after a key and a colon."""
+    """A value as written after a key and a colon."""
     import yaml
 
     text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**9)

@@ -22,7 +22,7 @@ from trueloop.tune.setup import Setup
 
 LOWEST, HIGHEST = 1e-6, 10.0
 FEWEST, MOST = 40, 300
-"""Updates of a sweep: with fewer the curve is all noise, and more tell nothing new."""
+"""Updates of a sweep: with fewer the curve is all noise, and more do not help."""
 _DIVERGED = 4.0
 """Times the lowest smoothed loss, at which the sweep ends."""
 _BETA = 0.9
@@ -30,7 +30,7 @@ _BETA = 0.9
 _WIDTH = 0.12
 """Standard deviation of the smoothing, in decades of the rate."""
 _FALL = 0.05
-"""A curve that falls by less than this share of its height has no fall to speak of."""
+"""A curve that falls by less than this share of its height does not count as falling."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -186,7 +186,7 @@ def suggest(x: Floats, y: Floats, curve: Floats, ended: str) -> tuple[Suggestion
 
 
 def round_rate(rate: float) -> float:
-    """Two digits: a range test tells no more."""
+    """Two digits: a range test is not more accurate."""
     return float(f"{rate:.1e}")
 
 

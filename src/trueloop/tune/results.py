@@ -15,7 +15,7 @@ from trueloop.tune.trial_job import TrainingFacts
 from trueloop.tune.trial_processes import TrialResult
 
 RACE_MARGIN = 0.05
-"""A validation loss that is lower by less than this share is no difference: a race is run once."""
+"""A validation loss that is lower by less than this share does not count: a race is run once."""
 _MIND = (SAME, ROUNDING, OTHER)
 
 
@@ -116,7 +116,7 @@ class TuningResults:
 
     @property
     def kept(self) -> list[ChangeResult]:
-        """The changes that help and leave what is trained as it is."""
+        """The changes that help and do not change the training."""
         return [
             row
             for row in self.rows

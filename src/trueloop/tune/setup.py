@@ -15,7 +15,7 @@ from trueloop.step import Step
 
 @dataclass(kw_only=True)
 class Setup:
-    """A training that can go on without end. Its step has no schedule."""
+    """A training without an end. Its step has no schedule."""
 
     step: Step
     train: Feed

@@ -98,7 +98,7 @@ class StudyFolder:
                 raise RunError(
                     f"{self.path} is a study with a different {words.removeprefix('the ')} "
                     f"({_first_difference(kept.get(name), mine[name])}): choose a different "
-                    "--study, or give it as it was"
+                    "--study, or restore the option"
                 )
 
     def study(self, pruner: str, evaluations: int | None) -> optuna.Study:

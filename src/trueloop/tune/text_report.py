@@ -1,4 +1,4 @@
-"""What a tuning found, told: a table on the terminal, plain lines, JSON."""
+"""The results of a tuning as text: a table on the terminal, plain lines, JSON."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def table_rows(findings: TuningResults) -> list[tuple[str, ...]]:
     for row in findings.rows:
         why = row.why()
         if row.change.name in findings.dropped:
-            why = "faster alone, and not beside the others"
+            why = "faster alone, but not together with the others"
         elif row.change.name in kept:
             why = "faster: proposed"
         elif row.helps and row.change.results == OTHER:

@@ -1,4 +1,4 @@
-"""How many samples per second a training takes, alone or against another one in turns."""
+"""How many samples per second a training takes, alone or in turns with a different one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROUND = 0.25
 _FEWEST, _MOST = 3, 15
 """Rounds."""
 _SETTLED = 1.3
-"""An update that takes at most so many times the one before is no longer warming up."""
+"""Warm-up ends with the first update that takes at most this many times the one before."""
 _MOST_WARM = 12
 
 

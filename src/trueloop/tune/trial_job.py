@@ -55,8 +55,7 @@ class TrainingFacts:
         return -(-self.samples // (batch_size * int(self.options["accumulate"])))
 
     def updates_of_run(self, batch_size: int = 0) -> int | None:
-        """Updates of the whole run, with this batch size or (0) its own; None where nobody can
-        say."""
+        """Updates of the whole run, with this batch size or (0) its own; None if unknown."""
         if self.options.get("updates") is not None:
             return int(self.options["updates"])
         each = self.updates_per_epoch(batch_size or int(self.options["batch_size"]))
@@ -64,7 +63,7 @@ class TrainingFacts:
         return None if each is None or epochs is None else each * int(epochs)
 
     def samples_of_run(self) -> float | None:
-        """Training samples that the whole run takes; None where nobody can say."""
+        """Training samples that the whole run takes; None if unknown."""
         options = self.options
         if options.get("epochs") is not None and self.samples is not None:
             return float(self.samples * options["epochs"])

@@ -29,7 +29,7 @@ DONE, NO_MEMORY, NO_TIME, CRASHED, REFUSED = (
 RunJob = Callable[[Any], Any]
 Prepare = Callable[..., tuple[RunJob, Any]]
 _GRACE = 10.0
-"""Seconds that the process has to end when it is no longer needed."""
+"""Seconds that the process has to end when the tuning is over."""
 _LOOK = 0.5
 
 
@@ -115,7 +115,7 @@ class TrialProcesses:
         return outcome
 
     def start(self, trial: TrialSpec) -> None:
-        """Begin the trial; `poll` tells of its end."""
+        """Start the trial; `poll` returns its result."""
         assert self._pid is None, "one trial at a time"
         self._connection.send(trial)
         self._pid = self._receive()
@@ -141,8 +141,8 @@ class TrialProcesses:
         except (EOFError, ConnectionResetError):
             self._server.join(_GRACE)
             raise RunError(
-                "the process that reads the data and starts the trials ended by itself "
-                f"({_of_status(self._server.exitcode)}): see above what it says"
+                "the process that reads the data and starts the trials ended unexpectedly "
+                "({_of_status(self._server.exitcode)}): see its output above"
             ) from None
 
 

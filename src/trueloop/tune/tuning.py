@@ -39,7 +39,7 @@ _START = 0.5
 _LEAST_TRIAL = 1.0
 """Seconds, below which no trial is begun."""
 _OTHER_RATE = 1.5
-"""Times as high or as low is a different learning rate; less, a range test cannot tell."""
+"""Times as high or as low is a different learning rate; a range test cannot resolve less."""
 
 
 class TimeBudget:
@@ -104,10 +104,10 @@ class Tuning:
         assert self.findings is not None
         return self.findings
 
-    # ---- the training as it is
+    # ---- the training with your options
 
     def _base(self) -> None:
-        self._say("the training as it is")
+        self._say("the training with your options")
         seconds = self.budget.until("base")
         found = self._do(
             TrialJob(kind=MEASURE, seconds=max(1.0, 0.3 * seconds)), self.budget.seconds
@@ -122,8 +122,8 @@ class Tuning:
                     f"updates were not over; write --minutes {minutes:.0f}"
                 )
             raise RunError(
-                f"the training as it is cannot be measured ({found.status}"
-                f"{': ' if found.reason else ''}{found.reason}): see whether trueloop train "
+                f"the training with your options cannot be measured ({found.status}"
+                f"{': ' if found.reason else ''}{found.reason}): check that trueloop train "
                 f"{self.facts.task} runs"
             )
         self.findings = TuningResults(facts=self.facts, base=measured, goal=self.goal)
@@ -148,7 +148,7 @@ class Tuning:
         updates = min(range_test.MOST, int(seconds / max(update_seconds, 1e-6)))
         if updates < range_test.FEWEST:
             return (
-                f"no range test, for which there is time for {max(updates, 0)} updates, and "
+                f"no range test: there is only time for {max(updates, 0)} updates, and "
                 f"{range_test.FEWEST} are needed (--minutes)"
             )
         job = TrialJob(kind=RANGE, changes=changes, seconds=seconds, updates=updates)
@@ -164,7 +164,7 @@ class Tuning:
         assert self.findings is not None
         findings, own = self.findings, self._own
         if not self.facts.takes_batch_size:
-            findings.notes.append("batch size: the task's own DataLoader has its own")
+            findings.notes.append("batch size: the task's own DataLoader sets it")
             return
         findings.points.append(
             BatchSizeResult(batch_size=own, outcome=TrialResult(status="done", value=findings.base))
@@ -220,7 +220,7 @@ class Tuning:
             if left < _LEAST_TRIAL:
                 self.findings.notes.append(f"{change.name}: no time left (--minutes)")
                 continue
-            self._say(f"{change.name}, in turns with the training as it is")
+            self._say(f"{change.name}, in turns with the training with your options")
             share = left / (len(changes) - k)
             # One that does not end must not take the time of all that follow.
             limit = left if "compile" in change.options else min(left, 3 * share + 5 * _START)
@@ -324,7 +324,7 @@ class Tuning:
         assert self.findings is not None
         findings, same = self.findings, self.findings.same_training()
         options, own_rate = self.facts.options, float(self.facts.options["lr"])
-        name = "the same training, faster" if same else "the training as it is"
+        name = "the same training, faster" if same else "the training with your options"
         found = [RaceEntry(name=name, options=same, results=SAME)]
 
         def add(name: str, **changes: Any) -> None:
@@ -366,7 +366,7 @@ class Tuning:
                 findings.notes.append(f"a longer run to {self.goal}: no time left (--minutes)")
                 return
             if updates == whole:
-                findings.notes.append(f"a shorter run than the whole does not reach {self.goal}")
+                findings.notes.append(f"a run shorter than the whole does not reach {self.goal}")
                 return
             self._say(f"{updates:,} updates, to reach {self.goal}")
             job = TrialJob(kind=GOAL, changes=options, seconds=left - _START, updates=updates)

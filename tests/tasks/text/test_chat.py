@@ -117,7 +117,7 @@ def test_what_ends_a_response_is_known_by_its_id_or_its_text() -> None:
     assert len(end) == 1
     assert template(CHATML, special).ends_of_response() == end
     assert template("{% for m in messages %}{{ m.content }}{% endfor %}").ends_of_response() == []
-    with pytest.raises(DataError, match="does not take this conversation"):
+    with pytest.raises(DataError, match="does not accept this conversation"):
         template("{{ raise_exception('no') }}").ends_of_response()
 
 
@@ -254,7 +254,7 @@ GOOD = {"prompt": "a", "response": "b"}
         ("[1]", "line 2: it is JSON, and not an object"),
         ({"text": "a"}, r"line 2: it has neither 'messages' nor .* \(its keys: 'text'\)"),
         ({"response": "a"}, r"line 2: it has neither .*\(its keys: 'response'\)"),
-        ({"prompt": "a"}, "line 2: it has a prompt and no response"),
+        ({"prompt": "a"}, "line 2: it has a prompt but no response"),
         ({"messages": []}, "line 2: its 'messages' are not a list"),
         ({"messages": "hello"}, "line 2: its 'messages' are not a list"),
         ({"messages": [{"role": "user"}]}, "line 2: message 1 has no 'role' and 'content'"),
@@ -294,7 +294,7 @@ def test_files_that_hold_no_conversations_are_one_line(tmp_path: Path) -> None:
     [
         ("{% for %}", "is not a Jinja template"),
         ("{{ raise_exception('only one system message') }}", "only one system message"),
-        ("{{ messages[9].content.x.y }}", "does not take this conversation"),
+        ("{{ messages[9].content.x.y }}", "does not accept this conversation"),
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
         ("{{ messages.append(1) }}", "unsafe"),
         ("{{ 'a' * 10**9 }}", "what are not numbers"),
@@ -319,7 +319,7 @@ def test_a_template_that_is_broken_or_made_to_harm_ends_in_one_line(
 
 def test_a_template_that_rewrites_what_went_before_is_refused() -> None:
     source = "{{ messages | length }}{% for m in messages %}{{ m.content }}{% endfor %}"
-    with pytest.raises(DataError, match="give one sample for each response"):
+    with pytest.raises(DataError, match="use one sample per response"):
         template(source).encode(QUESTION)
 
 
@@ -336,7 +336,7 @@ def test_the_template_of_a_folder(tmp_path: Path) -> None:
     assert template_of(tmp_path) == "x"
     (tmp_path / "chat_template.jinja").unlink()
     path.write_text("{")
-    with pytest.raises(DataError, match="take it from where the model is published"):
+    with pytest.raises(DataError, match="download it again"):
         template_of(tmp_path)
 
 

@@ -186,7 +186,7 @@ def test_predict_scores_the_responses_of_conversations(chatted: Path, tmp_path: 
     found = run.predict(path)
     assert found["line"].to_list() == [1, 3, 5, 7]
     assert found["error"][0] is None
-    assert "no response, and responses alone are" in found["error"][1]
+    assert "no response, and only responses are" in found["error"][1]
     assert "neither 'messages' nor" in found["error"][2]
     assert found["tokens"][1] is found["loss"][2] is None
     model = run.model(device="cpu")
@@ -300,12 +300,12 @@ def options(**values: Any) -> Callable[[Path, Path], Text]:
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (options(init=None, lora=["query"]), ConfigError, "--lora adapts a model that is trained"),
+        (options(init=None, lora=["query"]), ConfigError, "--lora adapts a pretrained model"),
         (options(lora=[]), ConfigError, "--lora names no layers"),
         (options(lora=["qery"]), ConfigError, "called 'qery': did you mean 'query'"),
         (options(lora=["query"], lora_rank=99), ConfigError, "rank=99 is more than"),
         (options(lora=["query"], lora_rank=0), ConfigError, "--lora-rank must be 1 to"),
-        (options(layers=3), ConfigError, "leave out --layers, the folder decides it"),
+        (options(layers=3), ConfigError, "leave out --layers, the folder defines the model"),
         (options(tokenizer="byte"), ConfigError, "leave out --tokenizer"),
         (options(context=49), ConfigError, "--context must be 1 to 48 tokens, the model's"),
         (options(init=Path("/no/where")), RunError, "no folder /no/where"),
@@ -343,7 +343,7 @@ def test_a_run_is_not_a_published_model(adapted: Path, text: Path) -> None:
 def test_few_conversations_are_refused(base: Path, tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
     path.write_text('{"prompt": "a", "response": "b"}\n')
-    with pytest.raises(DataError, match="has 1 conversations, which leave none to the validation"):
+    with pytest.raises(DataError, match="has 1 conversations, which leave none for the validation"):
         Text(Text.Options(), data=path).splits()
 
 

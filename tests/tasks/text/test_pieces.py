@@ -56,7 +56,7 @@ def test_bytes_that_are_not_utf8_are_placed(
     monkeypatch.setattr(pieces, "_READ", block)
     path = tmp_path / "x.txt"
     path.write_bytes("é\nab\ncaf".encode() + b"\xe9 au lait")
-    with pytest.raises(DataError, match=r"byte 0xe9 at offset 9 \(line 3\) begins no .* iconv"):
+    with pytest.raises(DataError, match=r"offset 9 \(line 3\) does not begin a .* iconv"):
         joined(path)
     with pytest.raises(DataError, match=r"offset 9 \(line 3\)"):
         joined(path, start=3)

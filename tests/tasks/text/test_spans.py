@@ -71,7 +71,7 @@ def test_nothing_to_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no file or folder .*none: check the path"):
         find(tmp_path / "none")
     (tmp_path / "x.png").write_bytes(b"\0")
-    with pytest.raises(DataError, match="holds no text file, and 1 of other kinds: give a text"):
+    with pytest.raises(DataError, match="contains no text file, and 1 of other kinds: give a text"):
         find(tmp_path)
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(DataError, match="fifo is a FIFO: give a text file"):

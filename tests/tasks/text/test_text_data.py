@@ -93,7 +93,7 @@ def test_documents_of_a_folder_and_of_a_file(tmp_path: Path) -> None:
         assert (targets[tokens == 256] == IGNORE).all()
         assert (documents[:, 0] == 0).all()
     assert read(tmp_path / "many", tokenizer="byte").train[0][0].shape == (8,)
-    with pytest.raises(ConfigError, match="--pack keeps documents apart, and the text is one"):
+    with pytest.raises(ConfigError, match="--pack separates documents, and the text is one"):
         read(one, pack=True)
 
 
@@ -297,16 +297,16 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
         ({"token_dtype": "float32"}, "--token-dtype float32 is not one of uint8, uint16"),
         ({"document_separator": ""}, "--document-separator is empty: write the text"),
         ({"tokenizer": "ids:200"}, "is for token ids, and the data is text: write"),
-        ({"val_data": tmp_path / "x.bin"}, "holds token ids and .* text: give both in one form"),
+        ({"val_data": tmp_path / "x.bin"}, "contains token ids and .* text: give both in one form"),
         ({"val_data": tmp_path / "none"}, "no file or folder .*none: check the path"),
     ):
         with pytest.raises((ConfigError, DataError), match=said):
             read(path, **given)
     for given, said in (
-        ({}, "take the tokenizer that made them: write --tokenizer and the path"),
-        ({"tokenizer": "bpe:500"}, "take the tokenizer that made them"),
+        ({}, "need their tokenizer: write --tokenizer and the path"),
+        ({"tokenizer": "bpe:500"}, "need their tokenizer"),
         ({"tokenizer": "ids:100"}, r"holds the id \d+ at position \d+, outside the vocabulary"),
-        ({"tokenizer": "ids:200", "pack": True}, "by an id that ends them, and the tokenizer has"),
+        ({"tokenizer": "ids:200", "pack": True}, "by an end-of-text id, and the tokenizer has"),
     ):
         with pytest.raises((ConfigError, DataError), match=said):
             read(tmp_path / "x.bin", **given)
@@ -320,7 +320,7 @@ def test_a_text_of_another_kind_of_path(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="fifo is a FIFO: give a text file"):
         read(tmp_path / "fifo")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="empty holds no text file: give a text file"):
+    with pytest.raises(DataError, match="empty contains no text file: give a text file"):
         read(tmp_path / "empty")
 
 

@@ -66,7 +66,7 @@ def test_a_file_that_becomes_shorter_is_an_error(tmp_path: Path) -> None:
     tokens = open_tokens(path, "uint16")
     os.truncate(path, 1500)
     assert tokens.read(740, 750).tolist() == ids(1000)[740:750].tolist()
-    with pytest.raises(DataError, match=r"x\.bin has become shorter since the run began: put"):
+    with pytest.raises(DataError, match=r"x\.bin has become shorter since the run began: restore"):
         tokens.gather(np.array([0, 745]), 10)
 
 
@@ -92,7 +92,7 @@ def test_a_file_of_another_kind_is_refused_at_once(tmp_path: Path) -> None:
     path = tmp_path / "x.bin"
     ids(100_000).astype("uint16").tofile(path)
     tokens = open_tokens(path, "uint32", vocab_size=50257)
-    with pytest.raises(DataError, match="outside the vocabulary of 50,257 ids: give the tokenizer"):
+    with pytest.raises(DataError, match="outside the vocabulary of 50,257 ids: use the tokenizer"):
         tokens.probe()
 
 

@@ -23,7 +23,7 @@ def shared_images(parts: dict[str, tuple[Prints, Ints]], *, by_folder: bool) -> 
 
     `parts` are `train`, `val` and maybe `test`: the fingerprints of images as they enter the model,
     and the rows that belong to the part. Images of one colour are equal by nature and do not count.
-    A few twins that a data set holds are no news, unless it came divided `by_folder`: then they
+    A few duplicates in a data set are not reported, unless it came divided `by_folder`: then they
     were meant to be apart.
     """
     found = {name: prints[rows] for name, (prints, rows) in parts.items()}

@@ -66,7 +66,7 @@ class CachedImages:
     """The decoded images of a list of files: uint8 (N, channels, height, width), mapped read-only.
 
     A row is compared with its fingerprint when it is first read. One that differs is decoded from
-    its file again; that is said once, and the next run makes the whole anew.
+    its file again; one warning reports it, and the next run decodes all images again.
     """
 
     def __init__(

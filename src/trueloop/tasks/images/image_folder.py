@@ -42,7 +42,7 @@ class Listing:
     labels: Ints
     status: Ints
     """Of each file (N, 3): size, time of change, and time of change of size, time or rights (which
-    nobody can set); -1 and zeros for a link that leads nowhere."""
+    cannot be set); -1 and zeros for a link that leads nowhere."""
     ignored: int = 0
     """Files that are not images by their name's ending."""
 
@@ -147,13 +147,14 @@ def find_classes(folder: Path) -> list[str]:
         return classes
     if classes:
         raise DataError(
-            f"{folder} holds one class only ({classes[0]!r}): give one folder of images per class, "
+            f"{folder} contains only one class ({classes[0]!r}): give one folder of images per "
+            "class, "
             "at least two"
         )
     if any(_is_image(name) for name in os.listdir(folder)):
         raise DataError(
-            f"{folder} holds images but no class folders: put the images of each class in a folder "
-            "of its own"
+            f"{folder} contains images but no class folders: put the images of each class in a "
+            "separate folder"
         )
     raise DataError(f"{folder} is empty: give a folder with one folder of images per class")
 
@@ -179,13 +180,13 @@ def list_images(folder: Path, classes: list[str], *, every_class: bool) -> Listi
         images = images_below(below[name])
         if not images.paths:
             raise DataError(
-                f"the class folder {below[name]} holds no image ({_endings()}): add images or "
+                f"the class folder {below[name]} contains no image ({_endings()}): add images or "
                 "remove it"
             )
         found.append(images)
         labels.append(np.full(len(images.paths), label))
     if not found:
-        raise DataError(f"{folder} holds no image of a known class: {nearest('', classes)}")
+        raise DataError(f"{folder} contains no image of a known class: {nearest('', classes)}")
     beside = sum(entry.is_file() and entry.name[0] != "." for entry in folder.iterdir())
     return Listing(
         paths=[path for images in found for path in images.paths],

@@ -36,7 +36,7 @@ def images_of(data: Any, form: ImageShape) -> Tensor:
     several: Iterable[Any] = [data] if one else data
     pixels = [shaped(_image(each, row), form) for row, each in enumerate(several, start=1)]
     if not pixels:
-        raise DataError("there is no image to predict: give one or more")
+        raise DataError("there is no image to predict: give at least one")
     return torch.from_numpy(np.stack(pixels))
 
 

@@ -64,32 +64,31 @@ class Images(Task):
         """Options of the images task."""
 
         size: int | None = None
-        """Pixels a side that every image is scaled and cut to; null chooses by the images."""
+        """Side in pixels that every image is scaled and cropped to; null chooses by the images."""
         broken: str = "stop"
         """What to do about an image that cannot be decoded: stop, or skip it (named on the
         console, in the report and in data.json)."""
         augment: bool = True
         """Shift, mirror or turn the training images at random."""
         mirror: bool | None = None
-        """Mirror left to right in augmentation; null does so with colour images."""
+        """Mirror left to right in augmentation; null means only for colour images."""
         width: int | None = None
-        """Channels of the network's first stage; null takes 32 for grey, 48 for colour."""
+        """Channels of the network's first stage; null means 32 for grey, 48 for colour."""
         val_share: float = 0.1
-        """Share of the training images for validation, which chooses the best epoch, where there
-        is no val folder."""
+        """Share of the training images for validation, which chooses the best epoch, if there is no
+        val folder."""
         test_share: float = 0.1
-        """Share of the images held out as a test set, where there are no train and test folders."""
+        """Share of the images held out as a test set, if there are no train and test folders."""
         memory_gb: float = 2.0
-        """Decode up to so many GB of images into memory, where they are not kept on disk; more are
+        """Without a disk cache: decode up to this many GB of images into memory; the rest is
         decoded again in each epoch."""
         cache: bool = True
-        """Keep the decoded images on disk for later epochs and runs."""
+        """Cache the decoded images on disk for later epochs and runs."""
         cache_dir: str | None = None
-        """The folder that they are kept in; null takes $TRUELOOP_CACHE, or the user's own folder
-        for caches."""
+        """The folder of the cache; null means $TRUELOOP_CACHE, or the user's cache folder."""
         cache_gb: float = 20.0
-        """What decoded images of all data sets may take there, in GB; those that were not used for
-        the longest time are removed first."""
+        """Limit in GB for the decoded images of all data sets; the least recently used are removed
+        first."""
 
     options: Options
 
@@ -173,7 +172,8 @@ class Images(Task):
         folder = folders.get("test") or folders.get("val") or folders.get("all")
         if folder is None:
             raise DataError(
-                f"{path} holds training images only: give a folder with one folder of images per "
+                f"{path} contains only training images: give a folder with one folder of images "
+                "per "
                 f"class, e.g. {path / 'test'}"
             )
         listing = list_images(folder, self.classes or [], every_class=False)
@@ -192,7 +192,7 @@ class Images(Task):
             paths = images_below(path).paths
             names = [Path(one).relative_to(path).as_posix() for one in paths]
         if not paths:
-            raise DataError(f"{path} holds no image: give an image or a folder with images")
+            raise DataError(f"{path} contains no image: give an image or a folder with images")
         return self._unseen(paths, names)
 
     def unseen_in_memory(self, data: Any) -> PredictInput:
@@ -279,8 +279,7 @@ class Images(Task):
         for name, part in parts.items():
             if len(part) == 0:
                 raise DataError(
-                    f"there are too few images to set some apart for {name}: give 10 or more of "
-                    "each class"
+                    f"there are too few images for {name}: give 10 or more of each class"
                 )
         present = set(parts["train"].labels.tolist())
         for label, name in enumerate(self.classes or []):

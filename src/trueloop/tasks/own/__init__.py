@@ -1,8 +1,8 @@
 """The user's own task files, each a module of this package: `trueloop.tasks.own.my_task`.
 
 Worker processes that are not forked unpickle what they are given, and import the modules of its
-classes for it. Of what this process knows they are told `sys.path`, so the files' folders stand
-there; marked, because no other folder is meant.
+classes for it. They receive this process's `sys.path`, so it contains the files' folders, marked to
+be distinguished from other folders.
 """
 
 from __future__ import annotations

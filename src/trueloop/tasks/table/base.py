@@ -1,4 +1,4 @@
-"""What the table task knows of its columns, however the rows are read, and the network for them."""
+"""The table task's columns, however the rows are read, and the network for them."""
 
 from __future__ import annotations
 

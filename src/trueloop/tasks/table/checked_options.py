@@ -73,7 +73,7 @@ def check_columns(options: TableOptions, columns: Sequence[str], data: Path | No
     if count > MOST_COLUMNS:
         raise DataError(
             f"{data} has {count:,} input columns, and {MOST_COLUMNS:,} are the most that this "
-            "network trains on: leave some out with --drop, or save fewer"
+            "network accepts: drop some with --drop"
         )
 
 

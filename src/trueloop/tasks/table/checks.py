@@ -16,7 +16,7 @@ import numpy as np
 from trueloop.tasks.data_findings import DataFinding, is_much, rare_class, shared_samples
 from trueloop.tasks.table.column_encoding import DATE_PARTS, ParsedColumns, TableEncoder
 from trueloop.tasks.table.duplicate_columns import groups_of_equals
-from trueloop.tasks.table.leakage import Column, columns_that_decide
+from trueloop.tasks.table.leakage import Column, leaking_columns
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -103,18 +103,17 @@ class TableChecks:
         if len(self.kinds) < 2:
             return []  # with one column, to predict the target from it is the task
         found = []
-        for verdict in columns_that_decide(
+        for leak in leaking_columns(
             self._columns, self.targets[self._rows], is_class=self.classes is not None
         ):
-            name = verdict.name if verdict.name in self.kinds else verdict.name.rpartition(": ")[0]
+            name = leak.name if leak.name in self.kinds else leak.name.rpartition(": ")[0]
             finding = DataFinding(
                 code="TL710",
-                severity="error" if verdict.is_sure else "advice",
-                subject=f"column {verdict.name!r}",
-                message=f"Column {verdict.name!r} alone predicts the target {self.target!r}: "
-                f"{verdict.how}.",
-                fix=f"Write --drop {name}, unless the column is known wherever the model is to be "
-                "used.",
+                severity="error" if leak.is_sure else "advice",
+                subject=f"column {leak.name!r}",
+                message=f"Column {leak.name!r} alone predicts the target {self.target!r}: "
+                f"{leak.how}.",
+                fix=f"Write --drop {name}, unless the column is known when the model is used.",
             )
             found.append(finding)
         return found
@@ -221,7 +220,7 @@ def _of_identifier(name: str) -> DataFinding:
         severity="warning",
         subject=f"column {name!r}",
         message=f"Column {name!r} is an input and looks like a row ID (almost every value is "
-        "unique). What a model learns from it does not hold for other rows.",
+        "unique). What a model learns from it does not apply to other rows.",
         fix=f"Write --drop {name}.",
     )
 

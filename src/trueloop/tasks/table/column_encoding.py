@@ -1,7 +1,7 @@
 """From the columns of a frame to numbers and category indices, fitted on the training rows alone.
 
-A column is one of three kinds. *Numbers*: a missing one takes the training median, and where any
-was missing in training a second input says so. *Dates* (ISO 8601) become four numbers: days since
+A column is one of three kinds. *Numbers*: a missing one takes the training median, and if any was
+missing in training, a second input flags it. *Dates* (ISO 8601) become four numbers: days since
 1970, month, weekday and hour. Everything else, booleans included, is a *category*, with one index
 for what training did not show (or only once) and one for missing. Integers are numbers, unless the
 user lists the column as categorical.
@@ -44,7 +44,7 @@ class CellFormat:
     """How cells are to be read: the same in training and ever after."""
 
     missing: list[str] = field(default_factory=list)
-    """Text that stands for a missing number, in lower case."""
+    """Text that means a missing number, in lower case."""
     nan_is_missing: bool = False
     """Whether NaN and infinity count as missing; otherwise they are errors."""
     categorical: list[str] = field(default_factory=list)
@@ -82,7 +82,7 @@ class RowErrors(dict[int, str]):
 
 def kind_of(column: pl.Series, reading: CellFormat, *, role: str = "input") -> str:
     """`number`, `date`, `category`, or `empty` where no row has a value, by all of the column's
-    cells. Raises `DataError` for what is none of these."""
+    cells. Raises `DataError` for anything else."""
     kind = kind_of_type(column.name, column.dtype, reading, role=role)
     if column.null_count() == len(column):
         return "empty"
@@ -323,7 +323,7 @@ def check_columns_there(needed: Iterable[str], columns: Iterable[str]) -> None:
     absent = [name for name in needed if name not in there]
     if absent:
         raise DataError(
-            f"there is no column {absent[0]!r}, which the model needs: add it (empty cells count "
+            f"column {absent[0]!r} is missing, and the model needs it: add it (empty cells count "
             "as missing)"
         )
 
@@ -340,7 +340,7 @@ class NumberColumn:
 
     @classmethod
     def fit(cls, name: str, values: Floats) -> NumberColumn | None:
-        """Fitted on the training rows; None if they hold nothing to tell rows apart."""
+        """Fitted on the training rows; None if the column is constant there."""
         known = values[~np.isnan(values)]
         flag = len(known) < len(values)
         if len(known) == 0:

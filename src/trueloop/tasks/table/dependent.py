@@ -55,9 +55,9 @@ def _ordered(columns: list[Kind], reading: CellFormat) -> Iterator[DataFinding]:
                 code="TL718",
                 severity="advice",
                 subject=f"column {name!r}",
-                message=f"Column {name!r} puts the rows in time ({span}), and they are divided at "
-                "random: validation rows lie between training rows, and rows that come later may "
-                "score lower.",
+                message=f"Column {name!r} orders the rows in time ({span}), but they are split at "
+                "random: validation rows lie between training rows, and later rows may score "
+                "lower.",
                 fix=f"Write --split time:{name}, unless later rows are never to be predicted.",
             )
 

@@ -38,11 +38,11 @@ def table_facts(
         if path is not None:
             facts[f"{PART_NAMES[name]} file"] = str(path)
     if options.drop:
-        facts["left out as asked"] = list(options.drop)
+        facts["dropped as asked"] = list(options.drop)
     if encoder.dropped:
         facts["left out"] = encoder.dropped
     if without:
-        facts["rows without a target, left out"] = without
+        facts["rows without a target, dropped"] = without
     if any(gaps.values()):
         facts["missing values"] = {name: count for name, count in gaps.items() if count}
     if classes is not None:

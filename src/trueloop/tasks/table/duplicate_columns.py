@@ -1,4 +1,4 @@
-"""Which columns of a table hold the same: equal, in another unit, or under other names."""
+"""Duplicate columns of a table: equal, or in a different unit or encoding."""
 
 from __future__ import annotations
 

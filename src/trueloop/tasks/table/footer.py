@@ -35,11 +35,11 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class Footer:
-    """What the end of a Parquet file tells."""
+    """The contents of a Parquet file's footer."""
 
     row_groups: list[RowGroup]
     content: bytes
-    """The whole footer: another one for other data, most surely, with its statistics and places."""
+    """The whole footer: it differs for different data, through its statistics and positions."""
 
 
 def read_footer(path: Path) -> Footer:

@@ -49,8 +49,8 @@ _SAMPLED_ROWS = 2_048
 
 
 def large_splits(task: TableBase, blocks: list[RowGroups]) -> Splits:
-    """Fit `task` to the rows in `blocks` (those of --data first), and give its parts: in memory,
-    or read from disk as they are asked for."""
+    """Fit `task` to the rows in `blocks` (those of --data first), and give its parts: in memory, or
+    read from disk when needed."""
     options = task.options
     check_columns(options, list(blocks[0].schema), task.data)
     task.reading = task.settings_of_reading()
@@ -92,7 +92,7 @@ def _division(task: TableBase) -> Division:
     if split.by == "time":
         raise ConfigError(
             f"--split {options.split} needs all rows in memory at once, and {task.data} is read "
-            "block by block: save the latest rows in files of their own, and write --val-data FILE "
+            "block by block: save the latest rows in separate files, and write --val-data FILE "
             "--test-data FILE"
         )
     shares = {

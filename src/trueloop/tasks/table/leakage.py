@@ -61,7 +61,7 @@ class LeakingColumn:
     """It is the target in other words, not a strong measurement that errs now and then."""
 
 
-def columns_that_decide(
+def leaking_columns(
     columns: list[Column], targets: npt.NDArray[np.generic], *, is_class: bool
 ) -> Iterator[LeakingColumn]:
     """Those that predict the target alone, of rows in random order."""
@@ -69,9 +69,9 @@ def columns_that_decide(
         return
     judge = _Classes(targets.astype(np.int64)) if is_class else _Numbers(targets.astype(np.float64))
     for column in columns:
-        verdict = judge.decides(column) if judge.may_decide(column) else None
-        if verdict is not None:
-            yield verdict
+        leak = judge.decides(column) if judge.may_decide(column) else None
+        if leak is not None:
+            yield leak
 
 
 class _Classes:

@@ -39,7 +39,7 @@ def frame_of(data: Any) -> pl.DataFrame:
             "columns the same number"
         ) from None
     if not frame.height:
-        raise DataError("there are no rows to predict: give one or more")
+        raise DataError("there are no rows to predict: give at least one")
     return frame
 
 

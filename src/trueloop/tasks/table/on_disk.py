@@ -216,7 +216,7 @@ class RowReader:
     def stream(
         self, part: str, sizes: list[int], *, shuffle: bool = False, seed: int = 0
     ) -> TableStream:
-        """The rows of a part, read as they are asked for; `sizes` are those of each block."""
+        """The rows of a part, read when needed; `sizes` are those of each block."""
         return TableStream(
             lambda block: self.read(block, part),
             sizes,
@@ -227,7 +227,7 @@ class RowReader:
 
 
 def is_streamed(row_size: int, rows: int, streaming: str) -> bool:
-    """Whether so many rows are read from disk as they are asked for."""
+    """Whether this many rows stay on disk and are read when needed."""
     if streaming != "auto":
         return streaming == "always"
     there = limits.machine_memory()

@@ -16,19 +16,19 @@ class TableOptions:
     target: str = ""
     """The column to predict."""
     drop: list[str] = field(default_factory=list)
-    """Columns to leave out."""
+    """Columns to ignore."""
     kind: str = "auto"
     """classification, regression, or auto: classification for text, booleans, whole numbers
     with at most 20 different values, and any column with two."""
     categorical: list[str] = field(default_factory=list)
     """Numeric or date columns to treat as categories, such as codes."""
     missing: list[str] = field(default_factory=lambda: ["NA", "N/A", "null", "None"])
-    """Text that stands for a missing number; an empty cell always does."""
+    """Text that means a missing number; an empty cell always does."""
     nan: str = "stop"
     """How to treat NaN and infinity in numeric columns: stop (an error), or missing."""
     split: str = "random"
-    """How to divide the rows: random (stratified by class), time:COLUMN (the latest rows are
-    held out) or group:COLUMN (no group is in two parts, and the column is not an input)."""
+    """How to split the rows: random (stratified by class), time:COLUMN (the latest rows are held
+    out) or group:COLUMN (no group is in two parts, and the column is not an input)."""
     val_share: float = 0.15
     """Share of the rows for validation, which chooses the best epoch."""
     test_share: float = 0.15
@@ -44,7 +44,7 @@ class TableOptions:
     layers: int = 3
     """Hidden layers."""
     streaming: str = "auto"
-    """Whether rows of Parquet are read from disk as they are asked for: always, never, or auto,
-    which does where they take much memory."""
+    """Whether rows of Parquet stay on disk and are read when needed: always, never, or auto, which
+    does so if they would take much memory."""
     dropout: float | None = None
     """Dropout probability of the hidden units; null chooses by the number of rows."""

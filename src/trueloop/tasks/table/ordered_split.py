@@ -61,8 +61,8 @@ class SplitOption:
             values = pl.Series(column.name, numbers(column, reading, errors), nan_to_null=True)
         else:
             raise DataError(
-                f"--split time:{self.column}: the column holds neither numbers nor dates "
-                "(YYYY-MM-DD), and so has no order in time: convert it, or write --split "
+                f"--split time:{self.column}: the column contains neither numbers nor dates "
+                "(YYYY-MM-DD), so it has no order in time: convert it, or write --split "
                 f"group:{self.column}"
             )
         missing = values.is_null()

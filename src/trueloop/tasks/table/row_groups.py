@@ -107,7 +107,7 @@ class RowGroups:
 def open_blocks(path: Path) -> RowGroups:
     """The row groups of the Parquet file, or of the folder of `.parquet` files, at `path`.
 
-    Raises `DataError` for what is none, and for files that differ in their columns.
+    Raises `DataError` for anything else, and for files that differ in their columns.
     """
     paths = _files(path)
     footers = [read_footer(each) for each in paths]

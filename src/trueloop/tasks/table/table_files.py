@@ -105,7 +105,7 @@ def _read_csv(path: Path, content: bytes, errors: RowErrors | None) -> pl.DataFr
         if errors is not None:
             place = np.cumsum(~blank) - 1  # of each row, once blank lines are out
             found = {int(place[row]): reason for row, reason in ragged.items()}
-            errors.add(found, found.__getitem__, "mend the line")
+            errors.add(found, found.__getitem__, "fix the line")
         frame = frame.filter(~blank)
     frame.columns = names
     return frame.drop("") if names[0] == "" else frame
@@ -159,7 +159,7 @@ def _cells_line_by_line(
             elif cells:
                 rows.append(list(cells))
     except csv.Error as error:
-        raise DataError(f"{path}: line {line} is not CSV ({error}): mend the line") from None
+        raise DataError(f"{path}: line {line} is not CSV ({error}): fix the line") from None
     schema = {f"_{k}": pl.String for k in range(width)}
     return pl.DataFrame(rows, schema=schema, orient="row"), ragged
 
@@ -198,7 +198,7 @@ def _header(path: Path, text: str, separator: str) -> list[str]:
     try:
         return next(csv.reader(io.StringIO(text), delimiter=separator))
     except (csv.Error, StopIteration) as error:
-        raise DataError(f"{path} has no header that can be read ({error}): mend line 1") from None
+        raise DataError(f"{path} has no header that can be read ({error}): fix line 1") from None
 
 
 def check_names(path: Path, names: list[str]) -> None:
@@ -228,12 +228,12 @@ def _check_widths(path: Path, text: str, separator: str, width: int) -> None:
         for row in reader:
             if row and len(row) != width:
                 raise DataError(
-                    f"{path}: line {line} has {len(row)} cells, the header has {width}: mend the "
-                    "line (quote a cell that holds the separator)"
+                    f"{path}: line {line} has {len(row)} cells, the header has {width}: fix the "
+                    "line (quote a cell that contains the separator)"
                 )
             line = reader.line_num + 1
     except csv.Error as error:
-        raise DataError(f"{path}: line {line} is not CSV ({error}): mend the line") from None
+        raise DataError(f"{path}: line {line} is not CSV ({error}): fix the line") from None
 
 
 def _first_line(error: Exception) -> str:

@@ -127,7 +127,7 @@ class Surveyor:
     inputs: list[str]
     """Columns that may be inputs."""
     advance: Callable[[int], object]
-    """Is told how many bytes have been read, in each pass."""
+    """Called with the number of bytes that have been read, in each pass."""
 
     def survey(self) -> TableStatistics:
         """Raises `DataError` for what cannot be learnt from."""
@@ -370,7 +370,7 @@ def _strict(source: TableSource, rows: npt.NDArray[np.int64]) -> RowErrors:
 
 
 def as_text(column: pl.Series) -> pl.Series:
-    """A column of text that is of another type in one of several files."""
+    """A column of text that has a different type in one of several files."""
     import polars as pl
 
     return column if column.dtype == pl.String else column.cast(pl.String)

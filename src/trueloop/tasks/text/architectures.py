@@ -20,7 +20,7 @@ FAMILIES = ("gpt2", "llama", "mistral", "qwen3")
 
 
 class WeightLocation(NamedTuple):
-    """Where a weight stands in the published file."""
+    """The location of a weight in the published file."""
 
     name: str
     """Without the prefix `transformer.` or `model.`."""
@@ -70,7 +70,7 @@ BUFFERS = re.compile(r"(.*\.attn\.(bias|masked_bias)|.*rotary_emb\.inv_freq)")
 
 
 def place(family: str, name: str) -> WeightLocation:
-    """Where the weight of a `Transformer` called `name` stands in a file of `family`."""
+    """The location of the weight `name` of a `Transformer` in a file of `family`."""
     names = _PLACES["gpt2" if family == "gpt2" else "llama"]
     found = _BLOCK.fullmatch(name)
     if found is None:
@@ -192,7 +192,7 @@ def _rotary(published: Mapping[str, Any]) -> tuple[float, Json | None]:
 
 def _needed(published: Mapping[str, Any], name: str) -> Any:
     if name not in published:
-        raise ConfigError(f"it lacks {name!r}: take config.json from where the model is published")
+        raise ConfigError(f"it lacks {name!r}: download config.json again")
     return published[name]
 
 

@@ -126,7 +126,8 @@ def _conversation(line: str) -> list[Message]:
         )
     if "prompt" in found:
         raise DataError(
-            "it has a prompt and no response, and responses alone are learned and scored: add one; "
+            "it has a prompt but no response, and only responses are trained on and scored: add "
+            "one; "
             "trueloop generate RUN --preset chat --prompts FILE writes responses"
         )
     names = ", ".join(repr(printable_line(name)) for name in list(found)[:4]) or "none"
@@ -149,8 +150,8 @@ def _messages(given: Any) -> list[Message]:
             raise DataError(f"message {number} has the unknown role {_shown(role)}: {hint}")
         if not isinstance(content, str):
             raise DataError(
-                f"the content of message {number} is not text: write a string, and leave out what "
-                "is not text"
+                f"the content of message {number} is not text: write a string without anything "
+                "that is not text"
             )
         if role == "assistant" and not content.strip():
             raise DataError(
@@ -164,14 +165,14 @@ def _messages(given: Any) -> list[Message]:
 def _with_response(messages: list[Message]) -> list[Message]:
     if not any(message["role"] == "assistant" for message in messages):
         raise DataError(
-            "it has no message of the role assistant, and responses alone are learned: add one, or "
-            "remove the line"
+            "it has no message of the role assistant, and only responses are trained on: add one, "
+            "or remove the line"
         )
     return messages
 
 
 def messages_to_answer(given: Any) -> list[Message]:
-    """The messages of a conversation that goes on with a response. Raises `DataError`."""
+    """The messages of a conversation that a response follows. Raises `DataError`."""
     messages = _messages(given)
     if messages[-1]["role"] == "assistant":
         raise DataError("it ends with a response: let it end with a message of the role user")
@@ -319,7 +320,7 @@ def findings(conversations: Conversations, context: int) -> list[DataFinding]:
         return []
     left = ""
     if conversations.left_out:
-        left = f" {conversations.left_out:,} of them had no response within it and are left out."
+        left = f" {conversations.left_out:,} of them had no response within it and are skipped."
     finding = DataFinding(
         code="TL719",
         severity="warning",
@@ -399,7 +400,7 @@ def read_chat(
         },
         "vocabulary": f"{tokenizer.vocab_size:,} ({tokenizer.state()['kind']})",
         "longer than the context, cut": sum(found.cut for found in encoded.values()),
-        "without a response within it, left out": sum(f.left_out for f in encoded.values()),
+        "without a response within it, skipped": sum(f.left_out for f in encoded.values()),
         "conversation": {"template": made.source, "example": marked(made, parts["train"][0])},
     }
     digest = hashlib.sha256(json.dumps([parts, tokenizer.state()], sort_keys=True).encode())
@@ -428,7 +429,7 @@ def _divided(data: Path, options: TextOptions, seed: int) -> dict[str, list[list
     for part, rows in zip(["train", *shares], chosen, strict=True):
         if not len(rows):
             raise DataError(
-                f"{data} has {len(whole)} conversations, which leave none to the {_PARTS[part]} "
+                f"{data} has {len(whole)} conversations, which leave none for the {_PARTS[part]} "
                 "part: give more, or name a file with --val-data"
             )
         parts[part] = [whole[row] for row in rows]

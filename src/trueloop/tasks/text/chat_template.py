@@ -78,8 +78,8 @@ class ChatTemplate:
         except Exception as error:  # a template of somebody else's raises anything
             reason = " ".join(str(error).split()) or type(error).__name__
             raise DataError(
-                f"the chat template does not take this conversation ({reason}): change the "
-                "conversation, or give a model whose template takes it"
+                f"the chat template does not accept this conversation ({reason}): change the "
+                "conversation, or use a model with a different template"
             ) from None
         return "".join(written)
 
@@ -138,7 +138,7 @@ class ChatTemplate:
             if not (whole.startswith(head) and head.startswith(done)):
                 raise DataError(
                     "the chat template writes earlier messages differently once a response "
-                    "follows, so what the response adds cannot be told: give one sample for each "
+                    "follows, so the tokens of the response are not defined: use one sample per "
                     "response, or a model with a different template"
                 )
             found.append((head[len(done) :], False))
@@ -174,9 +174,7 @@ def template_of(folder: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, AttributeError) as error:
-        raise DataError(
-            f"{path} cannot be read ({error}): take it from where the model is published"
-        ) from None
+        raise DataError(f"{path} cannot be read ({error}): download it again") from None
     if isinstance(template, list):  # several by name
         named = {each.get("name"): each.get("template") for each in template}
         template = named.get("default")
@@ -219,14 +217,14 @@ def _compiled(source: str) -> Any:
         template: Any = bounded.from_string(source)
     except (TemplateError, RecursionError) as error:
         raise DataError(
-            f"the chat template is not a Jinja template ({error}): take tokenizer_config.json from "
-            "where the model is published"
+            f"the chat template is not a Jinja template ({error}): download tokenizer_config.json "
+            "again"
         ) from None
     return _Counted(template, bounded)
 
 
 class _Counted:
-    """A template whose calls are counted anew for each conversation."""
+    """A template whose calls are counted for each conversation."""
 
     def __init__(self, template: Any, environment: Any) -> None:
         self._template = template

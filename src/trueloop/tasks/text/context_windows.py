@@ -1,7 +1,7 @@
 """Contexts of a language model: which tokens a sample holds, at any position of any epoch.
 
-Nothing is computed beforehand and nothing is kept: a sample is its place in the token file, a
-function of its index and the epoch.
+Nothing is precomputed or stored: a sample is its position in the token file, a function of its
+index and the epoch.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ _OFFSET = 0x6F6666736574
 
 
 class Contexts(BatchDataset):
-    """Training contexts: in each epoch the tokens are cut anew into contexts that do not overlap.
+    """Training contexts: each epoch cuts the tokens into contexts that do not overlap.
 
     Of N tokens and contexts of T there are max((N - T) // T, 1), and the first begins at an offset
-    that is drawn from (seed, epoch): a token does not stand at the same place of a context in each
-    epoch. What lies before the first and after the last, fewer than 2 T tokens, is left out of
-    that epoch.
+    that is drawn from (seed, epoch): a token has a different position in its context in each epoch.
+    What lies before the first and after the last, fewer than 2 T tokens, is left out of that epoch.
 
     A batch is (tokens, targets), int64 tensors of shape (B, T): the target is the next token. With
     `end_of_text`, the id that ends a document, it is (tokens, targets, documents): the number of
@@ -98,7 +97,7 @@ class WindowDataset(BatchDataset):
         if count < 2:
             raise DataError(
                 f"the {name} text has {count} {'token' if count == 1 else 'tokens'}, and a score "
-                "takes 2: give more text, or a larger --val-fraction"
+                "needs 2: give more text, or a larger --val-fraction"
             )
 
     def __len__(self) -> int:

@@ -126,7 +126,7 @@ class _Join:
         return np.concatenate([first, ids[:sure]])
 
     def _place(self, ids: Ids, stops: Ids) -> tuple[int, int | None]:
-        """How many of the ids kept are taken, and from which of `ids` on it goes on."""
+        """How many of the stored ids are used, and the index in `ids` to continue from."""
         middle = len(self.tail) // 2
         order = np.argsort(np.abs(self._stops - middle), kind="stable")
         for number in order:

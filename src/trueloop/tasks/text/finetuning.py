@@ -28,20 +28,20 @@ _OF_A_RUN = "environment.json"
 @documented
 @dataclass(frozen=True, kw_only=True)
 class FineTuning:
-    """What a training goes on from, and which weights it changes."""
+    """The pretrained model to start from, and the weights to train."""
 
     init: Path | None = None
-    """Folder of a published model of the GPT-2 or Llama family to go on from, with its tokenizer:
-    config.json, model.safetensors, tokenizer.json. null begins with random weights."""
+    """Folder of a published model of the GPT-2 or Llama family to start from, with its tokenizer:
+    config.json, model.safetensors, tokenizer.json. null starts with random weights."""
     lora: list[str] | None = None
-    """Layers that get LoRA adapters while all else is frozen: query, key, value, output, up, gate,
-    down; null trains all weights."""
+    """Layers with LoRA adapters; all other weights are frozen: query, key, value, output, up, gate,
+    down. null trains all weights."""
     lora_rank: int = 8
     """Rank of the adapters."""
     lora_alpha: float = 16.0
     """The adapters are scaled by alpha / rank."""
     lora_dropout: float = 0.0
-    """Share of the adapters' inputs that is dropped in training."""
+    """Dropout probability of the adapters' inputs."""
 
     def suited(self, recipe: Recipe) -> Recipe:
         """A task's recipe for what is trained already: few epochs, at a small learning rate, and of
@@ -57,8 +57,8 @@ class FineTuning:
         if self.init is not None and of_shape:
             option = "--" + of_shape[0].replace("_", "-")
             raise ConfigError(
-                f"{option} and --init both say what the model is: leave out {option}, the folder "
-                "decides it"
+                f"{option} and --init exclude each other: leave out {option}, the folder defines "
+                "the model"
             )
         check_range("--lora-rank", self.lora_rank, 1, _MOST_RANK, example=8)
         check_range("--lora-alpha", self.lora_alpha, 0, 1e6, example=16, open_below=True)
@@ -67,8 +67,7 @@ class FineTuning:
             return
         if self.init is None:
             raise ConfigError(
-                "--lora adapts a model that is trained already: name its folder with --init, or "
-                "leave --lora out"
+                "--lora adapts a pretrained model: name its folder with --init, or leave --lora out"
             )
         if not self.lora:
             raise ConfigError("--lora names no layers: write e.g. --lora query,value")
@@ -76,19 +75,19 @@ class FineTuning:
 
 @dataclass(frozen=True)
 class Start:
-    """What a training goes on from."""
+    """The model that a training starts from."""
 
     config: TransformerConfig
     tokenizer: Tokenizer
     chat_template: str | None
     weights: pretrained.Pretrained | None
-    """None of a run that goes on: the weights are in its checkpoint."""
+    """None for a resumed run: the weights are in its checkpoint."""
 
     @classmethod
     def of(cls, folder: Path, resumed: Mapping[str, Any] | None, dropout: float) -> Start:
-        """A published model; of a run that goes on, what it kept of that.
+        """A published model, or for a resumed run what its state contains of it.
 
-        Raises `RunError` and `DataError` where the folder is not whole.
+        Raises `RunError` and `DataError` if the folder is incomplete.
         """
         if resumed is not None:
             config = TransformerConfig(**resumed["config"])
@@ -104,7 +103,7 @@ class Start:
         if tokenizer.vocab_size > found.config.vocab_size:
             raise RunError(
                 f"{folder}: its tokenizer.json has {tokenizer.vocab_size:,} ids, and config.json "
-                f"{found.config.vocab_size:,}: take both from where the model is published"
+                f"{found.config.vocab_size:,}: download both again"
             )
         config = replace(found.config, dropout=dropout)
         return cls(config, padded(tokenizer, config), template_of(folder), found)
@@ -112,7 +111,7 @@ class Start:
 
 def padded(tokenizer: Tokenizer, config: TransformerConfig) -> Tokenizer:
     """The tokenizer with as many ids as the model: published models often have some beyond the
-    vocabulary, which stand for no text."""
+    vocabulary, without any text."""
     if isinstance(tokenizer, subwords.SubwordTokenizer):
         tokenizer.vocab_size = max(tokenizer.vocab_size, config.vocab_size)
     return tokenizer

@@ -94,7 +94,8 @@ def _text_of(decoder: codecs.IncrementalDecoder, block: bytes, position: int, sp
             ) from None
         raise DataError(
             f"{name} is not UTF-8: byte 0x{error.object[error.start]:02x} at offset {place:,} "
-            f"(line {_line_of(span.path, place):,}) begins no character: convert the file, e.g. "
+            f"(line {_line_of(span.path, place):,}) does not begin a character: convert the file, "
+            "e.g. "
             "iconv -f latin1 -t utf-8 < FILE > NEW"
         ) from None
     if "\0" in text:

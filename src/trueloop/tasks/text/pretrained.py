@@ -106,7 +106,7 @@ def shapes_of(config: TransformerConfig) -> dict[str, tuple[int, ...]]:
         with torch.device("meta"):
             model = Transformer(config)
     except RuntimeError as error:  # more numbers than a tensor can count
-        raise RunError(f"a model of these sizes cannot be made ({first_line(error)})") from None
+        raise RunError(f"a model of these sizes cannot be built ({first_line(error)})") from None
     return {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
 
 
@@ -126,8 +126,8 @@ def open_folder(folder: str | Path) -> Pretrained:
         raise RunError(f"{folder / CONFIG}: {error}") from None
     except (TypeError, AttributeError) as error:  # a list or a text where a number belongs
         raise RunError(
-            f"{folder / CONFIG} has a value of the wrong kind ({first_line(error)}): take it from "
-            "where the model is published"
+            f"{folder / CONFIG} has a value of the wrong kind ({first_line(error)}): download it "
+            "again"
         ) from None
     files = _files(folder)
     found = _described(files)
@@ -148,11 +148,9 @@ def read_json(path: Path) -> Json:
     except OSError as error:
         raise RunError(cannot_read(path, error)) from None
     except (ValueError, RecursionError) as error:
-        raise RunError(
-            f"{path} is not JSON ({first_line(error)}): take it from where the model is published"
-        ) from None
+        raise RunError(f"{path} is not JSON ({first_line(error)}): download it again") from None
     if not isinstance(found, dict):
-        raise RunError(f"{path} holds no JSON object: take it from where the model is published")
+        raise RunError(f"{path} contains no JSON object: download it again")
     return found
 
 
@@ -161,12 +159,12 @@ def _files(folder: Path) -> dict[str, Path]:
     if (folder / INDEX).exists() and not (folder / WEIGHTS).exists():
         listed = read_json(folder / INDEX).get("weight_map")
         if not isinstance(listed, dict) or not listed:
-            raise RunError(f"{folder / INDEX} has no weight_map: take it from where the model is")
+            raise RunError(f"{folder / INDEX} has no weight_map: download it again")
         for name, file in listed.items():
             if not isinstance(file, str) or Path(file).name != file:
                 raise RunError(
                     f"{folder / INDEX} gives {_options.shown(file)} as the file of {name}, which "
-                    "is not a file of that folder: take the index from where the model is published"
+                    "is not a file of that folder: download the index again"
                 )
         return {name: folder / file for name, file in listed.items()}
     if not (folder / WEIGHTS).exists():
@@ -179,24 +177,23 @@ def _no_weights(folder: Path) -> str:
     pickles = [path.name for pattern in _PICKLES for path in sorted(folder.glob(pattern))]
     if pickles:
         return (
-            f"{folder} has its weights as a pickle alone ({pickles[0]}), which can run code and is "
-            f"not opened: load it with transformers where you trust it, and write safetensors: "
+            f"{folder} has its weights only as a pickle ({pickles[0]}), which can run code and is "
+            "not opened: if you trust it, load it with transformers and write safetensors: "
             "AutoModelForCausalLM.from_pretrained(folder).save_pretrained(folder)"
         )
-    return f"{folder} has no {WEIGHTS} and no {INDEX}: take them from where the model is published"
+    return f"{folder} has no {WEIGHTS} and no {INDEX}: download them"
 
 
 def _opened(path: Path) -> Any:
     from safetensors import safe_open
 
     if not path.is_file():
-        raise RunError(f"{path} is missing: take it from where the model is published")
+        raise RunError(f"{path} is missing: download it again")
     try:
         return safe_open(path, framework="pt", device="cpu")
     except Exception as error:  # damaged bytes make the reader raise anything
         raise RunError(
-            f"{path} is damaged or no safetensors file ({first_line(error)}): take it again from "
-            "where the model is published"
+            f"{path} is damaged or not a safetensors file ({first_line(error)}): download it again"
         ) from None
 
 
@@ -209,8 +206,8 @@ def _described(files: Mapping[str, Path]) -> dict[str, tuple[tuple[int, ...], st
             for name in (name for name, where in files.items() if where == path):
                 if name not in there:
                     raise RunError(
-                        f"{path} lacks the tensor {name!r}, which the index says is there: take "
-                        "both again from where the model is published"
+                        f"{path} lacks the tensor {name!r}, which the index says is there: "
+                        "download both again"
                     )
                 piece = file.get_slice(name)
                 found[name] = tuple(piece.get_shape()), str(piece.get_dtype())
@@ -224,8 +221,8 @@ def _without_prefix(found: Mapping[str, Any], prefix: str, folder: Path) -> dict
         name = there.removeprefix(prefix)
         if name in names:
             raise RunError(
-                f"{folder} has both {names[name]!r} and {there!r}, which are one weight: take the "
-                "files again from where the model is published"
+                f"{folder} has both {names[name]!r} and {there!r}, which are the same weight: "
+                "download the files again"
             )
         if not BUFFERS.fullmatch(name):
             names[name] = there
@@ -245,26 +242,26 @@ def _compare(
     if config.layers > len(found):  # also where a wrong number would be years of counting
         raise RunError(
             f"{folder} has {len(found)} tensors, and {CONFIG} calls for {config.layers:,} layers: "
-            f"take all files of the model, and the {CONFIG} that belongs to them"
+            f"use all files of the model, with their {CONFIG}"
         )
     for name, shape in shapes_of(config).items():
         where = place(family, name)
         wanted = shape_there(shape, where)
         if where.name not in found:
             raise RunError(
-                f"{folder} lacks the tensor {where.name!r}, of shape {wanted}: take all files of "
-                f"the model, and the {CONFIG} that belongs to them"
+                f"{folder} lacks the tensor {where.name!r}, of shape {wanted}: use all files of "
+                f"the model, with their {CONFIG}"
             )
         there, dtype = found[where.name]
         if there != wanted:
             raise RunError(
                 f"{folder}: the tensor {where.name!r} has the shape {there}, and {CONFIG} calls "
-                f"for {wanted}: take the {CONFIG} that belongs to the weights"
+                f"for {wanted}: use the {CONFIG} of these weights"
             )
         if dtype not in _FLOATS:
             raise RunError(
-                f"{folder}: the tensor {where.name!r} is {dtype}, and bf16, fp16 or fp32 can be "
-                "read: take the checkpoint that is not quantized"
+                f"{folder}: the tensor {where.name!r} is {dtype}, but only bf16, fp16 and fp32 can "
+                "be read: use a checkpoint that is not quantized"
             )
         left.discard(where.name)
     if left:
@@ -272,12 +269,12 @@ def _compare(
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
         raise RunError(
             f"{folder} has tensors that a {family} of its {CONFIG} does not have "
-            f"({', '.join(names[:_LISTED])}{more}): take the {CONFIG} that belongs to the weights"
+            f"({', '.join(names[:_LISTED])}{more}): use the {CONFIG} of these weights"
         )
 
 
 def shape_there(shape: tuple[int, ...], where: WeightLocation) -> tuple[int, ...]:
-    """The shape of the tensor of the file in which a weight of `shape` stands."""
+    """The shape of the file's tensor that contains a weight of `shape`."""
     outputs = shape[0] * where.parts
     return (*shape[1:], outputs) if where.transposed else (outputs, *shape[1:])
 

@@ -60,7 +60,9 @@ def write_folder(
     published = published_config(model.config)
     expected = shapes_of(model.config)
     if set(expected) != {name for name, _ in model.named_parameters()}:
-        raise ConfigError("the model has more than its own weights: merge it, lora.merge(model)")
+        raise ConfigError(
+            "the model has adapters besides its own weights: merge it, lora.merge(model)"
+        )
     files = {} if tokenizer is None else _tokenizer_files(tokenizer, model.config, chat_template)
     end = None if tokenizer is None else tokenizer.end_of_text
     published |= {"torch_dtype": _NAMES[dtype], "eos_token_id": end, "bos_token_id": None}
@@ -82,7 +84,7 @@ def write_folder(
 
 
 def check_free(folder: Path) -> None:
-    """Raise `RunError` where something stands at `folder` already."""
+    """Raise `RunError` if `folder` already exists."""
     if folder.exists() or folder.is_symlink():
         raise RunError(f"{folder} exists: name a folder that is not there yet")
 
@@ -172,7 +174,7 @@ def as_library(tokenizer: Tokenizer) -> Any:
         import tokenizers
     except ImportError:
         raise MissingDependencyError(
-            "writing tokenizer.json takes the library tokenizers, which is not installed: "
+            "writing tokenizer.json needs the library tokenizers, which is not installed: "
             "pip install 'trueloop[text]'"
         ) from None
     state = tokenizer.state()

@@ -28,7 +28,7 @@ def documents_in(path: Path, separator: str | None) -> tuple[list[str], list[str
     several of one file by their numbers. Raises `DataError`."""
     found = find(path)
     if found.are_tokens:
-        raise DataError(f"{path} holds token ids: give text, one file or a folder of them")
+        raise DataError(f"{path} contains token ids: give text, a file or a folder of files")
     names: list[tuple[str, Path, int]] = []
     texts: list[str] = []
     held: list[str] = []
@@ -58,7 +58,7 @@ def windows_of(texts: list[str], tokenizer: Tokenizer, context: int, start: int 
             continue
         ids = ids if start is None else [start, *ids]
         if len(ids) < 2:
-            found.leave_out("a score takes 2 tokens, and the text has fewer")
+            found.leave_out("a score needs 2 tokens, and the text has fewer")
         else:
             found.add(np.array(ids), np.ones(len(ids), dtype=bool))
     return found

@@ -25,7 +25,7 @@ _PART_FILES = (*TOKEN_FILES, ".txt", "")
 _BLOCK = 1 << 20
 _LOOK = 1 << 16
 _SAMPLED = 256
-"""Blocks of `_LOOK` bytes that stand for a text of more than as many."""
+"""Number of blocks of `_LOOK` bytes that are compared in a longer text."""
 
 
 @dataclass(frozen=True)
@@ -222,8 +222,8 @@ def _texts_below(folder: Path) -> tuple[list[Span], int]:
     if not found:
         what = f", and {ignored} of other kinds" if ignored else ""
         raise DataError(
-            f"{printable(str(folder))} holds no text file{what}: give a text file, or a folder "
-            "that has some"
+            f"{printable(str(folder))} contains no text file{what}: give a text file, or a folder "
+            "with text files"
         )
     return found, ignored
 

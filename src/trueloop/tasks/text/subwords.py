@@ -101,7 +101,7 @@ class SubwordTokenizer(Tokenizer):
 
     @functools.cached_property
     def _bytes(self) -> list[bytes]:
-        """The UTF-8 that each id stands for; none for special tokens."""
+        """The UTF-8 of each id; none for special tokens."""
         found = [b""] * self.vocab_size
         read = _byte_level if self._is_byte_level else _with_marks
         for piece, token in self.library.get_vocab(with_added_tokens=True).items():
@@ -170,7 +170,7 @@ def from_file(path: Path) -> SubwordTokenizer:
     """The tokenizer in the file `path`, or in the `tokenizer.json` of the folder `path`.
 
     Its end of a text is what the `tokenizer_config.json` beside it calls `eos_token`, or else a
-    special token of a usual name. Raises `DataError` where there is no tokenizer.
+    special token of a usual name. Raises `DataError` without a tokenizer.
     """
     if path.is_dir():
         path = path / _FILE
@@ -222,7 +222,7 @@ def _library() -> Any:
         import tokenizers
     except ImportError:
         raise MissingDependencyError(
-            "subword tokenizers take the library tokenizers, which is not installed: "
+            "subword tokenizers need the library tokenizers, which is not installed: "
             "pip install 'trueloop[text]', or write --tokenizer byte"
         ) from None
     return tokenizers
@@ -246,8 +246,8 @@ def _kind(decoder: Mapping[str, Any] | None) -> set[str]:
 
 @functools.cache
 def _bytes_of_marks() -> dict[str, int]:
-    """The byte that each character of a byte-level vocabulary stands for (GPT-2's table): visible
-    ones of Latin-1 for themselves, the rest in turn from U+0100 on."""
+    """The byte of each character of a byte-level vocabulary (GPT-2's table): visible ones of
+    Latin-1 for themselves, the rest in turn from U+0100 on."""
     visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in set(visible)]
     return {chr(byte): byte for byte in visible} | {
@@ -263,7 +263,7 @@ def _byte_level(piece: str) -> bytes:
 
 
 def _with_marks(piece: str) -> bytes:
-    """What a piece of sentencepiece or WordPiece stands for inside a text."""
+    """The text of a piece of sentencepiece or WordPiece inside a text."""
     if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
         return bytes.fromhex(piece[3:5])
     return piece.removeprefix("##").replace(_SPACE, " ").encode()

@@ -65,7 +65,7 @@ _MOST_EPOCHS = 12
 """On little text more passes than these only teach it by heart."""
 _EPOCHS_OF_CHAT = 10
 _EVALUATIONS = 10
-"""Of a run, where nobody says how many."""
+"""The default."""
 
 
 class Text(Task):
@@ -95,17 +95,18 @@ class Text(Task):
         preset: str = "tiny"
         """tiny (0.8 million weights, context 256), small (14 million, 512) or gpt2-124m (1024)."""
         context: int | None = None
-        """Most tokens that the model sees at once; null takes the preset's, as of all below."""
+        """Context length in tokens; null means the preset's value, here and for the options
+        below."""
         layers: int | None = None
         """Blocks of attention and MLP."""
         width: int | None = None
-        """Features of a position."""
+        """Embedding dimension."""
         heads: int | None = None
         """Attention heads."""
         kv_heads: int | None = None
-        """Heads of keys and values, fewer than heads for grouped queries."""
+        """Heads of keys and values; fewer than heads means grouped-query attention."""
         hidden: int | None = None
-        """Features inside the MLP."""
+        """Hidden dimension of the MLP."""
         norm: str | None = None
         """rms or layer."""
         positions: str | None = None
@@ -117,14 +118,14 @@ class Text(Task):
         qk_norm: bool | None = None
         """Whether queries and keys are normalised."""
         dropout: float | None = None
-        """Of embeddings, attention weights and sublayers."""
+        """Dropout probability of embeddings, attention weights and sublayers."""
         z_loss: float = 0.0
         """Weight of the term that keeps the logits' normaliser near 1; 1e-4 is usual in bf16."""
         batch_tokens: int | None = None
-        """Tokens of an update, of all ranks: sets how many micro-batches of --batch-size contexts
-        make one; null takes --batch-size and --accumulate as they are."""
+        """Tokens per update over all ranks: sets the number of micro-batches of --batch-size
+        contexts; null uses --batch-size and --accumulate."""
         sample_prompt: str | None = None
-        """What the texts in the report go on from; null begins a new line (or document)."""
+        """The prompt of the texts in the report; null starts at a new line (or document)."""
         sample_tokens: int = 256
         """Tokens that the model writes for the report after each evaluation; 0 for none."""
 
@@ -238,8 +239,8 @@ class Text(Task):
         size = next(n for n in range(most, 0, -1) if rows % n == 0)
         if recipe.accumulate not in (1, rows // size):
             raise ConfigError(
-                f"--batch-tokens {tokens} and --accumulate {recipe.accumulate} both say how many "
-                "micro-batches make an update: leave out --accumulate"
+                f"--batch-tokens {tokens} and --accumulate {recipe.accumulate} both set the number "
+                "of micro-batches per update: leave out --accumulate"
             )
         return replace(recipe, batch_size=size, accumulate=rows // size)
 
@@ -310,7 +311,7 @@ class Text(Task):
         self.digest = state.get("digest")
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text. Raises `DataError` for what no id stands for."""
+        """The ids of a text. Raises `DataError` for text that has no id."""
         return self.tokenizer.encode(text)
 
     def decode(self, ids: Any) -> str:
@@ -345,7 +346,7 @@ class Text(Task):
                 "a path"
             )
         if not texts:
-            raise DataError("there is nothing to predict: give one text or more")
+            raise DataError("there is nothing to predict: give at least one text")
         names = list(range(1, len(texts) + 1))
         return self._unseen("row", names, self._windows(list(texts)))
 
@@ -408,7 +409,7 @@ class Text(Task):
         return None if self.options.pack else self.tokenizer.end_of_text
 
     def _prompt(self) -> tuple[list[int], str]:
-        """The ids that a text of the report goes on from, and what of them is shown."""
+        """The ids of the prompt of a text in the report, and the part of it that is shown."""
         stated = self.options.sample_prompt
         if self.chat is not None and self._shown is not None:
             messages = [{"role": "user", "content": stated}] if stated else opening(self._shown)

@@ -28,7 +28,7 @@ from trueloop.tasks.text.tokenizer import Tokenizer, is_kind, tokenizer_for
 DTYPES = ("uint8", "uint16", "uint32", "int32", "int64")
 """What raw token ids may be."""
 _IN_MEMORY = 8 * 2**20
-"""Bytes of text up to which characters and bytes are encoded anew at each start; an eighth of it
+"""Bytes of text up to which characters and bytes are encoded again at each start; an eighth of it
 for subwords, which take that much longer."""
 _LEARNED_ON = 256 * 2**20
 """Bytes of text that a BPE is learned on at most: evenly spaced pieces of more."""
@@ -40,29 +40,29 @@ _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r"}
 @documented
 @dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """How a text, or token ids, are read and divided."""
+    """How a text, or token ids, are read and split."""
 
     tokenizer: str | None = None
     """char, byte, bpe:N (learned on the training text), the path of a tokenizer.json or of a folder
-    that has one, or ids:N and ids:N:END (token ids without a text); null takes char for a text and
-    the tokenizer.json beside token ids."""
+    with one, or ids:N and ids:N:END (token ids without a text); null means char for a text, and for
+    token ids the tokenizer.json next to them."""
     val_fraction: float = 0.1
-    """Share of the text that validates: its end, before that of the test. Where a folder or
-    val_data says what validates, it is not used."""
+    """Share of the text for validation: its end, before the test part. Not used if a folder or
+    val_data contains the validation part."""
     test_fraction: float = 0.0
-    """Share of the text, at the very end, that tests."""
+    """Share of the text, at the very end, for the test."""
     val_data: Path | None = None
-    """A file or folder that validates."""
+    """A file or folder with the validation part."""
     test_data: Path | None = None
-    """A file or folder that tests."""
+    """A file or folder with the test part."""
     document_separator: str | None = None
-    """The text between two documents of a file, e.g. <|endoftext|>; \\n stands for a new line."""
+    """The text between two documents of a file, e.g. <|endoftext|>; \\n means a new line."""
     pack: bool = False
-    """Keep documents apart: attention does not cross them, and positions begin anew in each. Of
-    conversations, put several into one context so."""
+    """Keep documents separate: attention does not cross them, and positions restart in each. For
+    conversations: pack several into one context in this way."""
     token_dtype: str | None = None
-    """Of raw token ids: uint8, uint16, uint32, int32 or int64; null takes uint16, or uint32 where
-    the vocabulary needs it."""
+    """Dtype of raw token ids: uint8, uint16, uint32, int32 or int64; null means uint16, or uint32
+    if the vocabulary needs it."""
 
     def __post_init__(self) -> None:
         spec = self.tokenizer
@@ -90,7 +90,7 @@ class TextOptions:
 
     @property
     def separator(self) -> str | None:
-        """`document_separator` with the characters that its escapes stand for."""
+        """`document_separator` with its escapes replaced."""
         separator = self.document_separator
         for written, meant in _ESCAPES.items():
             separator = separator.replace(written, meant) if separator else separator
@@ -204,7 +204,7 @@ def _with_part(found: TextParts, part: str, other: TextParts, data: Path, path: 
     if other.are_tokens != found.are_tokens:
         kinds = ("text", "token ids")
         raise DataError(
-            f"{path} holds {kinds[other.are_tokens]} and {data} {kinds[found.are_tokens]}: give "
+            f"{path} contains {kinds[other.are_tokens]} and {data} {kinds[found.are_tokens]}: give "
             "both in one form"
         )
     return TextParts(
@@ -266,8 +266,8 @@ def _read_tokens(
 def _tokenizer_of_ids(spec: str | None, data: Path) -> Tokenizer:
     if spec is None or spec == "char" or spec.startswith("bpe"):
         raise DataError(
-            f"{data} holds token ids, which take the tokenizer that made them: write --tokenizer "
-            "and the path of its tokenizer.json, or --tokenizer ids:N for N ids without a text"
+            f"{data} contains token ids, which need their tokenizer: write --tokenizer and the "
+            "path of its tokenizer.json, or --tokenizer ids:N for N ids without a text"
         )
     return tokenizer_for(spec, ())
 
@@ -284,7 +284,7 @@ def _open_ids(span: Span, options: TextOptions, tokenizer: Tokenizer) -> Tokens:
 
 
 def _dtype_for(tokenizer: Tokenizer) -> str:
-    """Of raw ids whose dtype nobody names: that of nanoGPT and its heirs."""
+    """The default dtype of raw ids, as in nanoGPT."""
     return max(dtype_for(tokenizer.vocab_size), "uint16", key=DTYPES.index)
 
 
@@ -364,14 +364,14 @@ def _fit(
 def _end_for_packing(tokenizer: Tokenizer, has_documents: bool) -> int:
     if not has_documents:
         raise ConfigError(
-            "--pack keeps documents apart, and the text is one document: write "
+            "--pack separates documents, and the text is one document: write "
             "--document-separator and the text between two, give a folder of files, or leave it out"
         )
     if tokenizer.end_of_text is None:
         raise ConfigError(
-            "--pack keeps documents apart by an id that ends them, and the tokenizer has none: "
+            "--pack separates documents by an end-of-text id, and the tokenizer has none: "
             "write --tokenizer ids:N:END for token ids, name its eos_token in a "
-            "tokenizer_config.json beside it, or leave --pack out"
+            "tokenizer_config.json next to it, or leave --pack out"
         )
     return tokenizer.end_of_text
 

@@ -44,7 +44,7 @@ class TextScores(MetricSet):
 
     perplexity = exp(nats / tokens). bits_per_byte = nats / (ln 2 · bytes), where the bytes are
     those of the predicted tokens as UTF-8: unlike the loss and the perplexity it compares models of
-    different tokenizers. NaN where tokens stand for no text.
+    different tokenizers. NaN if tokens have no text.
     """
 
     def __init__(self) -> None:

@@ -24,9 +24,9 @@ _DTYPES = {"uint8": 1, "uint16": 2, "uint32": 4, "int32": 4, "int64": 8}
 class IdFile:
     """The ids in an open file, of which only what is asked for is read.
 
-    Not a memory map: one read for each row takes as long as the page faults of a map, and the
-    pages stay the system's, so that a file of any size adds nothing to the process; where the file
-    becomes shorter or the disk fails, an error says so, and no signal ends the process.
+    Not a memory map: one read for each row takes as long as the page faults of a map, and the pages
+    stay the system's, so that a file of any size adds nothing to the process; where the file
+    becomes shorter or the disk fails, an error is raised, and no signal ends the process.
     """
 
     def __init__(self, file: IO[bytes], dtype: str, offset: int, name: str) -> None:
@@ -46,7 +46,7 @@ class IdFile:
             raise DataError(files.cannot_read(self.name, error)) from None
         if len(found) != size * len(places):
             raise DataError(
-                f"{self.name} has become shorter since the run began: put the file back, and resume"
+                f"{self.name} has become shorter since the run began: restore the file, and resume"
             )
         return np.frombuffer(found, self.dtype).reshape(len(places), length)
 
@@ -61,7 +61,7 @@ class IdFile:
 class Tokens:
     """Token ids in a row: a part of an array or of a file, without a copy.
 
-    `vocab_size` is given for ids of somebody else's making: each that is read is held against it.
+    `vocab_size` is given for ids from outside: each one is checked against it when it is read.
     """
 
     def __init__(
@@ -115,8 +115,8 @@ class Tokens:
         return found
 
     def probe(self) -> None:
-        """Hold the ids at the ends, and at places in between, against the vocabulary: a file of
-        another kind is refused before anything is built."""
+        """Hold the ids at the ends, and at places in between, against the vocabulary: a file with
+        different contents is refused before anything is built."""
         size = min(_PROBE, len(self))
         places = np.linspace(0, len(self) - size, _PROBES, dtype=np.int64)
         self.gather(np.unique(places), size)
@@ -130,8 +130,7 @@ class Tokens:
         raise DataError(
             f"{name} holds the id {found[row, column]} at position "
             f"{int(starts[row]) + int(column):,}, outside the vocabulary of "
-            f"{self._vocab_size:,} ids: give the tokenizer that made the file, or check "
-            "--token-dtype"
+            f"{self._vocab_size:,} ids: use the tokenizer of the file, or check --token-dtype"
         )
 
 

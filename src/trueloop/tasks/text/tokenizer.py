@@ -1,4 +1,4 @@
-"""How a tokenizer is chosen, and taken up again.
+"""How a tokenizer is chosen, and restored.
 
 | `--tokenizer` | ids |
 | --- | --- |
@@ -60,7 +60,7 @@ def is_kind(spec: str) -> bool:
 
 
 def tokenizer_from_state(state: Mapping[str, Any]) -> Tokenizer:
-    """The tokenizer whose `state` this is. Raises `DataError` where it is none."""
+    """The tokenizer whose `state` this is. Raises `DataError` if it is not one."""
     try:
         kind = state["kind"]
         if kind == "char":
@@ -90,7 +90,7 @@ def _ids(spec: str, rest: str) -> IdTokenizer:
     if size < 1 or len(end) > 1 or any(token >= size for token in end):
         raise ConfigError(
             f"--tokenizer {spec} is not a vocabulary: write its size, and the id that ends a "
-            "document where there is one, e.g. --tokenizer ids:50257:50256"
+            "document if there is one, e.g. --tokenizer ids:50257:50256"
         )
     return IdTokenizer(size, end[0] if end else None)
 

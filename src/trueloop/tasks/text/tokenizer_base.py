@@ -29,8 +29,8 @@ class TextStream(Protocol):
 class Tokenizer(ABC):
     """Text to token ids and back.
 
-    `decode` is the inverse of `encode`. Special tokens stand for no text: `decode` leaves the end
-    of a text out.
+    `decode` is the inverse of `encode`. Special tokens have no text: `decode` leaves the end of a
+    text out.
     """
 
     vocab_size: int
@@ -42,7 +42,7 @@ class Tokenizer(ABC):
     def encode(self, text: str) -> list[int]:
         """The ids of `text`, without any special token.
 
-        Raises `DataError` for text that no id stands for.
+        Raises `DataError` for text that has no id.
         """
 
     def encode_array(self, text: str) -> Ids:
@@ -59,8 +59,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def bytes_per_token(self) -> Tensor:
-        """Bytes of UTF-8 that each id stands for: int64 of shape (vocab_size,), 0 for special
-        tokens."""
+        """Bytes of UTF-8 of each id: int64 of shape (vocab_size,), 0 for special tokens."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:

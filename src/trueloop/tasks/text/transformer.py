@@ -412,7 +412,7 @@ class Transformer(nn.Module):
                 f"give it the last {self.config.context:,} of them"
             )
         if documents is not None and cache is not None:
-            raise ConfigError("documents and a cache do not go together: leave out one of them")
+            raise ConfigError("documents and a cache cannot be combined: leave out one of them")
 
     def new_cache(self, batch: int, capacity: int) -> KeyValueCache:
         """An empty cache for `batch` sequences of at most `capacity` positions, to pass to

@@ -82,7 +82,7 @@ def may_switch(model: Model) -> bool:
 
 
 def switches(model: Model) -> bool | None:
-    """A model has parts that behave differently in the two modes; None where nobody knows."""
+    """A model has parts that behave differently in the two modes; None if unknown."""
     if any(_ALWAYS_SWITCHES.search(member.kind) for member in model.family()):
         return True
     return model.noisy
