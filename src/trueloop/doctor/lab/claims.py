@@ -115,7 +115,7 @@ def all_claims() -> list[Claim]:
 
 def claims_named(names: list[str]) -> list[Claim]:
     """The claims with these names or numbers ("4" is 4a to 4d), in the order of the crib sheet; all
-    of them if there are no names. Raises `ConfigError` for a name that stands for none."""
+    of them if there are no names. Raises `ConfigError` for an unknown name."""
     claims = all_claims()
     if not names:
         return claims

@@ -29,7 +29,7 @@ SIDES = ("right", "wrong")
 
 
 class LabError(TrueloopError, RuntimeError):
-    """A program of the lab failed: there is no verdict without it."""
+    """A program of the lab failed, so its claim has no verdict."""
 
 
 @dataclass

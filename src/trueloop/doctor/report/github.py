@@ -37,7 +37,7 @@ def _annotation(outcome: CheckResult, finding: Finding) -> str:
     where = {"file": _file(place.path), "title": f"{finding.code} {finding.name}"}
     message = finding.message
     if spot.cell:
-        # Lines of a cell are no lines of the file.
+        # Lines of a cell are not lines of the file.
         message = f"Cell {spot.cell}, line {spot.line}: {message}"
     else:
         where |= {"line": str(place.line), "endLine": str(max(place.line, place.end_line))}

@@ -17,7 +17,7 @@ class Spot(NamedTuple):
     name: str
     """What the file is called."""
     cell: int
-    """Number of the cell, from 1; 0 where there are no cells."""
+    """Number of the cell, from 1; 0 if the file has no cells."""
     line: int
     """In the cell, if there is one."""
     column: int

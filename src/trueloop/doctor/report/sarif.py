@@ -83,7 +83,7 @@ def _result(
 
 def _location(place: Location) -> dict[str, Any]:
     location: dict[str, Any] = {"artifactLocation": {"uri": uri(place.path)}}
-    if not place.path.endswith(".ipynb"):  # a line of a cell is no line of the file
+    if not place.path.endswith(".ipynb"):  # a line of a cell is not a line of the file
         region = {"startLine": place.line, "startColumn": place.column}
         if place.end_line:
             region |= {"endLine": place.end_line, "endColumn": place.end_column}

@@ -33,7 +33,7 @@ def is_worth_showing(speed: Speed) -> bool:
 
 
 def as_table(speed: Speed, updates: int, paint: Paint) -> str:
-    """A line for each part that takes any time, with its share as a bar, and an empty line behind.
+    """A line for each part that takes any time, with its share as a bar, and an empty line.
 
     Args:
         updates: steps of optimizers in the whole run.

@@ -1,6 +1,6 @@
 """The one index of the rules: code, name, severity, and where each is seen.
 
-Codes are stable: a code is never given to another rule.
+Codes are stable: a code is never used for a different rule.
 """
 
 from __future__ import annotations

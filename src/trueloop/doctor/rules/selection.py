@@ -17,7 +17,7 @@ _MISTYPED = str.maketrans({"O": "0", "I": "1", "L": "1"})
 
 
 def codes_of(words: Iterable[str], source: str) -> frozenset[str]:
-    """The codes that `words` stand for; `ConfigError`, which begins with `source`, if one stands
+    """The codes that `words` name; `ConfigError`, which begins with `source`, if one stands
     for none."""
     return frozenset(code for word in words for code in _codes_of(word, source))
 
@@ -30,7 +30,7 @@ def _codes_of(word: str, source: str) -> list[str]:
 
 
 def find_codes(word: str) -> list[str]:
-    """The codes that a word stands for; none if it is unknown."""
+    """The codes that a word names; none if it is unknown."""
     code = word.strip().upper()
     if code in BY_CODE:
         return [code]

@@ -78,7 +78,7 @@ class WrappedKeysSaved(Rule):
             if self._reads_it_back(state, owner):
                 self.refute(state.made)
             else:
-                self._say(state, owner, event)
+                self._report(state, owner, event)
 
     def _reads_it_back(self, state: StateDict, owner: Model) -> bool:
         """The wrapper is given a state in this program; seen, or in a branch not taken here."""
@@ -86,7 +86,7 @@ class WrappedKeysSaved(Rule):
             return True
         return bool(state.facts.get("loaded_back")) and owner.wraps not in self._loaded
 
-    def _say(self, state: StateDict, owner: Model, event: FileSaved) -> None:
+    def _report(self, state: StateDict, owner: Model, event: FileSaved) -> None:
         wrapper, inside = _WRAPPERS[owner.wrapper]
         remedies: list[Remedy] = []
         taken = state.facts.get("of")

@@ -76,15 +76,15 @@ class BestStateAliased(Rule):
         for state in held(event.value):
             taken = self._taken.get(state)
             if taken is not None and taken.turns:
-                self._judge(taken, event, "saved")
+                self._check(taken, event, "saved")
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         for state in held(event.state):
             taken = self._taken.get(state)
             if taken is not None:
-                self._judge(taken, event, "loaded")
+                self._check(taken, event, "loaded")
 
-    def _judge(self, taken: StateDictCreated, use: FileSaved | StateDictLoaded, how: str) -> None:
+    def _check(self, taken: StateDictCreated, use: FileSaved | StateDictLoaded, how: str) -> None:
         state = taken.state
         if state.copied or state.facts.get("edited"):
             return

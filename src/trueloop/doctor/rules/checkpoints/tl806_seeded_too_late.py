@@ -62,7 +62,7 @@ class SeededTooLate(Rule):
         self._seed: Location | None = None
         self._late: tuple[Location, Location, str] | None = None
         self._settled = False
-        """A seed stood first, or training has begun: what comes is no business of this rule."""
+        """A seed was set first, or training has begun: later seeds are not checked."""
 
     def on_made(self, event: Made) -> None:
         thing = event.thing

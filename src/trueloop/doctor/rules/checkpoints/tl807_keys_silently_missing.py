@@ -58,7 +58,7 @@ class KeysSilentlyMissing(Rule):
             # The rest is missing from the file on purpose.
             return
         if event.turns:
-            # One part of the weights after the other: what one file lacks another one has.
+            # The weights are split over several files, and each has a part of the keys.
             return
         lost = ", ".join(f"`{key}`" for key in event.missing[:3])
         more = len(event.missing) - 3

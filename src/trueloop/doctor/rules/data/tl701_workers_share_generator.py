@@ -67,14 +67,14 @@ class WorkersShareGenerator(Rule):
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Loader) and event.thing.shuffle:
-            self._judge(event.thing)
+            self._check(event.thing)
 
     def on_backward(self, event: Backward) -> None:
         loader = trained_loader(event)
         if loader is not None:
-            self._judge(loader)
+            self._check(loader)
 
-    def _judge(self, loader: Loader) -> None:
+    def _check(self, loader: Loader) -> None:
         if loader.workers in (0, None) or loader.facts.get("reseeds") is not False:
             return
         draws = loader.dataset.facts.get("draws", ()) if loader.dataset is not None else ()

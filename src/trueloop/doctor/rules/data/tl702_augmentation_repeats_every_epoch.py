@@ -69,9 +69,9 @@ class AugmentationRepeatsEveryEpoch(Rule):
         epochs = self._epochs.setdefault(loader, set())
         epochs.add(loop)
         if len(epochs) == 2:
-            self._judge(loader)
+            self._check(loader)
 
-    def _judge(self, loader: Loader) -> None:
+    def _check(self, loader: Loader) -> None:
         if loader.workers in (0, None) or loader.facts.get("persistent") is not False:
             return
         draws = loader.dataset.facts.get("draws", ()) if loader.dataset is not None else ()

@@ -93,14 +93,14 @@ class TrainDataNotShuffled(Rule):
     def on_loop_left(self, event: LoopLeft) -> None:
         order = self._orders.pop(event.loop, None)
         if order is not None:
-            self._judge(event.loop, order, whole=True)
+            self._check(event.loop, order, whole=True)
 
     def on_sampling_gap(self, event: SamplingGap) -> None:
         for loop, order in self._orders.items():
-            self._judge(loop, order, whole=False)
+            self._check(loop, order, whole=False)
         self._orders.clear()
 
-    def _judge(self, loop: Loop, order: _Order, whole: bool) -> None:
+    def _check(self, loop: Loop, order: _Order, whole: bool) -> None:
         """Each class came in one piece."""
         labels = {label for label, _ in order.runs}
         if order.mixed or not order.trained or len(labels) < (2 if whole else 4):
@@ -156,7 +156,7 @@ def _order(dataset: Dataset) -> Location | None:
 
 
 def _without_labels(event: Backward) -> bool:
-    """`for images, _ in loader`: nobody asks for the classes."""
+    """`for images, _ in loader`: the labels are not used."""
     loop = batch_loop(event)
     return loop is not None and len(loop.variables) > 1 and loop.variables[-1] == "_"
 

@@ -100,9 +100,9 @@ class TrainValOverlap(Rule):
                 continue
             common, sizes = found
             if common < sizes[loader] or _is_held_out(loader):
-                self._say(event.place, loader, trained, common, sizes)
+                self._report(event.place, loader, trained, common, sizes)
 
-    def _say(
+    def _report(
         self, read: Location, loader: Loader, trained: Loader, common: int, sizes: dict[Loader, int]
     ) -> None:
         self.report(

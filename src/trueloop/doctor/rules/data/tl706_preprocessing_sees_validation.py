@@ -98,7 +98,7 @@ class PreprocessingSeesValidation(Rule):
         data, result = event.arguments["data"], event.arguments["result"]
         pending = self._split.get(id(event.subject))
         if pending is not None:
-            self._say(*pending)
+            self._report(*pending)
         for fit in self._fits:
             if fit.scaler is event.subject and data is fit.data:
                 fit.outcomes.append(result)
@@ -121,11 +121,11 @@ class PreprocessingSeesValidation(Rule):
     def _is_split(self, data: Any, place: Location) -> None:
         for fit in self._fits:
             if any(_derives(data, outcome) for outcome in fit.outcomes):
-                self._say(fit, place)
+                self._report(fit, place)
             elif data is fit.data and not fit.outcomes:
                 self._split.setdefault(id(fit.scaler), (fit, place))
 
-    def _say(self, fit: _Fit, split: Location) -> None:
+    def _report(self, fit: _Fit, split: Location) -> None:
         kind = getattr(fit.scaler, "kind", "").rpartition(".")[2]
         self.report(
             fit.place,
@@ -146,7 +146,7 @@ def _is_part(value: Any, depth: int = _DEPTH) -> bool:
 
 
 def _derives(value: Any, source: Any, depth: int = _DEPTH) -> bool:
-    """A value was computed from another, or holds it."""
+    """A value was computed from a different one, or contains it."""
     if value is source:
         return True
     if depth == 0:
@@ -164,7 +164,7 @@ def _derives(value: Any, source: Any, depth: int = _DEPTH) -> bool:
 
 
 def _bounds(index: Any) -> tuple[str, str] | None:
-    """Where a slice along the first axis begins and ends, as texts; None if it is no such slice."""
+    """Where a slice along the first axis begins and ends, as texts; None for anything else."""
     if getattr(index, "kind", "") == "tuple":
         index = index.values[0] if index.values else None
     if getattr(index, "kind", "") == "slice":

@@ -91,7 +91,7 @@ class SelectsOnTestData(Rule):
         if epoch is not None:
             self._seen.setdefault(epoch, set()).add(loop.loader)
         elif self._loaded is not None and self._loaded.loader is loop.loader:
-            self._say(self._loaded, event.place)
+            self._report(self._loaded, event.place)
 
     def on_state_dict_created(self, event: StateDictCreated) -> None:
         choice = self._choice(event)
@@ -122,7 +122,7 @@ class SelectsOnTestData(Rule):
             return None
         return _Choice(event.place, loader)
 
-    def _say(self, choice: _Choice, reported: Location) -> None:
+    def _report(self, choice: _Choice, reported: Location) -> None:
         self.report(
             choice.place,
             "The best weights are chosen by their score on"

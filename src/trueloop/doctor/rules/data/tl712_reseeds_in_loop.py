@@ -100,13 +100,13 @@ class ReseedsInLoop(Rule):
     def on_manual_update(self, event: ManualUpdate) -> None:
         """A step without an optimizer."""
         if event.turn is not None and event.turn == self._fed:
-            self._judge(event, [event.turn.loop])
+            self._check(event, [event.turn.loop])
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         born = self._born.get(event.optimizer, frozenset())
-        self._judge(event, [turn.loop for turn in event.turns if turn.loop not in born])
+        self._check(event, [turn.loop for turn in event.turns if turn.loop not in born])
 
-    def _judge(self, event: Event, inside: list[Loop]) -> None:
+    def _check(self, event: Event, inside: list[Loop]) -> None:
         for (loop, place), turns in self._seeded.items():
             repeats = len(turns) > len(set(turns.values()))
             if loop in inside and repeats and loop.kind in ("epochs", "batches"):

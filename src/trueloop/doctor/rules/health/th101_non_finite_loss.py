@@ -53,13 +53,13 @@ class NonFiniteLoss(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self._told_by_data = False
+        self._reported_by_data = False
 
     def on_non_finite_batch(self, event: NonFiniteBatch) -> None:
-        self._told_by_data = True
+        self._reported_by_data = True
 
     def on_non_finite_origin(self, event: NonFiniteOrigin) -> None:
-        is_known = self._told_by_data and event.data_rule
+        is_known = self._reported_by_data and event.data_rule
         left_out = event.outcome in ("left out", "harmless")
         line = event.line
         began = line if isinstance(line, Location) and line.line else event.place

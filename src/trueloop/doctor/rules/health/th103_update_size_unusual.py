@@ -60,13 +60,13 @@ class UpdateSizeUnusual(Rule):
         if min(first, latest) < 0.9 * guess:
             return
         if event.sizes.low >= LARGE and latest >= 0.95 * guess:
-            self._tell(event, event.sizes.usual, "more than a tenth", "Lower")
+            self._report(event, event.sizes.usual, "more than a tenth", "Lower")
         steady = event.sizes.most_rate <= 1.5 * event.sizes.first_rate
         small = event.sizes.most <= SMALL and event.sizes.gradient > 0
         if small and steady and latest > 0.9 * first:
-            self._tell(event, event.sizes.most, "less than a fifty-thousandth", "Raise")
+            self._report(event, event.sizes.most, "less than a fifty-thousandth", "Raise")
 
-    def _tell(self, event: TrainingCourse, size: float, share: str, turn: str) -> None:
+    def _report(self, event: TrainingCourse, size: float, share: str, turn: str) -> None:
         rate = event.sizes.most_rate
         self.report(
             event.place,

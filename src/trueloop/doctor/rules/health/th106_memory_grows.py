@@ -59,14 +59,14 @@ class MemoryGrows(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: set[str] = set()
+        self.reported: set[str] = set()
         """What holds tensors with their graphs, as TL204 has said."""
 
     def on_graphs_retained(self, event: GraphsRetained) -> None:
-        self.told.add(event.holder)
+        self.reported.add(event.holder)
 
     def on_memory_growth(self, event: MemoryGrowth) -> None:
-        if event.holder in self.told:
+        if event.holder in self.reported:
             return
         pace = event.grown / (event.update - event.since)
         whose = "The process's memory" if not event.on_device else "The device's memory"

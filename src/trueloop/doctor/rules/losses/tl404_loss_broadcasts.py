@@ -65,12 +65,12 @@ class LossBroadcasts(Rule):
             return
         first, second = _numbers(source.shape), _numbers(target.shape)
         if first is not None and second is not None and _meets_all(first, second):
-            self._say(event.place, f"`{event.criterion.kind}`", first, second)
+            self._report(event.place, f"`{event.criterion.kind}`", first, second)
 
     def on_broadcast_difference(self, event: BroadcastDifference) -> None:
-        self._say(event.place, "this loss", event.input, event.target)
+        self._report(event.place, "this loss", event.input, event.target)
 
-    def _say(
+    def _report(
         self, place: Location, loss: str, first: tuple[int, ...], second: tuple[int, ...]
     ) -> None:
         whole = _broadcast(first, second)

@@ -107,7 +107,7 @@ class TrainsInEvalMode(Rule):
         """In train mode, and in which turn last."""
         self.fresh: set[int] = set()
         self.woken: set[Model] = set()
-        self.told: set[Location] = set()
+        self.reported: set[Location] = set()
         self.last: ModeSet | None = None
         """The switch that no forward has followed yet."""
 
@@ -167,7 +167,7 @@ class TrainsInEvalMode(Rule):
             forward = self.forwards.by_serial[serial]
             if may_train(event.optimizer, forward.model):
                 self.fresh.discard(serial)
-                self._judge(forward)
+                self._check(forward)
 
     def on_manual_update(self, event: ManualUpdate) -> None:
         """A step without an optimizer."""
@@ -176,9 +176,9 @@ class TrainsInEvalMode(Rule):
             forward = self.forwards.by_serial[serial]
             if any(model.kin(forward.model) for model in models):
                 self.fresh.discard(serial)
-                self._judge(forward)
+                self._check(forward)
 
-    def _judge(self, forward: ModelForward) -> None:
+    def _check(self, forward: ModelForward) -> None:
         sleeps = self.sleeps[forward.serial]
         family = [member for member in forward.model.family() if may_switch(member)]
         if any(member in self.woken for member in family):
@@ -186,22 +186,22 @@ class TrainsInEvalMode(Rule):
             self.refute(forward.place)
         for member, sleep in sleeps.items():
             if sleep.undone is not None and sleep.cause.model.covers(forward.model):
-                self._tell_undone(forward, sleep, sleep.undone)
+                self._report_overridden(forward, sleep, sleep.undone)
                 return
             if _from_the_second_on(sleep, forward):
-                self._tell_from_the_second_on(forward, sleep)
+                self._report_from_second_batch(forward, sleep)
                 return
             evaluation = self._evaluation(sleep, forward)
             if evaluation is None:
                 sleep.wanted = True
             elif not sleep.wanted and self._is_fault(member, sleep, evaluation, forward):
-                self._tell(forward, sleep, evaluation)
+                self._report(forward, sleep, evaluation)
                 return
         awake = (member for member in family if member not in sleeps)
         self.trained.update(dict.fromkeys(awake, forward.turn))
 
     def _evaluation(self, sleep: Sleep, forward: ModelForward) -> ModelForward | None:
-        """A forward of the same stretch that nothing is learnt from, in another turn."""
+        """A forward pass without training in the same eval mode, in a later iteration."""
         before = (serial for serial in sleep.forwards if serial < forward.serial)
         for each in self.forwards.unused(before):
             if each.turn is None or pass_of(each) != forward.turn:
@@ -217,10 +217,10 @@ class TrainsInEvalMode(Rule):
         validates = pass_of(evaluation) is not None and function == evaluation.place.function
         return validates and bool(function) and function != forward.place.function
 
-    def _tell(self, forward: ModelForward, sleep: Sleep, evaluation: ModelForward) -> None:
-        if sleep.cause.place in self.told:
+    def _report(self, forward: ModelForward, sleep: Sleep, evaluation: ModelForward) -> None:
+        if sleep.cause.place in self.reported:
             return
-        self.told.add(sleep.cause.place)
+        self.reported.add(sleep.cause.place)
         name = called(forward)
         self.report(
             forward.place,
@@ -232,10 +232,10 @@ class TrainsInEvalMode(Rule):
             remedies=self._remedy(forward, sleep),
         )
 
-    def _tell_undone(self, forward: ModelForward, sleep: Sleep, undone: ModeSet) -> None:
-        if sleep.cause.place in self.told:
+    def _report_overridden(self, forward: ModelForward, sleep: Sleep, undone: ModeSet) -> None:
+        if sleep.cause.place in self.reported:
             return
-        self.told.add(sleep.cause.place)
+        self.reported.add(sleep.cause.place)
         name = called(forward)
         self.report(
             forward.place,
@@ -246,10 +246,10 @@ class TrainsInEvalMode(Rule):
             related=[(sleep.cause.place, "turns eval mode on, too early")],
         )
 
-    def _tell_from_the_second_on(self, forward: ModelForward, sleep: Sleep) -> None:
-        if sleep.cause.place in self.told:
+    def _report_from_second_batch(self, forward: ModelForward, sleep: Sleep) -> None:
+        if sleep.cause.place in self.reported:
             return
-        self.told.add(sleep.cause.place)
+        self.reported.add(sleep.cause.place)
         name = called(forward)
         self.report(
             forward.place,

@@ -149,7 +149,7 @@ class ValidatesInTrainMode(Rule):
         return not known or any(member.training is True for member in known)
 
     def _woke_within(self, event: ModelForward, before: Turn | None, turn: Turn) -> bool:
-        """The loop's first batches ran in eval mode, until its own `train()` behind the forward."""
+        """The first batches ran in eval mode, until its own `train()` after the forward."""
         last = next((each for each in self.switched[::-1] if each.model.covers(event.model)), None)
         return (
             before is not None
@@ -182,18 +182,18 @@ class ValidatesInTrainMode(Rule):
         self.updated.update(getattr(event.target, "models", ()))
 
     def on_ended(self, event: Ended) -> None:
-        told: set[Loop] = set()
+        reported: set[Loop] = set()
         for forward in self.candidates:
             turn = pass_of(forward)
             if turn is None:  # of a loop that turned out to be one over epochs
                 continue
-            if turn.loop in told or turn.loop in self.learning or turn.loop in self.repeated:
+            if turn.loop in reported or turn.loop in self.learning or turn.loop in self.repeated:
                 continue
             if forward.serial in self.forwards.used:
                 continue
             if self._validates(forward, turn) and self._matters(forward):
-                told.add(turn.loop)
-                self._tell(forward)
+                reported.add(turn.loop)
+                self._report(forward)
 
     def _validates(self, forward: ModelForward, turn: Turn) -> bool:
         if named_validation(forward):
@@ -209,7 +209,7 @@ class ValidatesInTrainMode(Rule):
             return any(each.model.kin(forward.model) for each in self.switched)
         return noisy
 
-    def _tell(self, forward: ModelForward) -> None:
+    def _report(self, forward: ModelForward) -> None:
         name = called(forward)
         self.report(
             forward.place,

@@ -126,20 +126,20 @@ class ValidationBuildsGraph(Rule):
         self.learning.update(loops_of(event))
 
     def on_ended(self, event: Ended) -> None:
-        told: set[Loop] = set()
+        reported: set[Loop] = set()
         for forward in self.candidates:
             turn = pass_of(forward)
             if turn is None:  # of a loop that turned out to be one over epochs
                 continue
-            if turn.loop in self.learning or turn.loop in told:
+            if turn.loop in self.learning or turn.loop in reported:
                 continue
             if forward.serial in self.forwards.used:
                 continue
             if any(model.kin(forward.model) for model in self.trained):
-                told.add(turn.loop)
-                self._tell(forward)
+                reported.add(turn.loop)
+                self._report(forward)
 
-    def _tell(self, forward: ModelForward) -> None:
+    def _report(self, forward: ModelForward) -> None:
         self.report(
             forward.place,
             f"Autograd records this forward pass of `{called(forward)}` in validation, but"

@@ -130,9 +130,9 @@ class LossTensorKept(Rule):
         for holder in holders.values():
             if not self._is_used(holder):
                 if self._outlives_an_update([kept for kept, _ in holder.done]):
-                    self._tell(*holder.done[0])
+                    self._report(*holder.done[0])
             elif not holder.done:
-                # What one option keeps to send it back later, another sends back at once.
+                # One option sends the stored loss back later, the other at once.
                 self.refute(holder.kept[0].place)
 
     def _own_backward(self, kept: TensorRetained) -> Backward | None:
@@ -143,7 +143,7 @@ class LossTensorKept(Rule):
         return None
 
     def _outlives_an_update(self, kept: list[TensorRetained]) -> bool:
-        """What one turn added is still there when another adds to it, an update later."""
+        """What one iteration added is still there when a later one adds to it, after an update."""
         for earlier, later in itertools.pairwise(kept):
             if earlier.turn == later.turn or earlier.since != later.since:
                 continue
@@ -152,7 +152,7 @@ class LossTensorKept(Rule):
         return False
 
     def _is_used(self, holder: TensorHolder) -> bool:
-        """A backward of another turn goes through what was kept."""
+        """A backward of a different iteration goes through the stored tensor."""
         for kept in holder.kept:
             for event in self.backwards:
                 later = event.turn != kept.turn and event.serial > kept.serial
@@ -167,7 +167,7 @@ class LossTensorKept(Rule):
         common = event.loss.forwards & kept.tensor.forwards
         return any(self.turns.get(serial, kept.turn) == kept.turn for serial in common)
 
-    def _tell(self, kept: TensorRetained, own: Backward) -> None:
+    def _report(self, kept: TensorRetained, own: Backward) -> None:
         place = _where(kept, own)
         turn = kept.turn
         assert turn is not None

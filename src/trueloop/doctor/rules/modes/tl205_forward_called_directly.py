@@ -95,9 +95,9 @@ class ForwardCalledDirectly(Rule):
         for call in self.calls:
             used = call.model in self.modules and call.model in self.trained
             if call.model.known or used or call.model in self.switched:
-                self._tell(call)
+                self._report(call)
 
-    def _tell(self, call: ModelForward) -> None:
+    def _report(self, call: ModelForward) -> None:
         name = call.spelled or call.model.name
         shown = f"`{name}.forward(...)`" if name else "`forward(...)`"
         if call.model in self.sharded:

@@ -77,7 +77,7 @@ class FunctionalDropoutAlwaysOn(Rule):
 
 
 def _remedy(last: Location | None, receiver: str) -> list[Remedy]:
-    """Another argument behind the last one, where the module is at hand."""
+    """Add an argument after the last one, if the module has a name here."""
     if last is None or not receiver:
         return []
     return [Replace(last, f"{{}}, training={receiver}.training")]

@@ -73,7 +73,7 @@ class ZeroGradAfterBackward(StepRule):
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         found = self._robbed(event)
         if found is not None:
-            self._tell(event, *found)
+            self._report(event, *found)
         super().on_optimizer_step(event)
 
     def _robbed(self, step: OptimizerStep) -> tuple[Backward, ZeroGrad] | None:
@@ -100,7 +100,7 @@ class ZeroGradAfterBackward(StepRule):
             return None
         return last, clear
 
-    def _tell(self, step: OptimizerStep, backward: Backward, clear: ZeroGrad) -> None:
+    def _report(self, step: OptimizerStep, backward: Backward, clear: ZeroGrad) -> None:
         name = named(step.optimizer, step.spelled)
         remedies = [Move(clear.place, step.place, "after")] if side_by_side(clear, step) else []
         self.report(

@@ -94,9 +94,9 @@ class MissingZeroGrad(StepRule):
             if self.feeds(backward, step.optimizer) and inside(backward, micro(step))
         ]
         if fed:
-            self._tell(step, fed[0])
+            self._report(step, fed[0])
 
-    def _tell(self, step: OptimizerStep, backward: Backward) -> None:
+    def _report(self, step: OptimizerStep, backward: Backward) -> None:
         name = named(step.optimizer, step.spelled)
         remedies = []
         if step.spelled and not step.closure:

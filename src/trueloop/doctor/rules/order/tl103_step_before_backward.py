@@ -83,11 +83,11 @@ class StepBeforeBackward(StepRule):
         for optimizer in self.used if steps else ():
             step = self._early(turn, event, optimizer)
             if step is not None:
-                self._tell(step, event, turn)
+                self._report(step, event, turn)
         super().on_backward(event)
 
     def _batch(self, backward: Backward) -> Event:
-        """Where the batch is that a backward belongs to: behind a loop it is the loop's last."""
+        """Where the batch is that a backward belongs to: after a loop it is the loop's last."""
         depth = len(backward.turns)
         for event in reversed(self.log[-80:]):
             if (
@@ -122,7 +122,7 @@ class StepBeforeBackward(StepRule):
             if supplies(event, optimizer):
                 is_fresh = True
             elif isinstance(event, ZeroGrad) and self.clears(event, optimizer):
-                is_fresh = False  # what another loss left there (a GAN's other one) is gone
+                is_fresh = False  # what a different loss (of a GAN) left there is gone
             elif (
                 isinstance(event, OptimizerStep)
                 and event.optimizer is optimizer
@@ -132,7 +132,7 @@ class StepBeforeBackward(StepRule):
                 return event if is_sure else None
         return None
 
-    def _tell(self, step: OptimizerStep, backward: Backward, turn: list[Event]) -> None:
+    def _report(self, step: OptimizerStep, backward: Backward, turn: list[Event]) -> None:
         name = named(step.optimizer, step.spelled)
         simple = step.scaler is None and side_by_side(step, backward)
         between = any(isinstance(event, (Clip, Unscale)) for event in turn)

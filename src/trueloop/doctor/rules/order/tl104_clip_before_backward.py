@@ -63,7 +63,7 @@ class ClipBeforeBackward(StepRule):
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         before, window = self.last_step(event.optimizer), self.window(event.optimizer)
         for clip, backward in self._idle(event, before, window):
-            self._tell(clip, backward, event)
+            self._report(clip, backward, event)
         super().on_optimizer_step(event)
 
     def _idle(
@@ -103,7 +103,7 @@ class ClipBeforeBackward(StepRule):
                 waiting = []
         return found
 
-    def _tell(self, clip: Clip, backward: Backward, step: OptimizerStep) -> None:
+    def _report(self, clip: Clip, backward: Backward, step: OptimizerStep) -> None:
         simple = side_by_side(clip, backward) and step.scaler is None and not clip.result_used
         call = "clip_grad_norm_" if clip.by == "norm" else "clip_grad_value_"
         self.report(
@@ -117,7 +117,7 @@ class ClipBeforeBackward(StepRule):
 
 
 def _outside_the_loop(clip: Clip, backward: Backward) -> bool:
-    """It comes once, before or behind the loop that the backward is in, and nobody looks at the
+    """It runs once, before or after the loop that contains the backward, and nothing reads the
     norm."""
     entered = backward.turn is not None and len(backward.turns) > len(clip.turns)
     return entered and not clip.result_used and not clip.guards

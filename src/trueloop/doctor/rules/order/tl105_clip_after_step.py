@@ -67,7 +67,7 @@ class ClipAfterStep(StepRule):
         for optimizer in self.used:
             may = clears(event, optimizer)
             if may or (may is None and self.alone(optimizer)):
-                self._judge(optimizer)
+                self._check(optimizer)
         super().on_zero_grad(event)
 
     def on_ended(self, event: Ended) -> None:
@@ -84,9 +84,9 @@ class ClipAfterStep(StepRule):
                 and each.stack == step.stack
                 for each in self.log
             ):
-                self._judge(optimizer)
+                self._check(optimizer)
 
-    def _judge(self, optimizer: Optimizer) -> None:
+    def _check(self, optimizer: Optimizer) -> None:
         step = self.last_step(optimizer)
         if step is None:
             return
@@ -98,13 +98,15 @@ class ClipAfterStep(StepRule):
             for each in after
             if isinstance(each, Clip)
             and self.clips(each, optimizer)
-            and (same_turn(each, step) or _behind_the_loop(each, step))
-            and not self._is_for_another(each, optimizer, after)
+            and (same_turn(each, step) or _after_the_loop(each, step))
+            and not self._is_for_different_optimizer(each, optimizer, after)
         ]
         if late and not self._clipped_before(step):
-            self._tell(late[0], step)
+            self._report(late[0], step)
 
-    def _is_for_another(self, clip: Clip, optimizer: Optimizer, after: list[Event]) -> bool:
+    def _is_for_different_optimizer(
+        self, clip: Clip, optimizer: Optimizer, after: list[Event]
+    ) -> bool:
         """Another optimizer that may hold what is clipped has its step still to make."""
         return any(
             isinstance(each, OptimizerStep)
@@ -122,7 +124,7 @@ class ClipAfterStep(StepRule):
                 return False
         return False
 
-    def _tell(self, clip: Clip, step: OptimizerStep) -> None:
+    def _report(self, clip: Clip, step: OptimizerStep) -> None:
         simple = side_by_side(clip, step) and step.scaler is None and not clip.result_used
         call = "clip_grad_norm_" if clip.by == "norm" else "clip_grad_value_"
         self.report(
@@ -135,8 +137,8 @@ class ClipAfterStep(StepRule):
         )
 
 
-def _behind_the_loop(clip: Clip, step: OptimizerStep) -> bool:
-    """It comes once, when the loop that the step is in is over, and nobody looks at the norm."""
+def _after_the_loop(clip: Clip, step: OptimizerStep) -> bool:
+    """It runs once, after the loop that contains the step, and nothing reads the norm."""
     depth = len(clip.turns)
     left = step.turn is not None and len(step.turns) > depth
     return left and step.turns[:depth] == clip.turns and not clip.result_used and not clip.guards

@@ -105,12 +105,12 @@ class BackwardNeverStepped(StepRule):
     def on_loop_left(self, event: LoopLeft) -> None:
         """The outermost loop is over: a run may be too long to be read to its end."""
         if not event.turns:
-            self._judge(whole=False)
+            self._check(whole=False)
 
     def on_ended(self, event: Ended) -> None:
-        self._judge(whole=event.whole)
+        self._check(whole=event.whole)
 
-    def _judge(self, *, whole: bool) -> None:
+    def _check(self, *, whole: bool) -> None:
         stepped = self._stepped(whole=whole)
         candidates = [*self.used, *(each for each in self._made if each not in self.used)]
         for optimizer in candidates:
@@ -122,7 +122,7 @@ class BackwardNeverStepped(StepRule):
             if self._is_used(lost, optimizer):
                 self.refute(lost.place)
             else:
-                self._tell(lost, optimizer)
+                self._report(lost, optimizer)
 
     def _is_used(self, lost: Backward, optimizer: Optimizer) -> bool:
         """Gradients are looked at, or parameters changed, by other means than the optimizer."""
@@ -165,7 +165,7 @@ class BackwardNeverStepped(StepRule):
         return any(isinstance(event, ZeroGrad) and event.target is optimizer for event in self.log)
 
     def _lost(self, optimizer: Optimizer, *, whole: bool) -> Backward | None:
-        """The backward whose gradients nobody applies, seen in several turns of one loop."""
+        """The backward whose gradients no optimizer applies, in several iterations of one loop."""
         fed = [
             each
             for each in backwards(self.log)
@@ -192,7 +192,7 @@ class BackwardNeverStepped(StepRule):
         turns = {micro(each) for each in fed if each.place == found.place}
         return found if len(turns) >= 2 or found.windows else None
 
-    def _tell(self, backward: Backward, optimizer: Optimizer) -> None:
+    def _report(self, backward: Backward, optimizer: Optimizer) -> None:
         name = named(optimizer)
         related = (
             [(optimizer.made, "is created here and never steps")] if optimizer.made.line else []

@@ -83,7 +83,7 @@ class StepOutsideBatchLoop(StepRule):
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         found = self._lost(event)
         if found is not None:
-            self._tell(event, *found)
+            self._report(event, *found)
         super().on_optimizer_step(event)
 
     def _lost(self, step: OptimizerStep) -> tuple[ZeroGrad, Backward] | None:
@@ -111,7 +111,7 @@ class StepOutsideBatchLoop(StepRule):
                 return event, fed[-1]
         return None
 
-    def _tell(self, step: OptimizerStep, clear: ZeroGrad, backward: Backward) -> None:
+    def _report(self, step: OptimizerStep, clear: ZeroGrad, backward: Backward) -> None:
         name = named(step.optimizer, step.spelled)
         last = next(
             (each for each in self.log[::-1] if isinstance(each, (Clip, Backward))), backward

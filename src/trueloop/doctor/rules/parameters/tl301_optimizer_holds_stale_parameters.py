@@ -162,7 +162,7 @@ class OptimizerHoldsStaleParameters(Rule):
             return
         for change in self.changes:
             if change.held.optimizer is event.optimizer and self._is_fault(change, trained):
-                self._tell(change)
+                self._report(change)
         self._look_for_rebuilt(event.optimizer, trained)
         if not event.optimizer.models or not any(event.optimizer.trains(each) for each in trained):
             # Another optimizer's turn: what was sent back waits for its own.
@@ -186,11 +186,11 @@ class OptimizerHoldsStaleParameters(Rule):
             for each in self.held
         )
 
-    def _tell(self, change: ReplacedParameters) -> None:
+    def _report(self, change: ReplacedParameters) -> None:
         optimizer = change.held.optimizer.name or "the optimizer"
-        self._say(change.event.place, change.what, optimizer, change.held.made.place)
+        self._report_at(change.event.place, change.what, optimizer, change.held.made.place)
 
-    def _say(self, place: Location, what: str, optimizer: str, made: Location) -> None:
+    def _report_at(self, place: Location, what: str, optimizer: str, made: Location) -> None:
         shown = f"`{optimizer}`" if " " not in optimizer else optimizer
         self.report(
             place,
@@ -203,14 +203,16 @@ class OptimizerHoldsStaleParameters(Rule):
     # -------------------------------------------------------------------------- as it runs
 
     def on_stale_parameter(self, event: StaleParameter) -> None:
-        """Parameters get gradients, and the optimizer holds others that nobody has any more."""
+        """Parameters get gradients, but the optimizer holds different ones that no module has."""
         model, _, _ = event.parameter.partition(".")
         if event.rebuilt:
             what = f"`{model}` is created again" if event.named else "The model is created again"
         else:
             what = f"`{event.parameter}` is replaced"
         assert event.optimizer is not None
-        self._say(event.place, what, event.optimizer.name or "the optimizer", event.optimizer.made)
+        self._report_at(
+            event.place, what, event.optimizer.name or "the optimizer", event.optimizer.made
+        )
 
     def on_stray_resolved(self, event: StrayResolved) -> None:
         self.refute(event.place)
@@ -234,7 +236,7 @@ class OptimizerHoldsStaleParameters(Rule):
                 of_one = model.made[:3] == old.made[:3] and made.stack
                 place = made.stack[-1] if of_one else made.place
                 name = optimizer.name or "the optimizer"
-                self._say(place, f"`{model.name}` is created again", name, held.made.place)
+                self._report_at(place, f"`{model.name}` is created again", name, held.made.place)
 
 
 def _succeeds(new: Model, old: Model) -> bool:

@@ -61,12 +61,12 @@ class ParametersNotOptimized(Rule):
 
     def on_unheld_parameter(self, event: UnheldParameter) -> None:
         self.found.setdefault(event.place, []).append(event)
-        self._tell(event.place)
+        self._report(event.place)
 
     def on_stray_resolved(self, event: StrayResolved) -> None:
         self.refute(event.place)
 
-    def _tell(self, place: Location) -> None:
+    def _report(self, place: Location) -> None:
         found = self.found[place]
         self.findings = [each for each in self.findings if each.place != place]
         first = found[0]

@@ -94,7 +94,7 @@ class ModulesInPlainContainer(Rule):
         self.refute(event.place)
 
     def on_hidden_parameter(self, event: HiddenParameter) -> None:
-        """A layer is called, gets gradients and is updated by nobody."""
+        """A layer is called and gets gradients, but nothing updates it."""
         how = "ModuleDict" if event.container == "dict" else "ModuleList"
         self.report(
             event.place,
@@ -108,11 +108,11 @@ class ModulesInPlainContainer(Rule):
     def on_ended(self, event: Ended) -> None:
         for each in self.set:
             model = each.model
-            if model.attributes.get(each.attribute) is not each.value or _says_its_own(model):
+            if model.attributes.get(each.attribute) is not each.value or _defines_parameters(model):
                 continue
             hidden = [layer for layer in layers_in(each.value) if self._is_hidden(model, layer)]
             if hidden and all(self._is_hidden(model, layer) for layer in _trained(each.value)):
-                self._tell(each, hidden[0])
+                self._report(each, hidden[0])
 
     def _is_hidden(self, model: Model, layer: Model) -> bool:
         if layer.parents or model.covers(layer) or not has_parameters(layer):
@@ -133,7 +133,7 @@ class ModulesInPlainContainer(Rule):
             return True
         return any(place[:3] == model.made[:3] for place in self.made.get(layer, ()))
 
-    def _tell(self, event: AttributeSet, layer: Model) -> None:
+    def _report(self, event: AttributeSet, layer: Model) -> None:
         how = "ModuleDict" if hasattr(event.value, "entries") else "ModuleList"
         kind = {"ModuleDict": "dict"}.get(how) or getattr(event.value, "kind", "list")
         self.report(
@@ -167,7 +167,7 @@ def _trained(value: Any) -> list[Model]:
     return [layer for layer in layers_in(value) if has_parameters(layer)]
 
 
-def _says_its_own(model: Model) -> bool:
+def _defines_parameters(model: Model) -> bool:
     """Its class overrides what names parameters."""
     lookup = getattr(model.cls, "lookup", None)
     return lookup is not None and any(lookup(name) is not None for name in _OWN_PARAMETERS)

@@ -56,9 +56,11 @@ class ParameterNeverGetsGradient(ByParameter):
     code = "TL304"
 
     def on_parameter_gradient(self, event: ParameterGradient) -> None:
-        self.judge(event)
+        self.check(event)
 
-    def tell(self, place: Location, first: ParameterMeasured, names: str, several: bool) -> None:
+    def report_parameters(
+        self, place: Location, first: ParameterMeasured, names: str, several: bool
+    ) -> None:
         made = first.optimizer.made
         self.report(
             place,

@@ -96,7 +96,7 @@ class OptimizerRebuiltInLoop(Rule):
         super().__init__()
         self.builds: dict[Optimizer, Build] = {}
         self.reset: list[tuple[int, Model | None]] = []
-        self.told: set[Loop] = set()
+        self.reported: set[Loop] = set()
         self.guards: dict[Loop, frozenset[str]] = {}
         """What the whole loop depends on."""
 
@@ -116,7 +116,7 @@ class OptimizerRebuiltInLoop(Rule):
             return
         build.steps.append(event)
         if len(build.steps) == 1:
-            self._judge(build)
+            self._check(build)
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if isinstance(event.thing, Optimizer):
@@ -134,7 +134,7 @@ class OptimizerRebuiltInLoop(Rule):
         for model in getattr(event.target, "models", ()) or (None,):
             self.reset.append((event.serial, model))
 
-    def _judge(self, build: Build) -> None:
+    def _check(self, build: Build) -> None:
         loop = build.turn.loop
         builds = [
             each
@@ -146,7 +146,7 @@ class OptimizerRebuiltInLoop(Rule):
             return
         first = builds[0]
         if all(self._is_rebuilt(first, each) for each in builds[1:]):
-            self._tell(build, loop)
+            self._report(build, loop)
 
     def _is_rebuilt(self, first: Build, later: Build) -> bool:
         """The same model is trained on in the same run of training."""
@@ -163,7 +163,7 @@ class OptimizerRebuiltInLoop(Rule):
                 return False
         return _steps_in(first) is not None and _steps_in(first) == _steps_in(later)
 
-    def _tell(self, build: Build, loop: Loop) -> None:
+    def _report(self, build: Build, loop: Loop) -> None:
         if _starts_afresh(build.event, loop):
             return
         name = f"`{build.optimizer.name}`" if build.optimizer.name else "The optimizer"
@@ -201,7 +201,7 @@ def _steps_in(build: Build) -> tuple[object, ...] | None:
 
 
 def _starts_afresh(event: Event, loop: Loop) -> bool:
-    """The loop is named for something that begins anew in each turn."""
+    """The loop is named for something that starts again in each iteration."""
     names = [*loop.variables, str(loop.facts.get("over", "")), event.place.function]
     names += [turn.loop.place.function for turn in event.turns]
     return any(words(name) & _FRESH_STARTS for name in names)

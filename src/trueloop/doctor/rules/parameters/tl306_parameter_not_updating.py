@@ -53,9 +53,11 @@ class ParameterNotUpdating(ByParameter):
     code = "TL306"
 
     def on_parameter_moves(self, event: ParameterMoves) -> None:
-        self.judge(event)
+        self.check(event)
 
-    def tell(self, place: Location, first: ParameterMeasured, names: str, several: bool) -> None:
+    def report_parameters(
+        self, place: Location, first: ParameterMeasured, names: str, several: bool
+    ) -> None:
         self.report(
             place,
             f"{names} {'have' if several else 'has'} gradients of normal size, but"

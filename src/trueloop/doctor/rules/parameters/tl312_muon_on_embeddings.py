@@ -89,12 +89,12 @@ class MuonOnEmbeddings(Rule):
         found = self.held.pop(event.optimizer, [])
         found = [each for each in found if not any(each.kin(other) for other in self.frozen)]
         if found:
-            self._tell(event.optimizer, [_named(each) for each in found], "the embedding")
+            self._report(event.optimizer, [_named(each) for each in found], "the embedding")
 
     def on_muon_of_embedding(self, event: MuonOfEmbedding) -> None:
-        self._tell(event.optimizer, event.parameters, event.held)
+        self._report(event.optimizer, event.parameters, event.held)
 
-    def _tell(self, optimizer: Optimizer, names: list[str], what: str) -> None:
+    def _report(self, optimizer: Optimizer, names: list[str], what: str) -> None:
         named = ", ".join(f"`{name}`" for name in names if name)
         self.report(
             optimizer.made,

@@ -73,7 +73,7 @@ class ClipsScaledGradients(StepRule):
         if unscaled or scaling(event.scaler):
             found = self._scaled(event, window)
             if found is not None:
-                self._tell(event, *found, window)
+                self._report(event, *found, window)
         super().on_optimizer_step(event)
 
     def _scaled(self, step: OptimizerStep, window: list[Event]) -> tuple[Clip, Backward] | None:
@@ -93,7 +93,7 @@ class ClipsScaledGradients(StepRule):
                 return event, scaled
         return None
 
-    def _tell(
+    def _report(
         self, step: OptimizerStep, clip: Clip, backward: Backward, window: list[Event]
     ) -> None:
         late = next((each for each in window if isinstance(each, Unscale)), None)

@@ -73,10 +73,10 @@ class ScalerNeverUpdated(StepRule):
                 others = any(
                     isinstance(each, OptimizerStep) and each.scaler is scaler for each in since
                 )
-                self._tell(event, shared=others)
+                self._report(event, shared=others)
         super().on_optimizer_step(event)
 
-    def _tell(self, step: OptimizerStep, *, shared: bool) -> None:
+    def _report(self, step: OptimizerStep, *, shared: bool) -> None:
         name = step.scaler_spelled or "scaler"
         remedies = [Insert(f"{name}.update()", step.place, "after")]
         live = step.scaler is not None and "updated by name" in step.scaler.facts

@@ -80,7 +80,7 @@ class StepBypassesScaler(StepRule):
 
     def on_ended(self, event: Ended) -> None:
         for step, backward, unscaled in self.faults:
-            self._tell(step, backward, unscaled)
+            self._report(step, backward, unscaled)
 
     def _scaled(self, step: OptimizerStep, window: list[Event]) -> tuple[Backward, bool] | None:
         """The scaled backward, and whether its gradients were unscaled."""
@@ -101,7 +101,7 @@ class StepBypassesScaler(StepRule):
             return None
         return scaled, unscaled
 
-    def _tell(self, step: OptimizerStep, backward: Backward, unscaled: bool) -> None:
+    def _report(self, step: OptimizerStep, backward: Backward, unscaled: bool) -> None:
         name = named(step.optimizer, step.spelled)
         scaler = backward.loss.scaled_by if backward.loss is not None else None
         called = scaler.name if scaler is not None and scaler.name else "scaler"

@@ -75,7 +75,7 @@ class Fp16WithoutScaler(StepRule):
             for backward in backwards(window):
                 forward = self._half(backward, event, window)
                 if forward is not None and untouched:
-                    self._tell(backward, forward)
+                    self._report(backward, forward)
         super().on_optimizer_step(event)
 
     def _half(
@@ -98,7 +98,7 @@ class Fp16WithoutScaler(StepRule):
                 return event
         return None
 
-    def _tell(self, backward: Backward, forward: ModelForward) -> None:
+    def _report(self, backward: Backward, forward: ModelForward) -> None:
         self.report(
             backward.place,
             "The forward pass runs in float16, but the loss is not scaled: small"

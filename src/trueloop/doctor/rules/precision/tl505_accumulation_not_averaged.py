@@ -65,7 +65,7 @@ class AccumulationNotAveraged(StepRule):
         if size:
             found = self._summed(event, self.window(event.optimizer))
             if found is not None:
-                self._tell(event, found, size)
+                self._report(event, found, size)
         super().on_optimizer_step(event)
 
     def _size(self, step: OptimizerStep) -> str:
@@ -98,7 +98,7 @@ class AccumulationNotAveraged(StepRule):
             return None  # a backward for each task or part of one batch, in a loop of its own
         return same[-1]
 
-    def _tell(self, step: OptimizerStep, backward: Backward, size: str) -> None:
+    def _report(self, step: OptimizerStep, backward: Backward, size: str) -> None:
         self.report(
             backward.place,
             f"Each loss is the mean over its micro-batch and is not divided by `{size}`:"

@@ -83,8 +83,8 @@ class AccumulationTailLost(StepRule):
         self._open: list[Tail] = []
         self._sizes: dict[tuple[Optimizer, Location], int] = {}
         """The rhythm of each step, where one was seen."""
-        self._anew: set[Location] = set()
-        """Steps whose count was seen to begin anew with a loop."""
+        self._restarts: set[Location] = set()
+        """Steps whose count restarts with a loop."""
 
     def on_loop_left(self, event: LoopLeft) -> None:
         for optimizer in self.used:
@@ -122,7 +122,7 @@ class AccumulationTailLost(StepRule):
         for tail in [each for each in self._open if each.step.optimizer is event.optimizer]:
             if tail.carried and event.place == tail.step.place and turn is not None:
                 if turn.index == tail.size - 1:
-                    self._anew.add(event.place)
+                    self._restarts.add(event.place)
                     self._close([tail], "added to the next update")
             else:
                 self.refute(tail.step.place)
@@ -142,7 +142,7 @@ class AccumulationTailLost(StepRule):
 
     def on_ended(self, event: Ended) -> None:
         self._close(
-            [each for each in self._open if not each.watched or each.step.place in self._anew],
+            [each for each in self._open if not each.watched or each.step.place in self._restarts],
             "dropped",
         )
 

@@ -84,11 +84,11 @@ class ZeroGradInsideAccumulation(StepRule):
         if rhythm and not event.closure and not prepared:
             found = self._erased(event, self.window(event.optimizer))
             if found is not None:
-                self._tell(event, *found)
+                self._report(event, *found)
         super().on_optimizer_step(event)
 
     def _erased(self, step: OptimizerStep, window: list[Event]) -> tuple[ZeroGrad, Backward] | None:
-        """What clears within the window of accumulation, and the backward that it robs."""
+        """What clears within an accumulated update, and the backward of those gradients."""
         optimizer, turn = step.optimizer, micro(step)
         by_hand = any(
             isinstance(event, (GradRead, GradEdited)) or meddles(event, optimizer)
@@ -121,7 +121,7 @@ class ZeroGradInsideAccumulation(StepRule):
                     return event, earlier
         return None
 
-    def _tell(self, step: OptimizerStep, clear: ZeroGrad, backward: Backward) -> None:
+    def _report(self, step: OptimizerStep, clear: ZeroGrad, backward: Backward) -> None:
         name = named(step.optimizer, step.spelled)
         near = (
             clear.stack == step.stack

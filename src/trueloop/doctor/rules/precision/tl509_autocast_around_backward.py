@@ -65,12 +65,12 @@ class AutocastAroundBackward(StepRule):
             and self.feeds(backward, event.optimizer)
         ]
         if within:
-            self._tell_of_backward(within[0])
+            self._report_backward(within[0])
         elif event.autocast is not None:
-            self._tell_of_step(event)
+            self._report_step(event)
         super().on_optimizer_step(event)
 
-    def _tell_of_backward(self, backward: Backward) -> None:
+    def _report_backward(self, backward: Backward) -> None:
         self.report(
             backward.place,
             "`backward()` runs inside the autocast block. Autocast is for the forward"
@@ -79,7 +79,7 @@ class AutocastAroundBackward(StepRule):
             fix="End the block before `backward()`.",
         )
 
-    def _tell_of_step(self, step: OptimizerStep) -> None:
+    def _report_step(self, step: OptimizerStep) -> None:
         self.report(
             step.place,
             f"{named(step.optimizer, step.spelled)} steps inside the autocast block."

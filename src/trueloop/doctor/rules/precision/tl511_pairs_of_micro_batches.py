@@ -79,7 +79,7 @@ class PairsOfMicroBatches(StepRule):
         if self._rows and not event.closure and (self.every(event) or 0) > 1:
             found = self._apart(event)
             if len(found) > 1:
-                self._tell(event, found)
+                self._report(event, found)
         super().on_optimizer_step(event)
 
     def _apart(self, step: OptimizerStep) -> list[Backward]:
@@ -99,7 +99,7 @@ class PairsOfMicroBatches(StepRule):
             return []
         return same if len(turns) == len(same) else []
 
-    def _tell(self, step: OptimizerStep, found: list[Backward]) -> None:
+    def _report(self, step: OptimizerStep, found: list[Backward]) -> None:
         rows, count = self._rows[found[-1].serial], len(found)
         self.report(
             found[-1].place,

@@ -109,7 +109,7 @@ class RanksReadSameData(Rule):
             self.refute(loader.made)
             return
         if not self._guards.get(loader, frozenset()) <= event.guards | self._wrapped:
-            # There may be another loader for the runs with several ranks.
+            # Runs with several ranks may use a different loader.
             return
         done = "wrapped" if self._wrapper.wrapper else "sharded"
         self.report(
@@ -122,7 +122,7 @@ class RanksReadSameData(Rule):
 
     def on_ended(self, event: Ended) -> None:
         if self._trains_on_unseen:
-            # A library took the loader and may have given another one, shared out, in its place.
+            # A library took the loader and may have returned a different, sharded one.
             for loader in self._guards:
                 if loader.exposed:
                     self.refute(loader.made)

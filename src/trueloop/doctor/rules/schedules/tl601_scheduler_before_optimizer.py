@@ -54,7 +54,7 @@ from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleR
 class SchedulerBeforeOptimizer(ScheduleRule):
     code = "TL601"
 
-    def judge(self, clock: ScheduleClock) -> None:
+    def check(self, clock: ScheduleClock) -> None:
         ticks = clock.plain()
         scheduler = clock.scheduler
         if not scheduler.known or not ticks or not clock.steps or ticks[0] is not clock.ticks[0]:
@@ -84,7 +84,7 @@ class SchedulerBeforeOptimizer(ScheduleRule):
 
 
 def _move(tick: SchedulerStep, step: OptimizerStep) -> list[Remedy]:
-    """Behind the step; or behind the whole loop over batches, for a tick once an epoch."""
+    """After the step; or after the whole loop over batches, if it steps once per epoch."""
     target: Location = step.place
     if len(step.turns) > len(tick.turns):
         target = step.turns[len(tick.turns)].loop.place

@@ -75,7 +75,7 @@ UPDATES = 500
 BATCHES = 20
 """Batches of an epoch at least, where their number is not known."""
 LATE = 150
-"""A milestone behind this number may be meant in updates, where that of the epochs is not known."""
+"""A later milestone may be meant in updates, if the number of epochs is not known."""
 
 
 SMALL = 400
@@ -85,7 +85,7 @@ SMALL = 400
 class EpochSchedulePerBatch(ScheduleRule):
     code = "TL602"
 
-    def judge(self, clock: ScheduleClock) -> None:
+    def check(self, clock: ScheduleClock) -> None:
         ticks = clock.per_batch()
         if len(ticks) < 2 or clock.twice() is not None or not clock.scheduler.known:
             return
@@ -108,7 +108,7 @@ class EpochSchedulePerBatch(ScheduleRule):
 
 
 def counted_in_epochs(clock: ScheduleClock, tick: SchedulerStep) -> str:
-    """Why the schedule must be meant to tick once an epoch; empty if that is not certain."""
+    """Why the schedule must be meant to step once per epoch; empty if that is not certain."""
     loop = clock.batch_loop(tick)
     turns = clock.epoch_turns(tick)
     if loop is None or not turns:
@@ -131,7 +131,7 @@ def counted_in_epochs(clock: ScheduleClock, tick: SchedulerStep) -> str:
     if kind == "CosineAnnealingWarmRestarts":
         period = symbolic.parse(facts.get("T_0"))
         if symbolic.number(period) is None and any(symbolic.same(period, each) for each in epochs):
-            return f"T_0={facts['T_0']} is the number of epochs"
+            return f"T_0={facts['T_0']} is the number of epochs: it restarts far too early"
     return ""
 
 
@@ -163,9 +163,9 @@ def _by_length(
     if constant and _is_warmup(clock):
         return ""
     if any(symbolic.same(length, each) for each in epochs):
-        return f"{written} is the number of epochs, not of batches"
+        return f"{written} is the number of epochs, not of batches: it ends far too early"
     if symbolic.counts_epochs(length):
-        return f"{written} counts epochs, not batches"
+        return f"{written} counts epochs, not batches: it ends far too early"
     return ""
 
 

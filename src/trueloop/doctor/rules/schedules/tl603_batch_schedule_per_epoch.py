@@ -72,7 +72,7 @@ _SIZES = ("T_0", "step_size", "step_size_up", "T_max", "total_iters", "num_train
 class BatchSchedulePerEpoch(ScheduleRule):
     code = "TL603"
 
-    def judge(self, clock: ScheduleClock) -> None:
+    def check(self, clock: ScheduleClock) -> None:
         ticks = clock.per_epoch()
         if len(ticks) < 2 or clock.per_batch() or not clock.scheduler.known:
             return
@@ -99,7 +99,7 @@ class BatchSchedulePerEpoch(ScheduleRule):
             )
 
     def _batches(self, clock: ScheduleClock, tick: SchedulerStep) -> Loop | None:
-        """The loop over batches in which the optimizer steps, turn after turn, between ticks."""
+        """The loop over batches with the optimizer steps between two scheduler steps."""
         turn = clock.epoch_turns(tick)[-1]
         inside = [step for step in clock.steps if turn in step.turns]
         loops = [loop for step in inside if (loop := clock.batch_loop(step)) is not None]
@@ -109,7 +109,7 @@ class BatchSchedulePerEpoch(ScheduleRule):
 def counted_in_batches(
     clock: ScheduleClock, tick: SchedulerStep, batches: symbolic.Sum | None
 ) -> str:
-    """Why the schedule must be meant to tick at every update; empty if that is not certain."""
+    """Why the schedule must be meant to step at every update; empty if that is not certain."""
     kind, facts = clock.scheduler.kind, clock.scheduler.facts
     epochs = epochs_of(clock.epoch_turns(tick))
     length = length_of(clock.scheduler)

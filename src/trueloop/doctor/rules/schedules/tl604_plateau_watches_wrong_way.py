@@ -71,7 +71,7 @@ _THROUGH = frozenset(
 class PlateauWatchesWrongWay(ScheduleRule):
     code = "TL604"
 
-    def judge(self, clock: ScheduleClock) -> None:
+    def check(self, clock: ScheduleClock) -> None:
         scheduler = clock.scheduler
         mode = scheduler.facts.get("mode")
         if scheduler.kind != "ReduceLROnPlateau" or mode not in ("min", "max"):
@@ -86,9 +86,9 @@ class PlateauWatchesWrongWay(ScheduleRule):
                 continue
             wanted = direction(tick)
             if wanted and (wanted > 0) != (mode == "max"):
-                self._say(tick, clock, wanted > 0)
+                self._report(tick, clock, wanted > 0)
 
-    def _say(self, tick: SchedulerStep, clock: ScheduleClock, rises: bool) -> None:
+    def _report(self, tick: SchedulerStep, clock: ScheduleClock, rises: bool) -> None:
         mode, other = ("min", "max") if rises else ("max", "min")
         self.report(
             tick.place,
@@ -153,7 +153,7 @@ def _of_call(node: ast.Call) -> int:
 
 
 def _of_words(name: str) -> int:
-    """The last word that has a direction has the say, unless another one speaks against it."""
+    """The last word that has a direction decides, unless a different one contradicts it."""
     parts = re.findall(r"[A-Z]?[a-z]+\d*|[A-Z]+\d*(?![a-z])|\d+", name)
     words = [*name.lower().split("_"), *(part.lower() for part in parts)]
     if any(_UNCLEAR.fullmatch(word) for word in words):

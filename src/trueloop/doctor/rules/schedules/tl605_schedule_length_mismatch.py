@@ -67,13 +67,13 @@ from trueloop.doctor.rules.shared.schedule_clock import (
 
 _PLAIN = re.compile(r"(\w+=)?[\w.\[\]'\"]+")
 FEW = 5
-"""Runs of fewer ticks are trials: their schedule may be that of the real run."""
+"""Runs with fewer steps are trials: their schedule may be that of the real run."""
 
 
 class ScheduleLengthMismatch(ScheduleRule):
     code = "TL605"
 
-    def judge(self, clock: ScheduleClock) -> None:
+    def check(self, clock: ScheduleClock) -> None:
         length = length_of(clock.scheduler)
         places = {tick.place for tick in clock.plain()}
         if length is None or not clock.scheduler.known or clock.twice() is not None:
@@ -98,7 +98,7 @@ class ScheduleLengthMismatch(ScheduleRule):
             )
 
     def _accumulates(self, clock: ScheduleClock, tick: SchedulerStep) -> bool:
-        """It ticks, as the optimizer steps, in fewer turns than gradients are computed in."""
+        """Schedule and optimizer step in fewer iterations than have a `backward()`."""
         loop = clock.batch_loop(tick)
 
         def turns(events: Sequence[Event]) -> set[int]:
@@ -173,7 +173,7 @@ def _ends_early(clock: ScheduleClock, tick: SchedulerStep) -> bool:
 
 
 def _compared(clock: ScheduleClock, length: Length, ticks: symbolic.Sum | None) -> str:
-    """What is wrong with a length, for a run of so many ticks."""
+    """What is wrong with a length, for a run with so many steps."""
     found = symbolic.ratio(length.ticks, ticks)
     count = symbolic.number(ticks)
     if found is None or not _PLAIN.fullmatch(length.written):

@@ -56,10 +56,10 @@ class SchedulerNeverSteps(ScheduleRule):
         for inner in event.scheduler.facts.get("schedules", ()):
             self.refute(inner.made)
 
-    def judge(self, clock: ScheduleClock) -> None:
+    def check(self, clock: ScheduleClock) -> None:
         scheduler = clock.scheduler
         if clock.ticks:
-            self._judge_ticks(clock)
+            self._check_steps(clock)
             return
         if clock.made is None or not scheduler.known or scheduler.exposed:
             return
@@ -85,12 +85,12 @@ class SchedulerNeverSteps(ScheduleRule):
             ),
         )
 
-    def _judge_ticks(self, clock: ScheduleClock) -> None:
-        """It ticks, but only before the loop over epochs begins or when it is over."""
+    def _check_steps(self, clock: ScheduleClock) -> None:
+        """The schedule steps, but only before or after the loop over epochs."""
         ticks, steps = clock.ticks, clock.steps
         if any(clock.own(tick) for tick in ticks):
             for tick in ticks:
-                self.refute(tick.place)  # where the loop's ticks are an option
+                self.refute(tick.place)  # a step in the loop is optional
         if not (self.whole and steps and clock.scheduler.known) or len(steps) >= ENOUGH:
             return
         epochs = clock.epoch_turns(steps[-1])

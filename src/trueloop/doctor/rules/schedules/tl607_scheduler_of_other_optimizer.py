@@ -51,7 +51,7 @@ from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleR
 class SchedulerOfOtherOptimizer(ScheduleRule):
     code = "TL607"
 
-    def judge(self, clock: ScheduleClock) -> None:
+    def check(self, clock: ScheduleClock) -> None:
         scheduler, own = clock.scheduler, clock.scheduler.optimizer
         ticks = [tick for tick in clock.ticks if clock.own(tick)]
         if own is None or not ticks or not scheduler.known or scheduler.cls is not None:

@@ -55,7 +55,7 @@ from trueloop.doctor.rules.shared.schedule_clock import ScheduleClock, ScheduleR
 class SchedulerStepsTwice(ScheduleRule):
     code = "TL608"
 
-    def judge(self, clock: ScheduleClock) -> None:
+    def check(self, clock: ScheduleClock) -> None:
         both = clock.twice()
         if both is None:
             return

@@ -8,13 +8,13 @@ from trueloop.doctor.rules.base import Rule
 
 
 class ByParameter(Rule):
-    """Says anew, with every parameter that is found or acquitted, what is found at its place."""
+    """Reports again what is found at a place whenever a parameter is added or removed there."""
 
     def __init__(self) -> None:
         super().__init__()
         self._found: dict[Location, dict[str, ParameterMeasured]] = {}
 
-    def judge(self, event: ParameterMeasured) -> None:
+    def check(self, event: ParameterMeasured) -> None:
         place = event.place
         found = self._found.setdefault(place, {})
         if event.is_idle:
@@ -26,8 +26,10 @@ class ByParameter(Rule):
             names = [f"`{name}`" for name in found]
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
             first = next(iter(found.values()))
-            self.tell(place, first, ", ".join(names[:3]) + more, len(names) > 1)
+            self.report_parameters(place, first, ", ".join(names[:3]) + more, len(names) > 1)
 
-    def tell(self, place: Location, first: ParameterMeasured, names: str, several: bool) -> None:
+    def report_parameters(
+        self, place: Location, first: ParameterMeasured, names: str, several: bool
+    ) -> None:
         """Report the parameters that are made at `place`."""
         raise NotImplementedError

@@ -41,7 +41,7 @@ def pass_of(event: Event) -> Turn | None:
     """The turn of the pass over data that an event belongs to.
 
     A loop without a loader (`for k in range(eval_iters)`) counts where it or its function is named
-    for validation, and no loop over batches stands around it in that function.
+    for validation, and no loop over batches contains it in that function.
     """
     turn, last = event.turn, event.turns[-1] if event.turns else None
     if last is None or last is turn or last.loop.kind != "other":

@@ -34,7 +34,7 @@ _LENGTHS = {
 
 
 class Length(NamedTuple):
-    """How long a schedule is, in ticks."""
+    """How long a schedule is, in calls of `scheduler.step()`."""
 
     ticks: symbolic.Sum
     written: str
@@ -42,7 +42,7 @@ class Length(NamedTuple):
 
 
 def length_of(scheduler: Scheduler) -> Length | None:
-    """How many ticks a schedule is made for; None where it has no length or it is not known."""
+    """The number of `step()` calls that a schedule is made for; None if it has no known length."""
     facts = scheduler.facts
     spelled = facts.get("spelled", {})
     name = _LENGTHS.get(scheduler.kind, "")
@@ -85,7 +85,7 @@ class ScheduleClock:
     steps: list[OptimizerStep] = field(default_factory=list)
     """Of its optimizer, since it was made."""
     driven: bool = False
-    """Another schedule ticks it: it is a part of a `SequentialLR` or `ChainedScheduler`."""
+    """A different schedule steps it: it is a part of a `SequentialLR` or `ChainedScheduler`."""
 
     def own(self, event: Event) -> tuple[Turn, ...]:
         """The turns that an event lies in, of loops entered since the schedule was made."""
@@ -125,7 +125,7 @@ class ScheduleClock:
         ]
 
     def twice(self) -> tuple[SchedulerStep, SchedulerStep] | None:
-        """It ticks both per batch and per epoch, in the same epochs: one tick of each."""
+        """It steps both per batch and per epoch, in the same epochs: one call of each."""
         batches: dict[tuple[Loop, int], SchedulerStep] = {}
         for tick in self.per_batch():
             for turn in self.epoch_turns(tick):
@@ -198,9 +198,9 @@ class ScheduleRule(Rule):
         self.whole = event.whole
         for clock in self.clocks.values():
             if not clock.driven:
-                self.judge(clock)
+                self.check(clock)
 
-    def judge(self, clock: ScheduleClock) -> None:
+    def check(self, clock: ScheduleClock) -> None:
         raise NotImplementedError
 
 

@@ -255,7 +255,7 @@ def clips(event: Clip, optimizer: Optimizer) -> bool | None:
 
 
 def is_clipping(event: Clip) -> bool:
-    """It is no call that only measures."""
+    """It is not a call that only measures."""
     limit = event.limit
     return not (isinstance(limit, (int, float)) and (math.isinf(limit) or limit >= NO_LIMIT))
 
@@ -315,7 +315,7 @@ def inside(event: Event, turn: Turn | None) -> bool:
 
 
 def side_by_side(one: Event, other: Event) -> bool:
-    """Their statements stand in one block, as far as can be told: one can be moved to the other."""
+    """Their statements are in the same block: one can be moved to the other."""
     return (
         one.stack == other.stack
         and one.turns == other.turns

@@ -79,7 +79,7 @@ class _Operation(NamedTuple):
 
 
 def _operator(text: str) -> _Operation | None:
-    """The operator that stands outside of all brackets: the reader writes them all out."""
+    """The operator outside of all brackets: the reader writes them all out."""
     depth = 0
     for position, letter in enumerate(text):
         if letter in "([{":
