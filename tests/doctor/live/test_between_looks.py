@@ -49,7 +49,7 @@ def train(watcher: Watcher, *, accumulate: int = 1, spoil: Any = None) -> tuple[
     series = stream.evaluations.series.values()
     told = (
         watcher.updates, stream.updates, list(stream.jumps.losses), stream.jumps.limit,
-        list(stream.jumps._norms), stream.course.values(), list(health.recent),
+        list(stream.jumps._norms), stream.course.means(), list(health.recent),
         [vars(each) | {"where": None} for each in series],
     )  # fmt: skip
     return told, noted

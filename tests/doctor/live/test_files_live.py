@@ -64,7 +64,7 @@ def test_keys_that_were_changed_show(seen: Seen) -> None:
     torch.save({f"net.{key}": each for key, each in model.state_dict().items()}, io.BytesIO())
     saved = seen.only(FileSaved)
     assert isinstance(saved.value, StateDict)
-    assert saved.value.facts["edited"]
+    assert saved.value.edited
 
 
 def test_a_model_is_saved_as_itself(seen: Seen) -> None:
@@ -79,10 +79,10 @@ def test_what_is_loaded_is_known_by_its_tensors(seen: Seen, tmp_path: Path) -> N
     other.load_state_dict(torch.load(file)["model"])
     loaded, given = seen.only(FileLoaded), seen.only(StateDictLoaded)
     assert loaded.file == str(file)
-    assert loaded.value.facts["counts"] == {7}
+    assert loaded.value.counts == {7}
     assert isinstance(given.state, Checkpoint)
-    assert given.state.facts["inside"] is loaded.value
-    assert "edited" not in given.state.facts
+    assert given.state.inside is loaded.value
+    assert not given.state.edited
 
 
 def test_keys_that_were_missing_are_told(seen: Seen) -> None:

@@ -591,7 +591,7 @@ CASES: list[tuple[str, type[Measured], dict[str, Any]]] = [
     (
         "TS108",
         DataWait,
-        WAIT | {"loader": Loader(workers=0, batch_size=64, facts={"sample at a time": True})},
+        WAIT | {"loader": Loader(workers=0, batch_size=64, one_by_one=True)},
     ),
 ]
 EACH = pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from pathlib import Path
 
 from trueloop.doctor import rules
@@ -57,3 +58,23 @@ def test_every_measurement_has_a_handler() -> None:
     assert len(kinds) > 25
     missing = {name for name in kinds if f"on_{_snake(name)}" not in handled}
     assert not missing, f"no rule judges these: {missing}"
+
+
+FACT = re.compile(
+    r"""facts(?:\.get\(|\.setdefault\(|\[)f?"([^"]+)"|"([^"]+)" (?:not )?in [\w.]*facts\b"""
+)
+MOST_FACTS = 52
+"""Keys of `Thing.facts` that are left, torch's names of arguments among them. It only shrinks."""
+
+
+def test_what_is_known_of_a_thing_has_a_typed_field() -> None:
+    folders = ("model", "rules", "static", "live")
+    keys = {
+        key
+        for folder in folders
+        for path in (RULES.parent / folder).rglob("*.py")
+        for match in FACT.findall(path.read_text("utf-8"))
+        for key in match
+        if key
+    }
+    assert len(keys) <= MOST_FACTS, f"{len(keys)} keys: {sorted(keys)}"

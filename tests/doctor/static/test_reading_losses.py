@@ -113,4 +113,4 @@ def test_a_criterion_is_made_once_and_named() -> None:
     (criterion,) = found
     assert criterion.name == "loss_fn"
     assert criterion.known
-    assert criterion.facts["reduction_written"] is True
+    assert criterion.reduction_written is True

@@ -59,6 +59,14 @@ class Model(Thing):
     """The module inside DistributedDataParallel, DataParallel, torch.compile, ..."""
     wrapper: str = ""
     """`ddp`, `dp`, `compile`, `fsdp`, `ema`, ...; empty for none."""
+    asks_mode: bool = False
+    """Its own code asks whether it trains."""
+    sharded: bool | None = None
+    """Its parameters are, among the ranks that share the data."""
+    device_ids: bool = False
+    """A wrapper was given devices."""
+    ranks: int = 0
+    """Processes in its wrapper's group; 0 where unknown."""
 
     def family(self) -> Iterator[Model]:
         """Itself and all that lies inside."""
@@ -88,7 +96,7 @@ class Model(Thing):
         None where that cannot be told."""
         found: bool | None = False
         for member in self.family():
-            if member.facts.get("asks mode"):
+            if member.asks_mode:
                 return True
             if member.kind.rpartition(".")[2] in NOISY_LAYERS:
                 if member.facts.get("p") not in (0, 0.0):
@@ -118,6 +126,18 @@ class Optimizer(Thing):
     """`models` is all that it holds; False if it holds parameters that could not be traced."""
     tensors: list[Tensor] = field(default_factory=list)
     """Single tensors that it holds (inputs that are optimised, `log_alpha`, ...)."""
+    own_step: bool = False
+    """Its class has a `step` of the user's own."""
+    prepared: str = ""
+    """The library object that has wrapped it."""
+    all_matrices_of: list[Model] = field(default_factory=list)
+    """Modules of which it holds every matrix."""
+    signature: Any = field(default=None, repr=False)
+    """Tells what it held when `models` was found (live)."""
+    fusible: bool | None = None
+    """It could be fused and is not; None where not looked at (live)."""
+    fused_ratio: float | None = None
+    """A fused step's time relative to its own."""
 
     def trains(self, model: Model) -> bool:
         """It holds parameters of `model`, as far as can be told."""
@@ -139,6 +159,8 @@ class Scaler(Thing):
 
     enabled: bool | None = True
     """None where it depends on an option."""
+    updated_by_name: bool | None = None
+    """The file calls `update` of something with its name; None in source."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -150,6 +172,18 @@ class Dataset(Thing):
     size: Size = None
     parent: Dataset | None = None
     """The data set that this is a part of (`Subset`, `random_split`)."""
+    split_at: Location | None = None
+    sorted_by_label: Location | None = None
+    """What puts its samples in the order of their classes."""
+    is_test: bool = False
+    tensors: list[Any] = field(default_factory=list, repr=False)
+    chained: list[Any] = field(default_factory=list, repr=False)
+    """The data sets that it puts together."""
+    draws: list[Any] | None = field(default=None, repr=False)
+    """Random numbers that reading a sample draws; None where not looked at."""
+    iterable: bool = False
+    by_rank: bool = False
+    """The rank is used where it is made or read."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -164,6 +198,24 @@ class Loader(Thing):
     length: Size = None
     """Batches in an epoch."""
     sampler: Thing | None = None
+    sampler_default: bool = False
+    """It is one that a loader makes itself (live)."""
+    sampler_given: bool = False
+    """One may be given, under some option."""
+    epoch_set: bool = False
+    shared_by_hand: bool = False
+    """The program shares the samples out among ranks itself."""
+    open: bool = False
+    """Some of its arguments are unknown."""
+    iterable: bool = False
+    """Of an `IterableDataset`."""
+    one_by_one: bool | None = None
+    """It fetches samples one by one out of tensors in memory; None where not looked at."""
+    persistent: bool | None = None
+    reseeds: bool | None = None
+    """Its `worker_init_fn` changes the data set's generators; None where unknown."""
+    worker_seeds: list[Any] | None = None
+    """What that function seeds; None where unknown."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -174,6 +226,8 @@ class Sampler(Thing):
     """Dotted class name: `torch.utils.data.DistributedSampler`, the user's class, ..."""
     shuffle: bool | None = None
     """It draws the order at random."""
+    epoch_told: bool = False
+    """`set_epoch` was called (live)."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -181,6 +235,15 @@ class Checkpoint(Thing):
     """What `torch.load` returned."""
 
     file: str = ""
+    inside: Checkpoint | None = None
+    """The contents that this is an entry of."""
+    edited: bool = False
+    keys: Any = field(default=None, repr=False)
+    counts: Any = field(default=(), repr=False)
+    """Whole numbers in it (live)."""
+    optimizer_restored: bool | None = None
+    saved_in_part: bool = False
+    """The program saves parts of state dicts."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -191,6 +254,7 @@ class Criterion(Thing):
     """Class name alone: `CrossEntropyLoss`, `BCEWithLogitsLoss`, `NLLLoss`, `KLDivLoss`, ..."""
     reduction: str | None = "mean"
     """`mean`, `sum`, `none`, `batchmean`; None where unknown."""
+    reduction_written: bool = True
 
 
 class Activation(NamedTuple):
@@ -248,6 +312,20 @@ class StateDict(Thing):
     """What `state_dict()` returned."""
 
     owner: Thing | None = None
+    edited: bool = False
+    """Its keys were changed by hand."""
+    keys: Any = field(default=None, repr=False)
+    taken_from: Location | None = None
+    """The expression whose state it is."""
+    loaded_back: bool = False
+    """The program loads into something of that name."""
+    prefix_known: bool = False
+    """The program handles the prefix of wrapped keys."""
+    deepcopy_at_hand: bool = False
+    """The file imports `copy`."""
+    conditional: bool = False
+    """It was taken under an `if` (live)."""
+    saved_in_part: bool = False
     copied: bool = False
     """Its tensors were copied (`deepcopy`, `.clone()` one by one); else they are the live ones."""
 
@@ -266,12 +344,21 @@ class Loop:
     """How many turns it makes in a real run."""
     endless: bool = False
     """`while True`, or over `itertools.count()`."""
+    over: str = ""
+    """What is gone through, as it is written."""
+    lines: int = 0
+    """Statements in its body."""
+    begins_at: int | None = None
+    begin_spelled: str = ""
+    """The first number of a `range`, and how it is written (live)."""
+    resumed_from: Any = None
+    """The file whose count it goes on from, or the value that it begins at (in source)."""
+    exhausted: bool = False
+    """It was seen to go to its end (live)."""
     simulated: int = 0
     """How many turns the reader goes through; 0 when live."""
     leaves: bool = False
     """A `break` or `return` in it may end it before all its turns (early stopping)."""
-    facts: dict[str, Any] = field(default_factory=dict, repr=False)
-    """What rules of one area note about it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Finding, Location, Related, Remedy, Severity
 from trueloop.doctor.rules.catalogue import BY_CODE
+from trueloop.doctor.rules.timeline import KINDS, Timeline
 
 Handler = Callable[[Any], None]
 
@@ -29,6 +30,8 @@ class Rule:
     symptom_of: ClassVar[tuple[str, ...]] = ()
     """Prefixes of codes: next to an error or warning of one of these rules this rule is not
     reported, because it finds their consequence."""
+    timeline: Timeline
+    """What happened before, as all rules of its bench share it."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
@@ -76,6 +79,9 @@ class Bench:
 
     def __init__(self, rules: Iterable[type[Rule]]) -> None:
         self.rules = [rule() for rule in rules]
+        self.timeline = Timeline()
+        for rule in self.rules:
+            rule.timeline = self.timeline
         self._handlers: dict[type[Event], tuple[Handler, ...]] = {}
 
     def see(self, event: Event) -> None:
@@ -88,7 +94,9 @@ class Bench:
         if handlers is None:
             method = f"on_{_snake(kind.__name__)}"
             found = (getattr(rule, method, None) for rule in self.rules)
-            handlers = self._handlers[kind] = tuple(each for each in found if each is not None)
+            writes = (self.timeline.add,) if kind in KINDS else ()
+            handlers = (*(each for each in found if each is not None), *writes)
+            self._handlers[kind] = handlers
         return handlers
 
     def findings(self) -> list[Finding]:

@@ -24,8 +24,8 @@ def measure(loop: Loop, frame: FrameType | None) -> None:
     node = None if frame is None else _node_of(loop)
     if node is None or frame is None:
         return
-    loop.facts["over"] = ast.unparse(node.iter)
-    loop.facts["lines"] = len(node.body)
+    loop.over = ast.unparse(node.iter)
+    loop.lines = len(node.body)
     if not isinstance(node, ast.For):
         return
     names = FrameNames(frame)
@@ -57,8 +57,8 @@ def _note(loop: Loop, iterable: ast.expr, names: FrameNames) -> None:
         if given and all(type(each) is int for each in given) and given[2:] != [0]:
             loop.turns = len(range(*given)) if len(given) <= 3 else None
             if len(given) > 1 and not isinstance(iterable.args[0], ast.Constant):
-                loop.facts["starts at"] = given[0]
-                loop.facts["start written"] = ast.unparse(iterable.args[0])
+                loop.begins_at = given[0]
+                loop.begin_spelled = ast.unparse(iterable.args[0])
         return
     if isinstance(iterable, (ast.List, ast.Tuple)):
         if not any(isinstance(each, ast.Starred) for each in iterable.elts):

@@ -79,7 +79,7 @@ class Turns:
         depth, node = found
         place = here[depth]
         for position, each in enumerate(self.open):
-            if each.loop.facts.get("exhausted"):
+            if each.loop.exhausted:
                 continue  # the data are gone through anew
             if each.depth == depth and each.node is node and self._same_frame(here, depth):
                 self._close(position + 1, moves)

@@ -152,8 +152,8 @@ class Things:
     def refresh(self, module: nn.Module, model: Model) -> None:
         """Bring a model's mode and children up to date."""
         model.training = module.training
-        if "sharded" not in model.facts and _is_sharded(type(module)):
-            model.facts["sharded"] = _divides_data(module)
+        if model.sharded is None and _is_sharded(type(module)):
+            model.sharded = _divides_data(module)
         children = {name: child for name, child in module._modules.items() if child is not None}
         if children:
             model.children = {name: self.model(child) for name, child in children.items()}
@@ -224,7 +224,7 @@ class Things:
             )
             if not kind.__module__.startswith("torch.optim"):
                 own = any("step" in vars(base) for base in kind.__mro__ if base in _users(kind))
-                thing.facts["own step"] = own
+                thing.own_step = own
             return thing
 
         thing, _ = self.thing(optimizer, make)
@@ -242,10 +242,10 @@ class Things:
         """Bring what an optimizer holds up to date."""
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         signature = tuple(map(id, parameters))
-        if thing.facts.get("held") == signature and thing.models:
+        if thing.signature == signature and thing.models:
             return
         models, loose = self.models_of(parameters)
-        thing.facts["held"] = signature
+        thing.signature = signature
         thing.models, thing.whole = models, True
         thing.tensors = [self.leaf(each) for each in loose]
 
@@ -331,7 +331,9 @@ class Things:
                 workers=inspection.held(loader, "num_workers"),
                 length=inspection.length(loader),
                 sampler=sampler,
-                facts=_shares(loader, found, made),
+                # Made by the loader itself, or as it would have made it.
+                sampler_default=type(found) in _STANDARD,
+                shared_by_hand=_shares_by_hand(loader, made),
             )
 
         return self.thing(loader, make)[0]  # type: ignore[no-any-return]
@@ -371,17 +373,15 @@ def _divides_data(module: nn.Module) -> bool:
     )
 
 
-def _shares(loader: Any, sampler: Any, made: Location) -> dict[str, Any]:
-    """What bears on whether ranks share the data out among them."""
+_STANDARD = (torch.utils.data.RandomSampler, torch.utils.data.SequentialSampler)
+
+
+def _shares_by_hand(loader: Any, made: Location) -> bool:
+    """The program shares the data out among ranks itself."""
     from trueloop.doctor.live.processes import rank_identity
 
-    standard = (torch.utils.data.RandomSampler, torch.utils.data.SequentialSampler)
     name = source_map.assigned_to(made) if made.line else ""
-    return {
-        # Made by the loader itself, or as it would have made it.
-        "sampler_default": type(sampler) in standard,
-        "shared_by_hand": rank_identity.shares(loader, made.path, name),
-    }
+    return rank_identity.shares(loader, made.path, name)
 
 
 def _parts(root: nn.Module, wanted: Iterable[int]) -> list[nn.Module]:

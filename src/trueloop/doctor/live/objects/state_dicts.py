@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,7 @@ class States:
     def taken(self, state: Any, owner: Any, made: Location) -> StateDict:
         """What a module's `state_dict()` has returned."""
         thing = StateDict(owner=owner, made=made, known=True)
-        thing.facts["keys"] = _keys(state)
+        thing.keys = _keys(state)
         for each in _some(state):
             self._things.states.put(each, thing)
         return thing
@@ -80,20 +80,19 @@ class States:
         for each in _some(value):
             found: StateDict | Checkpoint | None = self._things.states.get(each)
             if found is not None:
-                return found if found.facts["keys"] == _keys(value) else _edited(found)
+                return found if found.keys == _keys(value) else _edited(found)
         return None
 
     # ------------------------------------------------------------------ files
 
     def loaded(self, value: Any, file: str, made: Location) -> Checkpoint:
         """What `torch.load` has returned."""
-        root = Checkpoint(file=file, made=made, known=True, facts={"keys": _keys(value)})
-        root.facts["counts"] = _counts(value)
+        root = Checkpoint(file=file, made=made, known=True, keys=_keys(value))
+        root.counts = _counts(value)
         for each in _dicts(value):
             inner = root
             if each is not value:
-                facts = {"inside": root, "keys": _keys(each)}
-                inner = Checkpoint(file=file, made=made, known=True, facts=facts)
+                inner = Checkpoint(file=file, made=made, known=True, inside=root, keys=_keys(each))
             for tensor in _some(each):
                 self._things.states.put(tensor, inner)
         self._files = [*self._files[-_FILES:], root]
@@ -101,15 +100,15 @@ class States:
 
     def resumes(self, loop: Loop) -> None:
         """Note the file whose count a loop goes on from."""
-        start, name = loop.facts.get("starts at"), loop.facts.get("start written", "")
+        start, name = loop.begins_at, loop.begin_spelled
         if not isinstance(start, int) or start < 1:
             return
         for file in self._files:
-            counts = file.facts["counts"]
+            counts = file.counts
             if (start in counts or start - 1 in counts) and source_map.is_computed(
                 loop.place.path, name
             ):
-                loop.facts["start"] = file
+                loop.resumed_from = file
 
 
 def path_of(file: Any) -> str:
@@ -146,10 +145,7 @@ def _some(value: Any) -> list[torch.Tensor]:
 
 
 def _edited(found: StateDict | Checkpoint) -> StateDict | Checkpoint:
-    facts = {**found.facts, "edited": True}
-    if isinstance(found, StateDict):
-        return StateDict(owner=found.owner, made=found.made, known=True, facts=facts)
-    return Checkpoint(file=found.file, made=found.made, known=True, facts=facts)
+    return replace(found, edited=True)
 
 
 def _dicts(value: Any, depth: int = 3) -> Iterator[Mapping[Any, Any]]:

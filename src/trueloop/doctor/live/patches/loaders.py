@@ -111,7 +111,7 @@ def _told(watcher: Watcher, original: Any) -> Any:
 
         def note() -> None:
             thing = watcher.things.sampler(self)
-            thing.facts["told"] = True
+            thing.epoch_told = True
             if watcher.looking:
                 what = "torch.utils.data.DistributedSampler.set_epoch"
                 watcher.emit(Used, frame, what=what, subject=thing)
@@ -185,7 +185,7 @@ def _exhausted(watcher: Watcher, iterator: Any) -> None:
     """The data have come to their end, and the loop over them with them."""
     for each in watcher.track().turns.open:
         if each.driver == id(iterator):
-            each.loop.facts["exhausted"] = True
+            each.loop.exhausted = True
 
 
 def _fetched(watcher: Watcher, iterator: Any, batch: Any, frame: Any) -> None:

@@ -154,7 +154,7 @@ def _stepped(watcher: Watcher, optimizer: Any, closure: bool, frame: Any) -> Non
             return {"spelled": spelled, "conditional": conditional}
         thing, written = things.scaler(scaler), source_map.spelled(place)
         name = written.rpartition(".")[2]
-        thing.facts["updated by name"] = source_map.calls_method(place.path, name, "update")
+        thing.updated_by_name = source_map.calls_method(place.path, name, "update")
         return {
             "scaler": thing,
             "scaler_spelled": written,

@@ -72,9 +72,9 @@ def _say_made(watcher: Watcher, wrapper: nn.Module, devices: Any, frame: Any) ->
     watcher.look(why=("made", frame.f_code, frame.f_lasti))
     model = watcher.things.model(wrapper)
     model.made, model.name = place, source_map.assigned_to(place)
-    model.facts["device_ids"] = devices is not None
+    model.device_ids = devices is not None
     if dist.is_available() and dist.is_initialized():
-        model.facts["ranks"] = dist.get_world_size()
+        model.ranks = dist.get_world_size()
     watcher.emit(Made, frame, thing=model)
 
 

@@ -98,7 +98,7 @@ def _taken(watcher: Watcher, module: nn.Module, state: Any, frame: Any) -> None:
         return
     owner = watcher.things.model(module)
     taken = watcher.states.taken(state, owner, watcher.place(frame))
-    taken.facts["conditional"] = source_map.is_conditional(taken.made)
+    taken.conditional = source_map.is_conditional(taken.made)
     if owner.wrapper:
         _describe(taken, owner, taken.made)
     watcher.emit(StateDictCreated, frame, state=taken)
@@ -107,8 +107,8 @@ def _taken(watcher: Watcher, module: nn.Module, state: Any, frame: Any) -> None:
 def _describe(state: StateDict, owner: Model, place: Location) -> None:
     """What the source says of a wrapper's prefix."""
     name = source_map.spelled(place).rpartition(".")[2]
-    state.facts["loaded_back"] = source_map.calls_method(place.path, name, "load_state_dict")
-    state.facts["prefix known"] = source_map.speaks_of(
+    state.loaded_back = source_map.calls_method(place.path, name, "load_state_dict")
+    state.prefix_known = source_map.speaks_of(
         place.path, ("module.", "_orig_mod.", "model._orig_mod")
     )
 
@@ -135,7 +135,7 @@ def _given(watcher: Watcher, target: Any, args: Any, kwargs: Any, result: Any, f
     def late(place: Location, serial: int) -> dict[str, Any]:
         written = source_map.written(place, 1, "strict")
         if isinstance(state, Checkpoint):
-            state.facts["saved in part"] = source_map.saves_parts(place.path)
+            state.saved_in_part = source_map.saves_parts(place.path)
         return {
             # As an option it is somebody's decision.
             "strict": None if strict is False and written != "False" else strict,

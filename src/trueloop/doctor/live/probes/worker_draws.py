@@ -47,11 +47,11 @@ _PLAIN_CALLS = re.compile(
 def look_at(loader: Any, thing: Loader) -> None:
     """Note on a loader's thing, and on its data set's, what rules ask about workers."""
     function = inspection.held(loader, "worker_init_fn")
-    thing.facts["persistent"] = inspection.held(loader, "persistent_workers") is True
-    thing.facts["reseeds"] = False if function is None else _touches_dataset(function)
-    thing.facts["worker_seeds"] = [] if function is None else _seeds_of(function)
-    if thing.dataset is not None and "draws" not in thing.dataset.facts:
-        thing.dataset.facts["draws"] = draws_of(loader.dataset)
+    thing.persistent = inspection.held(loader, "persistent_workers") is True
+    thing.reseeds = False if function is None else _touches_dataset(function)
+    thing.worker_seeds = [] if function is None else _seeds_of(function)
+    if thing.dataset is not None and thing.dataset.draws is None:
+        thing.dataset.draws = draws_of(loader.dataset)
 
 
 def draws_of(dataset: Any) -> list[Draw]:

@@ -12,13 +12,14 @@ import torch
 from torch.utils.data import Dataset, IterableDataset, Subset, TensorDataset, default_collate
 
 from trueloop.doctor.live.objects import inspection
+from trueloop.doctor.model.things import Loader
 
 
-def note(loader: Any, facts: dict[str, Any]) -> None:
-    """Note on a loader's facts how it fetches, once."""
-    if "sample at a time" not in facts:
-        facts["iterable"] = inspection.is_a(loader.dataset, IterableDataset)
-        facts["sample at a time"] = (
+def note(loader: Any, thing: Loader) -> None:
+    """Note on a loader's thing how it fetches, once."""
+    if thing.one_by_one is None:
+        thing.iterable = inspection.is_a(loader.dataset, IterableDataset)
+        thing.one_by_one = (
             loader.batch_size is not None
             and loader.collate_fn is default_collate
             and _is_indexed(loader.dataset)

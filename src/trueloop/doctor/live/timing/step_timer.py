@@ -279,7 +279,7 @@ class Clock:
         """A loop over a loader begins, whose iterator was made from `begin` to `end`."""
         if self.unit is not None:
             self.unit.crossed = True
-        sample_collation.note(loader, thing.facts)
+        sample_collation.note(loader, thing)
         self.starts.begins(loader, thing, iterator, begin, end)
 
     def switched(self, module: Any, training: bool) -> None:
@@ -420,15 +420,15 @@ class Clock:
         for reference in self.watcher.things.optimizers:
             optimizer = reference()
             thing = None if optimizer is None else self.watcher.things.objects.get(optimizer)
-            if thing is None or "fusible" in thing.facts:
+            if thing is None or thing.fusible is not None:
                 continue
             if tally.share_of(thing) >= _SHARE:
                 try:
-                    thing.facts["fusible"] = could_be_fused(optimizer)
-                    if thing.facts["fusible"]:
-                        thing.facts["fused ratio"] = ratio_of_fused(optimizer)
+                    thing.fusible = could_be_fused(optimizer)
+                    if thing.fusible:
+                        thing.fused_ratio = ratio_of_fused(optimizer)
                 except Exception as error:  # whatever it is, the program goes on
-                    thing.facts["fusible"] = False
+                    thing.fusible = False
                     self.watcher.failed(error)
 
     # ------------------------------------------------------------------ what came of it

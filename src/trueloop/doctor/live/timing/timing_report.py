@@ -101,7 +101,7 @@ def _tell_optimizers(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
     found = clock.tally.optimizers
     whole = sum(found.values())
     for optimizer, seconds in found.items():
-        if optimizer.facts.get("fusible") and whole:
+        if optimizer.fusible and whole:
             part = seconds / whole
             share = speed.share("optimizer") * part
             if clock.device == "cpu":
@@ -110,7 +110,7 @@ def _tell_optimizers(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
                 place=optimizer.made, updates=updates, optimizer=optimizer,
                 share=share,
                 step=speed.parts["optimizer"] * part,
-                ratio=optimizer.facts.get("fused ratio"),
+                ratio=optimizer.fused_ratio,
             )  # fmt: skip
             clock.watcher.measure(measured)
 

@@ -91,7 +91,7 @@ class CheckpointWithoutOptimizer(Rule):
             self.refute(loaded.place)
 
     def on_loop_entered(self, event: LoopEntered) -> None:
-        source = checkpoint_of(event.loop.facts.get("start"))
+        source = checkpoint_of(event.loop.resumed_from)
         if source is not None:
             self._resumed[event.loop] = source
 
@@ -100,7 +100,7 @@ class CheckpointWithoutOptimizer(Rule):
             return
         for turn in event.turns:
             resumed = self._resumed.get(turn.loop)
-            if resumed is None or resumed.facts.get("optimizer_restored"):
+            if resumed is None or resumed.optimizer_restored:
                 continue
             for source, model, loaded in self._models:
                 if _root(source) is _root(resumed) and event.optimizer.trains(model):
@@ -116,8 +116,8 @@ class CheckpointWithoutOptimizer(Rule):
 
 
 def _root(checkpoint: Checkpoint) -> Checkpoint:
-    while isinstance(checkpoint.facts.get("inside"), Checkpoint):
-        checkpoint = checkpoint.facts["inside"]
+    while isinstance(checkpoint.inside, Checkpoint):
+        checkpoint = checkpoint.inside
     return checkpoint
 
 

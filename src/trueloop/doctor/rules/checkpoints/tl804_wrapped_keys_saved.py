@@ -73,7 +73,7 @@ class WrappedKeysSaved(Rule):
             owner = state.owner
             if not isinstance(owner, Model) or owner.wrapper not in _WRAPPERS:
                 continue
-            if state.facts.get("edited") or state.facts.get("prefix known"):
+            if state.edited or state.prefix_known:
                 continue
             if self._reads_it_back(state, owner):
                 self.refute(state.made)
@@ -84,12 +84,12 @@ class WrappedKeysSaved(Rule):
         """The wrapper is given a state in this program; seen, or in a branch not taken here."""
         if owner in self._loaded:
             return True
-        return bool(state.facts.get("loaded_back")) and owner.wraps not in self._loaded
+        return bool(state.loaded_back) and owner.wraps not in self._loaded
 
     def _report(self, state: StateDict, owner: Model, event: FileSaved) -> None:
         wrapper, inside = _WRAPPERS[owner.wrapper]
         remedies: list[Remedy] = []
-        taken = state.facts.get("of")
+        taken = state.taken_from
         if taken is not None:
             remedies = [Replace(taken, f"{{}}.{inside}")]
         self.report(

@@ -86,12 +86,12 @@ class BestStateAliased(Rule):
 
     def _check(self, taken: StateDictCreated, use: FileSaved | StateDictLoaded, how: str) -> None:
         state = taken.state
-        if state.copied or state.facts.get("edited"):
+        if state.copied or state.edited:
             return
         update = self._updated.get(state) or self._might_be_updated(taken, use)
         if update is None:
             return
-        at_hand = state.facts.get("deepcopy at hand")
+        at_hand = state.deepcopy_at_hand
         self.report(
             taken.place,
             f"This state dict holds {called(state.owner, 'the model')}'s own tensors, not"
@@ -109,7 +109,7 @@ class BestStateAliased(Rule):
     ) -> OptimizerStep | None:
         """Kept under a condition in some turn of a training loop, and used when that turn is over:
         the turns after it train on."""
-        if not taken.guards and not taken.state.facts.get("conditional"):
+        if not taken.guards and not taken.state.conditional:
             return None
         for turn in taken.turns:
             if turn not in use.turns and turn.loop in self._training:

@@ -52,9 +52,9 @@ class KeysSilentlyMissing(Rule):
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         if event.strict is not False or event.result_used or not isinstance(event.thing, Model):
             return
-        if not isinstance(event.state, Checkpoint) or event.state.facts.get("edited"):
+        if not isinstance(event.state, Checkpoint) or event.state.edited:
             return
-        if event.state.facts.get("saved in part"):
+        if event.state.saved_in_part:
             # The rest is missing from the file on purpose.
             return
         if event.turns:

@@ -75,10 +75,10 @@ class WorkersShareGenerator(Rule):
             self._check(loader)
 
     def _check(self, loader: Loader) -> None:
-        if loader.workers in (0, None) or loader.facts.get("reseeds") is not False:
+        if loader.workers in (0, None) or loader.reseeds is not False:
             return
-        draws = loader.dataset.facts.get("draws", ()) if loader.dataset is not None else ()
-        for draw in draws:
+        draws = loader.dataset.draws if loader.dataset is not None else ()
+        for draw in draws or ():
             if draw.made is not None:
                 workers = f"{loader.workers} workers" if loader.workers != 1 else "1 worker"
                 self.report(

@@ -72,11 +72,11 @@ class AugmentationRepeatsEveryEpoch(Rule):
             self._check(loader)
 
     def _check(self, loader: Loader) -> None:
-        if loader.workers in (0, None) or loader.facts.get("persistent") is not False:
+        if loader.workers in (0, None) or loader.persistent is not False:
             return
-        draws = loader.dataset.facts.get("draws", ()) if loader.dataset is not None else ()
-        drawn = {draw.library: draw.place for draw in draws}
-        for seed in loader.facts.get("worker_seeds") or ():
+        draws = loader.dataset.draws if loader.dataset is not None else ()
+        drawn = {draw.library: draw.place for draw in draws or ()}
+        for seed in loader.worker_seeds or ():
             if seed.constant and seed.library in drawn:
                 self.report(
                     seed.place,

@@ -128,7 +128,7 @@ class TrainDataNotShuffled(Rule):
         loader = trained_loader(event)
         if loader is None or not loader.known or loader.shuffle is not False:
             return
-        if loader.sampler is not None or loader.facts.get("open") or loader.dataset is None:
+        if loader.sampler is not None or loader.open or loader.dataset is None:
             return
         ordered = _order(loader.dataset)
         if ordered is None or _is_one_batch(loader) or _without_labels(event):
@@ -151,7 +151,7 @@ def _in_order(loader: Loader) -> bool:
 
 
 def _order(dataset: Dataset) -> Location | None:
-    found: Location | None = dataset.facts.get("sorted")
+    found: Location | None = dataset.sorted_by_label
     return found
 
 

@@ -74,12 +74,12 @@ class SamplerEpochNotSet(Rule):
         if loop not in passes:
             passes.append(loop)
         sampler = _shuffling(loader)
-        if sampler is not None and (sampler in self._told or sampler.facts.get("told")):
+        if sampler is not None and (sampler in self._told or sampler.epoch_told):
             self.refute(loop.place)
             return
         if len(passes) < 2 or sampler is None:
             return
-        if loader.exposed or sampler.exposed or loader.facts.get("epoch_set"):
+        if loader.exposed or sampler.exposed or loader.epoch_set:
             return
         self.report(
             loop.place,

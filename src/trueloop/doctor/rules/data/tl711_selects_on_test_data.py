@@ -145,5 +145,5 @@ def _is_test(loader: Loader) -> bool:
     names = [loader.name, *(dataset.name for dataset in lineage(loader.dataset))]
     if any(_NOT_TEST.search(name) for name in names):
         return False
-    held_out = any(dataset.facts.get("test") for dataset in lineage(loader.dataset))
+    held_out = any(dataset.is_test for dataset in lineage(loader.dataset))
     return held_out or any(_TEST.search(name) for name in names)

@@ -76,7 +76,7 @@ class ValidationAugmented(Rule):
         trained = self._trained.get(whole)
         if trained is None or part is whole or part is trained:
             return
-        named = [draw for draw in part.facts.get("draws", ()) if draw.name]
+        named = [draw for draw in part.draws or () if draw.name]
         if not named:
             return
         self.report(

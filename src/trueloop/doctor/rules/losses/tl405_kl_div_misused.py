@@ -74,7 +74,7 @@ class KlDivMisused(Rule):
                 related=[(target.place, "computes its target")],
                 fix="Pass log_target=True.",
             )
-        elif criterion.reduction == "mean" and criterion.facts.get("reduction_written", True):
+        elif criterion.reduction == "mean" and criterion.reduction_written:
             self.report(
                 event.place,
                 f'`{name}` reduces with "mean", which divides by the number of classes as'

@@ -74,7 +74,6 @@ class ZeroGradAfterBackward(StepRule):
         found = self._robbed(event)
         if found is not None:
             self._report(event, *found)
-        super().on_optimizer_step(event)
 
     def _robbed(self, step: OptimizerStep) -> tuple[Backward, ZeroGrad] | None:
         """The backward whose gradients the step should have had, and what cleared them."""

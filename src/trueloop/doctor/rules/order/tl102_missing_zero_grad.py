@@ -85,7 +85,6 @@ class MissingZeroGrad(StepRule):
                     self._suspect(event)
             elif _in_one_loop(before, event):
                 self.refute(event.place)
-        super().on_optimizer_step(event)
 
     def _suspect(self, step: OptimizerStep) -> None:
         fed = [
@@ -113,7 +112,7 @@ class MissingZeroGrad(StepRule):
 
 def is_plain(optimizer: Optimizer) -> bool:
     """Its `step` is torch's: it does not clear by itself."""
-    if optimizer.facts.get("own step"):
+    if optimizer.own_step:
         return False
     if optimizer.known:
         return True

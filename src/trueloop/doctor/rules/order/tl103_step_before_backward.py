@@ -77,19 +77,18 @@ class StepBeforeBackward(StepRule):
 
     def on_backward(self, event: Backward) -> None:
         batch = self._batch(event)
-        events = self.log[-80:]
+        events = self.timeline.events[-80:]
         steps = [each for each in events if type(each) is OptimizerStep and same_turn(each, batch)]
         turn = [each for each in events if same_turn(each, batch)] if steps else []
-        for optimizer in self.used if steps else ():
+        for optimizer in self.timeline.optimizers if steps else ():
             step = self._early(turn, event, optimizer)
             if step is not None:
                 self._report(step, event, turn)
-        super().on_backward(event)
 
     def _batch(self, backward: Backward) -> Event:
         """Where the batch is that a backward belongs to: after a loop it is the loop's last."""
         depth = len(backward.turns)
-        for event in reversed(self.log[-80:]):
+        for event in reversed(self.timeline.events[-80:]):
             if (
                 backward.loss is not None
                 and isinstance(event, ModelForward)

@@ -64,7 +64,6 @@ class ClipBeforeBackward(StepRule):
         before, window = self.last_step(event.optimizer), self.window(event.optimizer)
         for clip, backward in self._idle(event, before, window):
             self._report(clip, backward, event)
-        super().on_optimizer_step(event)
 
     def _idle(
         self, step: OptimizerStep, before: OptimizerStep | None, window: list[Event]

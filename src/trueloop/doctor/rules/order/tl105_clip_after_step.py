@@ -64,15 +64,14 @@ class ClipAfterStep(StepRule):
     code = "TL105"
 
     def on_zero_grad(self, event: ZeroGrad) -> None:
-        for optimizer in self.used:
+        for optimizer in self.timeline.optimizers:
             may = clears(event, optimizer)
             if may or (may is None and self.alone(optimizer)):
                 self._check(optimizer)
-        super().on_zero_grad(event)
 
     def on_ended(self, event: Ended) -> None:
         """A function that makes one update and is called for each batch clears when it begins."""
-        for optimizer in self.used:
+        for optimizer in self.timeline.optimizers:
             step = self.last_step(optimizer)
             if step is None or step.turns:
                 continue
@@ -82,7 +81,7 @@ class ClipAfterStep(StepRule):
                 and each.serial < step.serial
                 and each.place.function == step.place.function
                 and each.stack == step.stack
-                for each in self.log
+                for each in self.timeline.events
             ):
                 self._check(optimizer)
 
@@ -117,7 +116,7 @@ class ClipAfterStep(StepRule):
 
     def _clipped_before(self, step: OptimizerStep) -> bool:
         """The gradients had been clipped when the step used them."""
-        for event in reversed(self.log[: self.log.index(step)]):
+        for event in reversed(self.timeline.events[: self.timeline.events.index(step)]):
             if self.may_clip(event, step.optimizer):
                 return True
             if isinstance(event, Backward) and supplies(event, step.optimizer):

@@ -91,16 +91,11 @@ class BackwardNeverStepped(StepRule):
         if isinstance(event.thing, Optimizer):
             self._made.append(event.thing)
 
-    def on_grad_read(self, event: GradRead) -> None:
-        if not event.logged:
-            self._write(event)
-
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         fed = list(backwards(self.window(event.optimizer)))
         nearest = [each for each in fed if feeds(each, event.optimizer) is not False][-1:]
         for backward in nearest:
             self.refute(backward.place)
-        super().on_optimizer_step(event)
 
     def on_loop_left(self, event: LoopLeft) -> None:
         """The outermost loop is over: a run may be too long to be read to its end."""
@@ -112,7 +107,10 @@ class BackwardNeverStepped(StepRule):
 
     def _check(self, *, whole: bool) -> None:
         stepped = self._stepped(whole=whole)
-        candidates = [*self.used, *(each for each in self._made if each not in self.used)]
+        candidates = [
+            *self.timeline.optimizers,
+            *(each for each in self._made if each not in self.timeline.optimizers),
+        ]
         for optimizer in candidates:
             if any(self._may_step_for(other, optimizer) for other in stepped):
                 continue
@@ -126,9 +124,9 @@ class BackwardNeverStepped(StepRule):
 
     def _is_used(self, lost: Backward, optimizer: Optimizer) -> bool:
         """Gradients are looked at, or parameters changed, by other means than the optimizer."""
-        first = next(each.serial for each in self.log if each.place == lost.place)
-        edited = {each.place.line for each in self.log if isinstance(each, GradEdited)}
-        for event in self.log:
+        first = next(each.serial for each in self.timeline.events if each.place == lost.place)
+        edited = {each.place.line for each in self.timeline.events if isinstance(each, GradEdited)}
+        for event in self.timeline.events:
             if event.serial < first:
                 # Only what got hold of the optimizer, or hangs on backward, acts later on.
                 if isinstance(event, EscapedToUnknown) and _stays(event, optimizer):
@@ -144,7 +142,7 @@ class BackwardNeverStepped(StepRule):
         step before the loop applies nothing."""
         fed = False
         found: list[Optimizer] = []
-        for event in self.log:
+        for event in self.timeline.events:
             fed = fed or isinstance(event, (Backward, GradEdited, EscapedToUnknown))
             if isinstance(event, OptimizerStep) and (fed or event.closure or not whole):
                 found.append(event.optimizer)
@@ -162,26 +160,29 @@ class BackwardNeverStepped(StepRule):
         return not (self._is_cleared(other) and self._is_cleared(optimizer))
 
     def _is_cleared(self, optimizer: Optimizer) -> bool:
-        return any(isinstance(event, ZeroGrad) and event.target is optimizer for event in self.log)
+        return any(
+            isinstance(event, ZeroGrad) and event.target is optimizer
+            for event in self.timeline.events
+        )
 
     def _lost(self, optimizer: Optimizer, *, whole: bool) -> Backward | None:
         """The backward whose gradients no optimizer applies, in several iterations of one loop."""
         fed = [
             each
-            for each in backwards(self.log)
+            for each in backwards(self.timeline.events)
             if micro(each) is not None and self.feeds(each, optimizer)
         ]
         if not (whole and optimizer.known):
             cleared = [
                 event
-                for event in self.log
+                for event in self.timeline.events
                 if isinstance(event, ZeroGrad) and clears(event, optimizer)
             ]
             fed = [each for each in fed if any(inside(clear, micro(each)) for clear in cleared)]
         begins = max(
             (
                 each.serial
-                for each in self.log
+                for each in self.timeline.events
                 if isinstance(each, ZeroGrad) and each.target is optimizer
             ),
             default=0,
@@ -214,7 +215,7 @@ def _stays(event: EscapedToUnknown, optimizer: Optimizer) -> bool:
 
 def _by_hand(event: Event, optimizer: Optimizer) -> bool:
     """Gradients are read, or parameters are changed, without the optimizer."""
-    if not isinstance(event, (GradRead, ManualUpdate)):
+    if not isinstance(event, (GradRead, ManualUpdate)) or getattr(event, "logged", False):
         return False
     target: Any = event.target
     if isinstance(target, Tensor) and target.role != "parameter":

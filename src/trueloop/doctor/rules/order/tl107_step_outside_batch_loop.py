@@ -77,14 +77,10 @@ from trueloop.doctor.rules.shared.step_order import (
 class StepOutsideBatchLoop(StepRule):
     code = "TL107"
 
-    def on_grad_read(self, event: GradRead) -> None:
-        self._write(event)
-
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         found = self._lost(event)
         if found is not None:
             self._report(event, *found)
-        super().on_optimizer_step(event)
 
     def _lost(self, step: OptimizerStep) -> tuple[ZeroGrad, Backward] | None:
         """What erases the batches before the last one, and the last one's backward."""
@@ -114,7 +110,8 @@ class StepOutsideBatchLoop(StepRule):
     def _report(self, step: OptimizerStep, clear: ZeroGrad, backward: Backward) -> None:
         name = named(step.optimizer, step.spelled)
         last = next(
-            (each for each in self.log[::-1] if isinstance(each, (Clip, Backward))), backward
+            (each for each in self.timeline.events[::-1] if isinstance(each, (Clip, Backward))),
+            backward,
         )
         near = (
             step.scaler is None

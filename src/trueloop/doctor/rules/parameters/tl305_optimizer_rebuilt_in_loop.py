@@ -202,6 +202,6 @@ def _steps_in(build: Build) -> tuple[object, ...] | None:
 
 def _starts_afresh(event: Event, loop: Loop) -> bool:
     """The loop is named for something that starts again in each iteration."""
-    names = [*loop.variables, str(loop.facts.get("over", "")), event.place.function]
+    names = [*loop.variables, str(loop.over), event.place.function]
     names += [turn.loop.place.function for turn in event.turns]
     return any(words(name) & _FRESH_STARTS for name in names)

@@ -77,7 +77,7 @@ class MuonOnEmbeddings(Rule):
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Optimizer):
-            models = event.thing.facts.get("holds all matrices of", ())
+            models = event.thing.all_matrices_of
             found = [m for model in models for m in model.family() if m.kind in _EMBEDDINGS]
             if found:
                 self.held[event.thing] = found

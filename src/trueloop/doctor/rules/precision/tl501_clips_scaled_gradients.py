@@ -74,7 +74,6 @@ class ClipsScaledGradients(StepRule):
             found = self._scaled(event, window)
             if found is not None:
                 self._report(event, *found, window)
-        super().on_optimizer_step(event)
 
     def _scaled(self, step: OptimizerStep, window: list[Event]) -> tuple[Clip, Backward] | None:
         optimizer = step.optimizer

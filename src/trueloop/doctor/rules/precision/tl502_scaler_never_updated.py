@@ -67,19 +67,18 @@ class ScalerNeverUpdated(StepRule):
             )
             if updated:
                 self.refute(event.place)
-            elif scaler.facts.get("updated by name"):
+            elif scaler.updated_by_name:
                 pass  # on a condition that did not hold in this run
             elif before.scaler is scaler and scaling(scaler) and before.turns != event.turns:
                 others = any(
                     isinstance(each, OptimizerStep) and each.scaler is scaler for each in since
                 )
                 self._report(event, shared=others)
-        super().on_optimizer_step(event)
 
     def _report(self, step: OptimizerStep, *, shared: bool) -> None:
         name = step.scaler_spelled or "scaler"
         remedies = [Insert(f"{name}.update()", step.place, "after")]
-        live = step.scaler is not None and "updated by name" in step.scaler.facts
+        live = step.scaler is not None and step.scaler.updated_by_name is not None
         off = live and step.scaler is not None and not step.scaler.enabled
         harm = "where it is enabled, its" if off else "its"
         self.report(

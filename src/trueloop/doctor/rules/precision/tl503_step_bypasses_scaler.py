@@ -72,10 +72,8 @@ class StepBypassesScaler(StepRule):
             found = self._scaled(event, self.window(event.optimizer))
             if found is not None:
                 self.faults.append((event, *found))
-        super().on_optimizer_step(event)
 
-    def on_scaler_update(self, event: Event) -> None:
-        assert isinstance(event, ScalerUpdate)
+    def on_scaler_update(self, event: ScalerUpdate) -> None:
         self.updated.add(event.scaler)
 
     def on_ended(self, event: Ended) -> None:

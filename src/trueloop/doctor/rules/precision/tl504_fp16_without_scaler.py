@@ -76,7 +76,6 @@ class Fp16WithoutScaler(StepRule):
                 forward = self._half(backward, event, window)
                 if forward is not None and untouched:
                     self._report(backward, forward)
-        super().on_optimizer_step(event)
 
     def _half(
         self, backward: Backward, step: OptimizerStep, window: list[Event]

@@ -66,7 +66,6 @@ class AccumulationNotAveraged(StepRule):
             found = self._summed(event, self.window(event.optimizer))
             if found is not None:
                 self._report(event, found, size)
-        super().on_optimizer_step(event)
 
     def _size(self, step: OptimizerStep) -> str:
         """Of the window that the step closes, as it is written or counted; empty without one."""

@@ -87,7 +87,7 @@ class AccumulationTailLost(StepRule):
         """Steps whose count restarts with a loop."""
 
     def on_loop_left(self, event: LoopLeft) -> None:
-        for optimizer in self.used:
+        for optimizer in self.timeline.optimizers:
             step = self.last_step(optimizer)
             left = [
                 each
@@ -110,7 +110,7 @@ class AccumulationTailLost(StepRule):
         if not all(inside(each, last) for each in (step, *left)):
             return None
         batches = _batches(loop)
-        to_its_end = loop.facts.get("exhausted") or last.index + 1 == batches
+        to_its_end = loop.exhausted or last.index + 1 == batches
         if batches is None or not to_its_end or batches % size != len(turns):
             return None
         return Tail(step, size, batches, watched=True)
@@ -127,18 +127,15 @@ class AccumulationTailLost(StepRule):
             else:
                 self.refute(tail.step.place)
         self._open = [each for each in self._open if each.step.optimizer is not event.optimizer]
-        super().on_optimizer_step(event)
 
     def on_zero_grad(self, event: ZeroGrad) -> None:
         self._close([each for each in self._open if clears(event, each.step.optimizer)], "erased")
-        super().on_zero_grad(event)
 
     def on_backward(self, event: Backward) -> None:
         carried = [each for each in self._open if self.feeds(event, each.step.optimizer)]
         for tail in carried:
             tail.carried = True
         self._close([each for each in carried if not each.watched], "added to the next update")
-        super().on_backward(event)
 
     def on_ended(self, event: Ended) -> None:
         self._close(

@@ -75,17 +75,13 @@ from trueloop.doctor.rules.shared.step_order import (
 class ZeroGradInsideAccumulation(StepRule):
     code = "TL508"
 
-    def on_grad_read(self, event: GradRead) -> None:
-        self._write(event)
-
     def on_optimizer_step(self, event: OptimizerStep) -> None:
-        prepared = event.optimizer.facts.get("prepared")
+        prepared = event.optimizer.prepared
         rhythm = bool(event.windows) or self.every(event) is not None
         if rhythm and not event.closure and not prepared:
             found = self._erased(event, self.window(event.optimizer))
             if found is not None:
                 self._report(event, *found)
-        super().on_optimizer_step(event)
 
     def _erased(self, step: OptimizerStep, window: list[Event]) -> tuple[ZeroGrad, Backward] | None:
         """What clears within an accumulated update, and the backward of those gradients."""

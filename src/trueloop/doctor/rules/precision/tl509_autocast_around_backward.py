@@ -68,7 +68,6 @@ class AutocastAroundBackward(StepRule):
             self._report_backward(within[0])
         elif event.autocast is not None:
             self._report_step(event)
-        super().on_optimizer_step(event)
 
     def _report_backward(self, backward: Backward) -> None:
         self.report(

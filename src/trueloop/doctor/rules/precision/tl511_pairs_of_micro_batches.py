@@ -80,7 +80,6 @@ class PairsOfMicroBatches(StepRule):
             found = self._apart(event)
             if len(found) > 1:
                 self._report(event, found)
-        super().on_optimizer_step(event)
 
     def _apart(self, step: OptimizerStep) -> list[Backward]:
         """Losses over pairs, of different micro-batches of the window that a step closes."""

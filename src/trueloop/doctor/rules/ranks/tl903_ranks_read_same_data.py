@@ -87,7 +87,7 @@ class RanksReadSameData(Rule):
         if event.what.endswith(".fully_shard") and isinstance(model, Model):
             self._wrapped |= event.guards
             if "mesh" not in event.arguments:
-                model.facts.setdefault("sharded", True)
+                model.sharded = model.sharded is not False
 
     def on_model_forward(self, event: ModelForward) -> None:
         wrapper: Model | None = event.model
@@ -130,19 +130,15 @@ class RanksReadSameData(Rule):
 
 def _is_for_ranks(model: Model) -> bool:
     """Each rank trains a replica of it, whole or sharded."""
-    return model.wrapper in ("ddp", "fsdp") or model.facts.get("sharded") is True
+    return model.wrapper in ("ddp", "fsdp") or model.sharded is True
 
 
 def _is_whole(loader: Loader) -> bool:
     """Nothing that was seen divides this loader's data."""
-    facts = loader.facts
     if not loader.known or loader.exposed or loader.dataset is None:
         return False
-    if loader.sampler is not None and not facts.get("sampler_default"):
+    if loader.sampler is not None and not loader.sampler_default:
         return False
-    if facts.get("sampler_given") or facts.get("open") or facts.get("shared_by_hand"):
+    if loader.sampler_given or loader.open or loader.shared_by_hand:
         return False
-    return not any(
-        dataset.facts.get("by_rank") or dataset.facts.get("iterable")
-        for dataset in lineage(loader.dataset)
-    )
+    return not any(dataset.by_rank or dataset.iterable for dataset in lineage(loader.dataset))

@@ -86,7 +86,7 @@ class MovedAfterWrapping(Rule):
     def _had_not_been_moved(self, wrapper: Model) -> bool:
         """The module is known to have stood where it was made when it was wrapped."""
         inner = wrapper.wraps
-        if inner is None or not inner.known or inner.exposed or wrapper.facts.get("device_ids"):
+        if inner is None or not inner.known or inner.exposed or wrapper.device_ids:
             return False
         return inner not in self._moved and not any(m in self._moved for m in inner.parents)
 

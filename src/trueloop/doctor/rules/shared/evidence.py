@@ -21,7 +21,7 @@ def asks_for_rank(guards: frozenset[str]) -> bool:
 
 def is_alone(wrapper: Model) -> bool:
     """It was wrapped for several ranks in a world of one, as was seen live."""
-    return wrapper.facts.get("ranks") == 1
+    return wrapper.ranks == 1
 
 
 def makes_world_of_one(event: Used) -> bool:

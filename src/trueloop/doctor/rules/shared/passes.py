@@ -48,7 +48,7 @@ def pass_of(event: Event) -> Turn | None:
         return turn
     if turn is not None and turn.loop.place.function == last.loop.place.function:
         return turn
-    over = str(last.loop.facts.get("over", ""))
+    over = str(last.loop.over)
     names = [over, *_parts(last.loop.place.function)]
     return last if any(speaks_of_validation(name) for name in names if name) else turn
 
@@ -59,7 +59,7 @@ def named_validation(event: Event) -> bool:
     functions = [event.place.function, *(place.function for place in event.stack[1:])]
     names = [name for function in functions for name in _parts(function)]
     if turn is not None:
-        names.append(str(turn.loop.facts.get("over", "")))
+        names.append(str(turn.loop.over))
         loader = turn.loop.loader
         if loader is not None:
             names += [loader.name, loader.dataset.name if loader.dataset is not None else ""]
@@ -74,7 +74,7 @@ def _parts(function: str) -> list[str]:
 
 def may_switch(model: Model) -> bool:
     """This module itself, its parts aside, may behave differently in the two modes."""
-    if model.facts.get("asks mode"):
+    if model.asks_mode:
         return True
     if model.kind.rpartition(".")[2] in NOISY_LAYERS:
         return model.facts.get("p") not in (0, 0.0)

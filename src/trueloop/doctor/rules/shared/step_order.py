@@ -18,18 +18,13 @@ from trueloop.doctor.model.events import (
     EscapedToUnknown,
     Event,
     GradEdited,
-    ModelForward,
     OptimizerStep,
-    SamplingGap,
     ZeroGrad,
 )
 from trueloop.doctor.model.things import Model, Optimizer, Scaler, Turn
 from trueloop.doctor.rules.base import Rule
+from trueloop.doctor.rules.timeline import FAR
 
-KEPT = 4_000
-"""Events that are remembered: a watched run has no end."""
-FAR = 600
-"""Events that are looked back over for the beginning of a window."""
 NO_LIMIT = 1e4
 """A norm is not clipped at such a size: the call is made for its result."""
 _MEDDLES = re.compile(
@@ -47,65 +42,16 @@ _LEAVES_ALONE = re.compile(
 
 
 class StepRule(Rule):
-    """A rule that looks back over the events around gradients.
-
-    The handlers here write the event down; a rule that has one of its own judges first, then calls
-    the one above it.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.log: list[Event] = []
-        self.used: list[Optimizer] = []
-        """The optimizers that have stepped or cleared gradients, in the order of their first."""
-
-    def _write(self, event: Event) -> None:
-        self.log.append(event)
-        if len(self.log) > 2 * KEPT:
-            del self.log[:-KEPT]
-
-    def on_model_forward(self, event: ModelForward) -> None:
-        if event.grad:
-            self._write(event)
-
-    def on_zero_grad(self, event: ZeroGrad) -> None:
-        if isinstance(event.target, Optimizer):
-            self._use(event.target)
-        self._write(event)
-
-    def on_optimizer_step(self, event: OptimizerStep) -> None:
-        self._use(event.optimizer)
-        self._write(event)
-
-    def _use(self, optimizer: Optimizer) -> None:
-        if optimizer not in self.used:
-            self.used.append(optimizer)
-
-    def on_backward(self, event: Backward) -> None:
-        self._write(event)
-
-    on_clip = on_unscale = on_scaler_update = on_grad_edited = on_manual_update = _write
-    on_escaped_to_unknown = _write
-
-    def on_sampling_gap(self, event: SamplingGap) -> None:
-        self.log.clear()
+    """A rule that looks back over the events around gradients: those before the one at hand."""
 
     # ------------------------------------------------------------------ looking back
 
     def window(self, optimizer: Optimizer) -> list[Event]:
         """What happened since the optimizer stepped last, oldest first."""
-        found: list[Event] = []
-        for event in islice(reversed(self.log), FAR):
-            if isinstance(event, OptimizerStep) and event.optimizer is optimizer:
-                break
-            found.append(event)
-        return found[::-1]
+        return self.timeline.since_step(optimizer)[1]
 
     def last_step(self, optimizer: Optimizer) -> OptimizerStep | None:
-        for event in islice(reversed(self.log), FAR):
-            if isinstance(event, OptimizerStep) and event.optimizer is optimizer:
-                return event
-        return None
+        return self.timeline.since_step(optimizer)[0]
 
     def every(self, step: OptimizerStep) -> int | None:
         """The optimizer has stepped once in so many turns of its loop, twice in a row, or once from
@@ -116,7 +62,7 @@ class StepRule(Rule):
             return None
         steps = (
             micro(event)
-            for event in islice(reversed(self.log), FAR)
+            for event in islice(reversed(self.timeline.events), FAR)
             if isinstance(event, OptimizerStep)
             and event.optimizer is step.optimizer
             and event.place == step.place
@@ -135,7 +81,7 @@ class StepRule(Rule):
 
     def alone(self, optimizer: Optimizer) -> bool:
         """No other optimizer is at work in this run."""
-        return self.used in ([], [optimizer])
+        return self.timeline.optimizers in ([], [optimizer])
 
     def feeds(self, event: Backward, optimizer: Optimizer) -> bool:
         """The backward certainly adds to gradients that the optimizer holds."""
@@ -236,8 +182,8 @@ def is_whole(event: ZeroGrad) -> bool:
         and not event.guards
         and isinstance(event.target, Model)
         and event.place.function == loop.place.function
-        and loop.facts.get("lines") == 1
-        and _PARAMETERS.fullmatch(str(loop.facts.get("over", ""))) is not None
+        and loop.lines == 1
+        and _PARAMETERS.fullmatch(str(loop.over)) is not None
     )
 
 

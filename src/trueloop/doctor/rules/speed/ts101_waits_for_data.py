@@ -66,7 +66,7 @@ class WaitsForData(Rule):
         if not counts(event.updates):
             return
         loader = event.loader
-        if event.share < SHARE or loader.facts.get("sample at a time"):
+        if event.share < SHARE or loader.one_by_one:
             return
         has = loader.workers if isinstance(loader.workers, int) else 0
         cost = _cost(event, has)
@@ -121,6 +121,6 @@ def _fix(loader: Loader, workers: int) -> str:
     text = f"Pass num_workers={workers}"
     if not loader.workers:
         text += ", persistent_workers=True"
-    if loader.length is None or loader.facts.get("iterable"):
+    if loader.length is None or loader.iterable:
         text += ", and let each worker read its own share of the stream (get_worker_info)"
     return f"{text}."

@@ -58,7 +58,7 @@ class SampleAtATime(Rule):
         if not counts(event.updates):
             return
         loader = event.loader
-        if event.share < SHARE or not loader.facts.get("sample at a time"):
+        if event.share < SHARE or not loader.one_by_one:
             return
         size = loader.batch_size
         if not isinstance(size, int) or size < _FEWEST:

@@ -147,7 +147,7 @@ def _of_object(m: Machine, value: Instance | Thing, name: str, node: ast.AST) ->
 def _mode_of(m: Machine, model: Model) -> Value:
     """`model.training`; a module that asks for its own mode behaves differently in the two."""
     if m.inside_models and m.receivers and m.receivers[-1] is model:
-        model.facts["asks mode"] = True
+        model.asks_mode = True
     return Unknown(f"{model.name}.training") if model.training is None else Known(model.training)
 
 

@@ -285,7 +285,7 @@ def go_through(
         kind="batches",
         simulated=how.count,
     )
-    loop.facts["over"] = written(node.generators[0].iter)
+    loop.over = written(node.generators[0].iter)
     m.emit(LoopEntered, node, loop=loop)
     for index in range(how.count):
         with m.turn(loop, index):
@@ -313,9 +313,9 @@ def run_for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | 
         leaves=_leaves(node),
         kind=_kind(m, node, how, scope),  # type: ignore[arg-type]
     )
-    loop.facts["start"] = _start(iterable)
-    loop.facts["over"] = written(node.iter)
-    loop.facts["lines"] = len(node.body)
+    loop.resumed_from = _start(iterable)
+    loop.over = written(node.iter)
+    loop.lines = len(node.body)
 
     def turn(index: int) -> Signal | None:
         value = how.make(loop, index)

@@ -130,7 +130,7 @@ def _save_otherwise(call: LibraryCall) -> Value:
 def _load(call: LibraryCall) -> Value:
     file = call.arg(0, "f", call.unknown())
     loaded = Checkpoint(file=_file(call, file, 0, "f"), made=call.place, known=True)
-    loaded.facts["optimizer_restored"] = _restores_optimizer(call.machine)
+    loaded.optimizer_restored = _restores_optimizer(call.machine)
     given = call.arg(-1, "weights_only")
     option = _argument(call, -1, "weights_only")
     call.emit(
@@ -173,12 +173,12 @@ def _entry(call: LibraryCall) -> Value:
     loaded: Checkpoint = call.receiver
     key = call.machine.key(call.arg(0, "key", call.unknown()))
     if call.name == "pop":
-        loaded.facts["edited"] = True
+        loaded.edited = True
     if key in loaded.attributes:
         kept: Value = loaded.attributes[key]
         return kept
-    found = Checkpoint(file=loaded.file, made=loaded.made, known=True, facts={"inside": loaded})
-    found.facts["optimizer_restored"] = loaded.facts.get("optimizer_restored")
+    found = Checkpoint(file=loaded.file, made=loaded.made, known=True, inside=loaded)
+    found.optimizer_restored = loaded.optimizer_restored
     loaded.attributes[key] = found
     return found
 
@@ -194,7 +194,7 @@ def _entries(call: LibraryCall) -> Value:
 
 @methods(Checkpoint, "update", "clear", "popitem", "setdefault")
 def _edit(call: LibraryCall) -> Value:
-    call.receiver.facts["edited"] = True
+    call.receiver.edited = True
     return call.unknown(call.receiver)
 
 
@@ -220,17 +220,17 @@ def _describe(call: LibraryCall, state: StateDict, function: ast.expr) -> None:
     """Facts of a model's state: where the model is written (`of`), whether the source loads a state
     into something of that name (`loaded_back`), whether `copy` is at hand (`deepcopy at hand`)."""
     if isinstance(function, ast.Attribute):
-        state.facts["of"] = call.machine.place(function.value)
+        state.taken_from = call.machine.place(function.value)
         name = last_name(function.value)
-        state.facts["loaded_back"] = any(
+        state.loaded_back = any(
             "load_state_dict" in survey.uses.get(name, ()) for survey in _surveys(call.machine)
         )
     if call.receiver.wrapper:
-        state.facts["prefix known"] = any(
+        state.prefix_known = any(
             _speaks_of_prefix(scope.module.tree) for scope in call.machine.namespaces.values()
         )
     module = call.machine.modules[-1]
-    state.facts["deepcopy at hand"] = any(
+    state.deepcopy_at_hand = any(
         isinstance(each, ast.Import)
         and "copy" in [alias.asname or alias.name for alias in each.names]
         for each in module.tree.body
@@ -242,7 +242,7 @@ def _load_state(call: LibraryCall) -> Value:
     state = call.arg(0, "state_dict", call.unknown())
     strict = _strict(call)
     if strict is False and isinstance(state, Checkpoint):
-        state.facts["saved in part"] = _saves_parts(call.machine.modules[-1].tree)
+        state.saved_in_part = _saves_parts(call.machine.modules[-1].tree)
     call.emit(
         StateDictLoaded,
         thing=call.receiver,
@@ -319,7 +319,7 @@ def _shallow(call: LibraryCall) -> Value:
 
 @methods(StateDict, "update")
 def _state_updated(call: LibraryCall) -> Value:
-    call.receiver.facts["edited"] = True
+    call.receiver.edited = True
     return NONE
 
 
@@ -384,4 +384,4 @@ def _scripted(call: LibraryCall) -> Value:
 def is_edited(value: Any) -> None:
     """Keys were taken out of a state dict, or a file's contents, by hand."""
     if isinstance(value, (Checkpoint, StateDict)):
-        value.facts["edited"] = True
+        value.edited = True

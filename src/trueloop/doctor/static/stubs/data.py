@@ -47,7 +47,7 @@ def _made(call: LibraryCall, thing: Thing) -> Thing:
 
 def _common(call: LibraryCall) -> dict[str, Any]:
     by_rank = any(names_rank(call.machine, each) for each in (*call.args, *call.kwargs.values()))
-    return {"made": call.place, "known": True, "facts": {"by_rank": by_rank}}
+    return {"made": call.place, "known": True, "by_rank": by_rank}
 
 
 @calls("torch.utils.data.TensorDataset")
@@ -57,8 +57,8 @@ def _tensors(call: LibraryCall) -> Value:
     if isinstance(first, Tensor) and first.shape:
         found.size = first.shape[0]
     if not call.open:
-        found.facts["sorted"] = sorted_by_label(call.machine, call.args)
-    found.facts["tensors"] = list(call.args)
+        found.sorted_by_label = sorted_by_label(call.machine, call.args)
+    found.tensors = list(call.args)
     return _made(call, found)
 
 
@@ -71,10 +71,10 @@ def _vision(call: LibraryCall) -> Value:
     if not short[:1].isupper():
         return call.unknown(*call.args)
     found = Dataset(kind=call.name, **_common(call))
-    found.facts["sorted"] = call.place if short in _BY_CLASS else None
+    found.sorted_by_label = call.place if short in _BY_CLASS else None
     split = call.arg(-1, "split")
     is_train = call.arg(1, "train")
-    found.facts["test"] = constant(split) == "test" or (
+    found.is_test = constant(split) == "test" or (
         short not in _BY_CLASS and constant(is_train) is False
     )
     found.attributes["transform"] = call.arg(1 if short in _BY_CLASS else 2, "transform", NONE)
@@ -105,7 +105,7 @@ def as_dataset(value: Any) -> Dataset | None:
 def _subset(call: LibraryCall) -> Value:
     parent, indices = as_dataset(call.arg(0, "dataset")), call.arg(1, "indices")
     found = Dataset(kind=call.name, parent=parent, **_common(call))
-    found.facts |= {"split": call.place, "sorted": None}
+    found.split_at = call.place
     if isinstance(indices, Items) and not indices.open:
         found.size = len(indices.values)
     return _made(call, found)
@@ -125,7 +125,7 @@ def _random_split(call: LibraryCall) -> Value:
     parts: list[Value] = []
     for position in range(count):
         part = Dataset(kind=call.name, parent=parent, **_common(call))
-        part.facts["split"] = call.place
+        part.split_at = call.place
         if isinstance(lengths, Items) and position < len(lengths.values):
             size = constant(lengths.values[position])
             part.size = size if isinstance(size, int) else None
@@ -139,13 +139,13 @@ def _chained(call: LibraryCall) -> Value:
     found = Dataset(kind=call.name, **_common(call))
     if isinstance(parts, Items):
         chained = [each for each in map(as_dataset, parts.values) if each is not None]
-        found.facts["chained"] = chained
+        found.chained = chained
     return _made(call, found)
 
 
 @methods(Dataset, "__add__")
 def _added(call: LibraryCall) -> Value:
-    return Dataset(kind="torch.utils.data.ConcatDataset", facts={"chained": [call.receiver]})
+    return Dataset(kind="torch.utils.data.ConcatDataset", chained=[call.receiver])
 
 
 # ------------------------------------------------------------------------------- samplers
@@ -178,7 +178,6 @@ def _distributed(call: LibraryCall) -> Value:
         shuffle=call.const(3, "shuffle", default=True),
         made=call.place,
         known=True,
-        facts={"seed": call.arg(4, "seed")},
     )
     return _made(call, found)
 
@@ -241,14 +240,12 @@ def _loader(call: LibraryCall) -> Value:
         inner = sampler.attributes.get("sampler")
         if isinstance(inner, Thing):
             found.attributes["sampler"] = inner
-    found.facts = {
-        "sampler_given": _may_be_given(call, 3, "sampler")
-        or _may_be_given(call, 4, "batch_sampler"),
-        "epoch_set": _is_told_its_epoch(call, sampler),
-        "persistent": call.const(-1, "persistent_workers", default=False),
-        "open": call.open,
-        "shared_by_hand": shares_by_hand(call.machine) or asks_for_rank(call),
-    }
+    samplers = ((3, "sampler"), (4, "batch_sampler"))
+    found.sampler_given = any(_may_be_given(call, *each) for each in samplers)
+    found.epoch_set = _is_told_its_epoch(call, sampler)
+    found.persistent = call.const(-1, "persistent_workers", default=False)
+    found.open = call.open
+    found.shared_by_hand = shares_by_hand(call.machine) or asks_for_rank(call)
     _look_at_workers(call, found)
     if dataset is not None:
         _look_at_dataset(call, dataset)
@@ -284,24 +281,24 @@ def _length(loader: Loader) -> Size:
 def _look_at_workers(call: LibraryCall, loader: Loader) -> None:
     function = call.arg(10, "worker_init_fn")
     if function is None or _is_none(function):
-        loader.facts |= {"worker_seeds": None if call.open else [], "reseeds": call.open}
+        loader.worker_seeds, loader.reseeds = None if call.open else [], call.open
         return
-    loader.facts["worker_seeds"] = seeds_of(call.machine, function, call.node)
-    loader.facts["reseeds"] = touches_dataset(function)
+    loader.worker_seeds = seeds_of(call.machine, function, call.node)
+    loader.reseeds = touches_dataset(function)
 
 
 def _look_at_dataset(call: LibraryCall, dataset: Dataset) -> None:
     """What reading a sample draws: looked at when a loader takes the data set, as it is then."""
     m = call.machine
-    dataset.facts["draws"] = drawn_by(m, dataset, call.node)
+    dataset.draws = drawn_by(m, dataset, call.node)
     cls = dataset.cls
     if isinstance(cls, Class):
         shorts = {base.rpartition(".")[2] for base in cls.dotted_bases()}
-        dataset.facts["iterable"] = "IterableDataset" in shorts
+        dataset.iterable = "IterableDataset" in shorts
         rank_held = any(names_rank(m, each) for each in dataset.attributes.values())
-        dataset.facts["by_rank"] = rank_held or _speaks_of_rank(cls)
-        if dataset.facts.get("sorted") is None:
-            dataset.facts["sorted"] = sorted_in_class(m, cls)
+        dataset.by_rank = rank_held or _speaks_of_rank(cls)
+        if dataset.sorted_by_label is None:
+            dataset.sorted_by_label = sorted_in_class(m, cls)
         length = cls.lookup("__len__")
         if dataset.size is None and isinstance(length, Function):
             with aside(m):

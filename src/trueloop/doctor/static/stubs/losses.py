@@ -71,7 +71,7 @@ def _foreign_criterion(call: LibraryCall) -> Value:
 def _made(call: LibraryCall, kind: str, reduction: str | None) -> Criterion:
     criterion = Criterion(kind=kind, reduction=reduction, made=call.place, known=True)
     criterion.facts = {name: constant(value) for name, value in call.kwargs.items()}
-    criterion.facts["reduction_written"] = _is_written(call)
+    criterion.reduction_written = _is_written(call)
     call.emit(Made, thing=criterion)
     return criterion
 
@@ -122,7 +122,7 @@ def _function(call: LibraryCall) -> Value:
         for name, value in call.kwargs.items()
         if name not in _INPUTS and name not in _TARGETS
     }
-    criterion.facts["reduction_written"] = _is_written(call)
+    criterion.reduction_written = _is_written(call)
     return _computed(call, criterion)
 
 

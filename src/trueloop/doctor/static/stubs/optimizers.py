@@ -51,7 +51,7 @@ def _optimizer(call: LibraryCall) -> Value:
         hold(call, optimizer, given)
     optimizer.facts = {name: constant(value) for name, value in call.kwargs.items()}
     if call.name == MUON:
-        optimizer.facts["holds all matrices of"] = held_whole(call, given)
+        optimizer.all_matrices_of = held_whole(call, given)
     call.emit(Made, thing=optimizer)
     return optimizer
 
@@ -134,7 +134,7 @@ def _step(call: LibraryCall) -> Value:
     given = closure is not None and not (isinstance(closure, Known) and closure.value is None)
     result: Value = NONE
     if _own(call) is not None:
-        call.receiver.facts["own step"] = True
+        call.receiver.own_step = True
     if given:
         result = call.machine.call_value(closure, [], node=call.node)
     call.emit(OptimizerStep, optimizer=call.receiver, closure=given, spelled=spelled(call))

@@ -300,7 +300,8 @@ def _accelerator(call: LibraryCall) -> Value:
 def _prepare(call: LibraryCall) -> Value:
     """What it is given comes back wrapped, in the same order."""
     for thing in things_in(Items("list", call.args)):
-        thing.facts["prepared"] = call.receiver.kind
+        if isinstance(thing, Optimizer):
+            thing.prepared = call.receiver.kind
     if len(call.args) == 1 and not call.open:
         return call.args[0]
     return Items("tuple", list(call.args), call.open)

@@ -81,7 +81,7 @@ def _parts(dataset: Dataset) -> list[Dataset]:
         part = waiting.pop()
         if isinstance(part, Dataset) and part not in found:
             found.append(part)
-            waiting += [parent_of(part), *part.facts.get("chained", ())]
+            waiting += [parent_of(part), *part.chained]
     return found
 
 

@@ -172,7 +172,7 @@ def wrap(call: LibraryCall, inner: Any, wrapper: str) -> Model:
 def _ddp(call: LibraryCall) -> Value:
     made = wrap(call, call.arg(0, "module"), "ddp")
     devices = call.arg(1, "device_ids")
-    made.facts["device_ids"] = devices is not None and not _is_none(devices)
+    made.device_ids = devices is not None and not _is_none(devices)
     return made
 
 
@@ -195,7 +195,7 @@ def _dp(call: LibraryCall) -> Value:
        "fairscale.nn.FullyShardedDataParallel", "torch.distributed.fsdp.FSDP")  # fmt: skip
 def _fsdp(call: LibraryCall) -> Value:
     made = wrap(call, call.arg(0, "module"), "fsdp")
-    made.facts["device_ids"] = call.arg(-1, "device_id") is not None
+    made.device_ids = call.arg(-1, "device_id") is not None
     return made
 
 

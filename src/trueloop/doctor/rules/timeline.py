@@ -1,0 +1,71 @@
+"""What happened around gradients in one run, written down once for all rules that look back."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from trueloop.doctor.model.events import (
+    Backward,
+    Clip,
+    EscapedToUnknown,
+    Event,
+    GradEdited,
+    GradRead,
+    ManualUpdate,
+    ModelForward,
+    OptimizerStep,
+    SamplingGap,
+    ScalerUpdate,
+    Unscale,
+    ZeroGrad,
+)
+from trueloop.doctor.model.things import Optimizer
+
+KEPT = 4_000
+"""Events that are remembered: a watched run has no end."""
+FAR = 600
+"""Events that are looked back over for the beginning of a window."""
+KINDS: tuple[type[Event], ...] = (
+    Backward, Clip, EscapedToUnknown, GradEdited, GradRead, ManualUpdate, ModelForward,
+    OptimizerStep, SamplingGap, ScalerUpdate, Unscale, ZeroGrad,
+)  # fmt: skip
+_SinceStep = tuple[OptimizerStep | None, list[Event]]
+
+
+class Timeline:
+    """The events of `KINDS`, oldest first; each is added once the rules have seen it."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.optimizers: list[Optimizer] = []
+        """Those that have stepped or cleared gradients, in the order of their first."""
+        self._since: dict[Optimizer, _SinceStep] = {}
+
+    def add(self, event: Event) -> None:
+        self._since.clear()
+        if isinstance(event, SamplingGap):
+            self.events.clear()
+            return
+        if isinstance(event, ModelForward) and not event.grad:
+            return
+        acts = event.optimizer if isinstance(event, OptimizerStep) else None
+        if isinstance(event, ZeroGrad) and isinstance(event.target, Optimizer):
+            acts = event.target
+        if acts is not None and acts not in self.optimizers:
+            self.optimizers.append(acts)
+        self.events.append(event)
+        if len(self.events) > 2 * KEPT:
+            del self.events[:-KEPT]
+
+    def since_step(self, optimizer: Optimizer) -> _SinceStep:
+        """The optimizer's latest step, and what happened since, oldest first."""
+        found = self._since.get(optimizer)
+        if found is None:
+            step, later = None, []
+            for event in islice(reversed(self.events), FAR):
+                if isinstance(event, OptimizerStep) and event.optimizer is optimizer:
+                    step = event
+                    break
+                later.append(event)
+            found = self._since[optimizer] = step, later[::-1]
+        return found
