@@ -148,7 +148,7 @@ def test_going_on_from_an_earlier_one_removes_the_future_that_was_given_up(tmp_p
     assert store.names_in(tmp_path) == [store.name_of(k, 0, 10 * k) for k in (0, 1)]
     assert not has_checkpoint(tmp_path, "best")
     assert not list(tmp_path.glob(".*.tmp"))
-    with pytest.raises(RunError, match="another run"):
+    with pytest.raises(RunError, match="a different run"):
         Checkpoints(tmp_path).begin(None)
     Checkpoints(tmp_path / "empty").begin(None)
 

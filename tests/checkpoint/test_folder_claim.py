@@ -65,7 +65,7 @@ def test_a_second_fit_of_one_process_is_refused_while_the_first_goes_on(tmp_path
                 refused.append(raised.value)
 
     fit(first, second)
-    assert all("a folder of its own" in str(error) for error in refused)
+    assert all("separate folder" in str(error) for error in refused)
     assert load_checkpoint(tmp_path)["step"]["counters"][2] == 8
     step, feed = parts()
     state = load_checkpoint(tmp_path)

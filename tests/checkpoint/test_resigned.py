@@ -160,7 +160,7 @@ def test_a_part_that_is_missing_or_mistyped_is_named_and_the_one_before_taken(
         shutil.rmtree(tmp_path / name)
     with pytest.raises(RunError, match=problem) as raised:
         load_checkpoint(tmp_path)
-    assert str(raised.value).endswith("use another checkpoint")
+    assert str(raised.value).endswith("use a different checkpoint")
 
 
 @pytest.mark.parametrize("state", [{}, [], None, "x", {"model": {}}])

@@ -137,7 +137,7 @@ def test_an_index_that_leads_elsewhere(path: Path, case: str) -> None:
     with pytest.raises(RunError) as raised:
         load_checkpoint(path)
     assert str(raised.value).startswith(str(path))
-    assert str(raised.value).endswith("use another checkpoint")
+    assert str(raised.value).endswith("use a different checkpoint")
     assert "\n" not in str(raised.value)
 
 
@@ -173,7 +173,7 @@ def test_nothing_in_it_is_executed(path: Path, tmp_path: Path, where: str) -> No
     with pytest.raises(RunError, match="cannot be read") as raised:
         load_checkpoint(path)
     assert not ran.exists()
-    assert str(raised.value).endswith("use another checkpoint")
+    assert str(raised.value).endswith("use a different checkpoint")
     if where in ("index", "planner_data"):
         assert "mkdir, which no index needs" in str(raised.value)
 
@@ -232,7 +232,7 @@ def test_a_part_that_is_missing_is_named(path: Path, part: str) -> None:
     content = io.BytesIO()
     torch.save(state, content)
     resign(path / "state.pt", content.getvalue())
-    with pytest.raises(RunError, match=f"{part} is missing: use another checkpoint"):
+    with pytest.raises(RunError, match=f"{part} is missing: use a different checkpoint"):
         load_checkpoint(path)
 
 

@@ -274,7 +274,7 @@ def test_a_pickle_is_never_opened(tmp_path: Path, protocol: Any) -> None:
         zipped = protocol == "torch"
         torch.save({"w": Payload(ran)}, path, _use_new_zipfile_serialization=zipped)
     with pytest.raises(
-        RunError, match=r"model\.pt (looks like a pickle|is damaged or no safe)"
+        RunError, match=r"model\.pt (looks like a pickle|is damaged or not a safe)"
     ) as e:
         load_weights(net(1, 1), path)
     assert "\n" not in str(e.value)

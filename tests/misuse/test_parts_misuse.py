@@ -383,7 +383,7 @@ def saving(folder: Path) -> dict[str, Wrong]:
         ),
         "load_weights of a folder": Wrong(put(path=folder), RunError, "is a folder", "name a"),
         "load_weights of text": Wrong(
-            put(path=folder / "file"), RunError, "damaged", "use another"
+            put(path=folder / "file"), RunError, "damaged", "use a different"
         ),
         "strict='no'": Wrong(put(strict="no"), ConfigError, "strict='no'", "strict=False"),
         "dtype='bf16'": Wrong(put(dtype="bf16"), ConfigError, "dtype=bf16", "torch.float32"),
@@ -402,7 +402,7 @@ def saving(folder: Path) -> dict[str, Wrong]:
         "Run of a folder": Wrong(lambda: Run(folder), RunError, "config.json", "name a directory"),
         "Run.create(None)": Wrong(create(None), ConfigError, "path=None", "path="),
         "Run.create of a file": Wrong(
-            create(folder / "file"), RunError, "is a file", "another name"
+            create(folder / "file"), RunError, "is a file", "a different name"
         ),
         "config=None": Wrong(create(config=None), ConfigError, "config=None", "config={"),
         "config=[1]": Wrong(create(config=[1]), ConfigError, "config=[1]", "config={"),

@@ -85,8 +85,7 @@ def _take(file: Path) -> int | None:
                 return None
             raise RunError(
                 f"{file.parent} is being trained by a different process ({owner or 'unknown'}): "
-                "wait "
-                "for its end, or stop it"
+                "wait for its end, or stop it"
             ) from None
         if _is_that_file(handle, file):
             break
