@@ -1,4 +1,4 @@
-"""What `fit` keeps about a run: who is told, the mean losses, the best weights, what is saved."""
+"""The state of `fit`: the run's history, its counts and mean losses, and what is due."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from functools import partial
 from typing import Any
 
 from trueloop import ranks
-from trueloop.checkpoint import Checkpoints, WriteError, capture, place_of, restore
+from trueloop.checkpoint import Checkpoints, capture, restore
 from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.evaluation import EpochScores, EvaluationStopped
 from trueloop.feed import Feed
 from trueloop.lengths import Interval
 from trueloop.loop.clock import EVALUATION, LINE, SAVE, RunClock, Stopwatch
 from trueloop.loop.line import LogLine
+from trueloop.loop.saving import RunSaver
 from trueloop.records import EvalRecord, StepRecord, is_better, loss_beside, monitored
 from trueloop.step import Step
 from trueloop.step.schedule import resolve_mode
@@ -60,7 +61,7 @@ class History:
 
 
 class Book:
-    """What `fit` keeps about the run: who is told, the mean loss, the best weights, what is saved.
+    """The state of `fit`: the run's history, its counts and mean losses, and what is due.
 
     `intervals` says how often something is due (`RunClock`); None for an evaluation is at the end
     of each epoch, for a line of the log each update, for a save as `Checkpoints` has it.
@@ -80,7 +81,6 @@ class Book:
         self.train = train
         self.scoring = scoring
         self.early_stop = early_stop
-        self.checkpoints = checkpoints
         intervals = {**intervals, EVALUATION: intervals.get(EVALUATION) or Interval(1, "epochs")}
         self._seconds = Stopwatch()
         self.clock = RunClock(intervals, self._seconds, length)
@@ -99,10 +99,7 @@ class Book:
             self.mode = early_stop.mode
         else:
             self.mode = resolve_mode(self.history.monitor, "auto")
-        self._saved: tuple[int, int, int] | None = None
-        self._save_due = False
-        self._best: dict[str, Any] | None = None
-        """What `best.json` should say of the evaluation just made, if it is the best."""
+        self.saver = RunSaver(step, checkpoints, intervals.get(SAVE) is not None)
         self._line = None if intervals.get(LINE) is None else LogLine()
         self._barren, self._updates_before = 0, 0
 
@@ -112,10 +109,7 @@ class Book:
             self.load_state_dict(resume_from)
         self.clock.start(self.step)
         self._updates_before = self.step.updates
-        if self.checkpoints is not None:
-            here = None if resume_from is None else place_of(self.step)
-            if self.checkpoints.begin(here):
-                self._saved = here  # to write it again could only harm it
+        self.saver.begin(is_resumed=resume_from is not None)
         length, step = self.clock.length, self.step
         if resume_from is not None or not self.clock.is_over(step):
             return
@@ -142,15 +136,13 @@ class Book:
             self._line.add(record)
             if LINE in due:
                 self._line.write(record, self.sinks)
-        saved = self.checkpoints
-        if saved is None or not record.updated:
-            return
-        saved.poll()
-        self._save_due = SAVE in due
-        if self._save_due and not clock.evaluation_due:
-            self.save()
-        else:
-            saved.prepare(self.state_dict)
+        if record.updated and self.saver.is_on:
+            self.saver.poll()
+            self.saver.is_due = SAVE in due
+            if self.saver.is_due and not clock.evaluation_due:
+                self.save()
+            else:
+                self.saver.prepare(self.state_dict)
 
     def with_samples(self, record: StepRecord) -> StepRecord:
         """The record of a step with outliers, whose check can then be asked for the samples."""
@@ -190,7 +182,7 @@ class Book:
         step.end_epoch(evaluated=False)
         clock.at_last_batch = False
         self._check_progress()
-        self._save_due = clock.is_epochs(SAVE, step.epoch)
+        self.saver.is_due = clock.is_epochs(SAVE, step.epoch)
         self._save_if_due()
         if not self.is_over(stop) and stop.is_due():
             self.save()
@@ -268,14 +260,7 @@ class Book:
         if is_better(value, history.best, self.mode, **losses):
             history.best = value
             history.best_epoch, history.best_update = record.epoch, record.update
-            if self.checkpoints is not None and self.checkpoints.keep_best:
-                self._best = {
-                    "epoch": record.epoch,
-                    "update": record.update,
-                    "scores": record.scores,
-                }
-                if cut_short:
-                    self.checkpoints.mark_best(place_of(self.step), self._best)
+            self.saver.note_best(record, is_saved=cut_short)
 
     def _best_scores(self) -> dict[str, float]:
         """The scores of the best evaluation so far; none before the first."""
@@ -284,41 +269,13 @@ class Book:
         return next((r.scores for r in records if (r.epoch, r.update) == best), {})
 
     def _save_if_due(self) -> None:
-        """After an evaluation or an epoch: save the best weights, and what is due; where nobody
-        says how often, what was not saved for some seconds."""
-        saved = self.checkpoints
-        if saved is None:
-            return
-        due = self._save_due or self._best is not None
-        if not due and self.clock.intervals.get(SAVE) is None:
-            due = saved.is_due(updates=self.step.updates, epochs=self.step.epoch)
-        if due:
+        """After an evaluation or an epoch."""
+        if self.saver.has_something():
             self.save()
 
     def save(self) -> None:
         """Write everything from which this run goes on as itself, unless that is done."""
-        self._save_due = False
-        if self.checkpoints is None:
-            return
-        best, self._best = self._best, None
-        if self._saved == place_of(self.step):
-            if best is not None:  # of a state that was saved before its evaluation
-                self.checkpoints.mark_best(self._saved, best)
-            return
-        self._saved = place_of(self.step)
-        try:
-            ranks.on_all(self._flush, "the writing of the log")
-        except WriteError as error:
-            # A state that the log does not reach is none to go on from.
-            self.checkpoints.miss(error)
-            return
-        self.checkpoints.save(self.state_dict(), self._saved, best)
-
-    def _flush(self) -> None:
-        for sink in self.sinks:
-            flush = getattr(sink, "flush", None)
-            if flush is not None:
-                flush()
+        self.saver.save(self.state_dict, self.sinks)
 
     def close(self, stop: Stop) -> History:
         """The end: a last evaluation and save, the best weights brought back, the log complete."""
@@ -330,8 +287,7 @@ class Book:
         if status == "out of time" and not self._is_evaluated():
             self._evaluate(stop, cut_short=True)
         status = "interrupted" if stop.signal is not None else status
-        if self.checkpoints is not None:
-            self.checkpoints.wait()
+        self.saver.wait()
         self.step.eval_weights()
         if self.early_stop is not None and status != "interrupted":
             self.early_stop.bring_back(self.step.model)
@@ -374,8 +330,7 @@ class Book:
                     f"train_metrics cannot load their state from the checkpoint ({why}): give fit "
                     "the same metrics as when the run began"
                 ) from error
-        named = None if self.checkpoints is None else self.checkpoints.state
-        state = restore(state, self.step, self.train, named)
+        state = restore(state, self.step, self.train, self.saver.named)
         if self.early_stop is not None and state["early_stop"] is not None:
             self.early_stop.load_state_dict(state["early_stop"])
         self._seconds.earlier = state["seconds"]

@@ -100,7 +100,7 @@ def fit(
         Stop(max_seconds, grace_seconds=grace_seconds) as stop,
         HangWatch(None if run is None else run.path, minutes=hang_minutes, exits=hang_exit),
         scoring.observed(),
-        _opened(run, book, resume_from) as opened,
+        _opened(run, book, checkpoints, resume_from) as opened,
     ):
         return _train(book, stop, [*opened, *sinks])
 
@@ -138,14 +138,14 @@ def _train(book: Book, stop: Stop, sinks: Sequence[Sink]) -> History:
 
 
 @contextmanager
-def _opened(run: Any, book: Book, resumed: Any) -> Iterator[list[Any]]:
+def _opened(run: Any, book: Book, saved: Checkpoints | None, resumed: Any) -> Iterator[list[Any]]:
     """The book open, and the sinks of a run directory, which is held against other processes.
 
     However the run ends, they are closed, and no write is left under way. The log of a resumed run
     is cut back to where the state was saved: what was logged after that is trained, and logged,
     again.
     """
-    saved, ended = book.checkpoints, False
+    ended = False
     sinks: list[Any] = []
     with (
         nullcontext() if run is None else run.claimed(),
