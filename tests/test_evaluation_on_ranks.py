@@ -19,7 +19,7 @@ from torch.utils.data import Dataset, IterableDataset
 import trueloop
 from on_ranks import on_ranks
 from trueloop import metrics, ranks
-from trueloop.evaluation.scores import EvaluationStopped, _means, _Series, scored
+from trueloop.evaluation.scores import EvaluationStopped, _BatchMeans, _means, scored
 from trueloop.metrics import MetricSet
 from trueloop.records import LossOutput
 
@@ -480,7 +480,7 @@ def test_sets_add_up_in_the_feeds_order(kind: str, sizes: list[int], count: int,
 @settings(max_examples=20, deadline=None)
 def test_means_add_up_in_the_feeds_order(batches: list[Any], count: int) -> None:
     def tables(of: int) -> list[dict[str, Any]]:
-        each = [{"loss": _Series(), "part": _Series()} for _ in range(of)]
+        each = [{"loss": _BatchMeans(), "part": _BatchMeans()} for _ in range(of)]
         for number, (value, weight, has_part) in enumerate(batches):
             series = each[number % of]
             loss = torch.tensor(value)

@@ -18,7 +18,7 @@ from trueloop import ranks
 from trueloop.errors import ConfigError
 from trueloop.ranks.heartbeat import Beat
 from trueloop.stopping import HangWatch
-from trueloop.stopping.hang import Pace
+from trueloop.stopping.hang import HangThreshold
 from trueloop.stopping.stuck_rank import verdict
 
 SHORT = 1.5 / 60
@@ -61,7 +61,7 @@ def test_a_rank_that_has_never_given_a_sign_of_life() -> None:
 
 
 def test_the_default_follows_the_run() -> None:
-    pace = Pace(None)
+    pace = HangThreshold(None)
     assert pace.limit() == 20 * 60, "it may compile"
     pace.updates, pace.longest = 1, 0.1
     assert pace.limit() == 5 * 60
@@ -69,7 +69,7 @@ def test_the_default_follows_the_run() -> None:
     assert pace.limit() == 10 * 60
     pace.longest = 100.0
     assert pace.limit() == 20 * 60
-    assert Pace(3.0).limit() == 180
+    assert HangThreshold(3.0).limit() == 180
     pace.longest = 0.1
     assert pace.limit("saving") == 20 * 60, "a large state, a slow disk"
 

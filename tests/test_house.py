@@ -226,13 +226,11 @@ ONE_CONCEPT = {
 }
 """Module names that several rooms have, each for the same thing."""
 TWO_CONCEPTS = {
-    "arguments", "blocks", "files", "limits", "pages", "runs", "text",
+    "files", "limits", "pages", "runs", "text",
 }  # fmt: skip
 """Module names that still mean two things. The list only shrinks."""
 TWO_CLASSES = {
-    "Calls", "History", "Holder", "Interpreter", "NonFinite", "Order",
-    "Part", "Pass", "Plan", "Recipe", "Record", "Rule", "Sample",
-    "_Work",
+    "Calls", "History", "Holder", "Pass", "Recipe", "Record",
 }  # fmt: skip
 """Class names that still mean two things. The list only shrinks."""
 MOST_RETURN_ANY = 6

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 from trueloop import Feed
 from trueloop.errors import ConfigError, DataError
 from trueloop.feed import BatchDataset
-from trueloop.feed.parts import Part
+from trueloop.feed.parts import RankShare
 
 
 class Numbers(BatchDataset):
@@ -51,7 +51,7 @@ def test_each_rank_gathers_its_part(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = []
     for number in range(2):
         feed = Feed(Numbers(11), 4, shuffle=True)
-        monkeypatch.setattr(feed, "_part", lambda number=number: Part(number, 2))
+        monkeypatch.setattr(feed, "_part", lambda number=number: RankShare(number, 2))
         parts.append([rows for _, rows in feed.epoch(1)])
     assert all(
         torch.equal(torch.cat(both), rows) for *both, rows in zip(*parts, whole, strict=True)

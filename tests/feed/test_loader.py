@@ -26,7 +26,7 @@ from bits import same
 from trueloop import seed as seeds
 from trueloop.errors import DataError
 from trueloop.feed import Feed
-from trueloop.feed.order import Order
+from trueloop.feed.order import SampleOrder
 
 
 class Noisy(Dataset[Any]):
@@ -90,7 +90,7 @@ def test_samples_come_in_the_order_of_the_function(workers: int) -> None:
     feed = Feed(Noisy(), 5, shuffle=True, seed=4, workers=workers)
     for epoch in (0, 3):
         indices = torch.cat([index for index, _ in feed.epoch(epoch)])
-        assert indices.tolist() == Order(23, 4, epoch).span(0, 23).tolist()
+        assert indices.tolist() == SampleOrder(23, 4, epoch).span(0, 23).tolist()
 
 
 def test_randomness_is_a_function_of_seed_epoch_and_index() -> None:

@@ -17,8 +17,8 @@ import torch
 from hypothesis import given, settings, strategies as st
 from scipy import stats
 
-from trueloop.feed.order import ROUNDS, TABLE_SIZE, Feistel, Order, sorted_hashes
-from trueloop.feed.parts import Part, portion
+from trueloop.feed.order import ROUNDS, TABLE_SIZE, Feistel, SampleOrder, sorted_hashes
+from trueloop.feed.parts import RankShare, portion
 from trueloop.seed import mix
 
 Permutation = Callable[[int, int, int], np.ndarray]
@@ -70,7 +70,7 @@ def test_every_size_up_to_2000_is_permuted(permute: Permutation) -> None:
 
 @pytest.mark.parametrize("size", [TABLE_SIZE - 1, TABLE_SIZE, TABLE_SIZE + 1, 300_007, 1 << 20])
 def test_large_sizes_are_permuted(size: int) -> None:
-    indices = Order(size, 1, 2).at(np.arange(size))
+    indices = SampleOrder(size, 1, 2).at(np.arange(size))
     assert np.array_equal(np.sort(indices), np.arange(size))
 
 
@@ -116,7 +116,7 @@ def test_any_size_up_to_1e12_is_inverted(
 
 @pytest.mark.parametrize("size", [10**12, 2**40 + 1, 2**62])
 def test_windows_of_huge_orders_hold_no_index_twice(size: int) -> None:
-    order = Order(size, 5, 6)
+    order = SampleOrder(size, 5, 6)
     for start in (0, size // 3, size - 50_000):
         window = order.span(start, start + 50_000)
         assert len(np.unique(window)) == 50_000
@@ -130,11 +130,11 @@ def test_windows_of_huge_orders_hold_no_index_twice(size: int) -> None:
 @pytest.mark.parametrize("size", [1, 1000, TABLE_SIZE + 1])
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_at_span_and_batches_agree(size: int, shuffle: bool) -> None:
-    order = Order(size, 7, 8, shuffle)
+    order = SampleOrder(size, 7, 8, shuffle)
     whole = order.at(np.arange(size))
     assert np.array_equal(order.span(0, size), whole)
     for width in (7, 64, 9000):
-        taken = portion(Part(), width, size // 2, size)
+        taken = portion(RankShare(), width, size // 2, size)
         batches = list(order.batches(taken.stretches))
         assert np.array_equal(np.concatenate(batches), whole[size // 2 :])
         assert {len(batch) for batch in batches[:-1]} <= {width}
@@ -145,15 +145,24 @@ def test_at_span_and_batches_agree(size: int, shuffle: bool) -> None:
 
 def test_orders_are_what_they_were_in_earlier_versions() -> None:
     # A changed order would break the exact resume of every run on disk.
-    assert Order(10, 0, 0).span(0, 10).tolist() == [8, 0, 5, 2, 9, 6, 7, 3, 4, 1]
-    assert Order(10**9, 1, 2).span(0, 4).tolist() == [515775367, 789659152, 197641362, 987857502]
+    assert SampleOrder(10, 0, 0).span(0, 10).tolist() == [8, 0, 5, 2, 9, 6, 7, 3, 4, 1]
+    assert SampleOrder(10**9, 1, 2).span(0, 4).tolist() == [
+        515775367,
+        789659152,
+        197641362,
+        987857502,
+    ]
 
 
 def test_order_depends_on_seed_epoch_and_size() -> None:
-    orders = [Order(*key).span(0, 50).tolist() for key in [(100, 0, 0), (100, 0, 1), (100, 1, 0)]]
-    orders += [Order(10**6, *key).span(0, 50).tolist() for key in [(0, 0), (0, 1), (1, 0)]]
+    orders = [
+        SampleOrder(*key).span(0, 50).tolist() for key in [(100, 0, 0), (100, 0, 1), (100, 1, 0)]
+    ]
+    orders += [SampleOrder(10**6, *key).span(0, 50).tolist() for key in [(0, 0), (0, 1), (1, 0)]]
     assert len({tuple(order) for order in orders}) == 6
-    assert Order(100, 4, 5).span(0, 100).tolist() == Order(100, 4, 5).span(0, 100).tolist()
+    assert (
+        SampleOrder(100, 4, 5).span(0, 100).tolist() == SampleOrder(100, 4, 5).span(0, 100).tolist()
+    )
 
 
 # Statistics: each returns a p-value
@@ -276,7 +285,7 @@ def test_all_orders_of_four_are_equally_likely() -> None:
 
 @pytest.mark.parametrize("size", [70_000, 10**9, 10**12])
 def test_a_stretch_of_a_large_order_looks_random(size: int) -> None:
-    window = Order(size, 17, 18).span(size // 2, size // 2 + 20_000)
+    window = SampleOrder(size, 17, 18).span(size // 2, size // 2 + 20_000)
     assert stats.kstest((window + 0.5) / size, "uniform").pvalue > P_VALUE
     steps = np.diff(window) / size
     # The difference of two independent uniform numbers has the triangular law.

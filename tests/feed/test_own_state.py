@@ -22,7 +22,7 @@ import trueloop
 from trueloop.checkpoint import Checkpoints, load_checkpoint
 from trueloop.errors import RunError
 from trueloop.feed import Feed
-from trueloop.feed.place import OwnState, plain
+from trueloop.feed.cursor import OwnState, plain
 from trueloop.records import StepRecord
 
 SIZE = 45

@@ -16,7 +16,7 @@ from on_ranks import on_ranks
 from trueloop import ranks
 from trueloop.errors import ConfigError, DataError
 from trueloop.feed import Feed, feed as feeds
-from trueloop.feed.parts import Part, cut
+from trueloop.feed.parts import RankShare, cut
 
 SIZES = st.integers(1, 40)
 RANKS = st.integers(1, 9)
@@ -69,7 +69,7 @@ def as_rank(monkeypatch: pytest.MonkeyPatch, number: int, count: int) -> None:
 
 @given(SIZES, RANKS)
 def test_the_parts_of_a_batch_are_together_the_batch(size: int, count: int) -> None:
-    spans = [Part(number, count).within(size) for number in range(count)]
+    spans = [RankShare(number, count).within(size) for number in range(count)]
     assert [i for begin, end in spans for i in range(begin, end)] == list(range(size))
     sizes = [end - begin for begin, end in spans]
     assert max(sizes) - min(sizes) <= 1
@@ -184,7 +184,7 @@ def test_a_stream_is_cut_as_what_is_reached_by_index(
 ) -> None:
     count = count if whole else min(count, batch_size)
     for number in range(count):
-        part = Part(number, count, whole)
+        part = RankShare(number, count, whole)
         parts = list(cut(iter(range(size)), batch_size, False, part))
         taken = feeds.portion(part, batch_size, 0, size)
         indices = [p for s in taken.stretches for p in np.split(s.positions(), s.count)]

@@ -14,13 +14,13 @@ from torch.utils.data import Subset, TensorDataset, random_split
 
 from trueloop.errors import ConfigError, DataError
 from trueloop.feed import Feed
-from trueloop.feed.order import Order
+from trueloop.feed.order import SampleOrder
 
 Pair = namedtuple("Pair", ["left", "right"])
 
 
 def order(size: int, seed: int, epoch: int, shuffle: bool = True) -> torch.Tensor:
-    return torch.from_numpy(Order(size, seed, epoch, shuffle).span(0, size).copy())
+    return torch.from_numpy(SampleOrder(size, seed, epoch, shuffle).span(0, size).copy())
 
 
 @settings(max_examples=60, deadline=None)
@@ -81,7 +81,7 @@ def test_batches_have_the_structure_of_the_data() -> None:
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_every_number_type(dtype: str, shuffle: bool) -> None:
     array = (np.arange(24).reshape(12, 2) % 2 * 7).astype(dtype)
-    rows = Order(12, 0, 0, shuffle).span(0, 12)
+    rows = SampleOrder(12, 0, 0, shuffle).span(0, 12)
     batches = list(Feed(array, 5, shuffle=shuffle).epoch(0))
     assert np.array_equal(np.concatenate([batch.numpy() for batch in batches]), array[rows])
 
@@ -93,7 +93,7 @@ def test_awkward_memory_layouts(shuffle: bool) -> None:
     frozen.flags.writeable = False
     record = np.zeros(12, dtype=[("flag", "i1"), ("value", "f4")])["value"]
     for array in (base[::-1], base[:, ::2], base.T[:, :5], frozen, record):
-        rows = Order(len(array), 0, 0, shuffle).span(0, len(array))
+        rows = SampleOrder(len(array), 0, 0, shuffle).span(0, len(array))
         batches = list(Feed(array, 5, shuffle=shuffle).epoch(0))
         assert np.array_equal(np.concatenate([batch.numpy() for batch in batches]), array[rows])
 
@@ -128,7 +128,7 @@ def test_a_memory_map_is_read_only_where_needed(shuffle: bool, tmp_path: Path) -
     # 400 GB, nearly all of it a hole in the file.
     array = np.memmap(tmp_path / "huge", dtype=np.float32, mode="w+", shape=(10**8, 1000))
     feed = Feed(array, 4, shuffle=shuffle, seed=3)
-    row = int(Order(10**8, 3, 1, shuffle).span(8, 9)[0])
+    row = int(SampleOrder(10**8, 3, 1, shuffle).span(8, 9)[0])
     array[row] = 5
     batch = next(feed.epoch(1, 2))
     assert batch.shape == (4, 1000)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from trueloop.feed.parts import Part, portion
+from trueloop.feed.parts import RankShare, portion
 from trueloop.feed.windows import WindowOrder
 
 SIZES = st.lists(st.integers(0, 40), min_size=1, max_size=40).filter(any)
@@ -56,7 +56,7 @@ def test_any_start_and_any_number_of_ranks_give_the_same_order(
     parts = []
     for rank in range(min(count, size)):
         order = WindowOrder(np.array(sizes), window, seed, epoch)
-        taken = portion(Part(rank, min(count, size)), size, start, total)
+        taken = portion(RankShare(rank, min(count, size)), size, start, total)
         batches = [batch.tolist() for batch in order.batches(taken.stretches)]
         parts.append(batches[:-1] if taken.ends_with_stand_in else batches)
     rows = range(max(len(batches) for batches in parts))

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 import trueloop
 from trueloop import Feed, Outliers, Run
-from trueloop.feed.order import Order
+from trueloop.feed.order import SampleOrder
 from trueloop.run.report import write_report
 
 SIZE, BATCH = 60, 4
-POISONED = int(Order(SIZE, 3, 0).at(SIZE - 1))
+POISONED = int(SampleOrder(SIZE, 3, 0).at(SIZE - 1))
 """The last sample of the first epoch: until then there are norms enough to judge by."""
 
 
@@ -41,7 +41,7 @@ def make_step(action: str, accumulate: int) -> trueloop.Step:
 
 def places(epochs: int) -> list[tuple[int, int]]:
     """Epoch and batch of the poisoned sample, by the order function alone."""
-    orders = [Order(SIZE, 3, epoch).at(range(SIZE)).tolist() for epoch in range(epochs)]
+    orders = [SampleOrder(SIZE, 3, epoch).at(range(SIZE)).tolist() for epoch in range(epochs)]
     return [(epoch, order.index(POISONED) // BATCH) for epoch, order in enumerate(orders)]
 
 
@@ -61,7 +61,7 @@ def test_an_outlier_is_named_in_the_log(
     for line in notes:
         assert line["outlier"] == action
         assert POISONED in line["samples"]
-        order = Order(SIZE, 3, line["epoch"] - 1).at(range(SIZE)).tolist()
+        order = SampleOrder(SIZE, 3, line["epoch"] - 1).at(range(SIZE)).tolist()
         first = line["batch"] // accumulate * accumulate * BATCH
         assert line["samples"] == order[first : first + accumulate * BATCH]
         number = line["update"] + (action == "skip")

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 import trueloop
 from on_ranks import on_ranks
 from trueloop import DDPOptions, errors, ranks, schedules
-from trueloop.step import late, nonfinite
-from trueloop.step.nonfinite import Evidence
+from trueloop.step import deferred_reads, nonfinite
+from trueloop.step.nonfinite import NonFiniteContext
 
 CRITERION = trueloop.supervised(nn.CrossEntropyLoss())
 BOTH = pytest.mark.parametrize("parallel", ["ddp", "fsdp"])
@@ -103,14 +103,14 @@ def test_a_mean_over_nothing_on_all_ranks(parallel: str) -> None:
 
 def _late() -> tuple[int, str]:
     """Verdicts that arrive late are read at the same update on all ranks."""
-    verdicts = nonfinite.NonFinite("stop", make_step("ddp").precision)
+    verdicts = nonfinite.NonFinitePolicy("stop", make_step("ddp").precision)
     for update in range(6):
         try:
             verdicts.raise_late()
         except trueloop.NonFiniteError as error:
             return update, str(error)
         losses = [torch.tensor(math.nan if ranks.rank() == 1 and update == 2 else 1.0)]
-        evidence = Evidence((update, 0, update), torch.tensor([math.nan]), ["w"], losses)
+        evidence = NonFiniteContext((update, 0, update), torch.tensor([math.nan]), ["w"], losses)
         verdicts.late.send(torch.tensor(update != 2), evidence)
     return -1, ""
 
@@ -118,7 +118,7 @@ def _late() -> tuple[int, str]:
 def test_late_verdicts_are_read_at_the_same_update() -> None:
     found = on_ranks(2, _late)
     assert found[0] == found[1]
-    assert found[0][0] == 2 + late.LAG
+    assert found[0][0] == 2 + deferred_reads.LAG
     assert "batch 3 on rank 1" in found[0][1]
 
 

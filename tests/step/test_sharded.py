@@ -16,7 +16,7 @@ import trueloop
 from on_ranks import on_ranks
 from trueloop import ConfigError, FSDPOptions, Step, evaluate, optimizers, ranks, supervised
 from trueloop.step import sharding
-from trueloop.step.blocks import blocks_of
+from trueloop.step.module_blocks import blocks_of
 
 CRITERION = supervised(nn.CrossEntropyLoss())
 

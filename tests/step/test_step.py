@@ -436,7 +436,7 @@ def test_the_state_of_an_open_window_goes_to_the_models_device() -> None:
 def test_a_late_verdict_knows_its_own_windows_losses() -> None:
     """On an accelerator the verdict is read when its window has long been closed."""
     step = make_step()
-    evidence = nonfinite.Evidence(
+    evidence = nonfinite.NonFiniteContext(
         (4, 1, 7),
         torch.tensor([math.nan, 1.0]),
         ["0.weight", "0.bias"],

@@ -12,7 +12,7 @@ from torch import nn
 from trueloop import _options, ranks
 from trueloop.errors import ConfigError, DataError
 from trueloop.feed import Feed
-from trueloop.feed.foreign import is_loader
+from trueloop.feed.external_loader import is_loader
 from trueloop.feed.kinds import check_kind
 from trueloop.step import Step, sharding
 

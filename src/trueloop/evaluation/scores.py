@@ -121,7 +121,7 @@ def scored(
         check_reductions(meter)
         meter.reset()
         meter.to(device)
-    tally = _Tally(meter, collect)
+    tally = _PassScores(meter, collect)
     mode = precisions.by_name(precision, device)
     generators = None if should_stop is None else seeds.rng_state()
     with evaluating(model, gradients=gradients), closing(turns(feed)) as mine:
@@ -139,13 +139,13 @@ def scored(
     return EvalRecord(scores, tally.samples, seconds=seconds, details=details)
 
 
-class _Tally:
+class _PassScores:
     """What a pass over a feed adds up."""
 
     def __init__(self, meter: metric_sets.MetricSet | None, collect: bool) -> None:
         self.samples = 0
         """Of this rank, and after `results` of all ranks."""
-        self._series: dict[str, _Series] = {"loss": _Series()}
+        self._series: dict[str, _BatchMeans] = {"loss": _BatchMeans()}
         self._meter = meter
         self._collected = Collected() if collect else None
 
@@ -154,7 +154,7 @@ class _Tally:
         samples = 1 if found is None else found
         weight = resolve_count(output.count, samples)
         for name, value in {"loss": output.loss, **output.parts}.items():
-            self._series.setdefault(name, _Series()).add(turn.number, value, weight)
+            self._series.setdefault(name, _BatchMeans()).add(turn.number, value, weight)
         self.samples += samples
         if self._meter is not None:
             check_outputs(output.outputs)
@@ -184,7 +184,7 @@ class _Tally:
 _Table = npt.NDArray[np.float64]
 
 
-class _Series:
+class _BatchMeans:
     """What the batches of a pass say of one name: their means and weights, kept batch by batch and
     read once, since a sum depends on the order of adding."""
 

@@ -15,7 +15,7 @@ from trueloop.feed import transfer
 from trueloop.feed.ahead import FetchAhead, remedy, users_code
 from trueloop.feed.collate import reason_of
 from trueloop.feed.kinds import length_of
-from trueloop.feed.order import Indices, Order
+from trueloop.feed.order import Indices, SampleOrder
 from trueloop.feed.parts import Stretch
 
 
@@ -73,7 +73,7 @@ class Batched:
 
     def batches(
         self,
-        order: Order,
+        order: SampleOrder,
         epoch: int,
         stretches: Sequence[Stretch],
         device: torch.device | None,

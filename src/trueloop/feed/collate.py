@@ -31,7 +31,7 @@ _OWN = "pass a collate_fn that makes the batch"
 _PLAIN = (int, float, str, bytes)
 
 
-class Fetched(list[Any]):
+class FetchedSamples(list[Any]):
     """The samples of one batch, which know their indices."""
 
     def __init__(self, samples: list[Any], indices: Sequence[int]) -> None:
@@ -40,7 +40,7 @@ class Fetched(list[Any]):
 
 
 @dataclass
-class Failure:
+class SampleFailure:
     """What a fetch returns in place of samples, or of a batch, where the user's code raised."""
 
     message: str
@@ -53,13 +53,13 @@ class Failure:
         return error
 
 
-def failure(message: str, error: Exception) -> Failure:
+def failure(message: str, error: Exception) -> SampleFailure:
     """`error` as something that can travel: not every exception survives the way between
     processes; its traceback as text does."""
     if get_worker_info() is None:
-        return Failure(message, error)
+        return SampleFailure(message, error)
     trace = "".join(traceback.format_exception(error))
-    return Failure(message, RuntimeError(f"in a worker process:\n{trace}"))
+    return SampleFailure(message, RuntimeError(f"in a worker process:\n{trace}"))
 
 
 def reason_of(error: BaseException) -> str:
@@ -71,16 +71,16 @@ def reason_of(error: BaseException) -> str:
 
 
 class Collator:
-    """The user's collate function (None: torch's `default_collate`), past which a `Failure` travels
+    """The user's collate function (None: torch's `default_collate`); a `SampleFailure` passes it
     untouched."""
 
     def __init__(self, collate_fn: Collate | None) -> None:
         self._collate_fn = collate_fn
 
     def __call__(self, samples: Any) -> Any:
-        if isinstance(samples, Failure):
+        if isinstance(samples, SampleFailure):
             return samples
-        if samples and isinstance(samples[-1], Failure):
+        if samples and isinstance(samples[-1], SampleFailure):
             return samples[-1]
         try:
             if self._collate_fn is None:
@@ -90,15 +90,15 @@ class Collator:
         except Exception as error:
             return failure(self._problem(error, samples), error)
         if batch is None:
-            return Failure("collate_fn returned None: end it with `return batch`", None)
+            return SampleFailure("collate_fn returned None: end it with `return batch`", None)
         if isinstance(batch, Iterator):
-            return Failure(
+            return SampleFailure(
                 f"collate_fn returned {_options.kind_of(batch)}, which is used up by whoever reads "
                 "it first: return a list of it",
                 None,
             )
         if get_worker_info() is not None and (problem := unsendable(batch)):
-            return Failure(problem, None)
+            return SampleFailure(problem, None)
         return batch
 
     def _problem(self, error: Exception, samples: list[Any]) -> str:
@@ -114,7 +114,7 @@ class Collator:
 
 
 def _names(samples: list[Any]) -> list[str]:
-    if isinstance(samples, Fetched):
+    if isinstance(samples, FetchedSamples):
         return [f"sample {index}" for index in samples.indices]
     return [f"sample {number} of the batch" for number in range(len(samples))]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trueloop.errors import DataError
-from trueloop.feed.place import Place
+from trueloop.feed.cursor import Cursor
 
 
 class Epoch(Iterator[Any]):
@@ -18,7 +18,7 @@ class Epoch(Iterator[Any]):
     def __init__(
         self,
         batches: Iterator[Any],
-        place: Place,
+        place: Cursor,
         length: int | None,
         *,
         ends_with_stand_in: bool = False,

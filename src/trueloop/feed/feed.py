@@ -15,14 +15,14 @@ from trueloop.errors import ConfigError, DataError, RunError
 from trueloop.feed import kinds, transfer
 from trueloop.feed.batched import BatchDataset, Batched
 from trueloop.feed.collate import Collate
+from trueloop.feed.cursor import Cursor
 from trueloop.feed.draws import Draws
 from trueloop.feed.epoch import Epoch
+from trueloop.feed.external_loader import ExternalLoader, is_loader
 from trueloop.feed.fetching import Source, fetch_ahead_of, stays_on_cpu
-from trueloop.feed.foreign import Foreign, is_loader
-from trueloop.feed.loader import Fetching, Mapped, Streamed
-from trueloop.feed.order import Order
-from trueloop.feed.parts import Part, Stretch, portion
-from trueloop.feed.place import Place
+from trueloop.feed.loader import IterableSource, LoaderOptions, MapSource
+from trueloop.feed.order import SampleOrder
+from trueloop.feed.parts import RankShare, Stretch, portion
 from trueloop.feed.shards.dataset import Shards
 from trueloop.feed.shards.source import Sharded
 from trueloop.feed.tensors import Arrays, holds_arrays
@@ -108,9 +108,9 @@ class Feed:
         "epoch": COUNT,
         "batch": COUNT,
         **{name: Maybe(shape) for name, shape in Sharded.STATE.items()},
-        "place": Maybe(Place.STATE),
-        **{name: Maybe(shape) for name, shape in Foreign.STATE.items()},
-        "others": Maybe(ListOf(Foreign.OTHERS)),
+        "place": Maybe(Cursor.STATE),
+        **{name: Maybe(shape) for name, shape in ExternalLoader.STATE.items()},
+        "others": Maybe(ListOf(ExternalLoader.OTHERS)),
     }
     """What `load_state_dict` takes."""
 
@@ -142,7 +142,7 @@ class Feed:
         self._transform = transform
         if collate_fn is not None:
             _options.function("collate_fn", collate_fn, "samples", _COLLATE)
-        fetching = Fetching(
+        fetching = LoaderOptions(
             workers=_options.whole("workers", workers, 0),
             collate_fn=collate_fn,
             prefetch_factor=_options.whole("prefetch_factor", prefetch_factor, 1, 2),
@@ -163,12 +163,12 @@ class Feed:
         self.samples = self._source.samples
         """Samples in the data; None where that cannot be known before the end."""
         self._length = self._count_batches()
-        self._place = Place(0, 0)
+        self._place = Cursor(0, 0)
 
-    def _open(self, data: Any, fetching: Fetching) -> Source:
+    def _open(self, data: Any, fetching: LoaderOptions) -> Source:
         """The source that fits the kind of `data`, with the options checked against it."""
         if self.batch_size is None:
-            return Foreign(data)
+            return ExternalLoader(data)
         if holds_arrays(data) or isinstance(data, BatchDataset):
             if fetching.collate_fn is not None:
                 raise ConfigError(
@@ -180,22 +180,22 @@ class Feed:
             return Sharded(data, self.seed, fetching)
         kinds.check_data_set(data)
         if not kinds.is_iterable(data):
-            return Mapped(data, self.seed, fetching)
+            return MapSource(data, self.seed, fetching)
         if self.shuffle:
             raise ConfigError(
                 "shuffle=True needs samples that can be reached by index, and this data set only "
                 "gives a stream: shuffle inside it, or give it __getitem__ and __len__"
             )
         if kinds.reads_ranges(data):
-            return Mapped(data, self.seed, fetching)
+            return MapSource(data, self.seed, fetching)
         kinds.check_stream(fetching.workers, self._transform)
         assert self.batch_size is not None
-        return Streamed(data, self.batch_size, self.drop_last, self.seed, fetching)
+        return IterableSource(data, self.batch_size, self.drop_last, self.seed, fetching)
 
     def _check_foreign(
-        self, loader: Any, batch_size: int | None, fetching: Fetching, fetch_ahead: bool | None
+        self, loader: Any, batch_size: int | None, fetching: LoaderOptions, fetch_ahead: bool | None
     ) -> None:
-        default = Fetching(pin_memory=fetching.pin_memory)
+        default = LoaderOptions(pin_memory=fetching.pin_memory)
         given = {
             "batch_size": batch_size is not None,
             "shuffle": self.shuffle,
@@ -216,7 +216,7 @@ class Feed:
 
     def _count_batches(self) -> int | None:
         """Batches per epoch; None if only the end of an epoch will tell."""
-        if isinstance(self._source, Foreign):
+        if isinstance(self._source, ExternalLoader):
             count = self._source.batches_per_epoch
         elif self.samples is None:
             return None
@@ -298,7 +298,7 @@ class Feed:
         """
         if self._length is None or self.samples is None or self.batch_size is None:
             return None
-        if isinstance(self._source, (Foreign, Streamed)):
+        if isinstance(self._source, (ExternalLoader, IterableSource)):
             return None
         _options.whole("epoch", epoch, 0)
         _options.whole("batch", batch, 0)
@@ -320,21 +320,21 @@ class Feed:
         Returns:
             An iterator of as many batches on every rank.
         """
-        part = Part(*ranks.data_parallel(), whole_batches=True)
+        part = RankShare(*ranks.data_parallel(), whole_batches=True)
         if part.count == 1:
             return self.epoch(epoch)
         _options.whole("epoch", epoch, 0)
-        return self._opened(epoch, 0, Place(epoch, 0), part)
+        return self._opened(epoch, 0, Cursor(epoch, 0), part)
 
     def check_whole_batches(self) -> None:
         """Raise what `whole_batches` raises for data that cannot be given to the ranks."""
-        part = Part(*ranks.data_parallel(), whole_batches=True)
-        if isinstance(self._source, (Foreign, Streamed)):
+        part = RankShare(*ranks.data_parallel(), whole_batches=True)
+        if isinstance(self._source, (ExternalLoader, IterableSource)):
             self._source.check_part(part)
 
-    def _part(self) -> Part:
+    def _part(self) -> RankShare:
         """What this rank takes of each batch."""
-        part = Part(*ranks.data_parallel())
+        part = RankShare(*ranks.data_parallel())
         if self.batch_size is not None and self.batch_size < part.count:
             raise ConfigError(
                 f"batch_size={self.batch_size} counts the samples of all {part.count} ranks "
@@ -342,17 +342,17 @@ class Feed:
             )
         return part
 
-    def _opened(self, epoch: int, start: int, place: Place, part: Part) -> Epoch:
+    def _opened(self, epoch: int, start: int, place: Cursor, part: RankShare) -> Epoch:
         """The pass from `start` on, of which `part` is handed out."""
         source, size = self._source, self.batch_size
         steps = None if self._length is None else part.steps(self._length)
-        if isinstance(source, Foreign):
+        if isinstance(source, ExternalLoader):
             opened = source.opened(epoch, start, place, part)
             # The __len__ of a stream is often an estimate; its end says which batch is the last.
             length = None if source.is_stream else self._length
             return Epoch(transfer.to_device(opened, self.device), place, length)
         assert size is not None
-        if isinstance(source, Streamed):
+        if isinstance(source, IterableSource):
             streamed = source.batches(epoch, start, place, part)
             return Epoch(transfer.to_device(streamed, self.device), place, None)
         assert self.samples is not None
@@ -362,7 +362,7 @@ class Feed:
         return Epoch(batches, place, steps, ends_with_stand_in=taken.ends_with_stand_in)
 
     def _by_index(
-        self, source: Arrays | Batched | Mapped, epoch: int, stretches: list[Stretch]
+        self, source: Arrays | Batched | MapSource, epoch: int, stretches: list[Stretch]
     ) -> Iterator[Any]:
         order = self._order(epoch)
         if isinstance(source, Arrays):
@@ -381,11 +381,11 @@ class Feed:
         stays = stays_on_cpu(source, self.device)
         return self._fetch_ahead.over(batches) if stays else batches
 
-    def _order(self, epoch: int) -> Order:
+    def _order(self, epoch: int) -> SampleOrder:
         if isinstance(self._source, Sharded):
             return self._source.order(self.seed, epoch, self.shuffle)
         assert self.samples is not None
-        return Order(self.samples, self.seed, epoch, self.shuffle)
+        return SampleOrder(self.samples, self.seed, epoch, self.shuffle)
 
     def tokens_per_sample(self) -> int | None:
         """How many tokens (`StepRecord.tokens`) each sample has, by the first two batches.
@@ -393,9 +393,9 @@ class Feed:
         Returns:
             The number; None where they differ or have none, and for loaders and streams.
         """
-        if isinstance(self._source, (Foreign, Streamed)):
+        if isinstance(self._source, (ExternalLoader, IterableSource)):
             return None
-        batches = self._opened(0, 0, Place(0, 0), Part(0, 1))
+        batches = self._opened(0, 0, Cursor(0, 0), RankShare(0, 1))
         found = set()
         for batch in itertools.islice(batches, 2):
             tokens, samples = batch_tokens(batch), batch_samples(batch)
@@ -422,7 +422,7 @@ class Feed:
         epoch, batch = self.position
         state = {**self._identity(), "epoch": epoch, "batch": batch}
         source = self._source
-        if isinstance(source, (Foreign, Streamed)):
+        if isinstance(source, (ExternalLoader, IterableSource)):
             if source.own.is_refused:
                 source.own.is_refused = False
                 warnings.warn(
@@ -432,10 +432,10 @@ class Feed:
                     stacklevel=2,
                 )
             state["place"] = self._place.state() | {"why": source.own.why}
-        if isinstance(source, Foreign):
+        if isinstance(source, ExternalLoader):
             state |= source.state()
             each = ranks.gathered(
-                {name: state[name] for name in Foreign.OTHERS}, "the other ranks' loaders"
+                {name: state[name] for name in ExternalLoader.OTHERS}, "the other ranks' loaders"
             )
             state |= each[0]
             if len(each) > 1:
@@ -452,10 +452,10 @@ class Feed:
             RunError: it belongs to a different order: seed, sizes or options.
         """
         self.check_state(state)
-        if isinstance(self._source, Foreign):
+        if isinstance(self._source, ExternalLoader):
             state = [state, *({**state, **each} for each in state.get("others", ()))][ranks.rank()]
             self._source.load(dict(state))
-        self._place = Place.loaded(state["epoch"], state["batch"], state.get("place", {}))
+        self._place = Cursor.loaded(state["epoch"], state["batch"], state.get("place", {}))
 
     def check_state(self, state: Mapping[str, Any]) -> None:
         """Raise what `load_state_dict` raises, and change nothing.
@@ -466,7 +466,9 @@ class Feed:
         Raises:
             RunError: it belongs to a different order: seed, sizes or options.
         """
-        shape = self.STATE | (Foreign.STATE if isinstance(self._source, Foreign) else {})
+        shape = self.STATE | (
+            ExternalLoader.STATE if isinstance(self._source, ExternalLoader) else {}
+        )
         if found := problem(dict(state), shape, "feed"):
             raise RunError(f"{found}: load a state that state_dict of a feed like this one gave")
         if isinstance(self._source, Sharded):
@@ -477,7 +479,7 @@ class Feed:
                     f"the saved feed has {name}={state[name]!r} and this one {name}={here!r}, so "
                     f"its batches would be others: go on with {name}={state[name]!r}"
                 )
-        if isinstance(self._source, Foreign):
+        if isinstance(self._source, ExternalLoader):
             self._source.check(state)
             count = 1 + len(state.get("others", ()))
             if count != ranks.world_size():

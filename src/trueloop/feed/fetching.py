@@ -7,11 +7,11 @@ import torch
 from trueloop.errors import ConfigError
 from trueloop.feed.ahead import FetchAhead
 from trueloop.feed.batched import Batched
-from trueloop.feed.foreign import Foreign
-from trueloop.feed.loader import Mapped, Streamed
+from trueloop.feed.external_loader import ExternalLoader
+from trueloop.feed.loader import IterableSource, MapSource
 from trueloop.feed.tensors import Arrays
 
-Source = Arrays | Batched | Mapped | Streamed | Foreign
+Source = Arrays | Batched | MapSource | IterableSource | ExternalLoader
 
 
 def fetch_ahead_of(
@@ -39,7 +39,7 @@ def fetch_ahead_of(
     return FetchAhead(wanted, runs_users_code=has_transform or isinstance(source, Batched))
 
 
-def stays_on_cpu(source: Arrays | Batched | Mapped, device: torch.device | None) -> bool:
+def stays_on_cpu(source: Arrays | Batched | MapSource, device: torch.device | None) -> bool:
     """Whether batches are made on the CPU and stay there. (To an accelerator they go from the
     loop's own thread, and what is fetched on another one is what is copied from.)"""
     return all(at is None or at.type == "cpu" for at in (device, source.device))

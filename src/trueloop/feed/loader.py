@@ -24,11 +24,18 @@ from torch.utils.data import (
 
 from trueloop import seed as seeds
 from trueloop.errors import ConfigError, DataError
-from trueloop.feed.collate import Collate, Collator, Failure, Fetched, failure, reason_of
+from trueloop.feed.collate import (
+    Collate,
+    Collator,
+    FetchedSamples,
+    SampleFailure,
+    failure,
+    reason_of,
+)
+from trueloop.feed.cursor import Cursor, OwnState, timed, tracked
 from trueloop.feed.kinds import length_of, reads_ranges
-from trueloop.feed.order import Order
-from trueloop.feed.parts import Part, Stretch, cut
-from trueloop.feed.place import OwnState, Place, timed, tracked
+from trueloop.feed.order import SampleOrder
+from trueloop.feed.parts import RankShare, Stretch, cut
 from trueloop.feed.split import check_same, digest, split_of
 from trueloop.feed.workers import iterate
 
@@ -36,7 +43,7 @@ _END = object()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fetching:
+class LoaderOptions:
     """How torch's DataLoader fetches."""
 
     workers: int = 0
@@ -88,7 +95,7 @@ def _end_when_the_parent_says() -> None:
     os._exit(0)
 
 
-def not_fetched(sample: int, epoch: int, error: Exception) -> Failure:
+def not_fetched(sample: int, epoch: int, error: Exception) -> SampleFailure:
     """What stands for a batch, one of whose samples raised."""
     return failure(
         f"sample {sample} of epoch {epoch + 1} cannot be fetched, {reason_of(error)}: mend the "
@@ -105,7 +112,7 @@ class _Samples(Dataset[Any]):
         self.seed = seed
         self._epoch: int | None = None
 
-    def __getitems__(self, key: tuple[int, list[int]]) -> list[Any] | Failure:
+    def __getitems__(self, key: tuple[int, list[int]]) -> list[Any] | SampleFailure:
         """The samples of one batch, which the sampler names by epoch and indices."""
         epoch, indices = key
         self._tell(epoch)
@@ -116,7 +123,7 @@ class _Samples(Dataset[Any]):
                 samples.append(self.dataset[index])
             except Exception as error:
                 return not_fetched(index, epoch, error)
-        return Fetched(samples, indices)
+        return FetchedSamples(samples, indices)
 
     def _tell(self, epoch: int) -> None:
         # Here, and not where the epoch begins, because the copy that matters is the worker's.
@@ -128,7 +135,7 @@ class _Samples(Dataset[Any]):
 class _Ranges(_Samples):
     """An iterable data set that reads any range of its stream (`iter_range`)."""
 
-    def __getitems__(self, key: tuple[int, list[int]]) -> list[Any] | Failure:
+    def __getitems__(self, key: tuple[int, list[int]]) -> list[Any] | SampleFailure:
         """The samples of one batch, which the sampler names by epoch and positions."""
         epoch, positions = key
         self._tell(epoch)
@@ -142,7 +149,7 @@ class _Ranges(_Samples):
                 seeds.seed_sample(self.seed, epoch, position)
                 sample = next(coming, _END)
                 if sample is _END:
-                    return Failure(
+                    return SampleFailure(
                         f"iter_range({first}, {stop}) of {type(self.dataset).__name__} gave "
                         f"{len(samples)} samples instead of {stop - first}: mend it, or the "
                         "__len__ of the data set",
@@ -151,10 +158,10 @@ class _Ranges(_Samples):
                 samples.append(sample)
         except Exception as error:
             return not_fetched(first + len(samples), epoch, error)
-        return Fetched(samples, positions)
+        return FetchedSamples(samples, positions)
 
 
-class _Keys:
+class _EpochBatchSampler:
     """The batch sampler: whole batches as (epoch, sample indices), from any position on."""
 
     def __init__(self) -> None:
@@ -164,39 +171,41 @@ class _Keys:
         return self.coming
 
 
-class Mapped:
+class MapSource:
     """A source of batches: a map-style data set (`__getitem__` and `__len__`), or one that reads by
     range (`iter_range` and `__len__`)."""
 
-    def __init__(self, dataset: Any, seed: int, fetching: Fetching) -> None:
+    def __init__(self, dataset: Any, seed: int, fetching: LoaderOptions) -> None:
         self.samples = length_of(dataset)
         self.is_stream = False
         self.device: torch.device | None = None
         self._dataset = (_Ranges if reads_ranges(dataset) else _Samples)(dataset, seed)
         self._fetching = fetching
-        self._loader = _Reused()
+        self._loader = _LoaderCache()
 
-    def _open(self) -> tuple[DataLoader[Any], _Keys]:
-        keys = _Keys()
+    def _open(self) -> tuple[DataLoader[Any], _EpochBatchSampler]:
+        keys = _EpochBatchSampler()
         return self._loader_of(keys), keys
 
     def _loader_of(self, keys: Any) -> DataLoader[Any]:
         return self._fetching.loader(self._dataset, batch_sampler=keys)
 
     def _keys(
-        self, order: Order, epoch: int, stretches: Sequence[Stretch]
+        self, order: SampleOrder, epoch: int, stretches: Sequence[Stretch]
     ) -> Iterator[tuple[Any, ...]]:
         """Names each batch by epoch and sample indices."""
         return ((epoch, indices.tolist()) for indices in order.batches(stretches))
 
-    def batches(self, order: Order, epoch: int, stretches: Sequence[Stretch]) -> Iterator[Any]:
+    def batches(
+        self, order: SampleOrder, epoch: int, stretches: Sequence[Stretch]
+    ) -> Iterator[Any]:
         """The batches at these positions of the order; no other sample is fetched."""
         loader, keys = self._loader.free(self._open)
         keys.coming = self._keys(order, epoch, stretches)
         return self._loader.lend(_fetch(_started(loader), preserve=not self._fetching.workers))
 
 
-class _Stream(IterableDataset[Any]):
+class _SeededStream(IterableDataset[Any]):
     """An iterable data set in which every sample is drawn with generators of its own: yields, for
     each batch, a rank's part of it and whether that is a stand-in; first, on several ranks, the
     digest of its first sample in place of a part."""
@@ -213,7 +222,7 @@ class _Stream(IterableDataset[Any]):
         """The data set has taken up its own state, in this process: it begins at the first sample,
         or, where that is an epoch's, with what its state at the end of the last epoch leaves."""
 
-    def begin(self, epoch: int, start: int, part: Part) -> None:
+    def begin(self, epoch: int, start: int, part: RankShare) -> None:
         """Set where the next iterator begins: at the sample `start`, with this part of each batch
         from there on."""
         self.where.copy_(torch.tensor([epoch, start, *astuple(part)]))
@@ -223,9 +232,9 @@ class _Stream(IterableDataset[Any]):
         epoch, start, number, count, whole = self.where.tolist()
         goes_on, self.goes_on = self.goes_on, False
         samples = self._samples(epoch, start, goes_on)
-        return self._cut(samples, Part(number, count, bool(whole)))
+        return self._cut(samples, RankShare(number, count, bool(whole)))
 
-    def _cut(self, samples: Iterator[Any], part: Part) -> Iterator[Any]:
+    def _cut(self, samples: Iterator[Any], part: RankShare) -> Iterator[Any]:
         try:
             if part.count > 1:
                 first = next(samples, _END)
@@ -266,25 +275,25 @@ class _Stream(IterableDataset[Any]):
 class _SampleError(Exception):
     """A stream could not give its next sample."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: SampleFailure) -> None:
         super().__init__(failure.message)
         self.failure = failure
 
 
 class _CutCollator(Collator):
-    """Collates what `_Stream` yields."""
+    """Collates what `_SeededStream` yields."""
 
     def __call__(self, samples: Any) -> Any:
         part, is_stand_in = samples
         batch = part if isinstance(part, int) else super().__call__(part)
-        return batch if isinstance(batch, Failure) else (batch, is_stand_in)
+        return batch if isinstance(batch, SampleFailure) else (batch, is_stand_in)
 
 
-class Streamed:
+class IterableSource:
     """A source of batches: an iterable data set, read by this process or one worker."""
 
     def __init__(
-        self, dataset: Any, batch_size: int, drop_last: bool, seed: int, fetching: Fetching
+        self, dataset: Any, batch_size: int, drop_last: bool, seed: int, fetching: LoaderOptions
     ) -> None:
         self.samples = length_of(dataset) if has_len(dataset) else None
         self.is_stream = True
@@ -296,13 +305,13 @@ class Streamed:
         if fetching.workers and self.own.why is None:
             name = type(dataset).__name__
             self.own.why = f"{name} is read in a worker, which cannot be asked for its state"
-        self._loader = _Reused()
+        self._loader = _LoaderCache()
 
-    def _open(self) -> tuple[DataLoader[Any], _Stream]:
-        stream = _Stream(self._dataset, *self._batching)
+    def _open(self) -> tuple[DataLoader[Any], _SeededStream]:
+        stream = _SeededStream(self._dataset, *self._batching)
         return self._fetching.loader(stream, _CutCollator, batch_size=None), stream
 
-    def check_part(self, part: Part) -> None:
+    def check_part(self, part: RankShare) -> None:
         """Raise `ConfigError` for a stream that is split by rank before `part` is taken of it."""
         if part.count > 1 and split_of(self._dataset) is not None:
             name = type(self._dataset).__name__
@@ -311,7 +320,7 @@ class Streamed:
                 "give the whole one, or put this one into a DataLoader"
             )
 
-    def batches(self, epoch: int, start: int, place: Place, part: Part) -> Iterator[Any]:
+    def batches(self, epoch: int, start: int, place: Cursor, part: RankShare) -> Iterator[Any]:
         """The batches from position `start` on; without a state of the data set at this place,
         those before are read and thrown away. Each is reported to `place`."""
         self.check_part(part)
@@ -343,7 +352,7 @@ class Streamed:
         yield from fetched
 
 
-class _Reused:
+class _LoaderCache:
     """A DataLoader kept from epoch to epoch with its workers, unless an epoch still draws on it."""
 
     def __init__(self) -> None:
@@ -392,7 +401,7 @@ def _fetch(batches: Iterator[Any], preserve: bool) -> Iterator[Any]:
             batch = next(batches, _END)
         if batch is _END:
             return
-        if isinstance(batch, Failure):
+        if isinstance(batch, SampleFailure):
             raise batch.error()
         yield batch
 

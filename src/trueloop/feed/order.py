@@ -33,8 +33,8 @@ _LOW = np.uint64(0xFFFFFFFF)
 _CHUNK = 4096
 
 
-class Order:
-    """The order of `size` samples in one epoch: `Order(…).at(positions)` are sample indices.
+class SampleOrder:
+    """The order of `size` samples in one epoch: `SampleOrder(…).at(positions)` are sample indices.
 
     `shuffle=False` is 0, 1, 2, …; otherwise a pseudo-random permutation that depends on (seed,
     epoch, size) alone.

@@ -21,7 +21,7 @@ STAND_IN = 2
 
 
 @dataclass(frozen=True)
-class Part:
+class RankShare:
     """A rank's share of an epoch: part `number` of `count` of each batch; or, with `whole_batches`,
     of each `count` batches in turn the one of its number."""
 
@@ -80,7 +80,7 @@ class Portion(NamedTuple):
     ends_with_stand_in: bool
 
 
-def portion(part: Part, size: int, first: int, stop: int) -> Portion:
+def portion(part: RankShare, size: int, first: int, stop: int) -> Portion:
     """What `part` is of the batches of `size` samples at positions `first` to `stop` - 1."""
     if part.whole_batches:
         return _every_other(part, size, first, stop)
@@ -96,7 +96,7 @@ def portion(part: Part, size: int, first: int, stop: int) -> Portion:
     return Portion([*found, Stretch(first + begin, end - begin, size, 1)], False)
 
 
-def _every_other(part: Part, size: int, first: int, stop: int) -> Portion:
+def _every_other(part: RankShare, size: int, first: int, stop: int) -> Portion:
     full, tail = divmod(max(stop - first, 0), size)
     steps = part.steps(full + bool(tail))
     mine = len(range(part.number, full, part.count))
@@ -111,7 +111,7 @@ def _every_other(part: Part, size: int, first: int, stop: int) -> Portion:
 
 
 def cut(
-    samples: Iterator[Any], size: int, drop_last: bool, part: Part
+    samples: Iterator[Any], size: int, drop_last: bool, part: RankShare
 ) -> Iterator[tuple[list[Any], bool]]:
     """What `part` is of each batch of a stream, and whether it is a stand-in.
 
@@ -133,7 +133,7 @@ def _batches(samples: Iterator[Any], size: int, drop_last: bool) -> Iterator[lis
         yield batch
 
 
-def _in_turn(batches: Iterator[list[Any]], part: Part) -> Iterator[tuple[list[Any], bool]]:
+def _in_turn(batches: Iterator[list[Any]], part: RankShare) -> Iterator[tuple[list[Any], bool]]:
     """Of each `part.count` batches the one of the part's number."""
     while turn := [
         (batch if number == part.number else batch[:STAND_IN])

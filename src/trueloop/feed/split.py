@@ -15,7 +15,7 @@ from torch.utils.data import DistributedSampler
 
 from trueloop import ranks
 from trueloop.errors import ConfigError, DataError
-from trueloop.feed.parts import Part
+from trueloop.feed.parts import RankShare
 
 _END = object()
 
@@ -45,7 +45,7 @@ def split_of(loader: Any) -> Split | None:
     return None
 
 
-def check_split(loader: Any, part: Part) -> None:
+def check_split(loader: Any, part: RankShare) -> None:
     """Raise `ConfigError` on several ranks unless `loader` gives this one its own samples."""
     if part.count == 1:
         return

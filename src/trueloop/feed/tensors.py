@@ -16,7 +16,7 @@ from trueloop.errors import DataError
 from trueloop.feed import transfer
 from trueloop.feed.ahead import FetchAhead
 from trueloop.feed.kinds import check_not_table, check_tensor, subset_rows
-from trueloop.feed.order import Indices, Order
+from trueloop.feed.order import Indices, SampleOrder
 from trueloop.feed.parts import Stretch
 
 _CHUNK_BYTES = 1 << 20
@@ -56,7 +56,7 @@ class Arrays:
 
     def batches(
         self,
-        order: Order,
+        order: SampleOrder,
         stretches: Sequence[Stretch],
         device: torch.device | None,
         fetch_ahead: FetchAhead,
@@ -93,7 +93,7 @@ class Arrays:
         row_bytes = sum(leaf.nbytes for leaf in self._leaves) // max(size, 1)
         return min(_CHUNK_BYTES // max(row_bytes, 1), _CHUNK_ROWS)
 
-    def _gather(self, order: Order, chunk: Stretch) -> list[Tensor]:
+    def _gather(self, order: SampleOrder, chunk: Stretch) -> list[Tensor]:
         """The samples at the positions of `chunk`, copied out of each leaf."""
         if order.in_sequence and self._rows is None and chunk.is_contiguous:
             return [_copy(leaf, chunk.first, chunk.stop) for leaf in self._leaves]

@@ -15,16 +15,16 @@ from collections import OrderedDict
 import numpy as np
 import numpy.typing as npt
 
-from trueloop.feed.order import Indices, Order
+from trueloop.feed.order import Indices, SampleOrder
 from trueloop.seed import mix
 
 _BLOCKS = 0x626C6F636B73
 _INSIDE = 0x696E73696465
 _KEPT = 4
-"""Orders inside a window that are kept: of at most 512 KiB each, see `Order`."""
+"""Orders inside a window that are kept: of at most 512 KiB each, see `SampleOrder`."""
 
 
-class WindowOrder(Order):
+class WindowOrder(SampleOrder):
     """The order of samples that lie in blocks of `sizes` samples, one block after the other.
 
     `window` is in samples. A window holds the blocks that begin within `window` samples of the
@@ -49,7 +49,7 @@ class WindowOrder(Order):
         blocks = np.flatnonzero(sizes)
         firsts = np.cumsum(sizes) - sizes
         if shuffle:
-            chosen = Order(len(blocks), mix(seed, _BLOCKS), epoch)
+            chosen = SampleOrder(len(blocks), mix(seed, _BLOCKS), epoch)
             blocks = blocks[chosen.span(0, len(blocks))]
         self._blocks = blocks
         taken = sizes[blocks]
@@ -65,7 +65,7 @@ class WindowOrder(Order):
         """The first block of each window."""
         self._windows = self._starts[self._opening]
         """Position of each window's first sample."""
-        self._kept: OrderedDict[int, Order] = OrderedDict()
+        self._kept: OrderedDict[int, SampleOrder] = OrderedDict()
 
     def at(self, positions: npt.ArrayLike) -> Indices:
         """Sample indices at `positions` (integers in [0, size), any shape); a new int64 array."""
@@ -112,12 +112,12 @@ class WindowOrder(Order):
             found[here] = first + self._order_inside(number).at(positions[here] - first)
         return found
 
-    def _order_inside(self, number: int) -> Order:
+    def _order_inside(self, number: int) -> SampleOrder:
         order = self._kept.get(number)
         if order is None:
             stop = self._windows[number + 1] if number + 1 < len(self._windows) else self.size
             size = int(stop - self._windows[number])
-            order = Order(size, mix(self._seed, _INSIDE, number), self._epoch)
+            order = SampleOrder(size, mix(self._seed, _INSIDE, number), self._epoch)
             self._kept[number] = order
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)

@@ -63,7 +63,7 @@ def iterate(loader: Any) -> Iterator[Any]:
             _known.update(pids)
             weakref.finalize(batches, _known.difference_update, pids).atexit = False
         _take_over()
-        return _Fetched(batches, pids)
+        return _WorkerBatches(batches, pids)
     except RuntimeError as error:
         death = worker_death(error)
         if death is None:
@@ -71,7 +71,7 @@ def iterate(loader: Any) -> Iterator[Any]:
         raise death from error
 
 
-class _Fetched(Iterator[Any]):
+class _WorkerBatches(Iterator[Any]):
     """The batches of a loader with workers."""
 
     def __init__(self, batches: Iterator[Any], pids: frozenset[int]) -> None:

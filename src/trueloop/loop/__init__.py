@@ -1,7 +1,7 @@
-"""fit: the loop around the step (`loop`), what it keeps about a run (`book`), and what it may be
-given (`arguments`)."""
+"""fit: the loop around the step (`loop`), its state (`fit_state`), saves (`saving`) and arguments
+(`fit_arguments`)."""
 
-from trueloop.loop.book import History
+from trueloop.loop.fit_state import History
 from trueloop.loop.loop import fit
 
 __all__ = ["History", "fit"]

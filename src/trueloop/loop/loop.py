@@ -10,8 +10,8 @@ from typing import Any
 from trueloop import metrics as metric_sets, ranks
 from trueloop.checkpoint import Checkpoints, WriteError, place_of
 from trueloop.evaluation import EpochScores, as_feed
-from trueloop.loop import arguments, clock
-from trueloop.loop.book import Book, History, Sink
+from trueloop.loop import clock, fit_arguments
+from trueloop.loop.fit_state import FitState, History, Sink
 from trueloop.step import Step
 from trueloop.step.open_windows import leave_open, warn_open_window
 from trueloop.stopping import EarlyStopping, HangWatch, Stop, WaitInterrupted
@@ -82,37 +82,37 @@ def fit(
         DataError: `train` or `val` is not a feed of batches, or yields none.
         RunError: the log or a checkpoint cannot be written, or `resume_from` does not fit.
     """
-    arguments.check_step(step)
+    fit_arguments.check_step(step)
     train, val = as_feed(train, "train"), None if val is None else as_feed(val, "val")
-    length, sinks = clock.run_length(epochs, updates, tokens), arguments.checked_sinks(sinks)
-    arguments.check_kinds(run, early_stop, checkpoints, resume_from, gradients)
-    intervals = arguments.intervals(eval_every, log_every, save_every, run, checkpoints)
+    length, sinks = clock.run_length(epochs, updates, tokens), fit_arguments.checked_sinks(sinks)
+    fit_arguments.check_kinds(run, early_stop, checkpoints, resume_from, gradients)
+    intervals = fit_arguments.intervals(eval_every, log_every, save_every, run, checkpoints)
     clock.plan(step, train, length)
     given = {"the length of the run": str(length), **intervals}
-    arguments.check_alike(step, train, val, given, run, early_stop, checkpoints, resume_from)
+    fit_arguments.check_alike(step, train, val, given, run, early_stop, checkpoints, resume_from)
     if not step.resumed:
         if step.is_accumulating:
             warn_open_window(step, "fit() starts without it")
         step.restart_epoch()
     scoring = EpochScores(step, val, metric_sets.wrap(metrics), train_metrics, gradients)
-    book = Book(step, train, scoring, early_stop, checkpoints, intervals, length)
+    state = FitState(step, train, scoring, early_stop, checkpoints, intervals, length)
     with (
         Stop(max_seconds, grace_seconds=grace_seconds) as stop,
         HangWatch(None if run is None else run.path, minutes=hang_minutes, exits=hang_exit),
         scoring.observed(),
-        _opened(run, book, checkpoints, resume_from) as opened,
+        _opened(run, state, checkpoints, resume_from) as opened,
     ):
-        return _train(book, stop, [*opened, *sinks])
+        return _train(state, stop, [*opened, *sinks])
 
 
-def _train(book: Book, stop: Stop, sinks: Sequence[Sink]) -> History:
+def _train(state: FitState, stop: Stop, sinks: Sequence[Sink]) -> History:
     """The loop: epochs of steps, evaluated where that is due, until the run is as long as asked, or
     has come to its end before."""
-    step, train, book.sinks, here = book.step, book.train, sinks, ranks.here
+    step, train, state.sinks, here = state.step, state.train, sinks, ranks.here
     if not step.model.training:
         step.model.train()
-    book.evaluate_if_due(stop)  # of a state that was saved after an update and before this
-    while not book.is_over(stop):
+    state.evaluate_if_due(stop)  # of a state that was saved after an update and before this
+    while not state.is_over(stop):
         batches = train.epoch(step.epoch, start=step.batch)
         # `here` is what the threads that watch the run read.
         here.phase, here.moved = "waiting for data", monotonic()
@@ -122,24 +122,26 @@ def _train(book: Book, stop: Stop, sinks: Sequence[Sink]) -> History:
                 here.epoch, here.batch = step.epoch, step.batch
                 record = step(batch, last=batches.last, stand_in=batches.stand_in)
                 if record.outlier is not None:
-                    record = book.with_samples(record)
+                    record = state.with_samples(record)
                 for sink in sinks:
                     sink(record)
-                book.add(record, batches.last)
-                if book.ends(stop):
+                state.add(record, batches.last)
+                if state.ends(stop):
                     break
                 here.phase, here.update, here.moved = "waiting for data", step.updates, monotonic()
             else:
                 here.phase = "training"
-                book.end_epoch(stop)
+                state.end_epoch(stop)
         except WaitInterrupted:
             stop.is_due()
-    return book.close(stop)
+    return state.close(stop)
 
 
 @contextmanager
-def _opened(run: Any, book: Book, saved: Checkpoints | None, resumed: Any) -> Iterator[list[Any]]:
-    """The book open, and the sinks of a run directory, which is held against other processes.
+def _opened(
+    run: Any, state: FitState, saved: Checkpoints | None, resumed: Any
+) -> Iterator[list[Any]]:
+    """The run begun, and the sinks of a run directory, which is held against other processes.
 
     However the run ends, they are closed, and no write is left under way. The log of a resumed run
     is cut back to where the state was saved: what was logged after that is trained, and logged,
@@ -151,20 +153,20 @@ def _opened(run: Any, book: Book, saved: Checkpoints | None, resumed: Any) -> It
         nullcontext() if run is None else run.claimed(),
         nullcontext() if saved is None else saved.writing(),
     ):
-        book.open(resumed)
+        state.open(resumed)
         try:
             if run is not None:
-                by_line = book.clock.intervals[clock.LINE] is not None
+                by_line = state.clock.intervals[clock.LINE] is not None
                 on_error = "stop" if saved is None else saved.on_error
                 sinks += run.sinks(on_error=on_error, by_line=by_line)
             if resumed is not None:
                 for sink in sinks:
-                    epoch, batch, updates = place_of(book.step)
-                    sink.truncate(updates, epoch, batch, book.history.records)
+                    epoch, batch, updates = place_of(state.step)
+                    sink.truncate(updates, epoch, batch, state.history.records)
             yield sinks
             ended = True
         finally:
-            leave_open(book.step)
+            leave_open(state.step)
             if saved is not None:
                 saved.join()
             for sink in sinks:

@@ -32,7 +32,7 @@ Number = int | float | Tensor
 _NUMBER = OneOf(FINITE, SCALAR)
 
 
-class Window:
+class MicroBatchWindow:
     """The micro-batches of one update, from its first `add` to `close`."""
 
     STATE = Where(

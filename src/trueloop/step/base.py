@@ -13,10 +13,10 @@ from torch.optim import Optimizer
 
 from trueloop.errors import ConfigError
 from trueloop.records import StepRecord
-from trueloop.step.accumulate import Gradients, Window
+from trueloop.step.accumulate import Gradients, MicroBatchWindow
 from trueloop.step.bound_schedules import BoundSchedules
 from trueloop.step.modes import Modes
-from trueloop.step.nonfinite import NonFinite
+from trueloop.step.nonfinite import NonFinitePolicy
 from trueloop.step.outliers import NormHistory, Outliers
 from trueloop.step.parallel import LossFn, Parallel
 from trueloop.step.precision import Precision
@@ -57,11 +57,11 @@ class StepBase:
     _plan: Plan | None = None
     _parallel: Parallel
     _gradients: Gradients
-    _window: Window
+    _window: MicroBatchWindow
     _forward: nn.Module
     _compiled: Any
     """A `CompiledStep`, which takes batches before the step itself; None without one."""
-    _nonfinite: NonFinite
+    _nonfinite: NonFinitePolicy
     _norms: NormHistory
     _schedules: BoundSchedules
     _groups: list[tuple[str, Optimizer]]

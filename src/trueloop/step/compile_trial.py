@@ -19,7 +19,7 @@ SECONDS = 10.0
 """Time of timed updates after which it is decided by what there is, of two pairs at least."""
 
 
-class Trial:
+class CompileTrial:
     """Which of the two ways to make an update is the faster one."""
 
     def __init__(self, device: torch.device) -> None:

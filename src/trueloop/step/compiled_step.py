@@ -20,9 +20,9 @@ from trueloop.step import arguments
 from trueloop.step.base import StepBase
 from trueloop.step.bound_schedule import learning_rates
 from trueloop.step.capturable import EAGER, MODEL, NAMES, UPDATE, Extent, extent
-from trueloop.step.compile_trial import Trial
+from trueloop.step.compile_trial import CompileTrial
 from trueloop.step.lowering import NotCompiledError
-from trueloop.step.nonfinite import Evidence
+from trueloop.step.nonfinite import NonFiniteContext
 from trueloop.step.open_windows import open_windows
 from trueloop.step.step_graphs import (
     BatchGraph,
@@ -33,7 +33,7 @@ from trueloop.step.step_graphs import (
     SumGraph,
     UpdateGraph,
 )
-from trueloop.step.update_graph import Plan
+from trueloop.step.update_graph import UpdateSpec
 
 FIRST = 3
 """Updates that are made in plain torch: the optimizer makes its state, mistakes are refused in
@@ -51,7 +51,7 @@ class CompiledStep:
     def __init__(self, step: StepBase, mode: str) -> None:
         self._step = step
         self._mode = mode
-        self._trial = Trial(step.device) if mode == "auto" else None
+        self._trial = CompileTrial(step.device) if mode == "auto" else None
         self._shared = Shared(step)
         self._views: tuple[Any, Any] = (None, None)
         """The plain model and the compiled one, where the model is what is compiled."""
@@ -170,7 +170,7 @@ class CompiledStep:
         self._shapes.append(shape)
         return True
 
-    def _made(self, outputs: bool, plan: Plan | None, samples: int) -> BatchGraph:
+    def _made(self, outputs: bool, plan: UpdateSpec | None, samples: int) -> BatchGraph:
         if plan is None:
             return SumGraph(self._shared, outputs=outputs, samples=samples)
         return UpdateGraph(self._shared, plan, outputs=outputs, samples=samples)
@@ -251,7 +251,9 @@ class CompiledStep:
         step, window = self._step, self._step._window
         where = (step.updates, step.epoch, position)
         names = graph.names if isinstance(graph, EndGraph) else graph.version.names
-        evidence = Evidence(where, graph.norms, names, window.losses, window.total, window.mean)
+        evidence = NonFiniteContext(
+            where, graph.norms, names, window.losses, window.total, window.mean
+        )
         stepped = step._nonfinite.admits(graph.norm, evidence)
         stepped = stepped and step.precision.conclude(graph.norm)
         step.updates += stepped

@@ -20,8 +20,8 @@ from trueloop.device import is_immediate
 from trueloop.errors import RunError
 from trueloop.records import LossOutput, resolve_count
 from trueloop.shapes import COUNT, FINITE, Shape, Where
-from trueloop.step.accumulate import Number, Window, is_zero, times
-from trueloop.step.late import Late
+from trueloop.step.accumulate import MicroBatchWindow, Number, is_zero, times
+from trueloop.step.deferred_reads import DeferredReads
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -31,7 +31,7 @@ _HEAD, _PER_PART = 5, 3
 part, its weighted sum, the sum of its counts, and in how many micro-batches it was."""
 
 
-class GlobalWindow(Window):
+class GlobalWindow(MicroBatchWindow):
     """The micro-batches of one update on all ranks.
 
     What the update needs of the other ranks is one small vector, summed while the last backward
@@ -51,7 +51,7 @@ class GlobalWindow(Window):
         self._names: list[str] = []
         """The named parts that all ranks know of."""
         self._ask_names = True
-        self._unknown: Late[None] = Late()
+        self._unknown: DeferredReads[None] = DeferredReads()
         self._host_group: ProcessGroup | None = None
         super().__init__(size)
 

@@ -12,10 +12,10 @@ from torch import Tensor
 from trueloop import _options, ranks
 from trueloop.errors import NonFiniteError
 from trueloop.step import precision as precisions
-from trueloop.step.late import Late
+from trueloop.step.deferred_reads import DeferredReads
 
 
-class Evidence(NamedTuple):
+class NonFiniteContext(NamedTuple):
     """What says where a gradient that is not finite comes from."""
 
     where: tuple[int, int, int]
@@ -43,7 +43,7 @@ class Evidence(NamedTuple):
         return self.first_bad_loss() is None
 
 
-class NonFinite:
+class NonFinitePolicy:
     """The policy of a step: `stop` raises at a gradient that is not finite, `skip` leaves the
     update out.
 
@@ -57,9 +57,9 @@ class NonFinite:
     def __init__(self, policy: str, precision: precisions.Precision) -> None:
         self.policy = _options.choice("nonfinite", policy, ("stop", "skip"))
         self._precision = precision
-        self.late: Late[Evidence] = Late()
+        self.late: DeferredReads[NonFiniteContext] = DeferredReads()
 
-    def admits(self, norm: Tensor, evidence: Evidence) -> bool:
+    def admits(self, norm: Tensor, evidence: NonFiniteContext) -> bool:
         """Whether the gradient may be applied; raises under `stop`, False under `skip`.
 
         Under fp16 the scaler decides: overflow is how it finds its scale.
@@ -75,7 +75,7 @@ class NonFinite:
             _stop(evidence)
         return False
 
-    def _admits_scaled(self, norm: Tensor, evidence: Evidence) -> bool:
+    def _admits_scaled(self, norm: Tensor, evidence: NonFiniteContext) -> bool:
         """Under fp16: an overflow is the scaler's to skip; all else is not."""
         if bool(torch.isfinite(norm)):
             return True
@@ -104,7 +104,7 @@ def first_nonfinite(norms: Tensor, names: Sequence[str]) -> str | None:
     return names[bad[0]] if bad else None
 
 
-def _stop(evidence: Evidence) -> NoReturn:
+def _stop(evidence: NonFiniteContext) -> NoReturn:
     """Raise the error, with the same words on every rank: all of them come here together."""
     update, epoch, batch = evidence.where
     parameter = first_nonfinite(evidence.norms, evidence.names)

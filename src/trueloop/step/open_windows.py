@@ -11,7 +11,7 @@ from weakref import WeakSet
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from trueloop.step.accumulate import Window
+from trueloop.step.accumulate import MicroBatchWindow
 from trueloop.step.base import StepBase
 
 open_windows: WeakSet[StepBase] = WeakSet()
@@ -41,14 +41,14 @@ def warn_open_window(step: StepBase, what: str, stacklevel: int = 4) -> None:
     )
 
 
-def watched(step: StepBase, window: Window) -> Window:
+def watched(step: StepBase, window: MicroBatchWindow) -> MicroBatchWindow:
     """The step's window: a warning says so if the step, or the process, ends while it is open."""
     if window.size > 1:
         weakref.finalize(step, _warn_of_lost, window)
     return window
 
 
-def _warn_of_lost(window: Window) -> None:
+def _warn_of_lost(window: MicroBatchWindow) -> None:
     # After an exception that ended the program the open window is not the news.
     if window.micro_batches <= window.kept or getattr(sys, "last_value", None) is not None:
         return

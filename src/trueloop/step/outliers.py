@@ -14,7 +14,7 @@ from trueloop.errors import ConfigError, OutlierError
 from trueloop.records import OutlierCheck
 from trueloop.shapes import Shape, Where
 from trueloop.step import precision as precisions
-from trueloop.step.late import Late
+from trueloop.step.deferred_reads import DeferredReads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ class NormHistory:
         """Oldest first; NaN where there was none yet."""
         self._counts = torch.zeros(2, dtype=torch.int64)
         """Outliers in a row up to now, and in all."""
-        self.late: Late[Position] = Late()
+        self.late: DeferredReads[Position] = DeferredReads()
 
     @torch.no_grad()
     def judge(self, norm: Tensor, where: Position) -> tuple[OutlierCheck | None, Tensor | None]:

@@ -132,7 +132,7 @@ class DDP(Parallel):
     def _build(self) -> None:
         inside = {id(p) for p in self.model.parameters()}
         outside = [p for p in self._parameters if id(p) not in inside]
-        self._outputs = _Loss(self.model, outside)
+        self._outputs = _LossModule(self.model, outside)
         self._all = list(self._outputs.parameters())
         self._built_for = self._trained()
         if not any(p.requires_grad for p in self._all):
@@ -220,7 +220,7 @@ class OwnDDP(Parallel):
         average_gradients(parameters)
 
 
-class _Loss(nn.Module):
+class _LossModule(nn.Module):
     """The whole of a loss as one module."""
 
     def __init__(self, model: nn.Module, outside: Sequence[nn.Parameter]) -> None:
@@ -265,7 +265,7 @@ def _check_reduced(ddp: DistributedDataParallel, module: nn.Module) -> None:
     try:
         ddp._check_reducer_finalized()  # type: ignore[no-untyped-call]
     except RuntimeError:
-        prefix = "" if module is ddp.module and not isinstance(module, _Loss) else "model."
+        prefix = "" if module is ddp.module and not isinstance(module, _LossModule) else "model."
         unused = [
             name.removeprefix(prefix)
             for name, p in module.named_parameters()

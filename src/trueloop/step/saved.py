@@ -11,7 +11,7 @@ from trueloop import ranks
 from trueloop.errors import RunError
 from trueloop.shapes import COUNT, Anything, DictOf, ListOf, Maybe, OneOf, Shape, TupleOf, problem
 from trueloop.step import joint_state, loading, modes, sharding
-from trueloop.step.accumulate import Window
+from trueloop.step.accumulate import MicroBatchWindow
 from trueloop.step.base import StepBase
 from trueloop.step.compiled_step import CompiledStep
 from trueloop.step.global_window import GlobalWindow
@@ -24,7 +24,7 @@ SHAPE: Shape = {
     "optimizer": joint_state.SHAPE,
     "precision": DictOf(str, float),
     "schedule": OneOf(_SCHEDULE, ListOf(_SCHEDULE)),
-    "window": Window.STATE,
+    "window": MicroBatchWindow.STATE,
     "gradients": loading.GRADIENTS,
     "counters": TupleOf(COUNT, COUNT, COUNT, COUNT),
     "options": {"precision": str, "accumulate": int, "schedule": OneOf(_NAME, ListOf(_NAME))},

@@ -16,8 +16,8 @@ from torch.optim import SGD, Optimizer
 from trueloop import _options, device as devices, ranks
 from trueloop.errors import ConfigError
 from trueloop.records import LossOutput
-from trueloop.step.blocks import blocks_of, check_blocks, check_owners
 from trueloop.step.materialise import Materialiser, check_resettable, initialising, is_on_meta
+from trueloop.step.module_blocks import blocks_of, check_blocks, check_owners
 from trueloop.step.parallel import LossFn, Parallel, average_gradients, one_line
 from trueloop.step.sharded_muon import make_exact
 

@@ -63,7 +63,7 @@ class Splitting(Parallel):
 
     def loss(self, loss_fn: LossFn, view: nn.Module, batch: Any) -> LossOutput:
         """What `loss_fn(view, batch)` returns, with a backward that may be split."""
-        work = _Work(self, loss_fn, view, batch)
+        work = _SplitBatch(self, loss_fn, view, batch)
         output = work.forward()
         if not output.loss.requires_grad:
             return output
@@ -104,7 +104,7 @@ class Splitting(Parallel):
         )
 
 
-class _Work:
+class _SplitBatch:
     """The forward and the backward of one batch."""
 
     def __init__(self, owner: Splitting, loss_fn: LossFn, view: nn.Module, batch: Any) -> None:
@@ -193,7 +193,7 @@ class _Work:
     def _summed(self, leaves: Sequence[Tensor], parts: int) -> LossOutput:
         """The mean of the parts' losses, with its gradient in `leaves`."""
         scale = self._step.precision.scale()  # or small fp16 gradients would be lost on the way
-        sums = _Sums(parts)
+        sums = _PartSums(parts)
         for batch, samples in split(self._batch, self._samples, parts):
             with torch.enable_grad(), self._step.precision.autocast():
                 output = self._output(batch)
@@ -217,7 +217,7 @@ class _Work:
         return torch.autocast(self._step.device.type, enabled=False)
 
 
-class _Sums:
+class _PartSums:
     """What the parts of a batch are together."""
 
     def __init__(self, parts: int) -> None:
@@ -261,7 +261,7 @@ class _Deferred(torch.autograd.Function):
     """A loss whose backward is what `work` makes of it."""
 
     @staticmethod
-    def forward(ctx: Any, loss: Tensor, work: _Work) -> Tensor:
+    def forward(ctx: Any, loss: Tensor, work: _SplitBatch) -> Tensor:
         ctx.work = work
         return loss.view_as(loss)
 

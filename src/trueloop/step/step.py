@@ -16,7 +16,7 @@ from trueloop.errors import LossError
 from trueloop.records import LossOutput, StepRecord, batch_counts
 from trueloop.shapes import Shape
 from trueloop.step import arguments, clip, precision as precisions, saved, splitting, strategy
-from trueloop.step.accumulate import Gradients, Window
+from trueloop.step.accumulate import Gradients, MicroBatchWindow
 from trueloop.step.base import StepBase
 from trueloop.step.bound_schedule import check_scores, learning_rates, prefixed
 from trueloop.step.bound_schedules import BoundSchedules
@@ -25,7 +25,7 @@ from trueloop.step.compiled_step import CompiledStep
 from trueloop.step.fused_update import FusedUpdate
 from trueloop.step.global_window import GlobalWindow
 from trueloop.step.modes import Modes
-from trueloop.step.nonfinite import Evidence, NonFinite
+from trueloop.step.nonfinite import NonFiniteContext, NonFinitePolicy
 from trueloop.step.open_windows import detached, ends_epoch, open_windows, warn_open_window, watched
 from trueloop.step.outliers import NormHistory, Outliers, Position, checked_outliers
 from trueloop.step.ownership import Ownership
@@ -127,10 +127,10 @@ class Step(StepBase):
         self._ownership = Ownership(self.model, self._gradients, len(self.optimizers))
         self.device = self._parallel.device or self._gradients.parameters[0].device
         self.precision = precisions.by_name(precision, self.device)
-        self._nonfinite = NonFinite(nonfinite, self.precision)
+        self._nonfinite = NonFinitePolicy(nonfinite, self.precision)
         self.outliers = checked_outliers(outliers)
         self._norms = NormHistory(self.outliers, self.precision)
-        window = (GlobalWindow if ranks.is_distributed() else Window)(accumulate)
+        window = (GlobalWindow if ranks.is_distributed() else MicroBatchWindow)(accumulate)
         self._window = watched(self, window)
         self._compiled: CompiledStep | None
         self._forward, self._compiled = forward_and_graphs(self, compile)
@@ -244,7 +244,9 @@ class Step(StepBase):
         # 6. Optimizers: unless the gradient is not finite, or an outlier to be left out.
         admitted = norm.is_cpu and math.isfinite(norm.item())
         if not admitted:
-            evidence = Evidence(where, norms, names, window.losses, window.total, window.mean)
+            evidence = NonFiniteContext(
+                where, norms, names, window.losses, window.total, window.mean
+            )
             admitted = self._nonfinite.admits(norm, evidence)
         if check is not None:
             admitted = admitted and self._norms.admits(check)

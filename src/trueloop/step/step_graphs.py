@@ -15,7 +15,7 @@ from trueloop.records import LossOutput
 from trueloop.step import lowering, update_graph
 from trueloop.step.base import StepBase
 from trueloop.step.lowering import Lowered, NotCapturedError, NotCompiledError, Traced
-from trueloop.step.update_graph import Bound, Plan
+from trueloop.step.update_graph import Bound, UpdateSpec
 
 
 class StateMissingError(Exception):
@@ -34,12 +34,12 @@ class Shared:
         self.sums: dict[nn.Parameter, Tensor] = {}
         """For each parameter the sum of a window's gradients, in memory that stays."""
         self._facts: list[Any] = []
-        self._plan = Plan((), (), clips_norm=False, clips_value=False)
+        self._plan = UpdateSpec((), (), clips_norm=False, clips_value=False)
         self.hyper = torch.empty(())
         """The numbers of this update, as `update_graph.apply` has them."""
         self._numbers: dict[str, tuple[float, Tensor]] = {}
 
-    def plan(self) -> Plan:
+    def plan(self) -> UpdateSpec:
         """The arithmetic of this update; its numbers are then in `hyper`."""
         step = self.step
         optimizer, limits = step.optimizers[0], (step.clip_norm, step.clip_value)
@@ -50,7 +50,7 @@ class Shared:
         rules = tuple([update_graph.rule_of(optimizer, each) for each in groups])
         rows = [update_graph.numbers_of(rule, each) for rule, each in zip(rules, groups)]  # noqa: B905
         rows.append((step.clip_norm or 0.0, step.clip_value or 0.0, 0.0, 0.0, 0.0))
-        plan = Plan(rules, (), limits[0] is not None, limits[1] is not None)
+        plan = UpdateSpec(rules, (), limits[0] is not None, limits[1] is not None)
         if plan != self._plan:
             self._plan = plan
         is_new = len(facts) != len(self._facts)
@@ -94,7 +94,7 @@ class Shared:
         return found
 
 
-class Forward:
+class TracedForward:
     """One run of a traced forward within the graph of it all: the outputs, and the loss and its
     count as they are on the way."""
 
@@ -103,7 +103,7 @@ class Forward:
         self.count: Any = None
         forward, marked = self, marker()
 
-        class Interpreter(torch.fx.Interpreter):
+        class LossInterpreter(torch.fx.Interpreter):
             def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
                 if target is not marked:
                     return super().call_function(target, args, kwargs)
@@ -111,7 +111,7 @@ class Forward:
                 return args[0].detach()
 
         with torch.enable_grad():
-            found = Interpreter(graph).run(*inputs)
+            found = LossInterpreter(graph).run(*inputs)
         self.outputs = [each.detach() for each in found]
 
 
@@ -245,7 +245,7 @@ class BatchGraph:
     def results(
         self,
         version: Version,
-        forward: Forward,
+        forward: TracedForward,
         leaves: list[Tensor],
         given: list[Tensor],
         extras: list[Tensor],
@@ -271,7 +271,7 @@ class BatchGraph:
             given = list(flat[:count])
             for place in places:
                 given[place] = given[place].detach().requires_grad_()
-            forward = Forward(graph, given)
+            forward = TracedForward(graph, given)
             leaves = [given[place] for place in places]
             parameters = [flat[place] for place in places]
             results = self.results(version, forward, leaves, parameters, list(flat[count:]))
@@ -303,7 +303,7 @@ class UpdateGraph(BatchGraph):
     """A whole update of one micro-batch. After a call, `norm` and `norms` are the gradient's; where
     the norm is not finite, no parameter and no state has changed."""
 
-    def __init__(self, shared: Shared, plan: Plan, *, outputs: bool, samples: int) -> None:
+    def __init__(self, shared: Shared, plan: UpdateSpec, *, outputs: bool, samples: int) -> None:
         self._plan = plan
         self.norm = self.norms = torch.empty(())
         super().__init__(shared, outputs=outputs, samples=samples)
@@ -320,7 +320,7 @@ class UpdateGraph(BatchGraph):
     def results(
         self,
         version: Version,
-        forward: Forward,
+        forward: TracedForward,
         leaves: list[Tensor],
         given: list[Tensor],
         extras: list[Tensor],
@@ -374,7 +374,7 @@ class SumGraph(BatchGraph):
     def results(
         self,
         version: Version,
-        forward: Forward,
+        forward: TracedForward,
         leaves: list[Tensor],
         given: list[Tensor],
         extras: list[Tensor],
@@ -418,7 +418,9 @@ class EndGraph:
     """The end of a window whose gradients stand in `Shared.sums`: from the division to the
     optimizer's arithmetic. After a call, `norm` and `norms` are as an `UpdateGraph` has them."""
 
-    def __init__(self, shared: Shared, plan: Plan, parameters: Sequence[nn.Parameter]) -> None:
+    def __init__(
+        self, shared: Shared, plan: UpdateSpec, parameters: Sequence[nn.Parameter]
+    ) -> None:
         self.shared = shared
         self.parameters = list(parameters)
         self._bound = Bound(plan.rules, shared.step.optimizers[0], self.parameters)

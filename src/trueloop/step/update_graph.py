@@ -22,7 +22,7 @@ KINDS = (Adam, AdamW, SGD)
 """Optimizers whose arithmetic is here; subclasses may do anything, and are not."""
 
 
-class Rule(NamedTuple):
+class GroupSpec(NamedTuple):
     """What of a parameter group decides which arithmetic there is; all else are numbers."""
 
     kind: str
@@ -67,16 +67,16 @@ def _settled(lr: Any, *rest: Any) -> Facts:
     return (float(lr), *rest)
 
 
-def rule_of(optimizer: Optimizer, facts: Facts) -> Rule:
+def rule_of(optimizer: Optimizer, facts: Facts) -> GroupSpec:
     """The arithmetic of a group."""
     if isinstance(optimizer, SGD):
         _, momentum, _, _, nesterov, maximize = facts
-        return Rule("sgd", momentum=momentum != 0, nesterov=nesterov, maximize=maximize)
+        return GroupSpec("sgd", momentum=momentum != 0, nesterov=nesterov, maximize=maximize)
     *_, amsgrad, maximize, decoupled = facts
-    return Rule("adam", decoupled, amsgrad=amsgrad, maximize=maximize)
+    return GroupSpec("adam", decoupled, amsgrad=amsgrad, maximize=maximize)
 
 
-def numbers_of(rule: Rule, facts: Facts) -> tuple[float, ...]:
+def numbers_of(rule: GroupSpec, facts: Facts) -> tuple[float, ...]:
     """A group's row of the tensor of hyperparameters."""
     if rule.kind == "sgd":
         return (*facts[:4], 0.0)
@@ -84,10 +84,10 @@ def numbers_of(rule: Rule, facts: Facts) -> tuple[float, ...]:
     return (lr, *betas, decay, eps)
 
 
-class Plan(NamedTuple):
+class UpdateSpec(NamedTuple):
     """Which parameters an update changes, and how; the graph is made for it."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[GroupSpec, ...]
     """Of each parameter group."""
     groups: tuple[int, ...]
     """The group of each parameter that has a gradient."""
@@ -112,7 +112,7 @@ def realised(value: Tensor) -> Tensor:
 
 
 def apply(
-    plan: Plan,
+    plan: UpdateSpec,
     parameters: Sequence[Tensor],
     gradients: Sequence[Tensor],
     states: Sequence[Sequence[Tensor]],
@@ -163,12 +163,14 @@ def wide(value: Tensor) -> Tensor:
     return value.to(torch.promote_types(value.dtype, torch.float32))
 
 
-def _steps(plan: Plan, states: Sequence[Sequence[Tensor]]) -> list[Tensor]:
+def _steps(plan: UpdateSpec, states: Sequence[Sequence[Tensor]]) -> list[Tensor]:
     adam = [plan.rules[group].kind == "adam" for group in plan.groups]
     return [state[2] for state, is_adam in zip(states, adam, strict=True) if is_adam]
 
 
-def _tables(plan: Plan, states: Sequence[Sequence[Tensor]], hyper: Tensor) -> list[list[Tensor]]:
+def _tables(
+    plan: UpdateSpec, states: Sequence[Sequence[Tensor]], hyper: Tensor
+) -> list[list[Tensor]]:
     """For each parameter the numbers of its update, computed in float64, once for a group."""
     found: list[list[Tensor]] = [[]] * len(plan.groups)
     for number, rule in enumerate(plan.rules):
@@ -205,7 +207,7 @@ _New = tuple[Tensor, tuple[Tensor, ...]]
 
 
 def _adam(
-    rule: Rule, p: Tensor, g: Tensor, state: Sequence[Tensor], numbers: Sequence[Tensor]
+    rule: GroupSpec, p: Tensor, g: Tensor, state: Sequence[Tensor], numbers: Sequence[Tensor]
 ) -> _New:
     """The parameter, and the state that changes: the moments, and amsgrad's largest one."""
     rate, root, eps, share, beta2, square_share, decay, kept = numbers
@@ -224,7 +226,7 @@ def _adam(
 
 
 def _sgd(
-    rule: Rule, p: Tensor, g: Tensor, state: Sequence[Tensor], numbers: Sequence[Tensor]
+    rule: GroupSpec, p: Tensor, g: Tensor, state: Sequence[Tensor], numbers: Sequence[Tensor]
 ) -> _New:
     lr, momentum, share, decay = numbers
     g = -g if rule.maximize else g
@@ -239,7 +241,7 @@ class Bound:
     """The state that an optimizer has for some parameters, in the user's own tensors."""
 
     def __init__(
-        self, rules: Sequence[Rule], optimizer: Optimizer, parameters: Sequence[nn.Parameter]
+        self, rules: Sequence[GroupSpec], optimizer: Optimizer, parameters: Sequence[nn.Parameter]
     ) -> None:
         self._optimizer = optimizer
         self._parameters = parameters

@@ -39,7 +39,7 @@ _GATHER_SECONDS = 2.0
 
 
 @dataclass
-class Pace:
+class HangThreshold:
     """How long a run may make no progress before that is a hang."""
 
     minutes: float | None
@@ -85,7 +85,7 @@ class HangWatch:
                 "config={}))"
             )
         self._folder = folder
-        self._pace = Pace(minutes)
+        self._pace = HangThreshold(minutes)
         self._look = _LOOK_SECONDS if minutes is None else min(_LOOK_SECONDS, 6 * minutes)
         self._number = 0
         """Hangs so far."""

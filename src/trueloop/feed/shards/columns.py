@@ -11,7 +11,7 @@ import torch
 from trueloop.errors import DataError
 
 
-class Numbers:
+class FixedShapeColumn:
     """A column whose rows are numbers, or arrays of one shape."""
 
     def __init__(self, values: np.ndarray) -> None:
@@ -33,7 +33,7 @@ class Joined:
         self._numbers = np.array(sorted(blocks), dtype=np.int64)
         chosen = [blocks[number] for number in self._numbers.tolist()]
         self.columns = {
-            name: Numbers(np.concatenate([_values(columns[name]) for columns in chosen]))
+            name: FixedShapeColumn(np.concatenate([_values(columns[name]) for columns in chosen]))
             for name in chosen[0]
         }
         counts = np.array([len(_values(next(iter(each.values())))) for each in chosen])
@@ -48,7 +48,7 @@ class Joined:
 
 
 def _values(column: Column) -> np.ndarray:
-    assert isinstance(column, Numbers)
+    assert isinstance(column, FixedShapeColumn)
     return column.values
 
 
@@ -74,7 +74,7 @@ class Objects:
         return self._values[row].as_py()
 
 
-Column = Numbers | Lists | Objects
+Column = FixedShapeColumn | Lists | Objects
 
 
 def column(array: Any, name: str, where: str, is_decoded: bool) -> Column:
@@ -103,7 +103,7 @@ def column(array: Any, name: str, where: str, is_decoded: bool) -> Column:
         array = array.dictionary_decode()
         kind = array.type
     if (numbers := _numbers(array)) is not None:
-        return Numbers(numbers)
+        return FixedShapeColumn(numbers)
     if kinds.is_list(kind) or kinds.is_large_list(kind):
         values = _numbers(array.values)
         if values is not None and not array.values.null_count:

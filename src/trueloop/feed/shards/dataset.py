@@ -15,7 +15,7 @@ from trueloop import _options
 from trueloop.errors import DataError
 from trueloop.feed.shards import columnar
 from trueloop.feed.shards.cache import BlockCache
-from trueloop.feed.shards.columns import Joined, Numbers
+from trueloop.feed.shards.columns import FixedShapeColumn, Joined
 from trueloop.feed.shards.fields import Fields
 from trueloop.feed.shards.index import Index, find
 from trueloop.feed.shards.storage import Storage
@@ -266,7 +266,7 @@ def _has_numbers(block: Any) -> bool:
     """Whether all that the block has are number columns."""
     if isinstance(block, TarBlock) or not block.columns:
         return False
-    return all(isinstance(column, Numbers) for column in block.columns.values())
+    return all(isinstance(column, FixedShapeColumn) for column in block.columns.values())
 
 
 def _gathered(parts: Sequence[tuple[Any, np.ndarray, np.ndarray]], field: str) -> torch.Tensor:

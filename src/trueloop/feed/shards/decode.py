@@ -24,7 +24,7 @@ def of_field(field: str) -> Decoder:
     """What a field of a tar file is decoded with, by what follows its last dot."""
     kind = field.rpartition(".")[2]
     if kind in _CODE:
-        return _Refused(field)
+        return _UnsafeFormat(field)
     for name, known in (("image", _IMAGES), ("int", _NUMBERS), ("text", _TEXTS)):
         if kind in known:
             return NAMED[name]
@@ -78,7 +78,7 @@ NAMED: dict[str, Decoder] = {
 """What `decode={field: name}` takes."""
 
 
-class _Refused:
+class _UnsafeFormat:
     """For formats whose reading runs code that the file brings."""
 
     def __init__(self, field: str) -> None:

@@ -9,9 +9,9 @@ from torch.utils.data import DataLoader, Dataset
 
 from trueloop import seed as seeds
 from trueloop.errors import RunError, UserError
-from trueloop.feed.collate import Collator, Fetched, failure
-from trueloop.feed.loader import Fetching, Mapped, not_fetched
-from trueloop.feed.order import Order
+from trueloop.feed.collate import Collator, FetchedSamples, failure
+from trueloop.feed.loader import LoaderOptions, MapSource, not_fetched
+from trueloop.feed.order import SampleOrder
 from trueloop.feed.parts import Stretch
 from trueloop.feed.shards.dataset import Shards
 from trueloop.feed.windows import WindowOrder
@@ -56,7 +56,7 @@ class _Gathered(Dataset[Any]):
             return failure(str(error), error)
         except Exception as error:
             return not_fetched(indices[0], epoch, error)
-        return samples if isinstance(samples, _Ready) else Fetched(samples, indices)
+        return samples if isinstance(samples, _Ready) else FetchedSamples(samples, indices)
 
     def _samples(self, epoch: int, indices: Sequence[int]) -> list[Any]:
         if not self.shards.draws:
@@ -69,13 +69,13 @@ class _Gathered(Dataset[Any]):
         return samples
 
 
-class Sharded(Mapped):
+class Sharded(MapSource):
     """A source of batches: `Shards`, whose order is that of windows of blocks."""
 
     STATE: ClassVar[Shape] = {"shards": str, "window": COUNT}
     """What a feed's state has of it."""
 
-    def __init__(self, shards: Shards, seed: int, fetching: Fetching) -> None:
+    def __init__(self, shards: Shards, seed: int, fetching: LoaderOptions) -> None:
         super().__init__(shards, seed, fetching)
         self._shards = shards
         self._gathered = _Gathered(shards, seed, fetching.collate_fn is not None)
@@ -100,7 +100,7 @@ class Sharded(Mapped):
     def _loader_of(self, keys: Any) -> DataLoader[Any]:
         return self._fetching.loader(self._gathered, _ReadyCollator, batch_sampler=keys)
 
-    def _keys(self, order: Order, epoch: int, stretches: Sequence[Stretch]) -> Iterator[Key]:
+    def _keys(self, order: SampleOrder, epoch: int, stretches: Sequence[Stretch]) -> Iterator[Key]:
         """Names each batch; with the first batches of a window, one for each worker, its blocks and
         those of the window after it."""
         assert isinstance(order, WindowOrder)

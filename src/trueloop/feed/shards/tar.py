@@ -40,7 +40,7 @@ class Member(NamedTuple):
 
 
 @dataclass
-class Sample:
+class TarSample:
     """Members that belong together, by field: offset and size of each."""
 
     key: str
@@ -116,9 +116,9 @@ class TarBlock:
         return f"{sample.key!r} at byte {sample.start} of {self._file.path}"
 
 
-def _samples(file: File, read: Read, start: int, stop: int) -> Iterator[Sample]:
+def _samples(file: File, read: Read, start: int, stop: int) -> Iterator[TarSample]:
     """The samples whose headers lie between two offsets; `DataError` where the file is damaged."""
-    current: Sample | None = None
+    current: TarSample | None = None
     try:
         for member in _members(read, start, stop):
             key, field = _split(member.name)
@@ -129,7 +129,7 @@ def _samples(file: File, read: Read, start: int, stop: int) -> Iterator[Sample]:
             if current is None or key != current.key:
                 if current is not None:
                     yield current
-                current = Sample(key, member.start)
+                current = TarSample(key, member.start)
             if field in current.fields:
                 raise _Damage(member.start, f"{member.name!r} is there twice")
             current.fields[field] = (member.offset, member.size)

@@ -60,7 +60,7 @@ class History:
     tokens: int = 0
 
 
-class Book:
+class FitState:
     """The state of `fit`: the run's history, its counts and mean losses, and what is due.
 
     `intervals` says how often something is due (`RunClock`); None for an evaluation is at the end
@@ -345,17 +345,17 @@ class Book:
             self._line.load_state_dict(state["line"], self.step.device)
 
 
-def _check_monitors(book: Book, step: Step) -> None:
+def _check_monitors(state: FitState, step: Step) -> None:
     """Raise before the first batch, not after the first epoch, if only `val` could give a score."""
-    if book.scoring.val is not None:
+    if state.scoring.val is not None:
         return
-    if book.scoring.metrics is not None:
+    if state.scoring.metrics is not None:
         raise ConfigError(
             "metrics are measured on val, and there is none: give val=…, or train_metrics=…"
         )
-    watched = {"the monitored score": book.history.monitor}
-    if book.early_stop is not None:
-        watched["early_stop's"] = book.early_stop.monitor
+    watched = {"the monitored score": state.history.monitor}
+    if state.early_stop is not None:
+        watched["early_stop's"] = state.early_stop.monitor
     for what, name in [*watched.items(), *(("the schedule's", name) for name in step.monitors)]:
         if name.startswith("val_"):
             raise ConfigError(

@@ -13,9 +13,9 @@ from torch.utils.data import BatchSampler, DataLoader, IterableDataset
 from trueloop import ranks, seed as seeds
 from trueloop.errors import DataError, RunError, UserError
 from trueloop.feed.collate import reason_of
+from trueloop.feed.cursor import Cursor, Generators, OwnState, set_generators, timed
 from trueloop.feed.loader import has_len, set_epoch
-from trueloop.feed.parts import Part
-from trueloop.feed.place import Generators, OwnState, Place, set_generators, timed
+from trueloop.feed.parts import RankShare
 from trueloop.feed.split import Together, check_counts_once, check_lengths, check_split, split_of
 from trueloop.feed.workers import iterate
 from trueloop.shapes import COUNT, ListOf, OneOf, Shape
@@ -34,7 +34,7 @@ def is_loader(data: Any) -> bool:
     return not hasattr(data, "__next__") and all(hasattr(data, name) for name in methods)
 
 
-class Foreign:
+class ExternalLoader:
     """A source of batches: a loader of the user's own.
 
     Its order and randomness come from the global generators or its own, as it made them. An epoch
@@ -50,7 +50,7 @@ class Foreign:
         "generators": _GENERATORS,
     }
     """What `load` takes."""
-    OTHERS: ClassVar[Shape] = {**STATE, "place": Place.STATE}
+    OTHERS: ClassVar[Shape] = {**STATE, "place": Cursor.STATE}
     """What a state has of each rank but the first."""
 
     def __init__(self, loader: Any) -> None:
@@ -125,14 +125,14 @@ class Foreign:
         self._beginning = state["beginning"]
         self._there = state["generators"]
 
-    def check_part(self, part: Part) -> None:
+    def check_part(self, part: RankShare) -> None:
         """Raise `ConfigError` unless the loader gives this rank what `part` is: its own samples,
         and for an evaluation none that another rank has too."""
         check_split(self._loader, part)
         if part.whole_batches:
             check_counts_once(self._loader)
 
-    def opened(self, epoch: int, start: int, place: Place, part: Part) -> Iterator[Any]:
+    def opened(self, epoch: int, start: int, place: Cursor, part: RankShare) -> Iterator[Any]:
         """`batches`; on several ranks those of this rank, which every rank must open, and of which
         all give as many."""
         self.check_part(part)
@@ -141,7 +141,7 @@ class Foreign:
             return batches
         return self._together.read(batches)
 
-    def batches(self, epoch: int, start: int, place: Place) -> Iterator[Any]:
+    def batches(self, epoch: int, start: int, place: Cursor) -> Iterator[Any]:
         """The batches from position `start` on; without the loader's own state at this place,
         those before are fetched and thrown away. Each is reported to `place`. Nothing is drawn
         before the first is asked for."""
@@ -251,7 +251,7 @@ class Foreign:
         finally:
             self._loader.generator = kept
 
-    def _reported(self, batches: Iterator[Any], place: Place) -> Iterator[Any]:
+    def _reported(self, batches: Iterator[Any], place: Cursor) -> Iterator[Any]:
         """`batches`; those that had been fetched when the place was saved, with the generators as
         they were then: what trained in between has drawn on them since."""
         ahead = deque(place.ahead)
@@ -265,7 +265,7 @@ class Foreign:
             place.fetched(self.own.take(), before)
             yield batch
 
-    def _next(self, batches: Iterator[Any], place: Place) -> Any:
+    def _next(self, batches: Iterator[Any], place: Cursor) -> Any:
         name = type(self._loader).__name__
         try:
             batch = next(batches, _END)

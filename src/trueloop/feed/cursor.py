@@ -26,7 +26,7 @@ class OwnState:
     """The `state_dict` of a loader or an iterable data set, asked for after each batch.
 
     The batch is perhaps handed out, and the run saved, when others have been fetched after it: the
-    state is taken when it is fetched, as a copy, and waits with it (`Place`).
+    state is taken when it is fetched, as a copy, and waits with it (`Cursor`).
     """
 
     def __init__(self, owner: Any, why: str | None = None) -> None:
@@ -113,7 +113,7 @@ def set_generators(state: Mapping[str, Any]) -> None:
     seeds.set_rng_state({name: part for name, part in state.items() if name != "cuda"})
 
 
-class Place:
+class Cursor:
     """Where an epoch's iterator stands, and what is known of that place beside its numbers.
 
     The source reports what it fetches, the iterator what it hands out; between the two, batches
@@ -149,7 +149,7 @@ class Place:
         self._end: Any = None
 
     @classmethod
-    def loaded(cls, epoch: int, batch: int, state: Mapping[str, Any]) -> Place:
+    def loaded(cls, epoch: int, batch: int, state: Mapping[str, Any]) -> Cursor:
         """The place that a feed's state describes."""
         place = cls(epoch, batch)
         place.resumed = True
@@ -157,9 +157,9 @@ class Place:
         place.why, place.ahead = state.get("why"), list(state.get("ahead", ()))
         return place
 
-    def begin(self, epoch: int, batch: int) -> Place:
+    def begin(self, epoch: int, batch: int) -> Cursor:
         """The place of a new iterator: what is known here goes with it, if it begins here."""
-        place = Place(epoch, batch)
+        place = Cursor(epoch, batch)
         if (epoch, batch) == (self.epoch, self.batch):
             place.over, place.own, place.why = self.over, self.own, self.why
             place.resumed, place.ahead = self.resumed, self._ahead()
@@ -197,7 +197,7 @@ class Place:
         self.own = self._end
 
 
-def tracked(batches: Iterable[tuple[Any, bool]], own: OwnState, place: Place) -> Iterator[Any]:
+def tracked(batches: Iterable[tuple[Any, bool]], own: OwnState, place: Cursor) -> Iterator[Any]:
     """The batches of (batch, whether it is a stand-in), each reported to `place` with the source's
     own state."""
     for batch, stand_in in batches:
@@ -206,7 +206,7 @@ def tracked(batches: Iterable[tuple[Any, bool]], own: OwnState, place: Place) ->
     place.ended(own.take())
 
 
-def timed(batches: Iterator[Any], place: Place, own: OwnState) -> Iterator[Any]:
+def timed(batches: Iterator[Any], place: Cursor, own: OwnState) -> Iterator[Any]:
     """`batches`, the first of which takes a replay to get to: says what that has cost."""
     count, started = place.batch, time.perf_counter()
     first = next(batches, _END)

@@ -11,8 +11,8 @@ from trueloop.checkpoint import Checkpoints, place_of
 from trueloop.errors import ConfigError
 from trueloop.feed import Feed
 from trueloop.lengths import Interval, parse_interval
-from trueloop.loop.book import Sink
 from trueloop.loop.clock import EVALUATION, LINE, SAVE
+from trueloop.loop.fit_state import Sink
 from trueloop.step import Step
 from trueloop.stopping import EarlyStopping
 

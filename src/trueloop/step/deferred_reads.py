@@ -22,7 +22,7 @@ class _Sent(NamedTuple, Generic[T]):
     about: T
 
 
-class Late(Generic[T]):
+class DeferredReads(Generic[T]):
     """A queue of such values, oldest first: no update makes the device wait for the host.
 
     In one process a value is read as soon as it has arrived. Many ranks must do the same at the
