@@ -1,4 +1,4 @@
 """The lab: a line of the loop is moved, and what breaks is measured.
 
-`claims` reads what is claimed, `running` runs the programs, `verdicts` decides, `pages` tells.
+`claims` reads the claims, `running` runs the programs, `verdicts` decides, `pages` writes pages.
 """

@@ -24,7 +24,7 @@ from trueloop.run.formatting import number, percent
 from trueloop.run.html_page import Chart, publish
 
 TONES = {"true": "good", "true only if": "warn", "no longer true": "bad", "false": "bad"}
-"""A verdict's colour: green for what one may go on believing."""
+"""A verdict's colour: green for what is true."""
 CRIB_SHEET = "crib-sheet.md"
 _CONTEXT = 3
 """Lines around a change that a diff shows."""
@@ -46,7 +46,7 @@ def prepare(out: Path) -> None:
             pass
     except OSError as error:
         raise ConfigError(
-            f"--out {out} cannot be written ({error.strerror}): name another folder"
+            f"--out {out} cannot be written ({error.strerror}): choose a different folder"
         ) from None
 
 
@@ -153,7 +153,7 @@ def _page(one: MeasuredClaim) -> dict[str, Any]:
 
 
 def _told(found: LabFindings) -> dict[str, str]:
-    """As a report tells its findings."""
+    """Findings as text."""
     it = found.finding
     return {
         "tone": "bad" if it.severity == "error" else "warn",

@@ -13,7 +13,7 @@ from trueloop.doctor.static.checking import CheckResult
 
 def as_json(outcome: CheckResult, fixed: Iterable[Finding] | None = None) -> str:
     """`{"findings": […], "files": …, "problems": […], "unread": […]}`; with `fixed`, what `--fix`
-    mended."""
+    fixed."""
     told: dict[str, Any] = {
         "findings": [finding_object(outcome, finding) for finding in outcome.findings],
         "files": outcome.files,

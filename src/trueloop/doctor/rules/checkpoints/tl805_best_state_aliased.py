@@ -3,7 +3,7 @@
 ## What it does
 
 Finds a state dict that is stored for later without a copy. `state_dict()` returns the live tensors,
-and training goes on to change them.
+and training keeps changing them.
 
 ## Why it breaks training
 

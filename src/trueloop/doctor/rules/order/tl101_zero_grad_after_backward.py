@@ -126,7 +126,7 @@ def _one_stretch(backward: Backward, clear: ZeroGrad) -> bool:
 def _belongs_to_others(
     step: OptimizerStep, backward: Backward, clear: ZeroGrad, later: list[Event]
 ) -> bool:
-    """Another rule names the smaller move, or the order is that of a closure."""
+    """A different rule names the smaller move, or the order is that of a closure."""
     turn = micro(backward)
     if inside(clear, turn) and not inside(step, turn):
         return True  # TL107: the step left the loop

@@ -163,9 +163,9 @@ def _by_length(
     if constant and _is_warmup(clock):
         return ""
     if any(symbolic.same(length, each) for each in epochs):
-        return f"{written} is the number of epochs, not of batches: it ends far too early"
+        return f"{written} is the number of epochs, not of batches: the schedule ends far too early"
     if symbolic.counts_epochs(length):
-        return f"{written} counts epochs, not batches: it ends far too early"
+        return f"{written} counts epochs, not batches: the schedule ends far too early"
     return ""
 
 
@@ -179,7 +179,7 @@ def _is_warmup(clock: ScheduleClock) -> bool:
 
 
 class _Run:
-    """How many updates the run makes, as far as can be told."""
+    """How many updates the run makes, if known."""
 
     def __init__(self, epochs: float | None, batches: float | None) -> None:
         self.epochs = epochs
