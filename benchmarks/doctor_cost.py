@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 import trueloop
 from trueloop.doctor.live.entry.fit_sink import FIRST as WATCHED
-from trueloop.doctor.live.watcher import FIRST
+from trueloop.doctor.live.sampling_schedule import FIRST
 
 
 class Clock:

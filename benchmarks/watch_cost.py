@@ -29,7 +29,8 @@ import torch
 from common import save_results, table
 from torch import nn
 
-from trueloop.doctor.live.watcher import FIRST, Watcher
+from trueloop.doctor.live.sampling_schedule import FIRST
+from trueloop.doctor.live.watcher import Watcher
 
 Update = Callable[[], None]
 EARLY = 500

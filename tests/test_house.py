@@ -70,10 +70,6 @@ HEAVY = (
     "aiohttp", "optuna", "sqlalchemy",
 )  # fmt: skip
 
-CIRCLES = ("doctor.live.",)
-"""Rooms that still have circles. The list only shrinks."""
-MOST_IN_RUNTIME = 45
-
 
 def module_name(path: Path) -> str:
     parts = path.relative_to(SOURCE).with_suffix("").parts
@@ -163,12 +159,7 @@ def test_no_circles() -> None:
     """Among modules and packages: imports within functions and for the type checker count too."""
     graph = graph_of_imports()
     circles = {module for module in graph if module in reached_from(module, graph)}
-    wrong = {module for module in circles if not module.startswith(CIRCLES)}
-    assert not wrong, f"each of these imports itself by way of others: {sorted(wrong)}"
-    done = [prefix for prefix in CIRCLES if not any(m.startswith(prefix) for m in circles)]
-    assert not done, f"no circle is left here: take {done} out of the list"
-    in_runtime = sum(module.startswith("doctor.live.") for module in circles)
-    assert in_runtime <= MOST_IN_RUNTIME, "the circle in doctor.live has grown"
+    assert not circles, f"each of these imports itself by way of others: {sorted(circles)}"
 
 
 def test_no_side_effect_at_import() -> None:

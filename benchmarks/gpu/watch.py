@@ -11,7 +11,8 @@ from nanogpt_style import GPT, make_optimizer
 from watch_cost import small
 
 from gpu.turns import Update, synchronise
-from trueloop.doctor.live.watcher import FIRST, Watcher
+from trueloop.doctor.live.sampling_schedule import FIRST
+from trueloop.doctor.live.watcher import Watcher
 
 
 def transformer(device: torch.device, quick: bool) -> Update:

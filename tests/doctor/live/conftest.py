@@ -16,8 +16,8 @@ def watcher(tmp_path: Path) -> Iterator[Watcher]:
     """With all rules; computations without finite numbers are written to `tmp_path`."""
     torch.manual_seed(0)
     watcher = Watcher()
-    watcher.bundles = str(tmp_path)
+    watcher.nonfinite.bundles = str(tmp_path)
     watcher.start()
     yield watcher
     watcher.stop()
-    assert watcher.errors == []
+    assert watcher.hub.errors == []

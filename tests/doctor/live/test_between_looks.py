@@ -16,8 +16,9 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from trueloop.doctor.live.sampling_schedule import FIRST
 from trueloop.doctor.live.unsampled_updates import Between
-from trueloop.doctor.live.watcher import FIRST, Watcher
+from trueloop.doctor.live.watcher import Watcher
 
 UPDATES = FIRST + 190
 
@@ -38,17 +39,17 @@ def train(watcher: Watcher, *, accumulate: int = 1, spoil: Any = None) -> tuple[
             spoil(update, x, model)
         optimizer.step()
         optimizer.zero_grad()
-        noted += watcher.between.on
+        noted += watcher.hub.unsampled.on
         if update % 40 == 39:
             with torch.no_grad():
                 F.cross_entropy(model(x), y)
-    watcher.between.leave()
-    stream: Any = watcher.progress.stream
-    health = watcher.health
+    watcher.hub.unsampled.leave()
+    stream: Any = watcher.training.stream
+    health = watcher.nonfinite
     stream.settle()
     series = stream.evaluations.series.values()
     told = (
-        watcher.updates, stream.updates, list(stream.jumps.losses), stream.jumps.limit,
+        watcher.hub.updates, stream.updates, list(stream.jumps.losses), stream.jumps.limit,
         list(stream.jumps._norms), stream.course.means(), list(health.recent),
         [vars(each) | {"where": None} for each in series],
     )  # fmt: skip
@@ -59,13 +60,13 @@ def train(watcher: Watcher, *, accumulate: int = 1, spoil: Any = None) -> tuple[
 def test_the_same_is_noted(accumulate: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def watched() -> tuple[Any, int]:
         watcher = Watcher()
-        watcher.clock.next = 1 << 62  # what is timed is not the same twice
+        watcher.timer.next = 1 << 62  # what is timed is not the same twice
         watcher.start()
         try:
             told = train(watcher, accumulate=accumulate)
         finally:
             watcher.stop()
-        assert watcher.errors == []
+        assert watcher.hub.errors == []
         return told
 
     quick, noted = watched()
@@ -116,7 +117,7 @@ def run(
             loss = F.mse_loss(model(x), y)
             optimizer.zero_grad()
             loss.backward()
-            if watcher is not None and watcher.between.on:
+            if watcher is not None and watcher.hub.unsampled.on:
                 noted.append(update)
             optimizer.step()
         if isinstance(mode, Operations):
@@ -127,12 +128,12 @@ def run(
 @pytest.fixture
 def watcher() -> Iterator[Watcher]:
     watcher = Watcher()
-    watcher.clock.next = 1 << 62  # what is timed is not noted here
-    watcher.bundles = ""
+    watcher.timer.next = 1 << 62  # what is timed is not noted here
+    watcher.nonfinite.bundles = ""
     watcher.start()
     yield watcher
     watcher.stop()
-    assert watcher.errors == []
+    assert watcher.hub.errors == []
 
 
 def test_a_gradient_that_is_not_finite_between_two_looks(watcher: Watcher) -> None:
@@ -154,7 +155,7 @@ def test_a_dispatch_mode_between_two_looks(watcher: Watcher) -> None:
     assert all(map(torch.equal, watched.parameters(), alone.parameters()))
     assert {117, 125} <= set(noted)
     assert not set(noted) & set(modes)
-    assert watcher.updates == FIRST + 90
+    assert watcher.hub.updates == FIRST + 90
     assert watcher.findings() == []
 
 

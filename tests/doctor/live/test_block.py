@@ -164,4 +164,4 @@ def test_a_loop_without_a_file_is_not_looked_at_for_ever(parts: Any) -> None:
         trains.join()
         session = running()
         assert session is not None
-        assert not session.watcher.looking
+        assert not session.watcher.hub.sampling

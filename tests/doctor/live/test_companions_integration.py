@@ -20,7 +20,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 from torch.utils.data import DataLoader, TensorDataset
 
-from trueloop.doctor.live.watcher import FIRST, Watcher
+from trueloop.doctor.live.sampling_schedule import FIRST
+from trueloop.doctor.live.watcher import Watcher
 
 UPDATES = FIRST + 30
 """So many that it looks away in between, and looks again."""
@@ -35,7 +36,7 @@ def watching() -> Iterator[Watcher]:
         yield watcher
     finally:
         watcher.stop()
-    assert watcher.errors == []
+    assert watcher.hub.errors == []
     alarms = [each for each in watcher.findings() if each.severity != "advice"]
     assert alarms == []
 
@@ -62,7 +63,7 @@ def same_watched(program: Callable[[], Any], updates: int | None = UPDATES) -> N
         seen = bits(program()), bits(torch.get_rng_state())
     assert seen == alone
     if updates is not None:
-        assert watcher.updates == updates
+        assert watcher.hub.updates == updates
 
 
 def network() -> nn.Sequential:
@@ -779,7 +780,7 @@ def _rank(rank: int, world: int, name: str, watched: bool, folder: str) -> None:
     if watched:
         with watching() as watcher:
             weights = PROGRAMS[name](rank, world)
-        assert watcher.updates == UPDATES
+        assert watcher.hub.updates == UPDATES
     else:
         weights = PROGRAMS[name](rank, world)
     dist.barrier()

@@ -44,7 +44,7 @@ def test_samples_are_known_by_number(watcher: Watcher, number: int, persistent: 
     )
     for _ in range(2):
         for (values,) in loader:
-            assert watcher.track().indices == values.tolist()
+            assert watcher.recorder.track().indices == values.tolist()
 
 
 def test_what_a_data_set_draws() -> None:
@@ -74,7 +74,7 @@ def test_seeds_are_seen_and_undone() -> None:
     watcher = Watcher([])
     watcher.start()
     seen: list[object] = []
-    watcher.listeners.append(
+    watcher.recorder.listeners.append(
         lambda event: seen.append(event) if isinstance(event, (Seeded, Used)) else None
     )
     states = torch.get_rng_state(), np.random.get_state(), random.getstate()
@@ -91,7 +91,7 @@ def test_seeds_are_seen_and_undone() -> None:
     assert sum(isinstance(each, Used) for each in seen) == 2
     watcher.stop()
     assert torch.manual_seed is before
-    assert watcher.errors == []
+    assert watcher.hub.errors == []
 
 
 def test_samples_that_a_loader_reaches() -> None:
@@ -144,7 +144,7 @@ def test_numbers_of_the_generators_are_untouched() -> None:
     watched = run()
     watcher.stop()
     assert watched == plain
-    assert watcher.errors == []
+    assert watcher.hub.errors == []
 
 
 def test_rows_that_are_no_numbers() -> None:
@@ -160,7 +160,7 @@ def test_rows_that_are_no_numbers() -> None:
 
 def test_batches_are_events_with_their_parts(watcher: Watcher) -> None:
     seen: list[object] = []
-    watcher.listeners.append(
+    watcher.recorder.listeners.append(
         lambda event: seen.append(event) if isinstance(event, (BatchFetched, Measured)) else None
     )
     for _ in DataLoader(TensorDataset(torch.zeros(4, 2), torch.zeros(4)), batch_size=2):

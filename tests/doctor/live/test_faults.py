@@ -31,9 +31,9 @@ _FILES = (os.path.join(_PACKAGE, "events.py"), os.path.join(_PACKAGE, "things.py
 _GUARDS = frozenset(
     # What catches the errors of all else (each is one `try`, from its first line to its last), and
     # `forget`, which Python calls when an object is gone.
-    "quietly can_read failed tell enter leave turn steps has_stepped _broke is_here see"
-    " _leave_alone _stand_in _is_on_gpu _without_graph hook put_on take_off undo attend"
-    " forget".split()
+    "guarded __call__ can_read failed enter leave turn steps has_stepped _broke is_here see"
+    " _leave_alone _stand_in _is_on_gpu _without_graph hook put_on take_off undo"
+    " refresh_call_patch forget".split()
 )
 _BEGINNING = 8
 """Bytes of a generator's code before its body."""
@@ -129,7 +129,7 @@ def alone() -> list[Any]:
 @pytest.fixture
 def watcher() -> Iterator[Watcher]:
     watcher = Watcher()
-    watcher.bundles = ""
+    watcher.nonfinite.bundles = ""
     yield watcher
     sys.settrace(None)
     watcher.stop()
@@ -137,16 +137,17 @@ def watcher() -> Iterator[Watcher]:
 
 def run_with(faults: Faults, watcher: Watcher) -> list[Any]:
     """Python takes a trace function off that raises: it is put on again by what notes the fault."""
-    failed, see = Watcher.failed, type(watcher)
+    hub = watcher.hub
+    failed = hub.failed
 
-    def note(self: Watcher, error: Exception, *, missed: bool = False) -> None:
+    def note(error: Exception, *, missed: bool = False) -> None:
         sys.settrace(None)
-        failed(self, error, missed=missed)
+        failed(error, missed=missed)
         sys.settrace(faults.trace)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(see, "failed", note)
-        watcher.health.calls._failed = watcher.failed
+        patch.setattr(hub, "failed", note)
+        watcher.recorder.failed = watcher.nonfinite.calls._failed = note
         watcher.start()
         sys.settrace(faults.trace)
         try:
@@ -177,5 +178,5 @@ def test_no_fault_of_ours_is_seen(when: str, alone: list[Any], watcher: Watcher)
     watcher.stop()
     told = {found.code for found in watcher.findings() if found.severity != "advice"}
     assert told <= {"TL206"}  # which the program has; nothing comes of what was missed
-    assert watcher.errors
-    assert len(watcher.errors) == len(set(watcher.errors))
+    assert watcher.hub.errors
+    assert len(watcher.hub.errors) == len(set(watcher.hub.errors))

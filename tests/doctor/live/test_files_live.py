@@ -29,7 +29,7 @@ class Seen:
     def __init__(self) -> None:
         self.watcher = Watcher([])
         self.events: list[Event] = []
-        self.watcher.listeners.append(self.events.append)
+        self.watcher.recorder.listeners.append(self.events.append)
 
     def only(self, kind: type[Event]) -> Any:
         (event,) = (each for each in self.events if type(each) is kind)
@@ -42,7 +42,7 @@ def seen() -> Iterator[Seen]:
     seen.watcher.start()
     yield seen
     seen.watcher.stop()
-    assert seen.watcher.errors == []
+    assert seen.watcher.hub.errors == []
 
 
 def test_a_state_dict_is_known_again_inside_of_what_is_saved(seen: Seen) -> None:
@@ -102,10 +102,10 @@ def test_a_state_of_parts_is_taken_once(seen: Seen) -> None:
 def test_nothing_of_the_program_is_kept_alive(seen: Seen) -> None:
     model = nn.Linear(2, 1)
     state = model.state_dict()
-    before = len(seen.watcher.things.states)
+    before = len(seen.watcher.recorder.things.states)
     assert before >= 2
     del state
-    assert len(seen.watcher.things.states) == before - 2
+    assert len(seen.watcher.recorder.things.states) == before - 2
 
 
 @pytest.mark.parametrize(

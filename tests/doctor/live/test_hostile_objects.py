@@ -520,7 +520,7 @@ def test_nothing_is_asked_that_the_program_does_not_ask(act: Program) -> None:
     once()  # what torch does and says for the first time alone
     alone = once()
     watcher = Watcher()
-    watcher.bundles = ""
+    watcher.nonfinite.bundles = ""
     watcher.start()
     try:
         seen = once()
@@ -528,4 +528,4 @@ def test_nothing_is_asked_that_the_program_does_not_ask(act: Program) -> None:
         watcher.stop()
     assert seen == alone
     watcher.findings()
-    assert watcher.errors == []
+    assert watcher.hub.errors == []

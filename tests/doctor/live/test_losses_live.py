@@ -21,7 +21,9 @@ def codes(watcher: Watcher) -> list[str]:
 
 def losses(watcher: Watcher) -> list[Loss]:
     seen: list[Loss] = []
-    watcher.listeners.append(lambda event: seen.append(event) if isinstance(event, Loss) else None)
+    watcher.recorder.listeners.append(
+        lambda event: seen.append(event) if isinstance(event, Loss) else None
+    )
     return seen
 
 
@@ -148,9 +150,9 @@ def test_shapes_that_broadcast(
 
 def test_nothing_is_read_while_nobody_looks(watcher: Watcher) -> None:
     measured: list[Measured] = []
-    watcher.listeners.append(
+    watcher.recorder.listeners.append(
         lambda event: measured.append(event) if isinstance(event, Measured) else None
     )
-    watcher.looking = False
+    watcher.hub.sampling = False
     F.cross_entropy(torch.rand(8, 3), torch.zeros(8, dtype=torch.long))
     assert measured == []

@@ -222,7 +222,7 @@ def really_saved(model: nn.Module, x: Tensor, target: Tensor) -> int:
 def recipe_of(watcher: Watcher, model: nn.Module, x: Tensor, target: Tensor) -> Recipe:
     F.cross_entropy(model(x), target)
     watcher.stop()
-    (probe,) = [each for each in watcher.probes.all if isinstance(each, Recipes)]
+    (probe,) = [each for each in watcher.probes if isinstance(each, Recipes)]
     assert probe.recipe is not None
     return probe.recipe
 
@@ -235,7 +235,7 @@ def test_what_is_saved_is_counted_to_the_byte(name: str, watcher: Watcher) -> No
     state = {key: value.clone() for key, value in model.state_dict().items()}
     before = torch.get_rng_state()
     for samples in (16, 8, 3):
-        found = saved_by(watcher, recipe, samples=samples)
+        found = saved_by(watcher.nonfinite.calls, recipe, samples=samples)
         assert isinstance(found, Saved), found
         again = torch.randint(0, 5, (samples,))
         torch.set_rng_state(before)
@@ -253,7 +253,7 @@ def test_nothing_of_the_programs_is_changed(watcher: Watcher) -> None:
     recipe = recipe_of(watcher, model, x, torch.randint(0, 5, (16,)))
     before = {key: value.clone() for key, value in model.state_dict().items()}
     state = torch.get_rng_state()
-    assert isinstance(saved_by(watcher, recipe), Saved)
+    assert isinstance(saved_by(watcher.nonfinite.calls, recipe), Saved)
     assert hooked == [1]
     assert len(model.seen) == 1
     assert torch.equal(torch.get_rng_state(), state)
@@ -266,14 +266,14 @@ def test_a_model_that_needs_its_numbers_is_said_to(watcher: Watcher) -> None:
             return super().forward(x if x.sum() > 0 else -x)
 
     recipe = recipe_of(watcher, Asks(4, 5), torch.randn(8, 4), torch.randint(0, 5, (8,)))
-    assert "DataDependent" in str(saved_by(watcher, recipe))
+    assert "DataDependent" in str(saved_by(watcher.nonfinite.calls, recipe))
 
 
 def test_what_recomputation_saves(watcher: Watcher) -> None:
     model, x = models()["blocks"]
     assert isinstance(model, nn.Sequential)
     target = torch.randint(0, 5, (16,))
-    saved = saved_by(watcher, recipe_of(watcher, model, x, target))
+    saved = saved_by(watcher.nonfinite.calls, recipe_of(watcher, model, x, target))
     assert isinstance(saved, Saved)
     again = recomputed(saved)
     assert again is not None

@@ -170,11 +170,11 @@ def noisy_run() -> tuple[Any, ...]:
 def test_nothing_of_the_program_is_touched(tmp_path: Path) -> None:
     alone = noisy_run()
     watcher = Watcher()
-    watcher.bundles = str(tmp_path)
+    watcher.nonfinite.bundles = str(tmp_path)
     watcher.start()
     watched = noisy_run()
     assert [each.code for each in found(watcher)] == ["TH101"]
-    assert watcher.errors == []
+    assert watcher.hub.errors == []
     assert repr(watched) == repr(alone)
 
 
@@ -227,5 +227,5 @@ def test_what_is_no_bundle(tmp_path: Path) -> None:
 
 def test_nothing_is_held_of_a_batch_that_is_done_with(watcher: Watcher) -> None:
     train(nn.Linear(4, 1), batches(120))
-    assert watcher.health.calls.held == []
+    assert watcher.nonfinite.calls.held == []
     assert found(watcher) == []

@@ -24,7 +24,7 @@ def watched(program: str, folder: Path) -> list[Finding]:
         exec(compile(program, str(path), "exec"), {"__name__": "program", "__file__": str(path)})
     finally:
         watcher.stop()
-    assert watcher.errors == []
+    assert watcher.hub.errors == []
     return [each for each in watcher.findings() if each.severity != "advice"]
 
 

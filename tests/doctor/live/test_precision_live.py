@@ -58,7 +58,7 @@ def found(code: str, text: str, folder: Path) -> list[Finding]:
     finally:
         watcher.stop()
     findings = watcher.findings()
-    assert watcher.errors == []
+    assert watcher.hub.errors == []
     return findings
 
 

@@ -34,14 +34,14 @@ def watched(program: str, folder: Path) -> tuple[Watcher, list[Finding]]:
     path.write_text(program, encoding="utf-8")
     user_frames.kind_of.cache_clear()
     watcher = Watcher()
-    watcher.bundles = ""
+    watcher.nonfinite.bundles = ""
     watcher.start()
     try:
         exec(compile(program, str(path), "exec"), {"__name__": "program", "__file__": str(path)})
     finally:
         watcher.stop()
     found = watcher.findings()
-    assert watcher.errors == []
+    assert watcher.hub.errors == []
     return watcher, [each for each in found if each.code in MINE]
 
 
@@ -364,7 +364,7 @@ def test_a_scaled_loss_is_taken_as_it_was(tmp_path: Path) -> None:
     step = "scaler.step(optimizer); scaler.update()"
     watcher, found = watched(program.format(loss="F.mse_loss(model(x), y)", step=step), tmp_path)
     assert [each.code for each in found] == ["TH105"]
-    stream = watcher.progress.stream
+    stream = watcher.training.stream
     assert stream is not None
     assert stream.trained == pytest.approx(stream.level)
 
@@ -373,8 +373,8 @@ def test_several_backwards_are_no_single_measure(tmp_path: Path) -> None:
     step = "F.mse_loss(model(x), y).backward(); optimizer.step()"
     watcher, found = watched(PROGRAM.format(loss="F.mse_loss(model(x), y)", step=step), tmp_path)
     assert found == []
-    assert watcher.progress.stream is not None
-    assert watcher.progress.stream.odd
+    assert watcher.training.stream is not None
+    assert watcher.training.stream.odd
 
 
 def test_each_fold_is_a_run_of_its_own(tmp_path: Path) -> None:
@@ -390,7 +390,7 @@ for fold in range(3):
         optimizer.zero_grad()
 """
     watcher, _ = watched(program, tmp_path)
-    stream = watcher.progress.stream
+    stream = watcher.training.stream
     assert stream is not None
     assert (stream.updates, stream.mixed, stream.odd) == (12, False, False)
 
@@ -424,8 +424,8 @@ for epoch in range(20):
 def test_each_pass_over_data_is_an_evaluation_of_its_own(reduction: str, tmp_path: Path) -> None:
     watcher, found = watched(EVALUATED.format(reduction=reduction), tmp_path)
     assert found == []
-    assert watcher.progress.stream is not None
-    series = list(watcher.progress.stream.evaluations.series.values())
+    assert watcher.training.stream is not None
+    series = list(watcher.training.stream.evaluations.series.values())
     assert [(each.calls, each.count, each.qualifies) for each in series] == [
         (4, 20, True),
         (3, 20, True),
@@ -435,8 +435,8 @@ def test_each_pass_over_data_is_an_evaluation_of_its_own(reduction: str, tmp_pat
 
 
 def test_nothing_is_asked_where_no_rule_wants_it() -> None:
-    assert not Watcher(rules=[]).progress.on
-    assert Watcher(rules=[Overfitting]).progress.on
+    assert not Watcher(rules=[]).hub.follows_training
+    assert Watcher(rules=[Overfitting]).hub.follows_training
 
 
 def test_training_is_the_same_to_the_bit() -> None:
@@ -458,7 +458,7 @@ def test_training_is_the_same_to_the_bit() -> None:
         beside = train()
     finally:
         watcher.stop()
-    assert watcher.errors == []
+    assert watcher.hub.errors == []
     assert all(torch.equal(a, b) for a, b in zip(alone, beside, strict=True))
 
 
@@ -472,6 +472,6 @@ def test_nothing_piles_up_where_no_optimizer_steps(monkeypatch: pytest.MonkeyPat
             F.mse_loss(model(torch.ones(4, 2)), torch.ones(4, 1)).backward()
     finally:
         watcher.stop()
-    cycle = watcher.progress._cycle
+    cycle = watcher.training._cycle
     assert len(cycle.forwards) + len(cycle.losses) + len(cycle.criteria) <= 33
-    assert watcher.errors == []
+    assert watcher.hub.errors == []

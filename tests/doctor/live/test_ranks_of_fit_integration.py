@@ -16,7 +16,8 @@ from torch import Tensor, nn
 import trueloop
 from on_ranks import on_ranks
 from trueloop import ranks
-from trueloop.doctor.live.watcher import FIRST, Watcher
+from trueloop.doctor.live.sampling_schedule import FIRST
+from trueloop.doctor.live.watcher import Watcher
 
 EPOCHS = 4
 
@@ -80,14 +81,14 @@ def _watched(parallel: str) -> list[Any]:
         alone = collectives() - before
         torch.manual_seed(0)
         watcher = Watcher()
-        watcher.bundles = ""
+        watcher.nonfinite.bundles = ""
         watcher.start()
         train(parallel, accumulate)
         watcher.stop()
         own = collectives() - before - 2 * alone
         found = [(each.code, each.place) for each in watcher.findings()]
-        told += [found, watcher.errors, own]
-        assert accumulate == 2 or watcher.updates > FIRST
+        told += [found, watcher.hub.errors, own]
+        assert accumulate == 2 or watcher.hub.updates > FIRST
     return told
 
 

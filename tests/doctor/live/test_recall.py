@@ -163,8 +163,8 @@ def test_what_is_said_is_the_same_as_while_it_is_looked_at(run: Run, watcher: Wa
     def batches() -> Iterator[tuple[Tensor, Tensor]]:
         for number, (x, y) in enumerate(pairs(REST + 1)):
             if number == REST:
-                assert not watcher.looking
-                assert watcher.health.calls.holds is (run in HELD)
+                assert not watcher.hub.sampling
+                assert watcher.nonfinite.calls.holds is (run in HELD)
                 x[2] = 0
             yield x, y
 
@@ -181,7 +181,7 @@ def test_a_model_that_draws_is_held(watcher: Watcher) -> None:
     data = pairs(REST + 1)
     data[REST][0][2] = 0
     by_name(model, optimizer, data)
-    assert watcher.health.calls.holds
+    assert watcher.nonfinite.calls.holds
     assert "row 2 of the batch" in messages(watcher)[0]
 
 
@@ -191,8 +191,8 @@ def test_the_target_of_a_loss_and_a_gradient_alone(watcher: Watcher) -> None:
     data = pairs(REST + 1)
     data[REST][1][3] = float("inf")
     by_name(model, torch.optim.SGD(model.parameters(), lr=1e-3), data)
-    assert not watcher.health.calls.holds
-    assert "the argument `target` of `mse_loss` holds inf" in messages(watcher)[0]
+    assert not watcher.nonfinite.calls.holds
+    assert "the argument `target` of `mse_loss` contains inf" in messages(watcher)[0]
 
 
 def test_the_gradient_of_a_loss_alone(watcher: Watcher) -> None:
@@ -237,11 +237,11 @@ def test_another_loop_is_noticed(watcher: Watcher) -> None:
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     by_name(model, optimizer, pairs(REST))
-    assert not watcher.health.calls.holds
+    assert not watcher.nonfinite.calls.holds
     data = pairs(41)
     data[40][0][2] = 0
     by_entry(model, optimizer, data)
-    assert watcher.health.calls.holds
+    assert watcher.nonfinite.calls.holds
     (message,) = messages(watcher)
     assert "row 2 of the batch" in message
 
@@ -250,11 +250,11 @@ def test_another_model_in_the_same_loop_is_noticed(watcher: Watcher) -> None:
     models = [network(), network()]
     optimizers = [torch.optim.SGD(each.parameters(), lr=1e-3) for each in models]
     by_name(models[0], optimizers[0], pairs(REST))
-    assert not watcher.health.calls.holds
+    assert not watcher.nonfinite.calls.holds
     with torch.no_grad():
         next(models[1].parameters()).fill_(float("nan"))
     by_name(models[1], optimizers[1], pairs(3))
-    assert watcher.health.calls.holds
+    assert watcher.nonfinite.calls.holds
     assert "the parameter `0.weight` contains NaN" in messages(watcher)[0]
 
 

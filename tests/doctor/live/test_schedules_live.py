@@ -23,13 +23,13 @@ def run(text: str, folder: Path, *codes: str) -> tuple[Watcher, list[Event]]:
     path.write_text(text, encoding="utf-8")
     watcher = Watcher([load(BY_CODE[code]) for code in codes])
     events: list[Event] = []
-    watcher.listeners.append(events.append)
+    watcher.recorder.listeners.append(events.append)
     watcher.start()
     try:
         runpy.run_path(str(path), run_name="__main__")
     finally:
         watcher.stop()
-    assert watcher.errors == []
+    assert watcher.hub.errors == []
     return watcher, events
 
 
@@ -200,7 +200,7 @@ for epoch in range(4):
         optimizer.zero_grad()
 """
     watcher, _ = run(text, tmp_path, "TL606")
-    watcher.cut = True
+    watcher.hub.cut = True
     assert watcher.findings() == []
     watcher, _ = run(text, tmp_path, "TL606")
     assert [each.code for each in watcher.findings()] == ["TL606"]

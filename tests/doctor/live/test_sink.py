@@ -168,7 +168,7 @@ def updates_watched(epochs: int, **options: Any) -> int:
         watcher = doctor._session.watcher
         train(seeded(sound), [doctor], epochs=epochs)
     assert watcher is not None
-    return watcher.updates
+    return watcher.hub.updates
 
 
 def test_all_of_a_run_of_slow_updates(monkeypatch: pytest.MonkeyPatch) -> None:

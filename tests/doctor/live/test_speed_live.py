@@ -87,15 +87,15 @@ def train(updates: int, model: nn.Module, loader: Any = None, rest: float = 0.0)
 
 def timed(act: Any, least: float = 0.0) -> tuple[Watcher, Speed]:
     watcher = Watcher()
-    watcher.clock.least = least
+    watcher.timer.least = least
     watcher.start()
     try:
         act()
     finally:
         watcher.stop()
     watcher.findings()
-    assert watcher.errors == []
-    found = watcher.clock.speed()
+    assert watcher.hub.errors == []
+    found = watcher.timer.speed()
     assert found is not None
     return watcher, found
 
@@ -118,7 +118,7 @@ def test_what_the_watcher_does_itself_is_left_out() -> None:
     model = Sleeper(0.006, 0.0)
     model.register_forward_hook(lambda *given: called.append(time.perf_counter()))
     watcher, found = timed(lambda: train(40, model))
-    assert watcher.updates == 40
+    assert watcher.hub.updates == 40
     assert 20 <= found.updates <= 35
     whole = (called[-1] - called[6]) / (len(called) - 7)
     assert found.parts["forward"] >= 0.006
@@ -134,7 +134,7 @@ def test_short_updates_are_measured_only_while_nobody_looks(
     watcher.stop()
     for least, is_told in ((0.0, True), (10.0, False)):
         monkeypatch.setattr(step_timer, "_LOOKED", least)
-        assert (watcher.clock.speed() is not None) is is_told
+        assert (watcher.timer.speed() is not None) is is_told
     _, found = timed(lambda: train(120, nn.Linear(4, 1)))
     assert found.updates == 40
 
@@ -209,7 +209,7 @@ def test_pairs_of_optimizers_make_one_unit() -> None:
                 optimizer.step()
 
     watcher, found = timed(act)
-    assert watcher.updates == 140
+    assert watcher.hub.updates == 140
     assert found.parts["forward"] >= 0.004
     assert found.lasted == pytest.approx(70 * found.seconds)
 
@@ -252,7 +252,7 @@ def test_nothing_is_changed_and_nothing_is_left_behind() -> None:
     watcher, _ = timed(lambda: watched.extend(act()))
     assert all(map(torch.equal, alone, watched))
     assert [vars(owner).get(name) for owner, name in names] == before
-    assert watcher.clock.on is False
+    assert watcher.timer.on is False
 
 
 def test_between_its_bursts_it_is_off() -> None:
@@ -265,7 +265,7 @@ def test_between_its_bursts_it_is_off() -> None:
         for _ in range(1000):
             model(torch.ones(2, 4)).square().mean().backward()
             optimizer.step()
-            on.append(watcher.clock.on)
+            on.append(watcher.timer.on)
     finally:
         watcher.stop()
     assert sum(on[100:]) <= 6 * 30
@@ -328,7 +328,7 @@ def test_what_else_is_read_is_no_norm(monkeypatch: pytest.MonkeyPatch) -> None:
             optimizer.step()
 
     watcher, found = timed(act)
-    (norms,) = [each for key, each in watcher.clock.tally.calls.items() if key[0] == "norm"]
+    (norms,) = [each for key, each in watcher.timer.tally.calls.items() if key[0] == "norm"]
     assert norms.count == 8 * norms.units
     assert norms.seconds / norms.units < 0.009 < found.parts["rest"]
 
@@ -386,15 +386,15 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, act: Any) -> tuple[list[Finding], Sp
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
     watcher = Watcher()
-    watcher.clock.least = 0
-    begin = watcher.clock._begin_with
+    watcher.timer.least = 0
+    begin = watcher.timer._begin_with
 
     def begin_with(optimizer: Any) -> None:
         begin(optimizer)
-        watcher.clock.device = "cuda"
-        watcher.clock.reads.on_device("cuda")
+        watcher.timer.device = "cuda"
+        watcher.timer.reads.on_device("cuda")
 
-    monkeypatch.setattr(watcher.clock, "_begin_with", begin_with)
+    monkeypatch.setattr(watcher.timer, "_begin_with", begin_with)
     watcher.start()
     try:
         act(gpu)
@@ -402,8 +402,8 @@ def on_gpu(monkeypatch: pytest.MonkeyPatch, act: Any) -> tuple[list[Finding], Sp
         watcher.stop()
     gpu.wait()
     findings = watcher.findings()
-    assert watcher.errors == []
-    speed = watcher.clock.speed()
+    assert watcher.hub.errors == []
+    speed = watcher.timer.speed()
     assert speed is not None
     return findings, speed, gpu
 

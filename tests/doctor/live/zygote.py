@@ -21,7 +21,8 @@ import torch
 import torch.distributed as dist
 from watcher_imports import import_and_freeze
 
-from trueloop.doctor.live.watcher import Track, Watcher
+from trueloop.doctor.live.track import Track
+from trueloop.doctor.live.watcher import Watcher
 
 torch.set_num_threads(1)
 
@@ -55,15 +56,15 @@ def watched(path: str, folder: str) -> dict[str, Any]:
     sys.path.insert(0, os.path.dirname(path))
     watcher = Watcher()
     if os.path.basename(os.path.dirname(path)).startswith("TS"):
-        watcher.clock.least = 0  # about such short runs nothing would be said unasked
+        watcher.timer.least = 0  # about such short runs nothing would be said unasked
     noticed: list[int] = []
     if os.path.basename(os.path.dirname(path)).startswith("TL1"):
 
         def judged(track: Track) -> None:
             if not noticed and track.bench.findings():
-                noticed.append(watcher.updates)
+                noticed.append(watcher.hub.updates)
 
-        watcher.judged = judged
+        watcher.recorder.judged = judged
     watcher.start()
     raised = ""
     try:
@@ -77,7 +78,7 @@ def watched(path: str, folder: str) -> dict[str, Any]:
     return {
         "findings": [[f.code, f.severity, f.place.line] for f in found],
         "messages": [f.message for f in found],
-        "errors": watcher.errors,
+        "errors": watcher.hub.errors,
         "cuda": torch.cuda.is_available(),
         "raised": raised,
         "noticed": noticed,

@@ -29,7 +29,8 @@ from trueloop.errors import ConfigError
 if TYPE_CHECKING:
     from trueloop.doctor.live.memory.out_of_memory import Death, Exhausted
     from trueloop.doctor.live.timing.step_timing import Speed
-    from trueloop.doctor.live.watcher import Track, Watcher
+    from trueloop.doctor.live.track import Track
+    from trueloop.doctor.live.watcher import Watcher
 
 LIVE = frozenset(entry.code for entry in ENTRIES if "L" in entry.seen)
 """The codes of the rules that watch programs."""
@@ -137,7 +138,6 @@ class Session:
         self._ignores: dict[str, list[Ignore]] = {}
         self._judged: dict[int, tuple[int, bool]] = {}
         self._death: Death | None = None
-        self._death_of: Callable[[Watcher, BaseException], Death | None] | None = None
         self._memory: Exhausted | None = None
         configs.of(os.path.join(self._folder, "_"))  # complains now, not in the end
 
@@ -163,18 +163,22 @@ class Session:
     @property
     def rank(self) -> int | None:
         """The number of this process in the group that it trains in; None outside of any."""
-        return None if self.watcher is None else self.watcher.rank()
+        if self.watcher is None:
+            return None
+        from trueloop.doctor.live.processes import rank_identity  # imports torch
+
+        return rank_identity.remembered(self.watcher.hub)
 
     def keep_bundles_in(self, folder: str) -> None:
         """Write computations without finite numbers to `folder`; empty: none is written."""
         self.bundles = folder
         if self.watcher is not None:
-            self.watcher.bundles = folder
+            self.watcher.nonfinite.bundles = folder
 
     def end_after_next_update(self) -> None:
         """Take all hooks off at the next update; what was found until then is kept."""
         if self.watcher is not None:
-            self.watcher.end_after_next_update()
+            self.watcher.sampling.end_after_next_update()
 
     def leave(self) -> None:
         """Take all hooks off and say nothing."""
@@ -197,19 +201,17 @@ class Session:
             from trueloop.doctor.rules.loading import load
 
             self._stacks.add_logging()
-            # Imported now: where it is needed, there may be no memory left to do it.
-            from trueloop.doctor.live.memory.out_of_memory import death_of
             from trueloop.doctor.live.watcher import Watcher
 
             rules = [load(entry) for entry in ENTRIES if self._may_be_asked(entry.code)]
-            self._death_of = death_of
             self.watcher = Watcher(rules, self._first)
-            self.watcher.bundles = self.bundles
+            self.watcher.nonfinite.bundles = self.bundles
             if self._speed:
-                self.watcher.clock.least = 0.0
+                self.watcher.timer.least = 0.0
             if self._fail_fast or self.heard is not None:
-                self.watcher.judged = self._judge
-                self.watcher.rested = self.heard
+                self.watcher.recorder.judged = self._judge
+            if self.heard is not None:
+                self.watcher.hub.sampling_ended.subscribe(self.heard)
             self.watcher.start()
         except Exception as error:  # the program goes on without us
             self._failed(error)
@@ -228,7 +230,7 @@ class Session:
         """Hand on what is new; stop the program if it is an error that is to be told."""
         assert self.watcher is not None
         found = track.bench.findings()
-        now = (len(found), self.watcher.updates > 0)
+        now = (len(found), self.watcher.hub.updates > 0)
         if now == self._judged.get(id(track), (0, False)):
             return
         self._judged[id(track)] = now
@@ -239,8 +241,8 @@ class Session:
 
     def _stop(self) -> None:
         assert self.watcher is not None
-        self.stopped = self.watcher.cut = True
-        self.watcher.judged = None
+        self.stopped = self.watcher.hub.cut = True
+        self.watcher.recorder.judged = None
         self.watcher.stop()
         main = threading.main_thread()
         if threading.current_thread() is not main:
@@ -259,11 +261,10 @@ class Session:
         watcher = self.watcher
         if watcher is None or not self.is_here or self.stopped:
             return
-        assert self._death_of is not None
         try:
-            self._death = self._death_of(watcher, error)
+            self._death = watcher.death_of(error)
         except Exception as ours:  # there may be no memory left for it
-            watcher.failed(ours)
+            watcher.hub.failed(ours)
 
     def reckon(self) -> None:
         """Find out what took the memory, once the program has ended and let go of it; torch must
@@ -275,14 +276,14 @@ class Session:
         try:
             self._memory = death.told()
         except Exception as error:  # the program itself has ended
-            self.watcher.failed(error)
+            self.watcher.hub.failed(error)
 
     def end(self, *, cut: bool = False) -> Watched:
         """Take all hooks off; what was found. `cut`: the program did not come to its own end."""
         self.leave()
         self.reckon()
         if self.watcher is not None:
-            self.watcher.cut = self.watcher.cut or cut
+            self.watcher.hub.cut = self.watcher.hub.cut or cut
             return self._told(self.watcher.findings())
         return self._told([])
 
@@ -291,8 +292,8 @@ class Session:
         if self.watcher is None:
             return self._told([])
         if between_cells:
-            self.watcher.close_loops()
-        return self._told(self.watcher.so_far())
+            self.watcher.recorder.close_loops()
+        return self._told(self.watcher.recorder.findings())
 
     def _told(self, findings: list[Finding]) -> Watched:
         watcher = self.watcher
@@ -308,10 +309,10 @@ class Session:
         told.problems = [FileProblem(path, 0, message) for path, message in self._problems.items()]
         told.errors = list(self._errors)
         if watcher is not None:
-            told.updates, told.unseen = watcher.updates, watcher.unseen
-            told.optimizers = len(watcher.things.optimizers)
-            told.speed = watcher.clock.speed()
-            told.errors += watcher.errors
+            told.updates, told.unseen = watcher.hub.updates, watcher.sampling.unseen
+            told.optimizers = len(watcher.recorder.things.optimizers)
+            told.speed = watcher.timer.speed()
+            told.errors += watcher.hub.errors
         told.asks_speed = self._speed
         told.memory = self._memory
         if self._memory is not None and self._memory.place.line:

@@ -9,6 +9,7 @@ import torch
 from torch._C import _functorch
 
 from trueloop.doctor.live import torch_versions
+from trueloop.doctor.live.hub import dispatch_modes, no_torch_function
 from trueloop.doctor.live.objects import autograd_graph, inspection
 
 _infra: Any = getattr(torch._C, "_TorchDispatchModeKey", None)
@@ -17,14 +18,8 @@ _KEYS = tuple(
 )
 _transforms: Any = _functorch.peek_interpreter_stack
 _traces: Any = torch._C._get_tracing_state
-dispatch_modes: Any = torch._C._len_torch_dispatch_stack
-"""How many dispatch modes are on."""
 function_modes: Any = torch._C._len_torch_function_stack
 """How many modes are on that are given the functions of torch."""
-no_torch_function: Any = torch._C.DisableTorchFunction
-"""A context in which neither such modes nor classes of tensors are given anything."""
-no_torch_dispatch: Any = torch._C._DisableTorchDispatch
-"""The same of operations."""
 
 
 def is_transformed() -> bool:

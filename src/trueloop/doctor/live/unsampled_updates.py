@@ -16,8 +16,12 @@ from typing import TYPE_CHECKING, Any
 from trueloop.doctor.live.training.update_history import TOGETHER, until_next_stand
 
 if TYPE_CHECKING:
+    from trueloop.doctor.live.hub import Hub
+    from trueloop.doctor.live.nonfinite.monitor import Health
+    from trueloop.doctor.live.sampling_schedule import SamplingSchedule
+    from trueloop.doctor.live.timing.step_timer import Clock
+    from trueloop.doctor.live.training.monitor import Progress
     from trueloop.doctor.live.training.update_history import Stream
-    from trueloop.doctor.live.watcher import Watcher
 
 
 class Between:
@@ -25,12 +29,16 @@ class Between:
     optimizer: what was noted is then where `Health` and `Progress` would have put it."""
 
     __slots__ = (
-        "_follows", "_health", "_progress", "_stream", "_watcher", "ends", "left", "limit",
-        "numbers", "on", "open", "optimizer", "parameter", "sizes", "thread",
+        "_follows", "_health", "_hub", "_progress", "_sampling", "_stream", "_timer", "ends",
+        "left", "limit", "numbers", "on", "open", "optimizer", "parameter", "sizes", "thread",
     )  # fmt: skip
 
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher, self._health, self._progress = watcher, watcher.health, watcher.progress
+    def __init__(
+        self, hub: Hub, sampling: SamplingSchedule, timer: Clock, health: Health, progress: Progress
+    ) -> None:
+        hub.unsampled = self
+        self._hub, self._sampling, self._timer = hub, sampling, timer
+        self._health, self._progress = health, progress
         self._stream: Stream | None = None
         self._follows = False
         self.on = False
@@ -76,18 +84,18 @@ class Between:
 
     def begin(self) -> None:
         """An update was made: note the ones to come, if they can be expected to be as it was."""
-        watcher, health, progress = self._watcher, self._health, self._progress
+        hub, health, progress = self._hub, self._health, self._progress
         stream, calls = progress.stream, health.calls
         if (
             stream is None
-            or watcher.looking
-            or watcher.crowded
-            or watcher.clock.on
-            or not (watcher.active and health.on and progress.on)
+            or hub.sampling
+            or hub.multithreaded
+            or self._timer.on
+            or not (hub.active and hub.checks_finite and hub.follows_training)
             or health.pending is not None
             or calls.holds
             or calls.raws
-            or not (watcher.trainer == calls.thread == get_ident())
+            or not (hub.training_thread == calls.thread == get_ident())
             or stream.mixed
             or stream.odd
             or stream.jumps.pending is not None
@@ -98,13 +106,13 @@ class Between:
         if stream.small is None or stream.small() is not parameter:
             return
         follows = not stream.doubtful and not stream.jumps.over and parameter is not None
-        ends = [watcher.mark, watcher.clock.next]
-        if watcher.first is not None:
-            ends.append(watcher.first)
+        ends = [self._sampling.next_at, self._timer.next]
+        if self._sampling.limit is not None:
+            ends.append(self._sampling.limit)
         self.left = min(
             until_next_stand(stream.updates),
             TOGETHER - 1 - max(len(stream.losses), len(stream.squares)),
-            min(ends) - 1 - watcher.updates,
+            min(ends) - 1 - hub.updates,
             stream.jumps.due - 1 - stream.updates if follows else TOGETHER,
         )
         self.numbers, self.sizes, self.ends, self.open = [], [], [], False

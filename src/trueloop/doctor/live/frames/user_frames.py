@@ -175,6 +175,11 @@ def _characters(path: str, first: int, column: int, last: int, end: int) -> tupl
     return counted(first, column), counted(last, end)
 
 
+def standing_at(frame: FrameType) -> Location:
+    """Where the program stands."""
+    return user_place(sites(frame))[0]
+
+
 def user_place(found: list[Site]) -> tuple[Location, tuple[Location, ...]]:
     """The program's own innermost place, and the calls that led there; the library's where none of
     the program's own code is running."""

@@ -27,8 +27,7 @@ from trueloop.doctor.live.nonfinite.rerun import (
 from trueloop.doctor.live.objects import autograd_graph, inspection
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.nonfinite.recent_calls import Call
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.nonfinite.recent_calls import Call, Calls
 
 _NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
 _PLAIN = (bool, int, float, str, type(None), torch.dtype, torch.device)
@@ -175,7 +174,7 @@ def note(function: Any, args: Any, kwargs: Any) -> Noted | None:
 
 
 def saved_by(
-    watcher: Watcher, recipe: Recipe, samples: int | None = None, *, half: bool = False
+    calls: Calls, recipe: Recipe, samples: int | None = None, *, half: bool = False
 ) -> Saved | str:
     """Make the calls of an update without data; or why that cannot be done.
 
@@ -189,7 +188,7 @@ def saved_by(
     scale = (lambda size: size) if samples is None or not now else _scaled(now, samples)
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     try:
-        with untouched(watcher), torch.enable_grad(), mode:
+        with untouched(calls), torch.enable_grad(), mode:
             return _Count(mode, recipe).run(scale, half)
     except Exception as error:  # whatever the program's code makes of tensors without data
         return f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"

@@ -29,7 +29,9 @@ from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.model.findings import Location
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.context import Context
+    from trueloop.doctor.live.memory.recorded_shapes import Recipes
+    from trueloop.doctor.live.nonfinite.recent_calls import Calls
 
 _ASKED = re.compile(
     r"(?:tried to allocate|Tried to allocate|Unable to allocate) ([\d.]+) (bytes|[KMGT]i?B)"
@@ -84,8 +86,10 @@ class Exhausted:
 class Death:
     """What is to be known of an exception before it goes on; it holds no tensor."""
 
-    def __init__(self, watcher: Watcher, error: BaseException) -> None:
-        self.watcher = watcher
+    def __init__(
+        self, watcher: Context, calls: Calls, recipes: Recipes, error: BaseException
+    ) -> None:
+        self.watcher, self._calls, self._recipes = watcher, calls, recipes
         self.error = str(error)
         self._identity = id(error)
         self.update = watcher.updates + 1
@@ -102,9 +106,7 @@ class Death:
         self._count(models)
 
     def _note_calls(self) -> None:
-        held = list(self.watcher.health.calls.held)
-        noted = (each for each in self.watcher.probes.all if isinstance(each, Recipes))
-        known = next((each.recipe for each in noted), None)
+        held, known = self._calls.held, self._recipes.recipe
         recipe = Recipe([note_call(each) for each in held], whole=True) if held else None
         if recipe is None or recipe.module is None:
             recipe = known
@@ -149,7 +151,7 @@ class Death:
 
     def told(self) -> Exhausted:
         """The account, once the program has ended."""
-        self.watcher.health.calls.release()
+        self._calls.release()
         _let_go(self._identity, lambda code: user_frames.kind_of(code.co_filename) == "inside")
         recipe = self.recipe
         told = Exhausted(
@@ -165,10 +167,10 @@ class Death:
         if recipe is None or recipe.module is None:
             told.why_not = "no model was called before"
             return told
-        saved = saved_by(self.watcher, recipe)
+        saved = saved_by(self._calls, recipe)
         if isinstance(saved, str) and OUT_OF_MEMORY.search(saved):
             _let_go(self._identity, lambda code: True)
-            saved = saved_by(self.watcher, recipe)
+            saved = saved_by(self._calls, recipe)
         if isinstance(saved, str):
             told.why_not = saved
             return told
@@ -184,8 +186,8 @@ class Death:
     def _fit(self, told: Exhausted, recipe: Recipe, saved: Saved) -> None:
         if told.samples is None:
             return
-        smaller = saved_by(self.watcher, recipe, samples=max(1, told.samples // 2))
-        half = saved_by(self.watcher, recipe, half=True)
+        smaller = saved_by(self._calls, recipe, samples=max(1, told.samples // 2))
+        half = saved_by(self._calls, recipe, half=True)
         needs = Needs(
             room=max(0, told.limit - told.rest), usable=USABLE[self.device], fixed=told.fixed,
             batch=told.batch, samples=told.samples, saved=saved,
@@ -195,9 +197,12 @@ class Death:
         told.fits = fits(needs)
 
 
-def death_of(watcher: Watcher, error: BaseException) -> Death | None:
+def death_of(
+    watcher: Context, calls: Calls, recipes: Recipes, error: BaseException
+) -> Death | None:
     """What is to be known of an exception that says that there is no memory left."""
-    return Death(watcher, error) if error is not None and is_out_of_memory(error) else None
+    is_one = error is not None and is_out_of_memory(error)
+    return Death(watcher, calls, recipes, error) if is_one else None
 
 
 def _asked(text: str) -> int | None:

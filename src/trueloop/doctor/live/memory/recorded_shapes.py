@@ -3,7 +3,7 @@ be counted when the program has died of it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch.nn import functional
 
@@ -13,13 +13,16 @@ from trueloop.doctor.live.objects.loss_functions import KINDS
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
 
+if TYPE_CHECKING:
+    from trueloop.doctor.live.context import Context
+
 _MOST = 8
 
 
 class Recipes(Probe):
     """Holds shapes and plain values alone, and the models weakly."""
 
-    def __init__(self, watcher: Any) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self.recipe: Recipe | None = None
         self._is_over = True

@@ -22,7 +22,7 @@ from trueloop.doctor.live.nonfinite.rerun import Rerun, untouched
 if TYPE_CHECKING:
     from types import CodeType
 
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.nonfinite.recent_calls import Calls
 
 _ENOUGH = 3
 """Updates that must agree."""
@@ -59,8 +59,8 @@ class Pattern(NamedTuple):
 class Recall:
     """The calls of the one backward that a program runs."""
 
-    def __init__(self, watcher: Watcher) -> None:
-        self.watcher = watcher
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
         self.code: CodeType | None = None
         self.offset = -1
         """Where the backward stands."""
@@ -94,7 +94,7 @@ class Recall:
             self._seen += 1
             return
         found = None
-        draws = self.watcher.health.calls.draws
+        draws = self._calls.draws
         # What is drawn would have to be drawn again, and a function that has ended has taken its
         # variables along.
         are_fit = all(each[3] is frame.f_code and not draws.get(each[0]) for each in raws)
@@ -174,7 +174,7 @@ class Recall:
         """What a call gives, which the program has put into no variable; unknown where it cannot
         be made again."""
         try:
-            with untouched(self.watcher):
+            with untouched(self._calls):
                 made = Rerun(grad=False).make(recent_calls.Call(raw)).outputs[position]
         except Exception:  # whatever the program's code raises when it is called by itself
             return UNKNOWN

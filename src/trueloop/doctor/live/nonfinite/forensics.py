@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import torch
 from torch import nn
@@ -26,8 +26,10 @@ from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import NonFiniteOrigin
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.nonfinite.recent_calls import Call
-    from trueloop.doctor.live.watcher import Watcher
+    from collections import deque
+
+    from trueloop.doctor.live.context import Context
+    from trueloop.doctor.live.nonfinite.recent_calls import Call, Calls
 
 _NAMED = 8
 _OVERFLOWS = ("addmm", "mm", "bmm", "convolution", "linear", "mul", "pow", "add", "sub", "baddbmm",
@@ -43,13 +45,22 @@ class Found:
         self.rng: tuple[Any, ...] | None = None
 
 
+class Monitor(Protocol):
+    """What is asked of the monitor that has met a value."""
+
+    watcher: Context
+    calls: Calls
+    recent: deque[float]
+    norm: float | None
+
+
 def of_loss(
-    watcher: Watcher, calls: list[Call], loss: Any, indices: Sequence[Any], place: Location
+    monitor: Monitor, calls: list[Call], loss: Any, indices: Sequence[Any], place: Location
 ) -> Found:
     """Why a loss is not finite, before its backward, which stands at `place`."""
     kind = kind_of_bad(loss.detach())
     found = Found(NonFiniteOrigin(what="loss", kind=kind))
-    with untouched(watcher):
+    with untouched(monitor.calls):
         rerun = Rerun(grad=False)
         for call in calls:
             again = _made(rerun, call)
@@ -62,12 +73,12 @@ def of_loss(
         found.rng = next((call.rng for call in calls if call.rng is not None), None)
         if not found.origin.cause:
             _in_the_open(found, loss, place)
-        _explosion(watcher, found, calls)
+        _explosion(monitor, found, calls)
     return found
 
 
 def of_gradient(
-    watcher: Watcher, calls: list[Call], names: Sequence[str], loss: Any, indices: Sequence[Any]
+    monitor: Monitor, calls: list[Call], names: Sequence[str], loss: Any, indices: Sequence[Any]
 ) -> Found:
     """Why gradients are not finite although the loss is, after its backward."""
     found = Found(
@@ -75,7 +86,7 @@ def of_gradient(
             what="gradient", kind="NaN", gradients=list(names)[:_NAMED], count=len(names)
         )
     )
-    with untouched(watcher):
+    with untouched(monitor.calls):
         for call in reversed(calls):
             rerun = Rerun(grad=True)
             torch.autograd.set_detect_anomaly(True, check_nan=False)
@@ -234,11 +245,11 @@ def _may_be(node: ast.AST, name: str) -> TypeGuard[ast.expr]:
     return called == name or (name == "div" and called in ("divide", "true_divide"))
 
 
-def _explosion(watcher: Watcher, found: Found, calls: list[Call]) -> None:
+def _explosion(monitor: Monitor, found: Found, calls: list[Call]) -> None:
     """Numbers have grown beyond what there is, update by update."""
-    origin, recent = found.origin, list(watcher.health.recent)
+    origin, recent = found.origin, list(monitor.recent)
     origin.recent = recent[-4:]
-    rates = (parameter_stats.rates(each) for each in parameter_stats.optimizers(watcher))
+    rates = (parameter_stats.rates(each) for each in parameter_stats.optimizers(monitor.watcher))
     origin.lr = max(itertools.chain.from_iterable(rates), default=None)
     largest = ("", 0.0)
     for call in calls:
@@ -248,7 +259,7 @@ def _explosion(watcher: Watcher, found: Found, calls: list[Call]) -> None:
                     size = float(parameter_stats.local(each).abs().amax())
                     largest = (name, size) if size > largest[1] else largest
     origin.largest, origin.largest_size = largest
-    origin.norm = watcher.health.norm
+    origin.norm = monitor.norm
     grown = len(recent) > 1 and abs(recent[-1]) > 1e3 * max(abs(recent[0]), 1e-3)
     operation = origin.operation.split(".")[1] if origin.operation else ""
     overflows = origin.cause == "operation" and operation in _OVERFLOWS

@@ -6,8 +6,9 @@ an accelerator now and then, without waiting for it.
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import get_ident
@@ -29,8 +30,9 @@ from trueloop.doctor.live.replay import bundle
 from trueloop.doctor.model.findings import Location
 
 if TYPE_CHECKING:
+    from trueloop.doctor.live.context import Context
+    from trueloop.doctor.live.hub import Hub
     from trueloop.doctor.live.nonfinite.forensics import Found
-    from trueloop.doctor.live.watcher import Watcher
 
 CODE = "TH101"
 _EVERY = 16
@@ -56,11 +58,13 @@ class Pending:
 class Health:
     """The loss and the gradients of one watched process."""
 
-    def __init__(self, watcher: Watcher) -> None:
-        self.watcher = watcher
-        self.calls = Calls(watcher.failed)
-        self.on = any(rule.code == CODE for rule in watcher.rules)
-        """Read by the seams."""
+    def __init__(self, hub: Hub, watcher: Context, codes: Set[str]) -> None:
+        self.hub, self.watcher = hub, watcher
+        self.calls = hub.calls = Calls(hub)
+        self._codes = codes
+        hub.checks_finite = CODE in codes
+        self.bundles = os.getcwd()
+        """Folder that bundles are written to; empty: none is."""
         self.recent: deque[float] = deque(maxlen=8)
         """The latest losses."""
         self.number: float | None = None
@@ -73,7 +77,7 @@ class Health:
         self.fetch: tuple[Any, int] | None = None
         """The latest batch: its iterator (weak), and its number there."""
         self.pending: Pending | None = None
-        self.recall = Recall(watcher)
+        self.recall = Recall(self.calls)
         self._begun = False
         self._infinite_is_fine = False
         """The program has gone on from an infinite loss with gradients that were finite."""
@@ -92,12 +96,16 @@ class Health:
 
     def scaled(self, outputs: Any, result: Any) -> None:
         """A scaler has multiplied a loss: it is the loss itself that counts."""
-        self.watcher.between.leave()
+        if not self.hub.checks_finite:
+            return
+        self.hub.unsampled.leave()
         if inspection.is_tensor(outputs) and inspection.is_tensor(result):
             self._scaled = (ref(result), outputs.detach())
 
     def before(self, tensors: Any, frame: Any) -> None:
         """A backward begins."""
+        if not self.hub.checks_finite:
+            return
         self.number = None
         if (
             type(tensors) is torch.Tensor
@@ -127,7 +135,7 @@ class Health:
         value = held[1] if self._is_scaled else loss
         if type(value) is not torch.Tensor or value.numel() != 1:
             return
-        if value.is_cpu or (self.watcher.looking and not parameter_stats.capturing()):
+        if value.is_cpu or (self.hub.sampling and not parameter_stats.capturing()):
             self.number = number = value.item()
             if number - number == 0:
                 self.recent.append(number)
@@ -145,7 +153,7 @@ class Health:
             return
         if self.pending is None and not self._is_scaled and (calls.raws or not calls.holds):
             self._look_at_gradients(tensors, frame)
-        if calls.raws and self.watcher.looking:
+        if calls.raws and self.hub.sampling:
             self.recall.learn(calls.raws, frame, keeps=keeps)
         if not keeps:
             calls.release()
@@ -157,8 +165,11 @@ class Health:
 
     def stepped(self) -> None:
         """An optimizer has stepped."""
-        pending = self.pending
-        if pending is None or get_ident() != self.calls.thread:
+        if self.pending is not None:
+            self.hub.guarded(self._stepped, self.pending)
+
+    def _stepped(self, pending: Pending) -> None:
+        if get_ident() != self.calls.thread:
             return
         if pending.found.origin.explosion or self._bad_of(pending, gradients=False):
             self._say(pending, "stepped")
@@ -169,7 +180,7 @@ class Health:
         """Nobody looks from here on: calls are held unless they can be put together again."""
         recall, calls = self.recall, self.calls
         model = recall.model if recall.is_known else None
-        calls.holds = model is None or not self.watcher.progress.on
+        calls.holds = model is None or not self.hub.follows_training
         if not calls.holds:
             self._watched, self.sentinel = ref(model), self._sentinel_of(model)
 
@@ -177,18 +188,18 @@ class Health:
         """What is known of the calls is no longer so."""
         if not self.calls.holds:
             self.calls.holds = True
-            self.watcher.between.leave()
-            self.watcher.attend()
+            self.hub.unsampled.leave()
+            self.hub.refresh_call_patch()
 
     def _put_together(self, frame: Any) -> None:
         """The calls of a backward that something is wrong with, where they are not held."""
-        if not self.calls.holds and not self.watcher.looking:
+        if not self.calls.holds and not self.hub.sampling:
             self.calls.raws[:] = self.recall.again(frame)
 
     def end(self) -> None:
         """The run is over."""
         if self.pending is not None:
-            if self.watcher.cut:
+            if self.hub.cut:
                 self._say(self.pending, "ended")
             else:
                 self._drop(self.pending)
@@ -206,7 +217,7 @@ class Health:
             return
         self._put_together(frame)
         place = user_frames.user_place(here)[0]
-        found = forensics.of_loss(self.watcher, self.calls.held, value, self.indices(), place)
+        found = forensics.of_loss(self, self.calls.held, value, self.indices(), place)
         self._wait(found, here)
 
     def _ask(self, value: Any, loss: Any, frame: Any) -> None:
@@ -230,7 +241,7 @@ class Health:
     # ------------------------------------------------------------------ the gradients
 
     def _look_at_gradients(self, tensors: Any, frame: Any) -> None:
-        if not self.watcher.looking:
+        if not self.hub.sampling:
             if self.calls.holds:
                 module = self.calls.raws[0][0]
                 if self._watched is None or self._watched() is not module:
@@ -247,7 +258,7 @@ class Health:
         modules = [each.function for each in self.calls.held if _learns(each.function)]
         if not modules:
             return
-        if self.watcher.looking:
+        if self.hub.sampling:
             if parameter_stats.capturing():
                 return
             given = _gradients(modules)
@@ -263,7 +274,7 @@ class Health:
         if not here:
             return
         loss = next(autograd_graph.tensors_in(tensors), None)
-        found = forensics.of_gradient(self.watcher, self.calls.held, names, loss, self.indices())
+        found = forensics.of_gradient(self, self.calls.held, names, loss, self.indices())
         self._wait(found, here)
 
     def _sentinel_of(self, module: Any) -> Any:
@@ -286,7 +297,7 @@ class Health:
         place, stack = user_frames.user_place(here)
         modules = [ref(each.function) for each in self.calls.held if _learns(each.function)]
         turns = self.watcher.track().turns.now()
-        update = self.watcher.updates + 1
+        update = self.hub.updates + 1
         self.pending = Pending(found, place, stack, turns, update, modules)
 
     def _bad_of(self, pending: Pending, *, gradients: bool) -> bool:
@@ -326,7 +337,7 @@ class Health:
     def _say(self, pending: Pending, outcome: str) -> None:
         self.pending = None
         self._close()
-        folder = self.watcher.bundles
+        folder = self.bundles
         written = None
         if folder:
             with suppress(OSError):
@@ -337,12 +348,12 @@ class Health:
         origin = pending.found.origin
         origin.update, origin.outcome = pending.update, outcome
         origin.bundle = written
-        origin.data_rule = any(rule.code == "TL708" for rule in self.watcher.rules)
+        origin.data_rule = "TL708" in self._codes
         origin.place, origin.stack, origin.turns = pending.place, pending.stack, pending.turns
         self.watcher.measure(origin)
 
     def _close(self) -> None:
-        self.on = False
+        self.hub.checks_finite = False
         self.calls.release()
         self.calls.inside = True
 
@@ -351,7 +362,7 @@ class Health:
         if self.fetch is None:
             return ()
         iterator = self.fetch[0]()
-        asked = None if iterator is None else self.watcher.asked.get(iterator)
+        asked = None if iterator is None else self.watcher.things.asked.get(iterator)
         found: Sequence[Any] = (asked or {}).get(self.fetch[1], ())
         return found
 

@@ -16,11 +16,13 @@ import torch
 from torch import is_grad_enabled
 
 from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.live.hub import no_torch_function
 from trueloop.doctor.live.objects import autograd_graph
 from trueloop.doctor.live.objects.registry import Weak
-from trueloop.doctor.live.tracing import function_modes, is_abstract, no_torch_function
+from trueloop.doctor.live.tracing import function_modes, is_abstract
 
 if TYPE_CHECKING:
+    from trueloop.doctor.live.hub import Hub
     from trueloop.doctor.model.findings import Location
 
 MOST = 8
@@ -84,8 +86,8 @@ def _is_large(args: Any) -> bool:
 class Calls:
     """Of one thread: the one that trains."""
 
-    def __init__(self, failed: Callable[[Exception], None]) -> None:
-        self._failed = failed
+    def __init__(self, hub: Hub) -> None:
+        self.hub, self._failed = hub, hub.failed
         self.inside = False
         self.holds = True
         """At updates that nobody looks at: read by the seams."""

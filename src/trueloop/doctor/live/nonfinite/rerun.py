@@ -19,8 +19,7 @@ from trueloop.doctor.live.nonfinite.operation_trace import Tape
 from trueloop.doctor.live.objects import autograd_graph
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.nonfinite.recent_calls import Call
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.nonfinite.recent_calls import Call, Calls
 
 WRAPPERS = ("DistributedDataParallel", "DataParallel", "OptimizedModule")
 SPEAK = ("FullyShardedDataParallel", "SyncBatchNorm")
@@ -47,15 +46,16 @@ class Again(NamedTuple):
 
 
 @contextmanager
-def untouched(watcher: Watcher) -> Iterator[None]:
+def untouched(calls: Calls) -> Iterator[None]:
     """Whatever is drawn, printed or warned of in here leaves no trace."""
     numpy = sys.modules.get("numpy")
     before, python = recent_calls.rng_state(), random.getstate()
     other = None if numpy is None else numpy.random.get_state()
-    looking, active, held = watcher.looking, watcher.active, watcher.health.calls.inside
-    watcher.looking = watcher.active = False
-    watcher.between.leave()
-    watcher.health.calls.inside = True
+    hub = calls.hub
+    sampling, active, held = hub.sampling, hub.active, calls.inside
+    hub.sampling = hub.active = False
+    hub.unsampled.leave()
+    calls.inside = True
     anomaly = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
     cudnn = torch.backends.cudnn.benchmark
     try:
@@ -68,7 +68,7 @@ def untouched(watcher: Watcher) -> Iterator[None]:
     finally:
         torch.set_anomaly_enabled(*anomaly)
         torch.backends.cudnn.benchmark = cudnn
-        watcher.looking, watcher.active, watcher.health.calls.inside = looking, active, held
+        hub.sampling, hub.active, calls.inside = sampling, active, held
         recent_calls.set_rng_state(before)
         random.setstate(python)
         if numpy is not None:

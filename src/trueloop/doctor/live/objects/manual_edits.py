@@ -16,15 +16,16 @@ from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.model.events import GradEdited, ManualUpdate, ZeroGrad
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.hub import Hub
+    from trueloop.doctor.live.recorder import Recorder
 
 _SAMPLE = 6
 _VALUES = 8
 
 
 class Hands:
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher = watcher
+    def __init__(self, hub: Hub, watcher: Recorder) -> None:
+        self._hub, self._watcher = hub, watcher
         self._gradients: list[tuple[Any, list[Any]]] = []
         """Of each optimizer: a weak reference, and of some parameters what their gradients were."""
         self._parameters: list[tuple[Any, list[torch.Tensor]]] = []
@@ -32,7 +33,7 @@ class Hands:
 
     def note_gradients(self) -> None:
         """Whatever is in the gradients now is known."""
-        with self._watcher.reading:
+        with self._hub.lock:
             self._gradients = [
                 (weakref.ref(optimizer), [_state(each) for each in _some(optimizer)])
                 for optimizer in self._optimizers()
@@ -40,7 +41,7 @@ class Hands:
 
     def note_parameters(self) -> None:
         """Whatever the parameters are now is known."""
-        with self._watcher.reading:
+        with self._hub.lock:
             self._parameters = [
                 (weakref.ref(optimizer), _values(_some(optimizer)))
                 for optimizer in self._optimizers()
@@ -48,8 +49,8 @@ class Hands:
 
     def look(self, frame: Any) -> None:
         """Say what has been done by hand since the last event."""
-        with self._watcher.reading:
-            if not self._watcher.crowded:
+        with self._hub.lock:
+            if not self._hub.multithreaded:
                 self._look_at_gradients(frame)
                 self._look_at_parameters(frame)
 
@@ -91,7 +92,7 @@ class Hands:
                 self._watcher.emit(ManualUpdate, frame, target=thing)
 
     def _optimizers(self) -> list[Any]:
-        if self._watcher.crowded:
+        if self._hub.multithreaded:
             return []
         found = (reference() for reference in self._watcher.things.optimizers)
         return [each for each in found if each is not None]

@@ -79,6 +79,10 @@ class Things:
         """Module -> weak references to the modules that hold it."""
         self.owners = Weak()
         """Parameter -> weak references to the modules that hold it."""
+        self.asked = Weak()
+        """Iterator of a loader -> the samples of the batches that it has asked for."""
+        self.loaders = Weak()
+        """Iterator of a loader -> the loader."""
         self.optimizers: list[weakref.ref[Any]] = []
 
     # ------------------------------------------------------------------ modules

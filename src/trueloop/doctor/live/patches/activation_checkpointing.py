@@ -12,27 +12,28 @@ from torch.utils import checkpoint as checkpointing
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.nonfinite.recent_calls import draws_since, rng_state
 from trueloop.doctor.live.objects import autograd_graph
-from trueloop.doctor.live.watcher import quietly
 from trueloop.doctor.model.events import Used
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.patches.patching import Patches
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.recorder import Recorder
 
 WHAT = "torch.utils.checkpoint"
 
 
-def install(watcher: Watcher, patches: Patches) -> None:
-    patches.replace(checkpointing, "checkpoint", partial(_checkpoint, watcher))
+def install(recorder: Recorder, patches: Patches) -> None:
+    patches.replace(checkpointing, "checkpoint", partial(_checkpoint, recorder))
 
 
-def _checkpoint(watcher: Watcher, original: Any) -> Any:
+def _checkpoint(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def checkpoint(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or not watcher.looking or "preserve_rng_state" not in kwargs:
+        if is_compiling() or not hub.sampling or "preserve_rng_state" not in kwargs:
             return original(*args, **kwargs)
-        if kwargs["preserve_rng_state"] is not False or not watcher.can_read(args, kwargs):
+        if kwargs["preserve_rng_state"] is not False or not recorder.can_read(args, kwargs):
             return original(*args, **kwargs)
-        before = quietly(watcher, rng_state)
+        before = hub.guarded(rng_state)
         result = original(*args, **kwargs)
         frame = sys._getframe(1)
 
@@ -41,9 +42,9 @@ def _checkpoint(watcher: Watcher, original: Any) -> Any:
             if learns and draws_since(before):
                 # No step of the program: where it stands says nothing about its loops.
                 here = user_frames.sites(frame)
-                watcher.send(watcher.track(), Used, here, {"what": WHAT})
+                recorder.send(recorder.track(), Used, here, {"what": WHAT})
 
-        quietly(watcher, say)
+        hub.guarded(say)
         return result
 
     return checkpoint

@@ -11,31 +11,27 @@ from torch import dot
 from torch.compiler import is_compiling
 
 from trueloop.doctor.live.frames.user_frames import passed_over
+from trueloop.doctor.live.hub import dispatch_modes, no_torch_function
 from trueloop.doctor.live.objects import autograd_graph
-from trueloop.doctor.live.tracing import (
-    dispatch_modes,
-    function_modes,
-    is_transformed,
-    no_torch_function,
-)
-from trueloop.doctor.live.watcher import quietly
+from trueloop.doctor.live.tracing import function_modes, is_transformed
 from trueloop.doctor.model.events import Backward, GradTaken
 
 if TYPE_CHECKING:
+    from trueloop.doctor.live.hub import Hub, Unsampled
     from trueloop.doctor.live.patches.patching import Patches
-    from trueloop.doctor.live.unsampled_updates import Between
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.recorder import Recorder
 
 
-def install(watcher: Watcher, patches: Patches) -> None:
+def install(recorder: Recorder, patches: Patches) -> None:
     # `Tensor.backward` calls this one by its name.
-    patches.replace(torch.autograd, "backward", lambda original: _backward(watcher, original))
-    patches.replace(torch.autograd, "grad", lambda original: _grad(watcher, original))
+    patches.replace(torch.autograd, "backward", lambda original: _backward(recorder, original))
+    patches.replace(torch.autograd, "grad", lambda original: _grad(recorder, original))
 
 
-def _backward(watcher: Watcher, original: Any) -> Any:
-    clock, health, progress = watcher.clock, watcher.health, watcher.progress
-    between, takes = watcher.between, _takes(watcher)
+def _backward(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+    clock = hub.timer
+    between, takes = hub.unsampled, _takes(hub)
 
     def backward(*args: Any, **kwargs: Any) -> Any:
         if is_compiling():
@@ -47,37 +43,38 @@ def _backward(watcher: Watcher, original: Any) -> Any:
                 try:
                     if not between.on or not _notes(between, number):
                         between.leave()
-                        _before(watcher, args[0], sys._getframe(1))
-                        _after(watcher, args[0], (args, kwargs), sys._getframe(1))
+                        with no_torch_function():
+                            hub.backward_begins(args[0], sys._getframe(1))
+                        _ended(hub, args[0], (args, kwargs), sys._getframe(1))
                 except Exception as error:  # whatever it is, the program goes on
-                    watcher.failed(error)
+                    hub.failed(error)
                 return result
-        if watcher.trainer != get_ident():
-            quietly(watcher, watcher.trains)
+        if hub.training_thread != get_ident():
+            hub.guarded(hub.note_training_thread)
         if clock.on and clock.enter("backward"):
             return clock.run("backward", backward, *args, **kwargs)
         tensors = args[0] if args else kwargs.get("tensors")
-        asked = watcher.looking or health.on or progress.on
-        if not asked or not watcher.can_read(tensors):
+        asked = hub.sampling or hub.checks_finite or hub.follows_training
+        if not asked or not recorder.can_read(tensors):
             return original(*args, **kwargs)
         frame = sys._getframe(1)
-        if not watcher.looking:
-            return _unseen(watcher, original, tensors, (args, kwargs), frame)
+        if not hub.sampling:
+            return _unseen(hub, original, tensors, (args, kwargs), frame)
         # Before, because the graph lets go of what it has saved, and hooks on gradients may step.
-        quietly(watcher, _begins, watcher, tensors, (args, kwargs), frame)
-        result = _unseen(watcher, original, tensors, (args, kwargs), frame)
-        if watcher.looking:
-            quietly(watcher, watcher.hands.note_gradients)
-            watcher.probes.tell("after_backward", frame)
+        hub.guarded(_begins, recorder, tensors, (args, kwargs), frame)
+        result = _unseen(hub, original, tensors, (args, kwargs), frame)
+        if hub.sampling:
+            hub.guarded(hub.gradients_written)
+            hub.after_backward(frame)
         return result
 
     return backward
 
 
-def _takes(watcher: Watcher) -> Any:
+def _takes(hub: Hub) -> Any:
     """A function that gives the loss of a backward that can be noted in a few steps, if it is
     finite; None of any other, before which it leaves what is between two looks."""
-    between = watcher.between
+    between = hub.unsampled
 
     def takes(args: Any) -> float | None:
         try:
@@ -96,13 +93,13 @@ def _takes(watcher: Watcher) -> Any:
                     return number
             between.leave()
         except Exception as error:  # whatever it is, the program goes on
-            watcher.failed(error)
+            hub.failed(error)
         return None
 
     return takes
 
 
-def _notes(between: Between, number: float) -> bool:
+def _notes(between: Unsampled, number: float) -> bool:
     """Note a backward that was taken, unless its gradient stands out or cannot be read."""
     parameter = between.parameter()
     if parameter is not None:
@@ -126,50 +123,40 @@ def _flag(name: str, args: Any, kwargs: Any) -> bool:
 
 
 @passed_over
-def _unseen(watcher: Watcher, original: Any, tensors: Any, given: Any, frame: Any) -> Any:
+def _unseen(hub: Hub, original: Any, tensors: Any, given: Any, frame: Any) -> Any:
     """What is asked at each backward, whether somebody looks or not: what the loss is, and whether
     it is finite."""
     args, kwargs = given
     if dispatch_modes():  # operations of ours would be seen in them
         result = original(*args, **kwargs)
-        watcher.health.calls.release()
+        hub.calls.release()
         return result
-    is_asked = watcher.health.on
-    try:
-        _before(watcher, tensors, frame)
-    except Exception as error:  # whatever it is, the program goes on
-        watcher.failed(error)
+    is_asked = hub.checks_finite
+    with no_torch_function():
+        hub.backward_begins(tensors, frame)
     result = original(*args, **kwargs)
-    if not is_asked:
-        return result
-    try:
-        _after(watcher, tensors, given, frame)
-    except Exception as error:
-        watcher.failed(error)
+    if is_asked:
+        try:
+            _ended(hub, tensors, given, frame)
+        except Exception as error:  # whatever it is, the program goes on
+            hub.failed(error)
     return result
 
 
-def _before(watcher: Watcher, tensors: Any, frame: Any) -> None:
+def _ended(hub: Hub, tensors: Any, given: Any, frame: Any) -> None:
+    keeps = _flag("retain_graph", *given) or _flag("create_graph", *given)
     with no_torch_function():
-        if watcher.health.on:
-            watcher.health.before(tensors, frame)
-        if watcher.progress.on:
-            watcher.progress.backward(tensors, frame)
+        hub.backward_ended(tensors, frame, keeps)
 
 
-def _after(watcher: Watcher, tensors: Any, given: Any, frame: Any) -> None:
-    with no_torch_function():
-        keeps = _flag("retain_graph", *given) or _flag("create_graph", *given)
-        watcher.health.after(tensors, frame, keeps)
-
-
-def _begins(watcher: Watcher, tensors: Any, given: Any, frame: Any) -> None:
+def _begins(recorder: Recorder, tensors: Any, given: Any, frame: Any) -> None:
+    hub = recorder.hub
     creates = _flag("create_graph", *given)
-    watcher.hands.look(frame)
+    hub.gradients_used(frame)
     first = next(autograd_graph.tensors_in(tensors), None)
-    loss = None if first is None else autograd_graph.tensor_of(first, watcher.things)
+    loss = None if first is None else autograd_graph.tensor_of(first, recorder.things)
     scaled = loss is not None and loss.scaled_by is not None
-    event = watcher.emit(
+    event = recorder.emit(
         Backward,
         frame,
         loss=loss,
@@ -177,24 +164,26 @@ def _begins(watcher: Watcher, tensors: Any, given: Any, frame: Any) -> None:
         by="scaler" if scaled else "tensor",
     )
     if event is not None:
-        watcher.probes.tell("before_backward", tensors, event, frame)
+        hub.before_backward(tensors, event, frame)
 
 
-def _grad(watcher: Watcher, original: Any) -> Any:
+def _grad(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def grad(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or not watcher.looking:
+        if is_compiling() or not hub.sampling:
             return original(*args, **kwargs)
         outputs = args[0] if args else kwargs.get("outputs")
-        if not watcher.can_read(outputs):
+        if not recorder.can_read(outputs):
             return original(*args, **kwargs)
         frame = sys._getframe(1)
 
         def say() -> None:
             first = next(autograd_graph.tensors_in(outputs), None)
-            taken = None if first is None else autograd_graph.tensor_of(first, watcher.things)
-            watcher.emit(GradTaken, frame, outputs=taken)
+            taken = None if first is None else autograd_graph.tensor_of(first, recorder.things)
+            recorder.emit(GradTaken, frame, outputs=taken)
 
-        quietly(watcher, say)
+        hub.guarded(say)
         return original(*args, **kwargs)
 
     return grad

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trueloop.doctor.live.watcher import quietly
 from trueloop.step.compiled_step import CompiledStep
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.patches.patching import Patches
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.recorder import Recorder
 
 
-def install(watcher: Watcher, patches: Patches) -> None:
-    patches.replace(CompiledStep, "take", lambda original: _take(watcher, original))
+def install(recorder: Recorder, patches: Patches) -> None:
+    patches.replace(CompiledStep, "take", lambda original: _take(recorder, original))
 
 
-def _take(watcher: Watcher, original: Any) -> Any:
+def _take(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def take(self: CompiledStep, *args: Any) -> Any:
         record = original(self, *args)
         if record is not None:
-            quietly(watcher, watcher.passed_unseen, record.updated)
+            hub.guarded(hub.compiled_update, record.updated)
         return record
 
     return take

@@ -13,38 +13,41 @@ from torch.nn import functional
 
 from trueloop.doctor.live.frames import source_map, user_frames
 from trueloop.doctor.live.objects import inspection
-from trueloop.doctor.live.watcher import quietly
 from trueloop.doctor.model.events import Used
 from trueloop.doctor.model.vocabulary import tests_mode
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.patches.patching import Patches
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.recorder import Recorder
 
 NAMES = ("dropout", "dropout1d", "dropout2d", "dropout3d")
 
 
-def install(watcher: Watcher, patches: Patches) -> None:
+def install(recorder: Recorder, patches: Patches) -> None:
     seen: set[tuple[CodeType, int]] = set()
     for name in NAMES:
-        patches.replace(functional, name, partial(_dropout, watcher, name, seen))
+        patches.replace(functional, name, partial(_dropout, recorder, name, seen))
 
 
-def _dropout(watcher: Watcher, name: str, seen: set[tuple[CodeType, int]], original: Any) -> Any:
+def _dropout(recorder: Recorder, name: str, seen: set[tuple[CodeType, int]], original: Any) -> Any:
+    hub = recorder.hub
+
     def dropout(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or not watcher.looking:
+        if is_compiling() or not hub.sampling:
             return original(*args, **kwargs)
         if len(args) < 3 and "training" not in kwargs:
             p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
-            quietly(watcher, _used, watcher, name, p, seen, sys._getframe(1))
+            hub.guarded(_used, recorder, name, p, seen, sys._getframe(1))
         return original(*args, **kwargs)
 
     return dropout
 
 
-def _used(watcher: Watcher, name: str, p: Any, seen: set[tuple[CodeType, int]], frame: Any) -> None:
+def _used(
+    recorder: Recorder, name: str, p: Any, seen: set[tuple[CodeType, int]], frame: Any
+) -> None:
     site = (frame.f_code, frame.f_lasti)
-    inside = watcher.track().inside
+    inside = recorder.track().inside
     share = inspection.number(p)
     if site in seen or not inside or share is None:
         return
@@ -55,7 +58,7 @@ def _used(watcher: Watcher, name: str, p: Any, seen: set[tuple[CodeType, int]], 
     arguments = {
         "p": share,
         "training": False,
-        "module": watcher.things.model(module),
+        "module": recorder.things.model(module),
         "asks": _asks(frame),
         "last": None,
         "self": "",
@@ -63,7 +66,7 @@ def _used(watcher: Watcher, name: str, p: Any, seen: set[tuple[CodeType, int]], 
     here = user_frames.sites(frame)
     fields = {"what": f"torch.nn.functional.{name}", "arguments": arguments}
     # No step of the program: where it stands says nothing about its loops.
-    watcher.send(watcher.track(), Used, here, fields)
+    recorder.send(recorder.track(), Used, here, fields)
 
 
 def _asks(frame: Any) -> bool:

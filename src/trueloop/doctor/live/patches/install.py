@@ -22,10 +22,10 @@ from trueloop.doctor.live.patches import (
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.patches.patching import Patches
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.recorder import Recorder
 
 
-def install(watcher: Watcher, patches: Patches) -> None:
+def install(recorder: Recorder, patches: Patches) -> None:
     """Put everything in; `patches.undo()` takes it back."""
     dynamo_skip.leave_to_python()
     parts = (
@@ -33,4 +33,4 @@ def install(watcher: Watcher, patches: Patches) -> None:
         state_files, ranks, activation_checkpointing, compiled_steps,
     )  # fmt: skip
     for part in parts:
-        part.install(watcher, patches)
+        part.install(recorder, patches)

@@ -12,44 +12,47 @@ from torch.utils.data import DataLoader, DistributedSampler, Subset, dataloader
 from trueloop.doctor.live.frames import source_map, user_frames
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.probes import worker_draws
-from trueloop.doctor.live.watcher import quietly
 from trueloop.doctor.model.events import BatchFetched, Made, Used
 from trueloop.doctor.model.things import Loader, Tensor
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.patches.patching import Patches
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.recorder import Recorder
 
 
-def install(watcher: Watcher, patches: Patches) -> None:
-    patches.replace(DataLoader, "__init__", lambda original: _made(watcher, original))
-    patches.replace(DataLoader, "__iter__", lambda original: _iter(watcher, original))
+def install(recorder: Recorder, patches: Patches) -> None:
+    patches.replace(DataLoader, "__init__", lambda original: _made(recorder, original))
+    patches.replace(DataLoader, "__iter__", lambda original: _iter(recorder, original))
     iterator = dataloader._BaseDataLoaderIter
-    patches.replace(iterator, "__next__", lambda original: _next(watcher, original))
-    patches.replace(iterator, "_next_index", lambda original: _next_index(watcher, original))
+    patches.replace(iterator, "__next__", lambda original: _next(recorder, original))
+    patches.replace(iterator, "_next_index", lambda original: _next_index(recorder, original))
     several = dataloader._MultiProcessingDataLoaderIter
-    patches.replace(several, "_shutdown_workers", lambda original: _stop(watcher, original))
-    patches.replace(Subset, "__init__", lambda original: _part(watcher, original))
-    patches.replace(DistributedSampler, "__init__", lambda original: _sampler(watcher, original))
-    patches.replace(DistributedSampler, "set_epoch", lambda original: _told(watcher, original))
+    patches.replace(several, "_shutdown_workers", lambda original: _stop(recorder, original))
+    patches.replace(Subset, "__init__", lambda original: _part(recorder, original))
+    patches.replace(DistributedSampler, "__init__", lambda original: _sampler(recorder, original))
+    patches.replace(DistributedSampler, "set_epoch", lambda original: _told(recorder, original))
 
 
-def _made(watcher: Watcher, original: Any) -> Any:
+def _made(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         frame = sys._getframe(1)
 
         def say() -> None:
-            thing = watcher.things.loader(self, watcher.place(frame))
-            quietly(watcher, lambda: worker_draws.look_at(self, thing))
-            watcher.emit(Made, frame, thing=thing)
+            thing = recorder.things.loader(self, recorder.place(frame))
+            hub.guarded(lambda: worker_draws.look_at(self, thing))
+            recorder.emit(Made, frame, thing=thing)
 
-        quietly(watcher, say)
+        hub.guarded(say)
 
     return __init__
 
 
-def _iter(watcher: Watcher, original: Any) -> Any:
+def _iter(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def __iter__(self: Any) -> Any:
         begin = perf_counter()
         iterator = original(self)
@@ -57,97 +60,105 @@ def _iter(watcher: Watcher, original: Any) -> Any:
         frame = sys._getframe(1)
 
         def say() -> None:
-            watcher.look(why=("iter", frame.f_code, frame.f_lasti))
-            thing = watcher.things.loader(self)
-            watcher.things.objects.put(iterator, thing)
-            watcher.loaders.put(iterator, weakref.ref(self))
-            watcher.progress.begins()
-            watcher.clock.begins(self, thing, iterator, begin, end)
+            hub.sample(why=("iter", frame.f_code, frame.f_lasti))
+            thing = recorder.things.loader(self)
+            recorder.things.objects.put(iterator, thing)
+            recorder.things.loaders.put(iterator, weakref.ref(self))
+            hub.loader_begins(self, thing, iterator, begin, end)
 
-        quietly(watcher, say)
+        hub.guarded(say)
         return iterator
 
     return __iter__
 
 
-def _part(watcher: Watcher, original: Any) -> Any:
+def _part(recorder: Recorder, original: Any) -> Any:
     """Where a part of a data set was made."""
 
+    hub = recorder.hub
+
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         frame = sys._getframe(1)
 
         def note() -> None:
-            thing = watcher.things.dataset(self)
+            thing = recorder.things.dataset(self)
             if thing is not None:
-                thing.made = watcher.place(frame)
+                thing.made = recorder.place(frame)
 
-        quietly(watcher, note)
+        hub.guarded(note)
 
     return __init__
 
 
-def _sampler(watcher: Watcher, original: Any) -> Any:
+def _sampler(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         frame = sys._getframe(1)
 
         def note() -> None:
-            thing = watcher.things.sampler(self)
-            thing.made = watcher.place(frame)
+            thing = recorder.things.sampler(self)
+            thing.made = recorder.place(frame)
             thing.name = source_map.assigned_to(thing.made)
 
-        quietly(watcher, note)
+        hub.guarded(note)
 
     return __init__
 
 
-def _told(watcher: Watcher, original: Any) -> Any:
+def _told(recorder: Recorder, original: Any) -> Any:
     """Once an epoch, and noted even while nobody looks."""
+
+    hub = recorder.hub
 
     def set_epoch(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         frame = sys._getframe(1)
 
         def note() -> None:
-            thing = watcher.things.sampler(self)
+            thing = recorder.things.sampler(self)
             thing.epoch_told = True
-            if watcher.looking:
+            if hub.sampling:
                 what = "torch.utils.data.DistributedSampler.set_epoch"
-                watcher.emit(Used, frame, what=what, subject=thing)
+                recorder.emit(Used, frame, what=what, subject=thing)
 
-        quietly(watcher, note)
+        hub.guarded(note)
 
     return set_epoch
 
 
-def _next_index(watcher: Watcher, original: Any) -> Any:
+def _next_index(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def _next_index(self: Any) -> Any:
         indices = original(self)
-        if (watcher.looking or watcher.health.on) and type(indices) is list:
+        if (hub.sampling or hub.checks_finite) and type(indices) is list:
             try:
-                _asked(watcher, self, indices)
+                _asked(recorder, self, indices)
             except Exception as error:  # whatever it is, the program goes on
-                watcher.failed(error, missed=True)
+                hub.failed(error, missed=True)
         return indices
 
     return _next_index
 
 
-def _asked(watcher: Watcher, iterator: Any, indices: list[Any]) -> None:
+def _asked(recorder: Recorder, iterator: Any, indices: list[Any]) -> None:
     # Workers are sent batches ahead: what is sent now comes back under this number.
     number = inspection.held(iterator, "_send_idx", 0)
-    asked = watcher.asked.get(iterator)
+    asked = recorder.things.asked.get(iterator)
     if asked is None:
         asked = {}
-        watcher.asked.put(iterator, asked)
+        recorder.things.asked.put(iterator, asked)
     asked[number] = indices
     while len(asked) > 64:
         del asked[next(iter(asked))]
 
 
-def _next(watcher: Watcher, original: Any) -> Any:
-    clock, starts = watcher.clock, watcher.clock.starts
+def _next(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+    clock, starts = hub.timer, hub.worker_starts
 
     def __next__(self: Any) -> Any:
         if starts.fresh:
@@ -157,50 +168,50 @@ def _next(watcher: Watcher, original: Any) -> Any:
         try:
             batch = original(self)
         except StopIteration:
-            quietly(watcher, lambda: _exhausted(watcher, self))
+            hub.guarded(lambda: _exhausted(recorder, self))
             raise
-        if watcher.health.on:
-            try:
-                watcher.health.fetched(self)
-            except Exception as error:  # whatever it is, the program goes on
-                watcher.failed(error, missed=True)
-        if watcher.looking:
+        if hub.checks_finite:
+            hub.batch_fetched(self)
+        if hub.sampling:
             frame = sys._getframe(1)
-            quietly(watcher, lambda: _fetched(watcher, self, batch, frame))
+            hub.guarded(lambda: _fetched(recorder, self, batch, frame))
         return batch
 
     return __next__
 
 
-def _stop(watcher: Watcher, original: Any) -> Any:
+def _stop(recorder: Recorder, original: Any) -> Any:
     """The end of an iterator's workers."""
 
+    hub = recorder.hub
+
     def _shutdown_workers(self: Any) -> None:
-        watcher.clock.starts.stop(original, self)
+        hub.worker_starts.stop(original, self)
 
     return _shutdown_workers
 
 
-def _exhausted(watcher: Watcher, iterator: Any) -> None:
+def _exhausted(recorder: Recorder, iterator: Any) -> None:
     """The data have come to their end, and the loop over them with them."""
-    for each in watcher.track().turns.open:
+    for each in recorder.track().turns.open:
         if each.driver == id(iterator):
             each.loop.exhausted = True
 
 
-def _fetched(watcher: Watcher, iterator: Any, batch: Any, frame: Any) -> None:
-    loader = watcher.things.objects.get(iterator)
+def _fetched(recorder: Recorder, iterator: Any, batch: Any, frame: Any) -> None:
+    hub = recorder.hub
+    loader = recorder.things.objects.get(iterator)
     if not isinstance(loader, Loader):
         return
     here = user_frames.sites(frame)
     if not here:
         return
-    track = watcher.track()
+    track = recorder.track()
     moves, loop = track.turns.fetched(here, id(iterator), loader)
-    watcher.follow(track, moves, here, frame)
-    if loop is None or not watcher.looking:
+    recorder.follow(track, moves, here, frame)
+    if loop is None or not hub.sampling:
         return
-    asked = watcher.asked.get(iterator) or {}
+    asked = recorder.things.asked.get(iterator) or {}
     in_order = getattr(iterator, "_in_order", True)
     track.indices = asked.get(getattr(iterator, "_rcvd_idx", 1) - 1, ()) if in_order else ()
     parts = []
@@ -214,12 +225,12 @@ def _fetched(watcher: Watcher, iterator: Any, batch: Any, frame: Any) -> None:
             dtype=str(each.dtype).rpartition(".")[2],
             facts={"version": autograd_graph.version(each), "part": position},
         )
-        watcher.things.tensors.put(each, thing)
+        recorder.things.tensors.put(each, thing)
         parts.append(thing)
-    event = watcher.send(
+    event = recorder.send(
         track, BatchFetched, here, {"loop": loop, "loader": loader, "batch": tuple(parts)}
     )
-    held = watcher.loaders.get(iterator)
+    held = recorder.things.loaders.get(iterator)
     track.batch, track.loader = tuple(parts), None if held is None else held()
-    watcher.probes.tell("fetched", batch, event)
+    hub.fetched(batch, event)
     track.loader = None

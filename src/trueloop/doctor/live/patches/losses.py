@@ -12,47 +12,49 @@ import torch
 from torch.compiler import is_compiling
 from torch.nn import functional
 
+from trueloop.doctor.live.hub import dispatch_modes, no_torch_function
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.objects.loss_functions import KINDS
-from trueloop.doctor.live.tracing import dispatch_modes, no_torch_function
-from trueloop.doctor.live.watcher import quietly
 from trueloop.doctor.model.events import Loss
 from trueloop.doctor.model.things import Criterion, Tensor
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.patches.patching import Patches
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.recorder import Recorder
 
 _ACTIVATIONS = ("softmax", "log_softmax", "sigmoid", "logsigmoid")
 
 
-def install(watcher: Watcher, patches: Patches) -> None:
+def install(recorder: Recorder, patches: Patches) -> None:
     for name, kind in KINDS.items():
-        patches.replace(functional, name, partial(_loss, watcher, kind))
+        patches.replace(functional, name, partial(_loss, recorder, kind))
     for name in _ACTIVATIONS:
-        patches.replace(functional, name, partial(_activation, watcher))
+        patches.replace(functional, name, partial(_activation, recorder))
 
 
-def _activation(watcher: Watcher, original: Any) -> Any:
+def _activation(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def activation(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or not watcher.looking or not watcher.can_read(args):
+        if is_compiling() or not hub.sampling or not recorder.can_read(args):
             return original(*args, **kwargs)
         output = original(*args, **kwargs)
-        quietly(watcher, _applied, watcher, output, sys._getframe(1))
+        hub.guarded(_applied, recorder, output, sys._getframe(1))
         return output
 
     return activation
 
 
-def _applied(watcher: Watcher, output: Any, frame: Any) -> None:
+def _applied(recorder: Recorder, output: Any, frame: Any) -> None:
     if inspection.is_tensor(output) and output.grad_fn is not None:
         metadata: Any = output.grad_fn.metadata
-        metadata[autograd_graph.MADE] = watcher.place(frame)
+        metadata[autograd_graph.MADE] = recorder.place(frame)
 
 
-def _loss(watcher: Watcher, kind: str, original: Any) -> Any:
+def _loss(recorder: Recorder, kind: str, original: Any) -> Any:
+    hub = recorder.hub
     names = list(inspect.signature(original).parameters)
-    clock, calls, between = watcher.clock, watcher.health.calls, watcher.between
+    clock, calls, between = hub.timer, hub.calls, hub.unsampled
 
     def loss(*args: Any, **kwargs: Any) -> Any:
         if is_compiling():
@@ -61,18 +63,18 @@ def _loss(watcher: Watcher, kind: str, original: Any) -> Any:
             return original(*args, **kwargs)
         if clock.on and clock.enter("loss"):
             return clock.run("loss", loss, *args, **kwargs)
-        if not watcher.looking:
-            if watcher.progress.on and not torch.is_grad_enabled():
+        if not hub.sampling:
+            if hub.follows_training and not torch.is_grad_enabled():
                 output = original(*args, **kwargs)
-                _without_graph(watcher, kind, args, kwargs, output, sys._getframe(1))
+                _without_graph(recorder, kind, args, kwargs, output, sys._getframe(1))
                 return output
-            if calls.holds and watcher.health.on:
+            if calls.holds and hub.checks_finite:
                 return calls.run(original, None, args, kwargs, sys._getframe(1))
             return original(*args, **kwargs)
-        if not watcher.can_read(args, kwargs):
+        if not recorder.can_read(args, kwargs):
             return original(*args, **kwargs)
-        track = quietly(watcher, watcher.track)
-        if watcher.health.on and track is not None and not track.depth:
+        track = hub.guarded(recorder.track)
+        if hub.checks_finite and track is not None and not track.depth:
             output = calls.run(original, None, args, kwargs, sys._getframe(1))
         else:
             output = original(*args, **kwargs)
@@ -82,38 +84,42 @@ def _loss(watcher: Watcher, kind: str, original: Any) -> Any:
             def say() -> None:
                 given = dict(zip(names, args, strict=False)) | kwargs  # the call has gone well
                 ordered = {name: given[name] for name in names if name in given}
-                _computed(watcher, kind, ordered, output, frame)
+                _computed(recorder, kind, ordered, output, frame)
 
-            quietly(watcher, say)
-            if watcher.progress.on and not torch.is_grad_enabled():
-                _without_graph(watcher, kind, args, kwargs, output, frame)
+            hub.guarded(say)
+            if hub.follows_training and not torch.is_grad_enabled():
+                _without_graph(recorder, kind, args, kwargs, output, frame)
         return output
 
     return loss
 
 
 def _without_graph(
-    watcher: Watcher, kind: str, args: Any, kwargs: Any, output: Any, frame: Any
+    recorder: Recorder, kind: str, args: Any, kwargs: Any, output: Any, frame: Any
 ) -> None:
     """A loss of an evaluation, whether somebody looks or not."""
+    hub = recorder.hub
     try:
-        if watcher.crowded or dispatch_modes():
+        if hub.multithreaded or dispatch_modes():
             return
         with no_torch_function():
-            watcher.progress.evaluated(kind, args, kwargs, output, frame)
+            hub.evaluation_loss(kind, args, kwargs, output, frame)
     except Exception as error:  # whatever it is, the program goes on
-        watcher.failed(error)
+        hub.failed(error)
 
 
-def _computed(watcher: Watcher, kind: str, given: dict[str, Any], output: Any, frame: Any) -> None:
-    things = watcher.things
+def _computed(
+    recorder: Recorder, kind: str, given: dict[str, Any], output: Any, frame: Any
+) -> None:
+    hub = recorder.hub
+    things = recorder.things
     first = next(iter(given.values()), None)
     source, target = (
         autograd_graph.tensor_of(each, things) if inspection.is_tensor(each) else None
         for each in (first, given.get("target"))
     )
     if isinstance(target, Tensor) and target.loader is None:
-        target = _moved(watcher.track().batch, source, target)
+        target = _moved(recorder.track().batch, source, target)
     criterion = Criterion(kind=kind, known=True, reduction=_reduction(given))
     criterion.facts["log_target"] = given.get("log_target") is True
     base = autograd_graph.tensor_of(output, things)
@@ -127,11 +133,11 @@ def _computed(watcher: Watcher, kind: str, given: dict[str, Any], output: Any, f
     )
     things.tensors.put(output, thing)
     autograd_graph.note(output, thing)
-    event = watcher.emit(
+    event = recorder.emit(
         Loss, frame, criterion=criterion, input=source, target=target, output=thing
     )
     if event is not None:
-        watcher.probes.tell("lost", given, output, event)
+        hub.lost(given, output, event)
 
 
 def _moved(batch: tuple[Tensor, ...], source: Any, target: Tensor) -> Tensor:

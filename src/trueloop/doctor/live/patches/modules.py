@@ -13,71 +13,81 @@ from torch.nn.modules import module as registration
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.objects import autograd_graph
 from trueloop.doctor.live.objects.registry import Things
-from trueloop.doctor.live.watcher import quietly
 from trueloop.doctor.model.events import ModelForward, ModeSet, ZeroGrad
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import NOISY_LAYERS, Model, Tensor
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.nonfinite.recent_calls import Calls
+    from trueloop.doctor.live.hub import HeldCalls
     from trueloop.doctor.live.patches.patching import Patches
-    from trueloop.doctor.live.watcher import Track, Watcher
+    from trueloop.doctor.live.recorder import Recorder
+    from trueloop.doctor.live.track import Track
 
 
-def install(watcher: Watcher, patches: Patches) -> None:
+def install(recorder: Recorder, patches: Patches) -> None:
+    hub = recorder.hub
     for hook in (
-        registration.register_module_module_registration_hook(_module_registered(watcher)),
-        registration.register_module_parameter_registration_hook(_parameter_registered(watcher)),
+        registration.register_module_module_registration_hook(_module_registered(recorder)),
+        registration.register_module_parameter_registration_hook(_parameter_registered(recorder)),
     ):
         patches.add(hook.remove)
-    patches.replace(nn.Module, "__setstate__", lambda original: _set_state(watcher, original))
-    patches.replace(nn.Module, "load_state_dict", lambda original: _load(watcher, original))
-    watcher.calling = patches.replace(
-        nn.Module, "__call__", lambda original: _call(watcher, original)
+    patches.replace(nn.Module, "__setstate__", lambda original: _set_state(recorder, original))
+    patches.replace(nn.Module, "load_state_dict", lambda original: _load(recorder, original))
+    hub.call_patch = patches.replace(
+        nn.Module, "__call__", lambda original: _call(recorder, original)
     )
-    patches.replace(nn.Module, "train", lambda original: _train(watcher, original))
-    patches.replace(nn.Module, "zero_grad", lambda original: _zero_grad(watcher, original))
+    patches.replace(nn.Module, "train", lambda original: _train(recorder, original))
+    patches.replace(nn.Module, "zero_grad", lambda original: _zero_grad(recorder, original))
 
 
-def _module_registered(watcher: Watcher) -> Any:
+def _module_registered(recorder: Recorder) -> Any:
+    hub = recorder.hub
+
     def hook(parent: nn.Module, name: str, child: Any) -> None:
         frame = sys._getframe(1)
-        quietly(watcher, watcher.things.registered, parent, child)
-        quietly(watcher, watcher.births.module, parent, name, child, frame)
+        hub.guarded(recorder.things.registered, parent, child)
+        hub.guarded(recorder.births.module, parent, name, child, frame)
 
     return hook
 
 
-def _parameter_registered(watcher: Watcher) -> Any:
+def _parameter_registered(recorder: Recorder) -> Any:
+    hub = recorder.hub
+
     def hook(module: nn.Module, name: str, parameter: Any) -> None:
         if parameter is not None:
             frame = sys._getframe(1)
-            quietly(watcher, watcher.things.owned, module, parameter)
-            quietly(watcher, watcher.births.parameter, module, name, parameter, frame)
+            hub.guarded(recorder.things.owned, module, parameter)
+            hub.guarded(recorder.births.parameter, module, name, parameter, frame)
 
     return hook
 
 
-def _load(watcher: Watcher, original: Any) -> Any:
+def _load(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def load_state_dict(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
-        quietly(watcher, lambda: watcher.births.read(self))
+        hub.guarded(lambda: recorder.births.read(self))
         return result
 
     return load_state_dict
 
 
-def _set_state(watcher: Watcher, original: Any) -> Any:
+def _set_state(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def __setstate__(self: nn.Module, state: Any) -> None:
         original(self, state)
-        quietly(watcher, lambda: watcher.things.adopt(self))
-        quietly(watcher, lambda: watcher.births.loaded.put(self, True))
+        hub.guarded(lambda: recorder.things.adopt(self))
+        hub.guarded(lambda: recorder.births.loaded.put(self, True))
 
     return __setstate__
 
 
-def _call(watcher: Watcher, original: Any) -> Any:
-    clock, health, calls = watcher.clock, watcher.health, watcher.health.calls
+def _call(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+    clock, calls = hub.timer, hub.calls
 
     def __call__(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
         # The compiler must not read the flag: it would compile again whenever that changes.
@@ -85,20 +95,20 @@ def _call(watcher: Watcher, original: Any) -> Any:
             return original(self, *args, **kwargs)
         if clock.on and clock.enter("forward"):
             return clock.run("forward", __call__, self, *args, **kwargs)
-        if not watcher.looking:
-            if calls.holds and id(self) in calls.roots and health.on:
+        if not hub.sampling:
+            if calls.holds and id(self) in calls.roots and hub.checks_finite:
                 return calls.run(original, self, args, kwargs, sys._getframe(1))
             return original(self, *args, **kwargs)
-        track = watcher.can_read(args, kwargs) and quietly(watcher, watcher.track)
+        track = recorder.can_read(args, kwargs) and hub.guarded(recorder.track)
         if not track:
             return original(self, *args, **kwargs)
         track.depth += 1
         track.inside.append(self)
         call = None
         if track.depth == 1:
-            call = quietly(watcher, _enters, watcher, track, (args, kwargs), sys._getframe(1))
+            call = hub.guarded(_enters, recorder, track, (args, kwargs), sys._getframe(1))
         if not self.__dict__.get("_modules"):
-            watcher.probes.tell("entered", self, args, track.inside)
+            hub.entered(self, args, track.inside)
         try:
             output = original(self, *args, **kwargs)
         finally:
@@ -106,34 +116,36 @@ def _call(watcher: Watcher, original: Any) -> Any:
             if track.inside:
                 track.inside.pop()
         if call is not None:
-            quietly(watcher, _returns, calls, call, output)
-        if track.inside and watcher.looking:
-            watcher.probes.tell("called", self, track.inside, output)
-        if track.depth <= 0 and watcher.looking:
+            hub.guarded(_returns, calls, call, output)
+        if track.inside and hub.sampling:
+            hub.called(self, track.inside, output)
+        if track.depth <= 0 and hub.sampling:
             track.depth = 0
-            quietly(watcher, _forward, watcher, self, (args, kwargs), output, sys._getframe(1))
+            hub.guarded(_forward, recorder, self, (args, kwargs), output, sys._getframe(1))
         return output
 
     return __call__
 
 
-def _enters(watcher: Watcher, track: Track, given: Any, frame: Any) -> Any:
+def _enters(recorder: Recorder, track: Track, given: Any, frame: Any) -> Any:
     """A module is about to be called from outside of any other; gives the call, if it is held."""
-    health, module = watcher.health, track.inside[-1]
-    if health.on and health.calls.takes(module):
-        return health.calls.begin(module, given[0], given[1], frame, look=True)
+    hub = recorder.hub
+    module = track.inside[-1]
+    if hub.checks_finite and hub.calls.takes(module):
+        return hub.calls.begin(module, given[0], given[1], frame, look=True)
     return None
 
 
-def _returns(calls: Calls, call: Any, output: Any) -> None:
+def _returns(calls: HeldCalls, call: Any, output: Any) -> None:
     calls.done(call, output, look=True)
 
 
-def _forward(watcher: Watcher, module: nn.Module, given: Any, output: Any, frame: Any) -> None:
+def _forward(recorder: Recorder, module: nn.Module, given: Any, output: Any, frame: Any) -> None:
     """Say that a module was called from outside of any other."""
+    hub = recorder.hub
     if not _counts(module):
         return
-    things = watcher.things
+    things = recorder.things
     model = things.model(module)
     inputs = tuple(
         autograd_graph.tensor_of(each, things) for each in autograd_graph.tensors_in(given)
@@ -152,11 +164,11 @@ def _forward(watcher: Watcher, module: nn.Module, given: Any, output: Any, frame
             "output": made[0] if made else None,
         }
 
-    event = watcher.emit(
+    event = recorder.emit(
         ModelForward, frame, late, model=model, training=module.training, inputs=inputs
     )
     if event is not None:
-        watcher.probes.tell("after_forward", module, given, output, event)
+        hub.after_forward(module, given, output, event)
 
 
 def _output(
@@ -193,11 +205,13 @@ def _counts(module: nn.Module) -> bool:
     return any(type(each).__name__ in NOISY_LAYERS for each in module.modules())
 
 
-def _train(watcher: Watcher, original: Any) -> Any:
+def _train(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def train(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
         if is_compiling():
             return original(self, *args, **kwargs)
-        track = quietly(watcher, watcher.track)
+        track = hub.guarded(recorder.track)
         if track is None or track.switching:
             return original(self, *args, **kwargs)
         track.switching = True
@@ -207,32 +221,35 @@ def _train(watcher: Watcher, original: Any) -> Any:
         finally:
             track.switching = False
         mode = args[0] if args else kwargs.get("mode", True)
-        quietly(watcher, _switched, watcher, self, (before, mode), sys._getframe(1))
+        hub.guarded(_switched, recorder, self, (before, mode), sys._getframe(1))
         return result
 
     return train
 
 
-def _switched(watcher: Watcher, module: nn.Module, modes: tuple[Any, bool], frame: Any) -> None:
+def _switched(recorder: Recorder, module: nn.Module, modes: tuple[Any, bool], frame: Any) -> None:
+    hub = recorder.hub
     before, mode = modes  # the latter is a bool: torch has checked it
     if before != mode and module.training == mode:
-        watcher.clock.switched(module, mode)
+        hub.mode_switched(module, mode)
     caller = frame if frame.f_code.co_name != "eval" else frame.f_back
-    watcher.look(why=("mode", caller.f_code, caller.f_lasti))
-    if watcher.looking:
-        watcher.emit(ModeSet, frame, model=watcher.things.model(module), training=mode)
+    hub.sample(why=("mode", caller.f_code, caller.f_lasti))
+    if hub.sampling:
+        recorder.emit(ModeSet, frame, model=recorder.things.model(module), training=mode)
 
 
-def _zero_grad(watcher: Watcher, original: Any) -> Any:
+def _zero_grad(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def zero_grad(self: nn.Module, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        if not is_compiling() and watcher.looking:
+        if not is_compiling() and hub.sampling:
             frame = sys._getframe(1)
 
             def say() -> None:
-                watcher.emit(ZeroGrad, frame, target=watcher.things.model(self))
-                watcher.hands.note_gradients()
+                recorder.emit(ZeroGrad, frame, target=recorder.things.model(self))
+                hub.gradients_written()
 
-            quietly(watcher, say)
+            hub.guarded(say)
 
     return zero_grad

@@ -15,53 +15,56 @@ from torch.optim import optimizer as optim
 
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.frames.user_frames import passed_over
+from trueloop.doctor.live.hub import dispatch_modes, no_torch_function
 from trueloop.doctor.live.objects import autograd_graph, inspection
-from trueloop.doctor.live.tracing import dispatch_modes, no_torch_function
-from trueloop.doctor.live.watcher import quietly
 from trueloop.doctor.model.events import Clip, Made, OptimizerStep, ScalerUpdate, Unscale, ZeroGrad
 from trueloop.doctor.model.findings import Location
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.patches.patching import Patches
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.recorder import Recorder
 
 
-def install(watcher: Watcher, patches: Patches) -> None:
+def install(recorder: Recorder, patches: Patches) -> None:
     base = optim.Optimizer
-    patches.replace(base, "__init__", lambda original: _made(watcher, original))
-    patches.replace(base, "zero_grad", lambda original: _zero_grad(watcher, original))
-    before = optim.register_optimizer_step_pre_hook(_before_step(watcher))
-    after = optim.register_optimizer_step_post_hook(_after_step(watcher))
+    patches.replace(base, "__init__", lambda original: _made(recorder, original))
+    patches.replace(base, "zero_grad", lambda original: _zero_grad(recorder, original))
+    before = optim.register_optimizer_step_pre_hook(_before_step(recorder))
+    after = optim.register_optimizer_step_post_hook(_after_step(recorder))
     for hook in (before, after):
         patches.add(hook.remove, is_step_hook=True)
     scaler = torch.amp.GradScaler
-    patches.replace(scaler, "__init__", lambda original: _scaler_made(watcher, original))
-    patches.replace(scaler, "scale", lambda original: _scale(watcher, original))
-    patches.replace(scaler, "unscale_", lambda original: _unscale(watcher, original))
-    patches.replace(scaler, "step", lambda original: _scaler_step(watcher, original))
-    patches.replace(scaler, "update", lambda original: _scaler_update(watcher, original))
+    patches.replace(scaler, "__init__", lambda original: _scaler_made(recorder, original))
+    patches.replace(scaler, "scale", lambda original: _scale(recorder, original))
+    patches.replace(scaler, "unscale_", lambda original: _unscale(recorder, original))
+    patches.replace(scaler, "step", lambda original: _scaler_step(recorder, original))
+    patches.replace(scaler, "update", lambda original: _scaler_update(recorder, original))
     for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
-        patches.replace(owner, "clip_grad_norm_", lambda original: _clip(watcher, original, "norm"))
         patches.replace(
-            owner, "clip_grad_value_", lambda original: _clip(watcher, original, "value")
+            owner, "clip_grad_norm_", lambda original: _clip(recorder, original, "norm")
+        )
+        patches.replace(
+            owner, "clip_grad_value_", lambda original: _clip(recorder, original, "value")
         )
 
 
-def _made(watcher: Watcher, original: Any) -> Any:
+def _made(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         caller = sys._getframe(1)
 
         def say() -> None:
             frame = _outside(self, caller)
-            watcher.look(why=("made", frame.f_code, frame.f_lasti))
-            watcher.probes.tell("made", self, frame)
-            if watcher.looking:  # weights that were put back begin something new
-                watcher.hands.look(frame)
-            thing = watcher.things.optimizer(self, watcher.place(frame))
-            watcher.emit(Made, frame, thing=thing)
+            hub.sample(why=("made", frame.f_code, frame.f_lasti))
+            hub.made(self, frame)
+            if hub.sampling:  # weights that were put back begin something new
+                hub.gradients_used(frame)
+            thing = recorder.things.optimizer(self, recorder.place(frame))
+            recorder.emit(Made, frame, thing=thing)
 
-        quietly(watcher, say)
+        hub.guarded(say)
 
     return __init__
 
@@ -75,37 +78,42 @@ def _outside(optimizer: Any, frame: Any) -> Any:
     return frame
 
 
-def _zero_grad(watcher: Watcher, original: Any) -> Any:
+def _zero_grad(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def zero_grad(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        if not is_compiling() and watcher.looking:
+        if not is_compiling() and hub.sampling:
             frame = sys._getframe(1)
 
             def say() -> None:
-                watcher.emit(ZeroGrad, frame, target=watcher.things.optimizer(self))
-                watcher.hands.note_gradients()
+                recorder.emit(ZeroGrad, frame, target=recorder.things.optimizer(self))
+                hub.gradients_written()
 
-            quietly(watcher, say)
+            hub.guarded(say)
 
     return zero_grad
 
 
-def _before_step(watcher: Watcher) -> Any:
+def _before_step(recorder: Recorder) -> Any:
+    hub = recorder.hub
+
     def hook(optimizer: Any, args: Any, kwargs: Any) -> None:
         if is_compiling():
             return
-        if watcher.looking:
+        if hub.sampling:
             frame = sys._getframe(1)
-            quietly(watcher, watcher.hands.look, frame)
-            watcher.probes.tell("before_step", optimizer, frame)
-        if watcher.clock.on:
-            watcher.clock.steps()
+            hub.guarded(hub.gradients_used, frame)
+            hub.before_step(optimizer, frame)
+        if hub.timer.on:
+            hub.timer.steps()
 
     return hook
 
 
-def _after_step(watcher: Watcher) -> Any:
-    between = watcher.between
+def _after_step(recorder: Recorder) -> Any:
+    hub = recorder.hub
+    between = hub.unsampled
 
     def hook(optimizer: Any, args: Any, kwargs: Any) -> None:
         if is_compiling():
@@ -114,37 +122,35 @@ def _after_step(watcher: Watcher) -> Any:
             if between.open and between.optimizer() is optimizer:
                 between.open = False
                 between.ends.append(len(between.numbers))
-                watcher.updates += 1
+                hub.updates += 1
                 between.left -= 1
                 if not between.left:
-                    quietly(watcher, between.leave)
+                    hub.guarded(between.leave)
                 return
-            quietly(watcher, between.leave)
-        if watcher.clock.on:
-            watcher.clock.has_stepped(optimizer)
+            hub.guarded(between.leave)
+        if hub.timer.on:
+            hub.timer.has_stepped(optimizer)
         frame = sys._getframe(1)
-        if watcher.looking:
+        if hub.sampling:
             # The first is the optimizer.
             closure = any(callable(each) for each in (*args[1:], kwargs.get("closure")))
-            quietly(watcher, _stepped, watcher, optimizer, closure, frame)
+            hub.guarded(_stepped, recorder, optimizer, closure, frame)
         try:
-            if watcher.progress.on and not dispatch_modes():
+            if hub.follows_training and not dispatch_modes():
                 with no_torch_function():
-                    watcher.progress.stepped(optimizer, frame)
+                    hub.optimizer_stepped(optimizer, frame)
         except Exception as error:  # whatever it is, the program goes on
-            watcher.failed(error)
-        try:
-            watcher.updated()
-        except Exception as error:
-            watcher.failed(error, missed=True)
-        if watcher.clock.on:
-            watcher.clock.turn(optimizer)
+            hub.failed(error)
+        hub.updated()
+        if hub.timer.on:
+            hub.timer.turn(optimizer)
 
     return hook
 
 
-def _stepped(watcher: Watcher, optimizer: Any, closure: bool, frame: Any) -> None:
-    track, things = watcher.track(), watcher.things
+def _stepped(recorder: Recorder, optimizer: Any, closure: bool, frame: Any) -> None:
+    hub = recorder.hub
+    track, things = recorder.track(), recorder.things
     scaler = track.scaler
     track.scaler_stepped = True
 
@@ -161,35 +167,38 @@ def _stepped(watcher: Watcher, optimizer: Any, closure: bool, frame: Any) -> Non
             "spelled": source_map.argument(place, 0, "optimizer"),
         }
 
-    event = watcher.emit(
+    event = recorder.emit(
         OptimizerStep, frame, late, optimizer=things.optimizer(optimizer), closure=closure
     )
     if event is not None:
-        watcher.probes.tell("after_step", optimizer, event, frame)
-    watcher.hands.note_parameters()
-    watcher.hands.note_gradients()
+        hub.after_step(optimizer, event, frame)
+    hub.parameters_written()
+    hub.gradients_written()
 
 
-def _scaler_made(watcher: Watcher, original: Any) -> Any:
+def _scaler_made(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         frame = sys._getframe(1)
-        quietly(
-            watcher,
-            lambda: watcher.emit(
-                Made, frame, thing=watcher.things.scaler(self, watcher.place(frame))
+        hub.guarded(
+            lambda: recorder.emit(
+                Made, frame, thing=recorder.things.scaler(self, recorder.place(frame))
             ),
         )
 
     return __init__
 
 
-def _scale(watcher: Watcher, original: Any) -> Any:
+def _scale(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def scale(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
-        if watcher.looking or watcher.health.on or watcher.progress.on:
+        if hub.sampling or hub.checks_finite or hub.follows_training:
             given = args[0] if args else kwargs.get("outputs")
-            quietly(watcher, _scaled, watcher, self, given, result)
+            hub.guarded(_scaled, recorder, self, given, result)
         return result
 
     return scale
@@ -199,50 +208,52 @@ def _is_on(scaler: Any) -> bool:
     return inspection.held(scaler, "_enabled") is True
 
 
-def _scaled(watcher: Watcher, scaler: Any, given: Any, result: Any) -> None:
+def _scaled(recorder: Recorder, scaler: Any, given: Any, result: Any) -> None:
+    hub = recorder.hub
     from dataclasses import replace
 
     if not _is_on(scaler):
         return
-    if watcher.health.on:
-        watcher.health.scaled(given, result)
-    if watcher.progress.on:
-        watcher.progress.scaled(given, result)
-    if not watcher.looking:
+    hub.loss_scaled(given, result)
+    if not hub.sampling:
         return
     for each in autograd_graph.tensors_in(result):
-        plain = autograd_graph.tensor_of(each, watcher.things)
-        thing = replace(plain, scaled_by=watcher.things.scaler(scaler))
-        watcher.things.tensors.put(each, thing)
+        plain = autograd_graph.tensor_of(each, recorder.things)
+        thing = replace(plain, scaled_by=recorder.things.scaler(scaler))
+        recorder.things.tensors.put(each, thing)
         autograd_graph.note(each, thing)
 
 
-def _unscale(watcher: Watcher, original: Any) -> Any:
+def _unscale(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def unscale_(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        if watcher.looking:
-            frame, things = sys._getframe(1), watcher.things
+        if hub.sampling:
+            frame, things = sys._getframe(1), recorder.things
             optimizer = args[0] if args else kwargs.get("optimizer")
 
             def say() -> None:
-                if not _is_on(self) or watcher.track().scaler is not None:
+                if not _is_on(self) or recorder.track().scaler is not None:
                     return
-                watcher.emit(
+                recorder.emit(
                     Unscale,
                     frame,
                     scaler=things.scaler(self),
                     optimizer=things.optimizer(optimizer),
                 )
-                watcher.hands.note_gradients()
+                hub.gradients_written()
 
-            quietly(watcher, say)
+            hub.guarded(say)
 
     return unscale_
 
 
-def _scaler_step(watcher: Watcher, original: Any) -> Any:
+def _scaler_step(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-        track = quietly(watcher, watcher.track) if watcher.looking else None
+        track = hub.guarded(recorder.track) if hub.sampling else None
         if track is None:
             return original(self, *args, **kwargs)
         track.scaler, track.scaler_stepped = self, False
@@ -252,31 +263,33 @@ def _scaler_step(watcher: Watcher, original: Any) -> Any:
             # It has skipped the update, or refuses a second one: asked for all the same.
             if not track.scaler_stepped:
                 optimizer = args[0] if args else kwargs.get("optimizer")
-                quietly(watcher, _stepped, watcher, optimizer, False, sys._getframe(1))
+                hub.guarded(_stepped, recorder, optimizer, False, sys._getframe(1))
             track.scaler = None
         return result
 
     return step
 
 
-def _scaler_update(watcher: Watcher, original: Any) -> Any:
+def _scaler_update(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def update(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        if watcher.looking:
+        if hub.sampling:
             frame = sys._getframe(1)
-            quietly(
-                watcher,
-                lambda: watcher.emit(ScalerUpdate, frame, scaler=watcher.things.scaler(self)),
+            hub.guarded(
+                lambda: recorder.emit(ScalerUpdate, frame, scaler=recorder.things.scaler(self)),
             )
 
     return update
 
 
-def _clip(watcher: Watcher, original: Any, by: str) -> Any:
+def _clip(recorder: Recorder, original: Any, by: str) -> Any:
+    hub = recorder.hub
     key = "max_norm" if by == "norm" else "clip_value"
 
     def clip(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or not watcher.looking:
+        if is_compiling() or not hub.sampling:
             return original(*args, **kwargs)
         frame = sys._getframe(1)
         limit = args[1] if len(args) > 1 else kwargs.get(key)
@@ -284,13 +297,13 @@ def _clip(watcher: Watcher, original: Any, by: str) -> Any:
         seen = parameters
         if type(parameters) in _ONCE:
             seen = []  # it can be gone through once: noted is what is given out
-            noting = quietly(watcher, _noting, parameters, seen)
+            noting = hub.guarded(_noting, parameters, seen)
             if noting is not None and args:
                 args = (noting, *args[1:])
             elif noting is not None:
                 kwargs["parameters"] = noting
         result = original(*args, **kwargs)
-        quietly(watcher, _clipped, watcher, seen, limit, by, frame)
+        hub.guarded(_clipped, recorder, seen, limit, by, frame)
         return result
 
     return clip
@@ -319,11 +332,12 @@ def _noted(seen: list[Any]) -> Callable[[Any], Any]:
     return note
 
 
-def _clipped(watcher: Watcher, given: Any, limit: Any, by: str, frame: Any) -> None:
+def _clipped(recorder: Recorder, given: Any, limit: Any, by: str, frame: Any) -> None:
+    hub = recorder.hub
     held = [given] if inspection.is_tensor(given) else _parts(given)
-    models, loose = watcher.things.models_of(held)
+    models, loose = recorder.things.models_of(held)
     number = inspection.number(limit)
-    watcher.emit(
+    recorder.emit(
         Clip,
         frame,
         lambda place, serial: {"result_used": source_map.result_used(place)},
@@ -332,7 +346,7 @@ def _clipped(watcher: Watcher, given: Any, limit: Any, by: str, frame: Any) -> N
         by=by,
         limit=number,
     )
-    watcher.hands.note_gradients()
+    hub.gradients_written()
 
 
 def _parts(given: Any) -> list[Any]:

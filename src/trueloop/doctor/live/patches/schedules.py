@@ -9,32 +9,33 @@ from torch.optim import lr_scheduler, swa_utils
 
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.objects import constructor_arguments, inspection
-from trueloop.doctor.live.watcher import quietly
 from trueloop.doctor.model.events import Made, SchedulerStep
 from trueloop.doctor.model.findings import Location
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.patches.patching import Patches
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.recorder import Recorder
 
 _FIRST = 8
 
 
-def install(watcher: Watcher, patches: Patches) -> None:
+def install(recorder: Recorder, patches: Patches) -> None:
     for kind in (*vars(lr_scheduler).values(), swa_utils.SWALR):
         if not isinstance(kind, type) or not kind.__module__.startswith("torch.optim."):
             continue
         if "step" in vars(kind) and kind.__name__ != "Optimizer":
-            patches.replace(kind, "step", lambda original: _step(watcher, original))
+            patches.replace(kind, "step", lambda original: _step(recorder, original))
         if "get_lr" in vars(kind):
-            patches.replace(kind, "get_lr", lambda original: _get_lr(watcher, original))
+            patches.replace(kind, "get_lr", lambda original: _get_lr(recorder, original))
         if "__init__" in vars(kind) and issubclass(kind, lr_scheduler.LRScheduler):
-            patches.replace(kind, "__init__", lambda original: _made(watcher, original))
+            patches.replace(kind, "__init__", lambda original: _made(recorder, original))
 
 
-def _made(watcher: Watcher, original: Any) -> Any:
+def _made(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        track = quietly(watcher, watcher.track)
+        track = hub.guarded(recorder.track)
         if track is None or track.quiet:
             original(self, *args, **kwargs)
             return
@@ -46,29 +47,29 @@ def _made(watcher: Watcher, original: Any) -> Any:
         frame = sys._getframe(1)
 
         def say() -> None:
-            watcher.look(why=("made", frame.f_code, frame.f_lasti))
-            place = watcher.place(frame)
+            hub.sample(why=("made", frame.f_code, frame.f_lasti))
+            place = recorder.place(frame)
             given = constructor_arguments.bound(original, self, *args, **kwargs)
-            thing = watcher.things.scheduler(self, place, _facts(watcher, original, given, place))
+            thing = recorder.things.scheduler(self, place, _facts(recorder, original, given, place))
             _by_function(thing, place)
             if thing.facts.get("last_epoch", -1) != -1:
                 thing.attributes["last_epoch"] = thing.facts["last_epoch"]
-            watcher.emit(Made, frame, thing=thing)
+            recorder.emit(Made, frame, thing=thing)
 
-        quietly(watcher, say)
+        hub.guarded(say)
 
     return __init__
 
 
 def _facts(
-    watcher: Watcher, original: Any, given: dict[str, Any], place: Location
+    recorder: Recorder, original: Any, given: dict[str, Any], place: Location
 ) -> dict[str, Any]:
     """The arguments, as `source/library/schedules.py` has them."""
     facts = constructor_arguments.plain(given)
     facts["spelled"] = spelled = constructor_arguments.spelled(place, original)
     inner = given.get("schedulers")
     if inspection.is_a(inner, (list, tuple)):
-        facts["schedules"] = [watcher.things.scheduler(each) for each in inspection.entries(inner)]
+        facts["schedules"] = [recorder.things.scheduler(each) for each in inspection.entries(inner)]
     if "lr_lambda" in given:
         facts["gamma"] = constructor_arguments.base_of_power(spelled.get("lr_lambda", ""))
         facts |= constructor_arguments.of_partial(given["lr_lambda"])
@@ -85,34 +86,38 @@ def _by_function(thing: Any, place: Location) -> None:
             thing.kind = name
 
 
-def _get_lr(watcher: Watcher, original: Any) -> Any:
+def _get_lr(recorder: Recorder, original: Any) -> Any:
     """Whoever asks a schedule for its values may apply them himself: Ignite does so."""
+
+    hub = recorder.hub
 
     def get_lr(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
         # Once an epoch, it may be, and never while it is looked at.
-        if watcher.active:
-            quietly(watcher, _read, watcher, self)
+        if hub.active:
+            hub.guarded(_read, recorder, self)
         return result
 
     return get_lr
 
 
-def _read(watcher: Watcher, scheduler: Any) -> None:
-    if not watcher.track().quiet:
-        watcher.things.scheduler(scheduler).facts.update(read_by_hand=True)
+def _read(recorder: Recorder, scheduler: Any) -> None:
+    if not recorder.track().quiet:
+        recorder.things.scheduler(scheduler).facts.update(read_by_hand=True)
 
 
-def _step(watcher: Watcher, original: Any) -> Any:
+def _step(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if watcher.clock.on and watcher.clock.enter("scheduler"):
-            return watcher.clock.run("scheduler", step, self, *args, **kwargs)
-        if not watcher.looking:
+        if hub.timer.on and hub.timer.enter("scheduler"):
+            return hub.timer.run("scheduler", step, self, *args, **kwargs)
+        if not hub.sampling:
             # It may tick once an epoch, long after the last turn that was looked at.
-            quietly(watcher, lambda: _wake(watcher, self))
-            if not watcher.looking:
+            hub.guarded(lambda: _wake(recorder, self))
+            if not hub.sampling:
                 return original(self, *args, **kwargs)
-        track = quietly(watcher, watcher.track)
+        track = hub.guarded(recorder.track)
         if track is None or track.quiet:
             return original(self, *args, **kwargs)
         count = inspection.held(self, "last_epoch")
@@ -123,27 +128,28 @@ def _step(watcher: Watcher, original: Any) -> Any:
             track.quiet = False
         frame = sys._getframe(1)
         given = args[0] if args else kwargs.get("metrics", kwargs.get("epoch"))
-        quietly(watcher, lambda: _ticked(watcher, self, given, count, frame))
+        hub.guarded(lambda: _ticked(recorder, self, given, count, frame))
         return result
 
     return step
 
 
-def _wake(watcher: Watcher, scheduler: Any) -> None:
+def _wake(recorder: Recorder, scheduler: Any) -> None:
     """Look at a schedule's first ticks, and ever more rarely at later ones."""
-    facts = watcher.things.scheduler(scheduler).facts
+    hub = recorder.hub
+    facts = recorder.things.scheduler(scheduler).facts
     count = facts["unseen"] = facts.get("unseen", 0) + 1
     if count <= _FIRST or not count & (count - 1):
-        watcher.look()
+        hub.sample()
 
 
-def _ticked(watcher: Watcher, scheduler: Any, given: Any, count: Any, frame: Any) -> None:
+def _ticked(recorder: Recorder, scheduler: Any, given: Any, count: Any, frame: Any) -> None:
     metric = inspection.number(given)
-    thing = watcher.things.scheduler(scheduler)
+    thing = recorder.things.scheduler(scheduler)
     if thing.facts.setdefault("first count", count):
         # It was told where it stands, by hand or by the state of an earlier run.
         thing.attributes["last_epoch"] = thing.facts["first count"]
-    watcher.emit(
+    recorder.emit(
         SchedulerStep,
         frame,
         lambda place, serial: {

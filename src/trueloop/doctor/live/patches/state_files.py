@@ -11,97 +11,103 @@ from torch import nn
 from trueloop.doctor.live.frames import source_map, user_frames
 from trueloop.doctor.live.objects import inspection, state_dicts
 from trueloop.doctor.live.processes import rank_identity
-from trueloop.doctor.live.watcher import quietly
 from trueloop.doctor.model.events import FileLoaded, FileSaved, StateDictCreated, StateDictLoaded
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Checkpoint, Model, StateDict
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.patches.patching import Patches
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.recorder import Recorder
 
 
-def install(watcher: Watcher, patches: Patches) -> None:
+def install(recorder: Recorder, patches: Patches) -> None:
     for owner in (torch, torch.serialization):
-        patches.replace(owner, "save", lambda original: _save(watcher, original))
-        patches.replace(owner, "load", lambda original: _load(watcher, original))
-    patches.replace(nn.Module, "state_dict", lambda original: _state_dict(watcher, original))
+        patches.replace(owner, "save", lambda original: _save(recorder, original))
+        patches.replace(owner, "load", lambda original: _load(recorder, original))
+    patches.replace(nn.Module, "state_dict", lambda original: _state_dict(recorder, original))
     for kind in (nn.Module, torch.optim.Optimizer):
         patches.replace(
-            kind, "load_state_dict", lambda original: _load_state_dict(watcher, original)
+            kind, "load_state_dict", lambda original: _load_state_dict(recorder, original)
         )
 
 
-def _wake(watcher: Watcher, why: str, frame: Any) -> bool:
+def _wake(recorder: Recorder, why: str, frame: Any) -> bool:
     """It happens seldom, and mostly when nothing else is looked at."""
-    watcher.look(why=(why, frame.f_code, frame.f_lasti))
-    return watcher.looking and not watcher.track().quiet
+    hub = recorder.hub
+    hub.sample(why=(why, frame.f_code, frame.f_lasti))
+    return hub.sampling and not recorder.track().quiet
 
 
-def _save(watcher: Watcher, original: Any) -> Any:
+def _save(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def save(*args: Any, **kwargs: Any) -> Any:
         frame = sys._getframe(1)
         # Before, because what is written may be changed as soon as it is.
-        quietly(watcher, lambda: _saved(watcher, args, kwargs, frame))
+        hub.guarded(lambda: _saved(recorder, args, kwargs, frame))
         return original(*args, **kwargs)
 
     return save
 
 
-def _saved(watcher: Watcher, args: Any, kwargs: Any, frame: Any) -> None:
-    if not _wake(watcher, "save", frame):
+def _saved(recorder: Recorder, args: Any, kwargs: Any, frame: Any) -> None:
+    if not _wake(recorder, "save", frame):
         return
     given = args[0] if args else kwargs.get("obj")
     file = state_dicts.path_of(args[1] if len(args) > 1 else kwargs.get("f"))
     here = user_frames.sites(frame)
-    watcher.emit(
+    recorder.emit(
         FileSaved,
         frame,
         lambda place, serial: {"by_rank": rank_identity.differs(file, place, here)},
-        value=watcher.states.of(given),
+        value=recorder.states.of(given),
         file=file,
     )
 
 
-def _load(watcher: Watcher, original: Any) -> Any:
+def _load(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def load(*args: Any, **kwargs: Any) -> Any:
         value = original(*args, **kwargs)
         frame = sys._getframe(1)
-        quietly(watcher, lambda: _loaded(watcher, value, args, kwargs, frame))
+        hub.guarded(lambda: _loaded(recorder, value, args, kwargs, frame))
         return value
 
     return load
 
 
-def _loaded(watcher: Watcher, value: Any, args: Any, kwargs: Any, frame: Any) -> None:
-    if not _wake(watcher, "load", frame):
+def _loaded(recorder: Recorder, value: Any, args: Any, kwargs: Any, frame: Any) -> None:
+    if not _wake(recorder, "load", frame):
         return
     path = state_dicts.path_of(args[0] if args else kwargs.get("f"))
-    thing = watcher.states.loaded(value, path, watcher.place(frame))
+    thing = recorder.states.loaded(value, path, recorder.place(frame))
     safely = kwargs.get("weights_only")
-    watcher.emit(FileLoaded, frame, file=path, weights_only=safely, value=thing)
+    recorder.emit(FileLoaded, frame, file=path, weights_only=safely, value=thing)
 
 
-def _state_dict(watcher: Watcher, original: Any) -> Any:
+def _state_dict(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def state_dict(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
         state = original(self, *args, **kwargs)
         if not args and kwargs.get("destination") is None:  # else it was asked by its parent
             frame = sys._getframe(1)
-            quietly(watcher, lambda: _taken(watcher, self, state, frame))
+            hub.guarded(lambda: _taken(recorder, self, state, frame))
         return state
 
     return state_dict
 
 
-def _taken(watcher: Watcher, module: nn.Module, state: Any, frame: Any) -> None:
-    if not _wake(watcher, "state", frame):
+def _taken(recorder: Recorder, module: nn.Module, state: Any, frame: Any) -> None:
+    if not _wake(recorder, "state", frame):
         return
-    owner = watcher.things.model(module)
-    taken = watcher.states.taken(state, owner, watcher.place(frame))
+    owner = recorder.things.model(module)
+    taken = recorder.states.taken(state, owner, recorder.place(frame))
     taken.conditional = source_map.is_conditional(taken.made)
     if owner.wrapper:
         _describe(taken, owner, taken.made)
-    watcher.emit(StateDictCreated, frame, state=taken)
+    recorder.emit(StateDictCreated, frame, state=taken)
 
 
 def _describe(state: StateDict, owner: Model, place: Location) -> None:
@@ -113,23 +119,27 @@ def _describe(state: StateDict, owner: Model, place: Location) -> None:
     )
 
 
-def _load_state_dict(watcher: Watcher, original: Any) -> Any:
+def _load_state_dict(recorder: Recorder, original: Any) -> Any:
+    hub = recorder.hub
+
     def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
         frame = sys._getframe(1)
-        quietly(watcher, lambda: _given(watcher, self, args, kwargs, result, frame))
+        hub.guarded(lambda: _given(recorder, self, args, kwargs, result, frame))
         return result
 
     return load_state_dict
 
 
-def _given(watcher: Watcher, target: Any, args: Any, kwargs: Any, result: Any, frame: Any) -> None:
-    if not _wake(watcher, "restore", frame):
+def _given(
+    recorder: Recorder, target: Any, args: Any, kwargs: Any, result: Any, frame: Any
+) -> None:
+    if not _wake(recorder, "restore", frame):
         return
-    things = watcher.things
+    things = recorder.things
     is_module = inspection.is_a(target, nn.Module)
     thing: Any = things.model(target) if is_module else things.optimizer(target)
-    state = watcher.states.of(args[0] if args else kwargs.get("state_dict"))
+    state = recorder.states.of(args[0] if args else kwargs.get("state_dict"))
     strict = args[1] if len(args) > 1 else kwargs.get("strict", True)
 
     def late(place: Location, serial: int) -> dict[str, Any]:
@@ -143,6 +153,6 @@ def _given(watcher: Watcher, target: Any, args: Any, kwargs: Any, result: Any, f
             "missing": tuple(inspection.entries(getattr(result, "missing_keys", ()))),
         }
 
-    watcher.emit(
+    recorder.emit(
         StateDictLoaded, frame, late, thing=thing, state=state, assign=kwargs.get("assign") is True
     )

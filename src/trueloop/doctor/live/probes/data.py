@@ -19,6 +19,7 @@ from torch.utils.data import (
     TensorDataset,
 )
 
+from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import BatchFetched, Loss, ModelForward
@@ -31,7 +32,7 @@ from trueloop.doctor.model.measurements import (
 from trueloop.doctor.model.things import Loader
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.context import Context
     from trueloop.doctor.model.events import Event
 
 _LAYERS = (nn.Linear, nn.modules.conv._ConvNd, nn.Bilinear, nn.RNNBase)
@@ -46,7 +47,7 @@ _COLUMNS = 512
 class NonFinite(Probe):
     """NaN and infinity in a batch that reach a layer or a loss."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._bad: dict[int, NonFiniteBatch] = {}
 
@@ -81,7 +82,7 @@ class NonFinite(Probe):
 
     def _say(self, bad: NonFiniteBatch, what: str) -> None:
         self._bad.pop(threading.get_ident(), None)
-        bad.reaches, bad.reached_at = what, self.watcher.place(sys._getframe(1))
+        bad.reaches, bad.reached_at = what, user_frames.standing_at(sys._getframe(1))
         self.watcher.measure(bad)
 
 
@@ -104,7 +105,7 @@ def _rows(tensor: Any, loader: Loader | None) -> NonFiniteBatch | None:
 class RawInputs(Probe):
     """How large the inputs are that reach the first layer of a model."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._looks: Counter[int] = Counter()
         self._first: dict[int, tuple[float, float, str] | None] = {}
@@ -159,7 +160,7 @@ def _trains(module: Any) -> bool:
 class Columns(Probe):
     """Is the target one of the columns of a table?"""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._tables: dict[Loader, _Table] = {}
         self._now: dict[int, tuple[Any, Any, Loader]] = {}
@@ -245,7 +246,7 @@ class _Table:
 class Overlap(Probe):
     """Which samples the loaders have in common."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._loaders: dict[Loader, tuple[Any, Any, Any]] = {}
         """Loader -> what tells the data apart, the data set (weak), the samples (None: all)."""

@@ -6,7 +6,7 @@ import math
 import weakref
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -17,6 +17,9 @@ from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import ParameterGradient, ParameterMeasured, ParameterMoves
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.context import Context
 
 UPDATES = 20
 """Updates after which something is said."""
@@ -43,7 +46,7 @@ class Record:
 
 
 class Updates(Probe):
-    def __init__(self, watcher: Any) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self.records = Weak()
         self._before: list[tuple[Any, Any]] = []

@@ -20,7 +20,7 @@ from trueloop.doctor.model.measurements import (
 from trueloop.doctor.model.things import Criterion, Tensor
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.context import Context
     from trueloop.doctor.model.events import Event
     from trueloop.doctor.model.findings import Location
 
@@ -35,7 +35,7 @@ _RUNS = 256
 class Inputs(Probe):
     """Do the inputs of a loss lie between 0 and 1, and sum to 1 over the classes?"""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._seen: Counter[Location] = Counter()
 
@@ -77,7 +77,7 @@ def _range(criterion: Criterion, source: Any, classes: bool) -> LossInputRange:
 class Initial(Probe):
     """The first cross-entropy of a model that nobody has trained."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._seen: set[Location] = set()
 
@@ -104,7 +104,7 @@ class Initial(Probe):
 class ByHand(Probe):
     """`((prediction - target) ** 2).mean()` whose two sides have met as a square."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._batches: dict[int, set[tuple[int, ...]]] = {}
         self._walked: Counter[Location] = Counter()
@@ -163,7 +163,7 @@ def _sides(node: Any, shapes: set[tuple[int, ...]]) -> BroadcastDifference | Non
 class Labels(Probe):
     """In which order the labels come that a classifier is trained on."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._mixed: set[Location] = set()
 

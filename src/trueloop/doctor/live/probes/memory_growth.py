@@ -8,7 +8,7 @@ with the memory holds it.
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueloop.doctor.live.memory import footprint
 from trueloop.doctor.live.probes import parameter_stats, unused_containers
@@ -17,6 +17,9 @@ from trueloop.doctor.live.probes.tensor_owners import Holder, Search
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import MemoryGrowth
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.context import Context
 
 _WARM_UP = 8
 """Updates: optimizers make their state, allocators and libraries fill their caches."""
@@ -88,7 +91,7 @@ def _apart(samples: list[Sample]) -> list[Sample]:
 class Growth(Probe):
     """Watches how much memory is taken."""
 
-    def __init__(self, watcher: Any) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._curves = (Curve(), Curve())
         """Of main memory, and of the device."""

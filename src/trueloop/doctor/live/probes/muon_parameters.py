@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -13,6 +13,9 @@ from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.measurements import MuonOfEmbedding
 
+if TYPE_CHECKING:
+    from trueloop.doctor.live.context import Context
+
 _HEADS = frozenset(
     "head lm_head output output_layer out_head to_logits logits unembed unembedding vocab_proj"
     " decoder fc_out classifier".split()
@@ -22,7 +25,7 @@ _HEADS = frozenset(
 class Matrices(Probe):
     """Looks once at what each of torch's own Muons holds, after its first update."""
 
-    def __init__(self, watcher: Any) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._seen = Weak()
 

@@ -19,7 +19,7 @@ from trueloop.doctor.model.events import BatchFetched, Loss
 from trueloop.doctor.model.measurements import PairwiseLoss
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.context import Context
     from trueloop.doctor.model.events import Event
     from trueloop.doctor.model.findings import Location
 
@@ -34,7 +34,7 @@ _TURNS = ("T", "Transpose", "Permute")
 
 
 class Pairs(Probe):
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._looks: Counter[Location] = Counter()
         self._samples: dict[int, int] = {}

@@ -11,12 +11,12 @@ from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.objects import inspection
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.context import Context
 
 _SMALL = 16_384
 
 
-def optimizers(watcher: Watcher) -> list[Any]:
+def optimizers(watcher: Context) -> list[Any]:
     """Those that are alive."""
     found = (reference() for reference in watcher.things.optimizers)
     return [each for each in found if each is not None]
@@ -46,7 +46,7 @@ def _nothing() -> None:
     return None
 
 
-def owners(watcher: Watcher, parameter: Any) -> list[Any]:
+def owners(watcher: Context, parameter: Any) -> list[Any]:
     """The modules that have a parameter now."""
     alive = (found() for found in watcher.things.owners.get(parameter) or ())
     return [
@@ -127,7 +127,7 @@ def _is_fresh(values: torch.Tensor) -> bool | None:
     return reach < 1.95 * spread or abs(spread - 1) < 0.1
 
 
-def is_users(watcher: Watcher, module: Any) -> bool:
+def is_users(watcher: Context, module: Any) -> bool:
     """The class that composes a layer is the program's own, and no library's."""
     seen: set[int] = set()
     while id(module) not in seen:

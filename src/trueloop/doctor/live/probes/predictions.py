@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -16,6 +16,9 @@ from trueloop.doctor.model.events import Event, Loss
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import PredictionSpread
 from trueloop.doctor.model.things import Model
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.context import Context
 
 UPDATES = 20
 _SAMPLES = 4
@@ -34,7 +37,7 @@ class Row:
 
 
 class Predictions(Probe):
-    def __init__(self, watcher: Any) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._forwards: OrderedDict[int, tuple[Event, list[Any]]] = OrderedDict()
         self._rows: dict[Model, Row] = {}

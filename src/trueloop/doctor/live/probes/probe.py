@@ -6,14 +6,10 @@ measurement.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from trueloop.doctor.live.timing.step_timing import OWN
-from trueloop.doctor.live.tracing import dispatch_modes, no_torch_dispatch, no_torch_function
-
 if TYPE_CHECKING:
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.context import Context
     from trueloop.doctor.model.events import Event
 
 
@@ -21,7 +17,7 @@ class Probe:
     """Overrides the moments that it asks for. None of them may change what the program computes:
     no draw of random numbers, nothing in place, no strong reference to a tensor of the program."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Context) -> None:
         self.watcher = watcher
 
     def entered(self, module: Any, given: Any, outer: list[Any]) -> None:
@@ -55,82 +51,3 @@ class Probe:
 
     def unwatched(self) -> None:
         """The watcher looks away: what was open may go on in any way."""
-
-
-class Probes:
-    """All probes of one watcher."""
-
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher = watcher
-        self.all = [*(kind(watcher) for kind in _kinds()), watcher.progress]
-        self._told: dict[str, list[Callable[..., None]]] = {}
-
-    def tell(self, moment: str, *details: Any) -> None:
-        """Tell those that ask for a moment; no error of theirs reaches the program."""
-        try:
-            self._tell(self._told.get(moment) or self._who_asks(moment), details)
-        except Exception as error:
-            self._watcher.failed(error)
-
-    def _tell(self, told: list[Callable[..., None]], details: Any) -> None:
-        with self._watcher.reading:
-            if self._watcher.crowded:
-                return
-            clock = self._watcher.clock
-            timed = clock.on and clock.enter(OWN)
-            try:
-                with no_torch_function():
-                    if not dispatch_modes():
-                        self._ask(told, details)
-                    else:
-                        with no_torch_dispatch():
-                            self._ask(told, details)
-            finally:
-                if timed:
-                    clock.leave(OWN)
-
-    def _ask(self, told: list[Callable[..., None]], details: Any) -> None:
-        for ask in told:
-            try:
-                ask(*details)
-            except Exception as error:  # whatever it is, the program goes on
-                self._watcher.failed(error)
-
-    def _who_asks(self, moment: str) -> list[Callable[..., None]]:
-        plain = getattr(Probe, moment)
-        told = self._told[moment] = [
-            getattr(each, moment) for each in self.all if getattr(type(each), moment) is not plain
-        ]
-        return told
-
-
-def _kinds() -> list[type[Probe]]:
-    from trueloop.doctor.live.memory import recorded_shapes
-    from trueloop.doctor.live.probes import (
-        data,
-        idle_parameters,
-        losses,
-        memory_growth,
-        muon_parameters,
-        pairwise_losses,
-        predictions,
-        replicas,
-        retained_graphs,
-        untracked_parameters,
-        update_rounding,
-    )
-
-    return [
-        *losses.PROBES,
-        *data.PROBES,
-        untracked_parameters.Strays,
-        idle_parameters.Updates,
-        retained_graphs.Kept,
-        predictions.Predictions,
-        update_rounding.Rounding,
-        memory_growth.Growth,
-        recorded_shapes.Recipes,
-        replicas.Replicas,
-        pairwise_losses.Pairs,
-        muon_parameters.Matrices,
-    ]

@@ -6,13 +6,16 @@ import ast
 import os
 import re
 import sys
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from trueloop.doctor.live.frames import source_map, user_frames
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.probes import parameter_stats
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.context import Context
 
 DIFFERS = 1e-3
 """Of a parameter's size: what different processors round differently is far below."""
@@ -52,7 +55,7 @@ class Apart(NamedTuple):
     """Parameters that differ."""
 
 
-def take(watcher: Any, parameters: list[Any], updates: list[int]) -> Look:
+def take(watcher: Context, parameters: list[Any], updates: list[int]) -> Look:
     """Read some numbers of each parameter and of its gradient, at once."""
     tensors = [each.detach() for each in parameters]
     gradients = [each.grad for each in parameters]

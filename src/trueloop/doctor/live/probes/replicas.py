@@ -7,7 +7,7 @@ group was made with, at a few updates; the first rank reads later what has come 
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -23,6 +23,9 @@ from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import RanksDiffer
 from trueloop.doctor.model.things import Thing
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.context import Context
 
 _AT = (11, 21, 31, 41, 48)
 """Updates, while all of them are looked at."""
@@ -74,7 +77,7 @@ class Replicas(Probe):
     gradients the program averages itself. It says nothing where parameters are averaged by hand, or
     gradients reduced by a hook of the program's own: there they differ on purpose."""
 
-    def __init__(self, watcher: Any) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._wrappers = Weak()
         self._optimizers = Weak()
@@ -308,7 +311,7 @@ def _is_mark(updates: int) -> bool:
     return mark + 2 == updates
 
 
-def _place_of(watcher: Any, parameter: Any) -> Location | None:
+def _place_of(watcher: Context, parameter: Any) -> Location | None:
     """The line that makes the model which a parameter belongs to."""
     birth = watcher.births.parameters.get(parameter)
     sites = [] if birth is None else [each for each in birth.sites if each.kind == "user"]

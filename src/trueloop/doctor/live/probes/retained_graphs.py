@@ -10,7 +10,7 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -21,6 +21,9 @@ from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import GraphsRetained
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.context import Context
 
 _NOTE = "trueloop kept"
 _ROW = 4
@@ -58,7 +61,7 @@ class Holder(NamedTuple):
 class Kept(Probe):
     """Counts the graphs that outlive their updates."""
 
-    def __init__(self, watcher: Any) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._pending: deque[tuple[int, Any]] = deque(maxlen=256)
         """Of forwards whose gradient was not taken: serial numbers and sentinels, weakly."""

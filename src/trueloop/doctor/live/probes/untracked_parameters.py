@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -22,6 +22,9 @@ from trueloop.doctor.model.measurements import (
     StrayResolved,
     UnheldParameter,
 )
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.context import Context
 
 _UPDATES = 4
 """Updates in which a parameter gets a gradient and does not change."""
@@ -51,7 +54,7 @@ class Hidden:
 class Strays(Probe):
     """Follows parameters that get gradients although no optimizer has ever held them."""
 
-    def __init__(self, watcher: Any) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self.strays = Weak()
         self.ever = Weak()
@@ -174,7 +177,7 @@ class Strays(Probe):
         stray = self.strays.get(parameter)
         stray.told = found.place
         if not found.place.line:
-            found.place = self.watcher.place(frame)
+            found.place = user_frames.standing_at(frame)
         model = self.watcher.things.model(root)
         name = parameter_stats.name_of(root, parameter)
         found.optimizer = self.watcher.things.optimizer(optimizer)

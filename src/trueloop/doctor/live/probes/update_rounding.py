@@ -13,7 +13,7 @@ from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.measurements import UpdateRounding
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.context import Context
     from trueloop.doctor.model.events import Event
 
 _HALF = (torch.float16, torch.bfloat16)
@@ -25,7 +25,7 @@ _VALUES = 1024
 class Rounding(Probe):
     """Compares parameters before and after a step, element by element."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._before: tuple[int, list[tuple[torch.Tensor, torch.Tensor]]] | None = None
 

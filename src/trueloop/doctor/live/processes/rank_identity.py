@@ -13,6 +13,7 @@ import torch.distributed as dist
 
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.frames.user_frames import Site, place_at
+from trueloop.doctor.live.hub import Hub
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.vocabulary import DIFFERS_BY_RANK
@@ -31,6 +32,14 @@ def number() -> int | None:
     if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
         return dist.get_rank()
     return None
+
+
+def remembered(hub: Hub) -> int | None:
+    """The same, also when the group is gone."""
+    known = number()
+    if known is not None:
+        hub.rank = known
+    return hub.rank
 
 
 def asked(written: str) -> bool:

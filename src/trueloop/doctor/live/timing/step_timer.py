@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.live.hub import dispatch_modes, no_torch_dispatch, no_torch_function
 from trueloop.doctor.live.timing import cpu_demand, sample_collation
 from trueloop.doctor.live.timing.fused_optimizers import could_be_fused, ratio_of_fused
 from trueloop.doctor.live.timing.step_timing import ENOUGH, OWN, PARTS, Fetches, Speed, Tally, Unit
 from trueloop.doctor.live.timing.tensor_reads import Reads
-from trueloop.doctor.live.timing.timing_report import tell
 from trueloop.doctor.live.timing.worker_startup import Starts
-from trueloop.doctor.live.tracing import dispatch_modes, no_torch_dispatch, no_torch_function
 from trueloop.doctor.model.things import Loader, Optimizer
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.context import Context
+    from trueloop.doctor.live.hub import Hub
 
 LEAST = 5.0
 """Seconds that a training must last before anything is said about its speed unasked."""
@@ -69,14 +69,17 @@ _OUTSIDE = {
 class Clock:
     """Of one watched process: of the thread in it that trains."""
 
-    def __init__(self, watcher: Watcher) -> None:
-        self.watcher = watcher
+    own = OWN
+
+    def __init__(self, hub: Hub, watcher: Context) -> None:
+        self.hub, self.watcher = hub, watcher
+        hub.timer = self
         self.on = False
         """Read by the seams: they take stamps only then."""
         self.next = WARM_UP
         """Update at which it is switched on again."""
         self.least = LEAST
-        self.starts = Starts(watcher)
+        self.starts = hub.worker_starts = Starts(hub)
         self.evaluation = 0.0
         self.device = "cpu"
         self.backwards = 0
@@ -104,12 +107,12 @@ class Clock:
 
     def due(self) -> None:
         """The update has come at which it is switched on."""
-        if self.watcher.crowded:
+        if self.hub.multithreaded:
             self.close()
             return
         is_known = self._looked.units >= _SHOWS
-        if self.watcher.looking and is_known and not self._is_long(self._looked):
-            self.next = self.watcher.updates + _AWAY
+        if self.hub.sampling and is_known and not self._is_long(self._looked):
+            self.next = self.hub.updates + _AWAY
             return
         self.next = _NEVER
         self._wanted = BURST if self._clean.units else FIRST_BURST
@@ -119,14 +122,20 @@ class Clock:
         self._lose()
         self.reads.begin()
         self.on = True
-        self.watcher.attend()
+        self.hub.refresh_call_patch()
+
+    def updated(self) -> None:
+        """An update has ended."""
+        if self.hub.updates >= self.next:
+            self.hub.guarded(self.due)
+        self.evaluated = None
 
     def _end_burst(self) -> None:
         self.on = False
         self._lose()
         self.reads.end()
-        self.next = int(self.watcher.updates * (4 if self.is_short else 1.5)) + 1
-        self.watcher.attend()
+        self.next = int(self.hub.updates * (4 if self.is_short else 1.5)) + 1
+        self.hub.refresh_call_patch()
 
     def close(self) -> None:
         """For good: the run is over, or what it does cannot be timed."""
@@ -172,7 +181,7 @@ class Clock:
         """A fault of the clock's own: nothing is timed from here on."""
         self.on = False
         self.next = _NEVER
-        self.watcher.failed(error)
+        self.hub.failed(error)
 
     @user_frames.passed_over
     def run(self, part: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -250,7 +259,7 @@ class Clock:
         unit = self.unit
         if unit is not None:
             unit.seconds[part] += now - self._last
-            if self.watcher.looking:
+            if self.hub.sampling:
                 unit.looked = True
             elif self.device == "cuda":
                 self._mark(unit, part)
@@ -264,7 +273,7 @@ class Clock:
             event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
             event.record()
         except Exception as error:  # whatever it is, the program goes on
-            self.watcher.failed(error)
+            self.hub.failed(error)
             self.close()
         else:
             unit.marks.append((part, event))
@@ -284,10 +293,10 @@ class Clock:
 
     def switched(self, module: Any, training: bool) -> None:
         """A module was switched to the other mode."""
-        self.watcher.between.leave()
+        self.hub.unsampled.leave()
         if self.unit is not None:
             self.unit.crossed = True
-        if not self.watcher.updates:
+        if not self.hub.updates:
             return
         if not training:
             if self.evaluated is None:
@@ -346,10 +355,10 @@ class Clock:
             self._begin_with(optimizer)
         elif reference is optimizer:
             self._finish()
-        if self.on and (self._wanted <= 0 or self._tries <= 0 or self.watcher.crowded):
+        if self.on and (self._wanted <= 0 or self._tries <= 0 or self.hub.multithreaded):
             self._end_burst()
         elif self.on and self._reference is not None and self._reference() is optimizer:
-            self.unit = Unit(self.watcher.updates)
+            self.unit = Unit(self.hub.updates)
             self.reads.fresh()
             self._stamp("rest")
             self.unit.seconds["rest"] = 0.0
@@ -371,7 +380,7 @@ class Clock:
             return
         self._stamp("rest")
         self.unit = None
-        unit.updates = self.watcher.updates - unit.updates
+        unit.updates = self.hub.updates - unit.updates
         unit.calls = self.reads.calls()
         if unit.crossed:
             return
@@ -382,7 +391,7 @@ class Clock:
                     self._try_fused()
                 elif self._looked.units == _SHOWS and not self._is_long(self._looked):
                     self._end_burst()  # nothing would be learnt from them
-                    self.next = self.watcher.updates + _AWAY
+                    self.next = self.hub.updates + _AWAY
             return
         self._wanted -= 1
         if self.device == "cuda":
@@ -429,7 +438,7 @@ class Clock:
                         thing.fused_ratio = ratio_of_fused(optimizer)
                 except Exception as error:  # whatever it is, the program goes on
                     thing.fusible = False
-                    self.watcher.failed(error)
+                    self.hub.failed(error)
 
     # ------------------------------------------------------------------ what came of it
 
@@ -452,10 +461,6 @@ class Clock:
         tally = self.tally
         if not tally.units:
             return None
-        lasted = self.watcher.updates * tally.seconds / max(1, tally.updates)
+        lasted = self.hub.updates * tally.seconds / max(1, tally.updates)
         parts = {part: tally.parts[part] / tally.units for part in PARTS}
         return Speed(tally.units, parts, lasted, self.evaluation, self.device)
-
-    def end(self) -> None:
-        """The run is over: hand the rules what was measured."""
-        tell(self)

@@ -10,21 +10,23 @@ from collections.abc import Callable
 from functools import partial
 from threading import get_ident
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch.compiler import is_compiling
 
 from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.live.hub import dispatch_modes, no_torch_function
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.patches.patching import Patches
 from trueloop.doctor.live.timing.step_timing import OWN, Calls, Site
-from trueloop.doctor.live.tracing import dispatch_modes, function_modes, no_torch_function
+from trueloop.doctor.live.tracing import function_modes
 
 if TYPE_CHECKING:
     from types import CodeType
 
-    from trueloop.doctor.live.timing.step_timer import Clock
+    from trueloop.doctor.live.context import Context
+    from trueloop.doctor.live.hub import Hub
 
 _WAITS = ("item", "__float__", "tolist")
 _DEVICE_WAITS = (*_WAITS, "__int__", "__bool__", "cpu", "__repr__", "__format__")
@@ -44,10 +46,25 @@ class Norms:
         self.waits = 0
 
 
+class RunningTimer(Protocol):
+    """What is asked of the step timer."""
+
+    hub: Hub
+    watcher: Context
+    on: bool
+    thread: int
+    backwards: int
+
+    def enter(self, part: str) -> bool: ...
+    def leave(self, part: str) -> None: ...
+    def so_far(self, part: str = "") -> float: ...
+    def run(self, part: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any: ...
+
+
 class Reads:
     """Of one clock."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: RunningTimer) -> None:
         self.clock = clock
         self._patches = Patches()
         self._functions = Patches()
@@ -124,7 +141,7 @@ class Reads:
             with no_torch_function():
                 return inspection.is_tensor(tensor) and tensor.is_cuda
         except Exception as error:  # whatever it is, the program goes on
-            self.clock.watcher.failed(error)
+            self.clock.hub.failed(error)
             return False
 
     def _leave_alone(self) -> None:
@@ -132,7 +149,7 @@ class Reads:
         try:
             self.end()
         except Exception as error:  # whatever it is, the program goes on
-            self.clock.watcher.failed(error)
+            self.clock.hub.failed(error)
 
     def _counts(self, given: Any, frame: Any) -> bool:
         """It is the norm of a gradient, taken in a line of the program's."""
@@ -142,14 +159,14 @@ class Reads:
         try:
             site = _site(frame) if self._is_gradient(given) else None
         except Exception as error:  # whatever it is, the program goes on
-            self.clock.watcher.failed(error)
+            self.clock.hub.failed(error)
         self.clock.leave(OWN)
         if site is None:
             return False
         try:
             self._norms.setdefault(site[0], Norms(site, self.clock.so_far())).count += 1
         except Exception as error:
-            self.clock.watcher.failed(error)
+            self.clock.hub.failed(error)
         return True
 
     def _is_gradient(self, given: Any) -> bool:
@@ -186,7 +203,7 @@ class Reads:
                 else:
                     self._note(Calls(name, 1), _site(frame), perf_counter() - begin)
             except Exception as error:  # whatever it is, the program goes on
-                self.clock.watcher.failed(error)
+                self.clock.hub.failed(error)
             return result
 
         return wait
@@ -204,7 +221,7 @@ class Reads:
             try:
                 self._moved(name, (self_, result), (args, kwargs), sys._getframe(1), seconds)
             except Exception as error:  # whatever it is, the program goes on
-                clock.watcher.failed(error)
+                clock.hub.failed(error)
             return result
 
         return move
@@ -213,7 +230,7 @@ class Reads:
         """A tensor was moved: `pair` is what it was and what it is."""
         before, after = pair
         args, kwargs = given
-        if self._is_on_gpu(after) and not self.clock.watcher.looking:
+        if self._is_on_gpu(after) and not self.clock.hub.sampling:
             flags = [each for each in args if type(each) is bool]
             soon = kwargs.get("non_blocking", flags[0] if flags else False)
             calls = Calls(

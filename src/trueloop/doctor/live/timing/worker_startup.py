@@ -13,7 +13,7 @@ from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.model.things import Loader
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.hub import Hub
 
 _MOST = 64
 """Loaders that are followed."""
@@ -53,8 +53,8 @@ class Pass:
 class Starts:
     """Of all loaders with workers that do not live on."""
 
-    def __init__(self, watcher: Watcher) -> None:
-        self.watcher = watcher
+    def __init__(self, hub: Hub) -> None:
+        self.hub = hub
         self.fresh = False
         """Read by the seam: a first batch is to come."""
         self.found: dict[Loader, Passes] = {}
@@ -94,7 +94,7 @@ class Starts:
         try:
             found: Pass | None = self._going.get(iterator)
         except Exception as error:  # whatever it is, the program goes on
-            self.watcher.failed(error)
+            self.hub.failed(error)
             return None
         return found
 
@@ -107,10 +107,10 @@ class Starts:
         try:
             self._stopped(iterator, going, begin, perf_counter())
         except Exception as error:
-            self.watcher.failed(error)
+            self.hub.failed(error)
 
     def _stopped(self, iterator: Any, going: Pass | None, begin: float, end: float) -> None:
-        if going is None or going.first is None or not self.watcher.is_here:
+        if going is None or going.first is None or not self.hub.is_here:
             return
         self._going.put(iterator, None)
         batches = iterator._num_yielded

@@ -8,6 +8,7 @@ progress at all, and which evaluations are of the same model) is learnt while so
 from __future__ import annotations
 
 import weakref
+from collections.abc import Set
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -36,7 +37,9 @@ from trueloop.doctor.model.measurements import TrainingCourse
 from trueloop.doctor.model.things import Model, Tensor
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.watcher import Watcher
+    from trueloop.doctor.live.context import Context
+    from trueloop.doctor.live.hub import Hub
+    from trueloop.doctor.live.nonfinite.monitor import Health
     from trueloop.doctor.model.events import Event
 
 CODES = ("TH102", "TH103", "TH104", "TH105")
@@ -49,10 +52,10 @@ _SCALES = frozenset("Div Mul ToCopy View Squeeze Clone Alias".split())
 
 
 class Progress(Probe):
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, hub: Hub, watcher: Context, codes: Set[str], nonfinite: Health) -> None:
         super().__init__(watcher)
-        self.on = any(rule.code in CODES for rule in watcher.rules)
-        """Read by the seams."""
+        self.hub, self._nonfinite = hub, nonfinite
+        hub.follows_training = not codes.isdisjoint(CODES)
         self.stream: Stream | None = None
         self._known, self._cycle = Weak(), Cycle()
         self._total, self._count = 0.0, 0
@@ -76,18 +79,21 @@ class Progress(Probe):
 
     def scaled(self, outputs: Any, result: Any) -> None:
         """A scaler has multiplied a loss."""
-        self.watcher.between.leave()
+        if not self.hub.follows_training:
+            return
+        self.hub.unsampled.leave()
         if type(outputs) is torch.Tensor and kinds.is_tensor(result):
             self._scaled = (weakref.ref(result), outputs.detach())
 
     def backward(self, tensors: Any, frame: Any) -> None:
         """A backward begins."""
+        if not self.hub.follows_training:
+            return
         stream = self.stream
         if stream is not None and stream.evaluations.open:
             self._evaluated(stream)
         self._began, self._passes, self._near = True, 0, None
-        health = self.watcher.health
-        number = health.number if health.on else None
+        number = self._nonfinite.number if self.hub.checks_finite else None
         if number is None:
             number = self._read(tensors)
         elif self._scaled is not None:
@@ -95,7 +101,7 @@ class Progress(Probe):
         if number is not None:
             self._total += number
             self._count += 1
-        if self.watcher.looking or stream is None or not until_next_stand(stream.updates):
+        if self.hub.sampling or stream is None or not until_next_stand(stream.updates):
             self._stands(user_frames.of_program(frame))
 
     def add(self, loss: float) -> None:
@@ -110,7 +116,7 @@ class Progress(Probe):
         if self._site is not None and self._site != site:
             self._several = True
         self._site = site
-        health = self.watcher.health
+        health = self._nonfinite
         if not health.calls.holds and not health.recall.is_at(frame):
             health.holds_again()  # another loop than the one that was looked at
 
@@ -126,14 +132,14 @@ class Progress(Probe):
         if type(value) is not torch.Tensor or value.numel() != 1:
             self._unread = True
             return None
-        if value.device.type == "cpu" or (self.watcher.looking and not parameter_stats.capturing()):
+        if value.device.type == "cpu" or (self.hub.sampling and not parameter_stats.capturing()):
             return float(value.item())
         return None
 
     def stepped(self, optimizer: Any, frame: Any) -> None:
         """An optimizer has stepped."""
-        if self.watcher.crowded:
-            self.on = False
+        if self.hub.multithreaded:
+            self.hub.follows_training = False
             return
         stream = self.stream
         if stream is None or stream.optimizer() is not optimizer:
@@ -162,7 +168,7 @@ class Progress(Probe):
                 if followed is not None:
                     self._tell_jump(stream, followed)
         if not stream.doubtful and jumps.pending is None and not jumps.over:
-            health = self.watcher.health
+            health = self._nonfinite
             known, health.small = health.small, None
             if known is None or known[0] is not stream.small:
                 self._ask_gradients(stream, optimizer, frame)
@@ -174,8 +180,8 @@ class Progress(Probe):
             stream.settle()
 
     def _ask_gradients(self, stream: Stream, optimizer: Any, frame: Any) -> None:
-        with self.watcher.reading:
-            if not self.watcher.crowded:
+        with self.hub.lock:
+            if not self.hub.multithreaded:
                 stream.settle()
                 self._look_at_gradients(stream, optimizer, frame)
 
@@ -190,7 +196,7 @@ class Progress(Probe):
                 self._end_of(last)
         elif last is not None:
             last.mixed = known.mixed = True
-        self.watcher.health.holds_again()  # another model, perhaps
+        self._nonfinite.holds_again()  # another model, perhaps
         self.stream = known
         return known
 
@@ -216,7 +222,7 @@ class Progress(Probe):
         turns = self.watcher.track().turns.now()
         event = Event(place=place, stack=stack, turns=turns)
         if stream.jumps.follow(stream.updates, norm, weights, (event, _rate(optimizer))):
-            self.watcher.look(turns=AFTER)
+            self.hub.sample(turns=AFTER)
         else:
             stream.jumps.usual(square)
 
@@ -228,7 +234,7 @@ class Progress(Probe):
         gradient = None if parameter is None else parameter.grad
         if type(gradient) is not torch.Tensor:
             return None
-        if not gradient.is_cpu and (not self.watcher.looking or parameter_stats.capturing()):
+        if not gradient.is_cpu and (not self.hub.sampling or parameter_stats.capturing()):
             return None
         plain = gradient.detach()
         return float(torch.dot(plain, plain).item())
@@ -237,7 +243,7 @@ class Progress(Probe):
         optimizer = stream.optimizer()
         if optimizer is None or not stream.is_supervised or stream.doubtful:
             return
-        with self.watcher.reading:
+        with self.hub.lock:
             found = jump.measured(parameter_stats.total(parameter_stats.held(optimizer)))
         if found is not None:
             event, found.rate = jump.where
@@ -250,15 +256,15 @@ class Progress(Probe):
 
     # ------------------------------------------------------------------ evaluations
 
-    def begins(self) -> None:
+    def begins(self, *loader: object) -> None:
         """A loader is gone through from its beginning."""
-        self.watcher.between.leave()
+        self.hub.unsampled.leave()
         self._passes += 1
         self._near = None
 
     def evaluated(self, kind: str, args: Any, kwargs: Any, output: Any, frame: Any) -> None:
         """A loss was computed without a graph."""
-        self.watcher.between.leave()
+        self.hub.unsampled.leave()
         stream = self.stream
         if stream is None or kind not in SUPERVISED or stream.mixed or stream.odd:
             return
@@ -298,7 +304,7 @@ class Progress(Probe):
         stream.settle()
         evaluations = stream.evaluations
         evaluations.close(stream.updates)
-        if evaluations.waits and (not self.watcher.looking or parameter_stats.capturing()):
+        if evaluations.waits and (not self.hub.sampling or parameter_stats.capturing()):
             return
         for series in evaluations.settle():
             if not series.qualifies or not stream.is_supervised:
@@ -309,7 +315,7 @@ class Progress(Probe):
 
     def end(self) -> None:
         """The run is over."""
-        if self.stream is not None and not self.watcher.cut:
+        if self.stream is not None and not self.hub.cut:
             self._end_of(self.stream)
 
     def _end_of(self, stream: Stream) -> None:

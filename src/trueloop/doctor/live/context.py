@@ -1,0 +1,56 @@
+"""What probes, monitors and the step timer may ask of the watched program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import threading
+
+    from trueloop.doctor.live.objects.provenance import Births
+    from trueloop.doctor.live.objects.registry import Things
+    from trueloop.doctor.live.track import Track
+    from trueloop.doctor.model.measurements import Measured
+
+
+class Context(Protocol):
+    """One watched process, as a probe sees it."""
+
+    things: Things
+    births: Births
+
+    @property
+    def updates(self) -> int:
+        """Steps of optimizers until now."""
+        ...
+
+    @property
+    def reading(self) -> threading.RLock:
+        """Held while gradients are read that another thread might write."""
+        ...
+
+    @property
+    def crowded(self) -> bool:
+        """Several threads train: nothing is read."""
+        ...
+
+    @property
+    def cut(self) -> bool:
+        """Nothing is to be concluded from what the program has not done."""
+        ...
+
+    def track(self) -> Track:
+        """Where this thread of the program stands."""
+        ...
+
+    def measure(self, measured: Measured) -> None:
+        """Hand a measurement to the rules."""
+        ...
+
+    def look(self, turns: int, why: object = None) -> None:
+        """Sample the next turns."""
+        ...
+
+    def failed(self, error: Exception) -> None:
+        """Something of ours has failed; the program must not notice."""
+        ...

@@ -1,0 +1,43 @@
+"""All probes, and how they come to hear of the moments that they ask for."""
+
+from __future__ import annotations
+
+from trueloop.doctor.live.hub import Hub
+from trueloop.doctor.live.memory import recorded_shapes
+from trueloop.doctor.live.probes import (
+    data,
+    idle_parameters,
+    losses,
+    memory_growth,
+    muon_parameters,
+    pairwise_losses,
+    predictions,
+    replicas,
+    retained_graphs,
+    untracked_parameters,
+    update_rounding,
+)
+from trueloop.doctor.live.probes.probe import Probe
+
+PROBES: tuple[type[Probe], ...] = (
+    *losses.PROBES,
+    *data.PROBES,
+    untracked_parameters.Strays,
+    idle_parameters.Updates,
+    retained_graphs.Kept,
+    predictions.Predictions,
+    update_rounding.Rounding,
+    memory_growth.Growth,
+    recorded_shapes.Recipes,
+    replicas.Replicas,
+    pairwise_losses.Pairs,
+    muon_parameters.Matrices,
+)
+"""In the order in which they hear of a moment."""
+
+
+def subscribe(probe: Probe, hub: Hub) -> None:
+    """Let a probe hear of the moments whose methods its class overrides."""
+    for name, plain in vars(Probe).items():
+        if not name.startswith("_") and getattr(type(probe), name) is not plain:
+            getattr(hub, name).subscribe(getattr(probe, name))

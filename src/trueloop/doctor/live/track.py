@@ -1,0 +1,65 @@
+"""One thread of the watched program, and the rules that hear of what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from trueloop.doctor.live.frames.loop_tracker import Turns
+from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.findings import Finding
+from trueloop.doctor.rules.base import Bench, Rule
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.amp import GradScaler
+
+    from trueloop.doctor.model.things import Tensor
+
+
+class LiveBench(Bench):
+    """Rules that the program and the other rules must not suffer from: one that fails is named."""
+
+    def __init__(self, rules: list[type[Rule]], failed: Callable[[Exception], None]) -> None:
+        super().__init__(rules)
+        self._failed = failed
+
+    def findings(self) -> list[Finding]:
+        try:
+            return super().findings()
+        except Exception as error:
+            self._failed(error)
+            return []
+
+    def see(self, event: Event) -> None:
+        for handler in self.handlers_of(type(event)):
+            try:
+                handler(event)
+            except Exception as error:  # whatever it is, the program goes on
+                self._failed(error)
+
+
+class Track:
+    """One thread of the program: where it stands, and the rules that watch it."""
+
+    def __init__(self, rules: list[type[Rule]], failed: Callable[[Exception], None]) -> None:
+        self.turns = Turns()
+        self.bench = LiveBench(rules, failed)
+        self.serial = 0
+        self.depth = 0
+        """Of calls of modules, while it is sampled."""
+        self.inside: list[nn.Module] = []
+        """The modules whose calls are open, outermost first, while it is sampled."""
+        self.switching = False
+        """Inside of `train()`, which calls itself for each part."""
+        self.quiet = False
+        """Inside of torch's own code that does what it does for itself."""
+        self.scaler: GradScaler | None = None
+        """Inside of its `step`."""
+        self.scaler_stepped = False
+        self.batch: tuple[Tensor, ...] = ()
+        """The parts of the latest batch of a loader."""
+        self.indices: Sequence[Any] = ()
+        """Its samples in the data set, where they are known."""
+        self.loader: Any = None
+        """The loader that gives a batch now."""
