@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import one_batch
+import one_program
 
 ROOT = Path(__file__).parents[1]
 DESIGN = (ROOT / "docs" / "design.md").read_text("utf-8")
@@ -35,6 +36,15 @@ def test_the_documents_count_the_files_and_functions_of_one_batch(turn: bool) ->
     counts = f"{len(one_batch.files(found))} files and {len(found)} functions"
     assert counts in " ".join(section("One batch's way").split())
     assert turn or counts in " ".join(CONTRIBUTING.split())
+
+
+def test_one_program_passes_through_the_files_that_the_design_lists() -> None:
+    found = one_program.one_program()
+    text = section("One checked program's way")
+    assert re.findall(r"^\d+\. `([\w/]+\.py)`", text, re.MULTILINE) == one_batch.files(found)
+    counts = f"{len(one_batch.files(found))} files and {len(found)} functions"
+    assert counts in " ".join(text.split())
+    assert counts in " ".join(CONTRIBUTING.split())
 
 
 def test_the_design_names_no_file_that_is_not_there() -> None:
