@@ -217,7 +217,7 @@ ONE_CONCEPT = {
 }
 """Module names that several rooms have, each for the same thing."""
 TWO_CONCEPTS = {
-    "files", "limits", "pages", "runs", "text",
+    "files", "pages", "text",
 }  # fmt: skip
 """Module names that still mean two things. The list only shrinks."""
 TWO_CLASSES = {

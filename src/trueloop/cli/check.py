@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trueloop.doctor.config import Configs
     from trueloop.doctor.static.checking import CheckResult
     from trueloop.doctor.static.files.cache import Cache
-    from trueloop.doctor.static.fixes.fix_files import Mended
+    from trueloop.doctor.static.fixes.fix_files import FixedFile
 
 FORMATS = ("text", "json", "sarif", "github")
 _EPILOG = """\
@@ -131,7 +131,7 @@ def _cache(given: Any) -> Cache | None:
     return None if given.no_cache else Cache(cache_folder())
 
 
-def _tell(outcome: CheckResult, given: Any, mended: Mended | None) -> None:
+def _tell(outcome: CheckResult, given: Any, mended: FixedFile | None) -> None:
     """Findings on stdout; what could not be checked, or not to its end, line by line on stderr."""
     from trueloop.doctor.report.locations import problem_line
     from trueloop.doctor.report.text import Paint, as_text, paint_for, printable, summary
@@ -168,7 +168,7 @@ def _tell(outcome: CheckResult, given: Any, mended: Mended | None) -> None:
         print(printable(line), file=sys.stderr)
 
 
-def _fixed_line(mended: Mended, *, done: bool) -> str:
+def _fixed_line(mended: FixedFile, *, done: bool) -> str:
     count = len(mended.fixed)
     if not count:
         return "no finding has a safe fix"

@@ -15,11 +15,11 @@ import pytest
 
 from trueloop.doctor.model.arithmetic import SIZE
 from trueloop.doctor.static import Report, check_text
-from trueloop.doctor.static.interpreter.limits import NESTING, STEPS_A_FILE
+from trueloop.doctor.static.interpreter.step_budget import NESTING, STEPS_A_FILE
 from trueloop.doctor.static.interpreter.values import (
     KEY,
     DictValue,
-    Items,
+    Sequence,
     Unknown,
     inside,
     short_key,
@@ -256,7 +256,7 @@ def test_the_same_text_gives_the_same_whatever_was_read_before(tmp_path: Path) -
 
 
 def test_containers_hold_so_much_and_say_that_there_may_be_more() -> None:
-    items = Items("list", list(range(SIZE + 1)))
+    items = Sequence("list", list(range(SIZE + 1)))
     assert (len(items.values), items.open) == (SIZE, True)
     table = DictValue({})
     for i in range(SIZE + 1):
@@ -275,12 +275,12 @@ def test_long_keys_are_equal_for_equal_texts_alone() -> None:
 
 
 def test_parts_are_gone_through_once_depth_first_and_not_for_ever() -> None:
-    shared = Items("list", ["s"])
-    value = Items("list", ["a", shared, Items("list", [shared, "b"])])
+    shared = Sequence("list", ["s"])
+    value = Sequence("list", ["a", shared, Sequence("list", [shared, "b"])])
     value.values.append(value)
 
     def parts(each: object) -> list[object]:
-        return each.values if isinstance(each, Items) else []
+        return each.values if isinstance(each, Sequence) else []
 
     assert [each for each in inside(value, parts, 9) if isinstance(each, str)] == ["a", "s", "b"]
     assert [each for each in inside(value, parts, 1) if isinstance(each, str)] == ["a"]

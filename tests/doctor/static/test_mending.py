@@ -11,12 +11,12 @@ import pytest
 
 from trueloop.doctor.config import Configs
 from trueloop.doctor.static.checking import check
-from trueloop.doctor.static.fixes.fix_files import Mended, mend, unified
+from trueloop.doctor.static.fixes.fix_files import FixedFile, mend, unified
 
 pytestmark = pytest.mark.usefixtures("planted")
 
 
-def mended(*paths: str, write: bool = True, configs: Configs | None = None) -> Mended:
+def mended(*paths: str, write: bool = True, configs: Configs | None = None) -> FixedFile:
     configs = configs or Configs()
     return mend(check(paths, configs), configs, write=write)
 

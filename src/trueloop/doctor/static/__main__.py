@@ -11,14 +11,14 @@ from typing import Any
 
 from trueloop.doctor.model.events import Ended, Event
 from trueloop.doctor.static import check_text
-from trueloop.doctor.static.interpreter.values import Known
+from trueloop.doctor.static.interpreter.values import Constant
 
 _LEFT_OUT = {"place", "turns", "guards", "stack", "grad", "autocast", "serial", "windows"}
 
 
 def _short(value: Any) -> str:
     name = getattr(value, "name", "") or getattr(value, "kind", "")
-    if isinstance(value, Known):
+    if isinstance(value, Constant):
         return repr(value.value)
     if isinstance(value, (bool, int, float, str, type(None))):
         return repr(value)

@@ -38,7 +38,7 @@ class Unread(NamedTuple):
 
 
 @dataclass
-class Wanted:
+class FileSelection:
     """The files to check, by absolute path, each with the name it is shown by."""
 
     shown: dict[str, str] = field(default_factory=dict)
@@ -50,7 +50,7 @@ def find_files(
     *,
     is_excluded: Callable[[str], bool] = lambda path: False,
     force_exclude: bool = False,
-) -> Wanted:
+) -> FileSelection:
     """The files at and below `paths`, in their order, those of a folder by name; each file once.
 
     A file that is given itself is taken whatever its name; below a folder, Python files, notebooks
@@ -59,7 +59,7 @@ def find_files(
     `is_excluded` is asked with absolute paths; files given themselves pass it unless
     `force_exclude`. Raises `ConfigError` for a path that does not exist.
     """
-    wanted = Wanted()
+    wanted = FileSelection()
     seen: set[str] = set()
     for path in paths:
         if not path or "\0" in path:

@@ -24,8 +24,8 @@ from trueloop.doctor.static.files.documents import (
 from trueloop.doctor.static.files.ignores import may_have_ignores
 from trueloop.doctor.static.files.open_document import open_document
 from trueloop.doctor.static.files.skipped import Gaps
-from trueloop.doctor.static.interpreter.limits import STEPS_A_FILE
 from trueloop.doctor.static.interpreter.project import project_at
+from trueloop.doctor.static.interpreter.step_budget import STEPS_A_FILE
 
 FEW = 12
 """Files that are not worth the start of other processes."""

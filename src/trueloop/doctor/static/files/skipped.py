@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.static.files.discovery import Unread
-from trueloop.doctor.static.interpreter.limits import STEPS_A_FILE
+from trueloop.doctor.static.interpreter.step_budget import STEPS_A_FILE
 
 SHOWN = 3
 """Names that are listed before the rest is counted."""

@@ -17,7 +17,7 @@ from trueloop.doctor.model.findings import Delete, Finding, Insert, Move, Remedy
 from trueloop.doctor.static.fixes.edits import (
     NOT_AS_MEANT,
     Edit,
-    Refused,
+    EditRejected,
     SourceText,
     Tree,
     indent_of,
@@ -27,7 +27,7 @@ PASSES = 10
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-class Left(NamedTuple):
+class Unfixed(NamedTuple):
     """A finding that was not fixed."""
 
     finding: Finding
@@ -42,7 +42,7 @@ class Fixed:
 
     text: str
     fixed: tuple[Finding, ...] = ()
-    left: tuple[Left, ...] = ()
+    left: tuple[Unfixed, ...] = ()
 
 
 def fix_text(text: str, findings: Sequence[Finding]) -> Fixed:
@@ -55,7 +55,7 @@ def fix_text(text: str, findings: Sequence[Finding]) -> Fixed:
     try:
         source = SourceText(text)
     except (SyntaxError, ValueError, RecursionError):
-        return Fixed(text, (), tuple(Left(each, "the file does not parse") for each in findings))
+        return Fixed(text, (), tuple(Unfixed(each, "the file does not parse") for each in findings))
     plan, fixed, left = Edit(), [], []
     made: list[tuple[Remedy, ...]] = []
     for finding in findings:
@@ -64,8 +64,8 @@ def fix_text(text: str, findings: Sequence[Finding]) -> Fixed:
                 plan = source.extend(plan, _edit(source, finding))
                 made.append(finding.remedies)
             fixed.append(finding)
-        except Refused as refused:
-            left.append(Left(finding, refused.reason, refused.later))
+        except EditRejected as refused:
+            left.append(Unfixed(finding, refused.reason, refused.later))
     return Fixed(source.mark + source.render(plan), tuple(fixed), tuple(left))
 
 
@@ -79,7 +79,7 @@ def fix_until_done(
     and those that do harm are left. `left` speaks of the text as it was given.
     """
     fixed: list[Finding] = []
-    left: dict[Finding, Left] = {}
+    left: dict[Finding, Unfixed] = {}
     waiting = list(findings)
     for _ in range(PASSES):
         step = fix_text(text, waiting)
@@ -111,7 +111,7 @@ def _one_by_one(
     text: str, findings: Sequence[Finding], check: Callable[[str], Sequence[Finding]]
 ) -> tuple[Fixed, Sequence[Finding]]:
     """The first finding alone whose fix proves right; the rest waits for the next pass."""
-    left: list[Left] = []
+    left: list[Unfixed] = []
     for finding in findings:
         step = fix_text(text, [finding])
         if not step.fixed:
@@ -120,19 +120,19 @@ def _one_by_one(
         remaining = check(step.text)
         if _better(findings, remaining, step.fixed):
             return Fixed(step.text, step.fixed, tuple(left)), remaining
-        left.append(Left(finding, "the edit would not put it right"))
+        left.append(Unfixed(finding, "the edit would not put it right"))
     return Fixed(text, (), tuple(left)), findings
 
 
 def _edit(source: SourceText, finding: Finding) -> Edit:
     """All remedies of one finding."""
     if not finding.remedies:
-        raise Refused("there is no single safe edit")
+        raise EditRejected("there is no single safe edit")
     edit = Edit()
     for remedy in finding.remedies:
         place = remedy.target if isinstance(remedy, Insert) else remedy.what
         if place.path != finding.place.path:
-            raise Refused("the edit is in another file")
+            raise EditRejected("the edit is in another file")
         if isinstance(remedy, Move):
             edit += _move(source, remedy)
         elif isinstance(remedy, Insert):
@@ -150,16 +150,16 @@ def _move(source: SourceText, remedy: Move) -> Edit:
     if remedy.target.path != remedy.what.path or _function(source, node) is not _function(
         source, target
     ):
-        raise Refused("it would go to another function")
+        raise EditRejected("it would go to another function")
     if any(part is target for part in ast.walk(node)):
-        raise Refused("it would go into itself")
+        raise EditRejected("it would go into itself")
     first, last = source.own_lines(node)
     indent, new_indent = indent_of(source.lines[first]), source.indent(target)
     with_comments = source.with_comments(first)
     gap = source.gap(target, remedy.where)
     same_block = source.tree.block_of(node) is source.tree.block_of(target)
     if same_block and with_comments <= gap <= last + 1:
-        raise Refused("it stands there already")
+        raise EditRejected("it stands there already")
     _check_names(source, node, gap)
     number, at = source.tree.number[id(node)], source.tree.number[id(target)]
     lines = source.indented(with_comments, last, indent, new_indent)
@@ -220,7 +220,7 @@ def _replace(source: SourceText, remedy: Replace) -> Edit:
     is_keyword = isinstance(node, ast.keyword)
     meant = _arguments(remedy.text.replace("{}", old if is_keyword else f"({old})"))
     if meant is None:
-        raise Refused(NOT_AS_MEANT)
+        raise EditRejected(NOT_AS_MEANT)
     found = _arguments(new)
     if found is None or ast.dump(found) != ast.dump(meant):
         new = remedy.text.replace("{}", f"({old})")
@@ -255,7 +255,7 @@ def _check_names(source: SourceText, node: ast.stmt, gap: int) -> None:
     clash = sets & {part.id for part in others}
     clash |= uses & {part.id for part in others if not isinstance(part.ctx, ast.Load)}
     if clash:
-        raise Refused(f"it would pass a line that it depends on through {min(clash)!r}")
+        raise EditRejected(f"it would pass a line that it depends on through {min(clash)!r}")
 
 
 def _function(source: SourceText, node: ast.stmt) -> ast.AST:

@@ -20,7 +20,7 @@ NOT_AS_MEANT = "the edited code would not mean what the fix means"
 SHARED_LINE = "the statement shares its line with other code"
 
 
-class Refused(Exception):  # noqa: N818  (it says what happened; nothing went wrong)
+class EditRejected(Exception):  # noqa: N818  (it says what happened; nothing went wrong)
     """An edit that cannot be made, and why."""
 
     def __init__(self, reason: str, later: bool = False) -> None:
@@ -60,13 +60,13 @@ class Tree:
             for _, value in ast.iter_fields(node):
                 if isinstance(value, list) and any(each is statement for each in value):
                     return value
-        raise Refused(CHANGED)
+        raise EditRejected(CHANGED)
 
     def take(self, number: int) -> ast.stmt:
         statement = self.nodes[number]
         block = self.block_of(statement)
         if len(block) == 1:
-            raise Refused("its block would be empty")
+            raise EditRejected("its block would be empty")
         block[:] = [each for each in block if each is not statement]
         assert isinstance(statement, ast.stmt)
         return statement
@@ -99,7 +99,7 @@ class Tree:
                     at = next(k for k, each in enumerate(value) if each is old)
                     if isinstance(old, ast.keyword):
                         if new.args:
-                            raise Refused(NOT_AS_MEANT)
+                            raise EditRejected(NOT_AS_MEANT)
                         value[at : at + 1] = new.keywords
                         return
                     if isinstance(node, ast.Call):
@@ -108,12 +108,12 @@ class Tree:
                         _only_one(new)
                     value[at : at + 1] = new.args
                     return
-        raise Refused(CHANGED)
+        raise EditRejected(CHANGED)
 
     def _add_keywords(self, keyword: ast.keyword, new: ast.Call) -> None:
         """Further keywords behind one that is there."""
         if len(new.args) != 1:
-            raise Refused(NOT_AS_MEANT)
+            raise EditRejected(NOT_AS_MEANT)
         for call in self.nodes:
             if isinstance(call, ast.Call) and keyword in call.keywords:
                 at = call.keywords.index(keyword) + 1
@@ -122,7 +122,7 @@ class Tree:
 
 def _only_one(new: ast.Call) -> None:
     if new.keywords or len(new.args) != 1:
-        raise Refused(NOT_AS_MEANT)
+        raise EditRejected(NOT_AS_MEANT)
 
 
 class SourceText:
@@ -166,7 +166,7 @@ class SourceText:
     def range_of(self, place: Location) -> tuple[int, int]:
         """The characters of a place. Of one that is only a line: its first character."""
         if not 1 <= place.line <= len(self.lines) or place.end_line > len(self.lines):
-            raise Refused(CHANGED)
+            raise EditRejected(CHANGED)
         line = place.line - 1
         if not place.end_line:
             start = self.starts[line] + max(place.column - 1, len(indent_of(self.lines[line])))
@@ -183,21 +183,21 @@ class SourceText:
             if first <= start and end <= last:
                 found = node
         if found is None:
-            raise Refused(CHANGED)
+            raise EditRejected(CHANGED)
         return found
 
     def whole_statement(self, place: Location) -> ast.stmt:
         """The statement at a place; of one that is a block, the place must be all of it."""
         node = self.statement(place)
         if hasattr(node, "body") and place.end_line and self.range_of(place) != self.span(node):
-            raise Refused("it is the head of a block")
+            raise EditRejected("it is the head of a block")
         return node
 
     def expression(self, place: Location) -> ast.expr | ast.keyword:
         """The expression, or the keyword argument, that is exactly at a place."""
         where = self.range_of(place)
         if not place.end_line:
-            raise Refused(CHANGED)
+            raise EditRejected(CHANGED)
         in_text = {
             id(part)
             for node in self.tree.nodes
@@ -212,7 +212,7 @@ class SourceText:
                 and self.span(node) == where
             ):
                 return node
-        raise Refused(CHANGED)
+        raise EditRejected(CHANGED)
 
     # -- lines -------------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ class SourceText:
         after = self.text[end : self.starts[last + 1]].strip()
         continued = first > 0 and self.lines[first - 1].rstrip("\r\n").endswith("\\")
         if before.strip() or continued or (after and not after.startswith("#")):
-            raise Refused(SHARED_LINE)
+            raise EditRejected(SHARED_LINE)
         return first, last
 
     def with_comments(self, first: int) -> int:
@@ -293,7 +293,7 @@ class SourceText:
     def extend(self, plan: Edit, edit: Edit) -> Edit:
         """Both edits in one, if they do not meet and the result is what they mean."""
         if plan.lines & edit.lines:
-            raise Refused(CONFLICT, later=True)
+            raise EditRejected(CONFLICT, later=True)
         both = plan + edit
         try:
             expected = Tree(self.text)
@@ -304,14 +304,14 @@ class SourceText:
         except (SyntaxError, ValueError, RecursionError):
             right = False
         if not right:
-            raise Refused(NOT_AS_MEANT)
+            raise EditRejected(NOT_AS_MEANT)
         return both
 
     def render(self, edit: Edit) -> str:
         parts, position = [], 0
         for start, end, new in sorted(edit.cuts, key=lambda cut: cut[:2]):
             if start < position:
-                raise Refused(CONFLICT, later=True)
+                raise EditRejected(CONFLICT, later=True)
             parts += [self.text[position:start], new]
             position = end
         return "".join([*parts, self.text[position:]])

@@ -28,7 +28,7 @@ from trueloop.doctor.static.fixes.apply import fix_until_done
 
 
 @dataclass
-class Mended:
+class FixedFile:
     """What became of the files."""
 
     fixed: list[Finding] = field(default_factory=list)
@@ -36,12 +36,12 @@ class Mended:
     problems: list[FileProblem] = field(default_factory=list)
 
 
-def mend(outcome: CheckResult, configs: Configs, *, write: bool) -> Mended:
+def mend(outcome: CheckResult, configs: Configs, *, write: bool) -> FixedFile:
     """Apply the remedies of what was found in the files that were asked for; `write` them too.
 
     Notebooks and Markdown stay as they are, and so does whatever a fix would not put right.
     """
-    mended = Mended()
+    mended = FixedFile()
     by_file: dict[str, list[Finding]] = {}
     for finding in outcome.findings:
         if is_python(finding.place.path) and finding.place.path in outcome.shown:
@@ -65,7 +65,7 @@ def _mend_file(
     path: str,
     findings: Sequence[Finding],
     config: Config,
-    mended: Mended,
+    mended: FixedFile,
     outcome: CheckResult,
     *,
     write: bool,

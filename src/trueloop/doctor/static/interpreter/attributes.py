@@ -22,23 +22,23 @@ from trueloop.doctor.static.interpreter import imports
 from trueloop.doctor.static.interpreter.calls import enter, has_decorator
 from trueloop.doctor.static.interpreter.canonical_names import canonical
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
-from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_method
 from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import (
     KEY,
-    BoundLibrary,
     Class,
+    Constant,
     DictValue,
     Function,
     Instance,
-    Items,
-    Known,
-    Library,
+    LibraryMethod,
+    LibraryName,
     Method,
     Namespace,
     OpaqueObject,
     Parameters,
+    Sequence,
     Super,
     Unknown,
     Value,
@@ -53,12 +53,12 @@ from trueloop.doctor.static.stubs.tensors import (
 )
 
 
-def read(m: Machine, value: Any, name: str, node: ast.AST) -> Value:
+def read(m: Interpreter, value: Any, name: str, node: ast.AST) -> Value:
     """`value.name`."""
-    if isinstance(value, Library):
+    if isinstance(value, LibraryName):
         if len(value.name) > KEY:
             return m.unknown(node, (value,), key=f"{value.name}.{name}")
-        return Library(canonical(f"{value.name}.{name}"))
+        return LibraryName(canonical(f"{value.name}.{name}"))
     if isinstance(value, Namespace):
         return _of_namespace(m, value, name)
     if isinstance(value, (Instance, Thing)):
@@ -75,8 +75,8 @@ def read(m: Machine, value: Any, name: str, node: ast.AST) -> Value:
     if isinstance(value, Super):
         return _of_super(value, name)
     if isinstance(value, Function) and name == "__name__":
-        return Known(value.name)
-    return BoundLibrary(value, name)
+        return Constant(value.name)
+    return LibraryMethod(value, name)
 
 
 def _of_super(value: Super, name: str) -> Value:
@@ -90,13 +90,13 @@ def _of_super(value: Super, name: str) -> Value:
         if isinstance(found, Function):
             return Method(value.receiver, found)
     if name == "__init__" and not isinstance(value.receiver, (Scheduler, Optimizer)):
-        return Library("object.__init__")
+        return LibraryName("object.__init__")
     if isinstance(value.receiver, Thing):
-        return BoundLibrary(value.receiver, name)
-    return Library(f"object.{name}")
+        return LibraryMethod(value.receiver, name)
+    return LibraryName(f"object.{name}")
 
 
-def _of_namespace(m: Machine, value: Namespace, name: str) -> Value:
+def _of_namespace(m: Interpreter, value: Namespace, name: str) -> Value:
     found = imports.value_in(m, value.scope, name)
     if found is not None:
         return found
@@ -104,7 +104,7 @@ def _of_namespace(m: Machine, value: Namespace, name: str) -> Value:
     return imports.member(m, module.name, name, module)
 
 
-def _of_object(m: Machine, value: Instance | Thing, name: str, node: ast.AST) -> Value:
+def _of_object(m: Interpreter, value: Instance | Thing, name: str, node: ast.AST) -> Value:
     if name in value.attributes:
         return value.attributes[name]
     if isinstance(value, Model):
@@ -117,7 +117,7 @@ def _of_object(m: Machine, value: Instance | Thing, name: str, node: ast.AST) ->
     if isinstance(value.cls, Class):
         found = value.cls.lookup(name)
         if name == "forward" and isinstance(value, Model) and isinstance(found, Function):
-            return BoundLibrary(value, name)
+            return LibraryMethod(value, name)
         if found is not None:
             return _bound(m, value, found, node)
         if name == "__class__":
@@ -128,7 +128,7 @@ def _of_object(m: Machine, value: Instance | Thing, name: str, node: ast.AST) ->
         if name == "param_groups" and isinstance(value, Optimizer):
             return param_groups(value)
         if find_method(value, name) is not None:
-            return BoundLibrary(value, name)
+            return LibraryMethod(value, name)
         if isinstance(value, Loader) and name == "dataset" and value.dataset is not None:
             return value.dataset
         if isinstance(value, Dataset) and name == "dataset" and value.parent is not None:
@@ -136,7 +136,7 @@ def _of_object(m: Machine, value: Instance | Thing, name: str, node: ast.AST) ->
         if isinstance(value, Scheduler) and name == "optimizer" and value.optimizer is not None:
             return value.optimizer
         if _is_called(node, m, name):
-            return BoundLibrary(value, name)
+            return LibraryMethod(value, name)
     owner = value.key if isinstance(value, Instance) else m.key(value)
     # Not remembered as set: it is the same unknown each time, and a thing once it was guessed.
     found = guess(m, name, Unknown(f"{owner}.{name}"), m.modules[-1])
@@ -144,19 +144,19 @@ def _of_object(m: Machine, value: Instance | Thing, name: str, node: ast.AST) ->
     return found
 
 
-def _mode_of(m: Machine, model: Model) -> Value:
+def _mode_of(m: Interpreter, model: Model) -> Value:
     """`model.training`; a module that asks for its own mode behaves differently in the two."""
     if m.inside_models and m.receivers and m.receivers[-1] is model:
         model.asks_mode = True
-    return Unknown(f"{model.name}.training") if model.training is None else Known(model.training)
+    return Unknown(f"{model.name}.training") if model.training is None else Constant(model.training)
 
 
-def _is_called(node: ast.AST, m: Machine, name: str) -> bool:
+def _is_called(node: ast.AST, m: Interpreter, name: str) -> bool:
     uses = m.modules[-1].survey.uses
     return name in uses and "()" in uses[name]
 
 
-def _bound(m: Machine, owner: Any, found: Value, node: ast.AST) -> Value:
+def _bound(m: Interpreter, owner: Any, found: Value, node: ast.AST) -> Value:
     """A member of the class, as its object sees it."""
     if not isinstance(found, Function):
         return found
@@ -169,16 +169,16 @@ def _bound(m: Machine, owner: Any, found: Value, node: ast.AST) -> Value:
     return Method(owner, found)
 
 
-def _of_foreign(m: Machine, value: OpaqueObject, name: str) -> Value:
+def _of_foreign(m: Interpreter, value: OpaqueObject, name: str) -> Value:
     if name in value.attributes:
         return value.attributes[name]
-    return BoundLibrary(value, name)
+    return LibraryMethod(value, name)
 
 
-def _of_unknown(m: Machine, value: Unknown, name: str) -> Value:
+def _of_unknown(m: Interpreter, value: Unknown, name: str) -> Value:
     found = value.attributes.get(name)
     if found is None and find_method(value, name) is not None:
-        return BoundLibrary(value, name)
+        return LibraryMethod(value, name)
     if found is None:
         fresh = Unknown(f"{value.key}.{name}", (value,), looped=value.looped)
         # Of a batch, an `.image` is no module; of a trainer, an `.optimizer` is an optimizer.
@@ -186,7 +186,7 @@ def _of_unknown(m: Machine, value: Unknown, name: str) -> Value:
     return found
 
 
-def write(m: Machine, owner: Any, name: str, value: Any, node: ast.AST) -> None:
+def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> None:
     """`owner.name = value`."""
     if isinstance(value, (Unknown, OpaqueObject)):
         value = guess(m, name, value, m.modules[-1])
@@ -210,7 +210,7 @@ def _spelled(owner: Any) -> str:
     return "self." if isinstance(owner, Instance) else ""
 
 
-def _write_to_model(m: Machine, owner: Model, name: str, value: Any, node: ast.AST) -> None:
+def _write_to_model(m: Interpreter, owner: Model, name: str, value: Any, node: ast.AST) -> None:
     old = owner.children.get(name)
     if isinstance(value, Model):
         owner.children[name] = value
@@ -228,9 +228,9 @@ def _write_to_model(m: Machine, owner: Model, name: str, value: Any, node: ast.A
     _tell(m, owner, name, value, node)
 
 
-def _tell(m: Machine, owner: Model, name: str, value: Any, node: ast.AST) -> None:
+def _tell(m: Interpreter, owner: Model, name: str, value: Any, node: ast.AST) -> None:
     what, spelled, used = NOWHERE, "", None
-    if isinstance(value, (Items, DictValue)):
+    if isinstance(value, (Sequence, DictValue)):
         what = m.place(m.assigned) if m.assigned is not None else NOWHERE
         spelled = _spelling_of_nn(m)
         used = reads(owner.cls, name) if isinstance(owner.cls, Class) else None
@@ -240,11 +240,11 @@ def _tell(m: Machine, owner: Model, name: str, value: Any, node: ast.AST) -> Non
     )  # fmt: skip
 
 
-def _spelling_of_nn(m: Machine) -> str:
+def _spelling_of_nn(m: Interpreter) -> str:
     """How the file at hand writes `torch.nn`."""
     scope = m.namespaces.get(id(m.modules[-1]))
     names = scope.variables.items() if scope is not None else ()
-    found = {value.name: name for name, value in names if isinstance(value, Library)}
+    found = {value.name: name for name, value in names if isinstance(value, LibraryName)}
     if "torch.nn" in found:
         return found["torch.nn"]
     return f"{found['torch']}.nn" if "torch" in found else ""
@@ -270,16 +270,16 @@ def _attributes_read(function: ast.AST) -> frozenset[str]:
     )
 
 
-def _is_self(m: Machine, owner: Model) -> bool:
+def _is_self(m: Interpreter, owner: Model) -> bool:
     return owner.made.line > 0 and bool(m.functions) and m.functions[-1].endswith("__init__")
 
 
-def item_of(m: Machine, value: Any, index: Any, node: ast.AST) -> Value:
+def item_of(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:
     """`value[index]`."""
     if isinstance(value, Tensor):
         return element(m, value, index, node)
-    if isinstance(index, Known):
-        if isinstance(value, Items):
+    if isinstance(index, Constant):
+        if isinstance(value, Sequence):
             return _of_items(m, value, index.value, node)
         if (
             isinstance(value, DictValue)
@@ -290,12 +290,12 @@ def item_of(m: Machine, value: Any, index: Any, node: ast.AST) -> Value:
             if isinstance(found, Thing) and not found.name:
                 found.name = str(index.value)
             return found
-        if isinstance(value, Known) and isinstance(value.value, (str, tuple)):
+        if isinstance(value, Constant) and isinstance(value.value, (str, tuple)):
             try:
-                return Known(value.value[index.value])
+                return Constant(value.value[index.value])
             except (TypeError, IndexError, KeyError):
                 return m.unknown(node, (value,))
-    if isinstance(value, Model) and isinstance(index, Known):
+    if isinstance(value, Model) and isinstance(index, Constant):
         children = list(value.children.values())
         if isinstance(index.value, int) and -len(children) <= index.value < len(children):
             return children[index.value]
@@ -308,14 +308,14 @@ def item_of(m: Machine, value: Any, index: Any, node: ast.AST) -> Value:
         of = (value, index) if isinstance(value, Unknown) else (value,)
         fresh = Unknown(f"{m.key(value)}{name}", of, looped=bool(getattr(index, "looped", 0)))
         fresh.number = bool(getattr(value, "number", False))
-        word = index.value if isinstance(index, Known) else None
+        word = index.value if isinstance(index, Constant) else None
         found = guess(m, word, fresh, m.modules[-1]) if isinstance(word, str) else fresh
         if not fresh.looped:
             value.attributes[name] = found
-        if m.preprocesses and isinstance(index, (Known, Items)):
+        if m.preprocesses and isinstance(index, (Constant, Sequence)):
             m.emit(Used, node, what="slice", subject=value, arguments={"index": index})
         return found
-    if isinstance(value, Library):
+    if isinstance(value, LibraryName):
         return m.unknown(node, (value, index), key=f"{value.name}[{m.key(index)}]")
     method = find_method(value, "__getitem__")
     if method is not None:
@@ -323,7 +323,7 @@ def item_of(m: Machine, value: Any, index: Any, node: ast.AST) -> Value:
     return _of_user(m, value, index, node)
 
 
-def _of_user(m: Machine, value: Any, index: Any, node: ast.AST) -> Value:
+def _of_user(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:
     """`__getitem__` of the user's own class."""
     cls = getattr(value, "cls", None)
     if isinstance(cls, Class):
@@ -333,10 +333,10 @@ def _of_user(m: Machine, value: Any, index: Any, node: ast.AST) -> Value:
     return m.unknown(node, (value, index))
 
 
-def _of_items(m: Machine, value: Items, index: Any, node: ast.AST) -> Value:
+def _of_items(m: Interpreter, value: Sequence, index: Any, node: ast.AST) -> Value:
     if isinstance(index, slice):
         try:
-            return Items(value.kind, value.values[index], value.open, turns=value.turns)
+            return Sequence(value.kind, value.values[index], value.open, turns=value.turns)
         except (TypeError, ValueError):
             return value
     if isinstance(index, int) and -len(value.values) <= index < len(value.values):
@@ -344,16 +344,16 @@ def _of_items(m: Machine, value: Items, index: Any, node: ast.AST) -> Value:
     return m.unknown(node, (value,))
 
 
-def set_item(m: Machine, owner: Any, index: Any, value: Any, node: ast.Subscript) -> None:
+def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subscript) -> None:
     """`owner[index] = value`."""
     if isinstance(owner, DictValue):
-        if isinstance(index, Known) and is_hashable(index.value) and not index.looped:
+        if isinstance(index, Constant) and is_hashable(index.value) and not index.looped:
             owner.put(index.value, value)
         else:
             owner.put_somewhere(value)
             _store(m, owner, index, value, node)
-    elif isinstance(owner, Items):
-        position = index.value if isinstance(index, Known) else None
+    elif isinstance(owner, Sequence):
+        position = index.value if isinstance(index, Constant) else None
         if isinstance(position, int) and -len(owner.values) <= position < len(owner.values):
             owner.values[position] = value
         else:
@@ -365,14 +365,14 @@ def set_item(m: Machine, owner: Any, index: Any, value: Any, node: ast.Subscript
         set_element(m, owner, value, node)
     elif isinstance(owner, Model):
         old = item_of(m, owner, index, node)
-        key = str(index.value) if isinstance(index, Known) else m.key(index)
+        key = str(index.value) if isinstance(index, Constant) else m.key(index)
         if isinstance(value, Model):
             owner.children[key] = value
             if isinstance(old, Model):
                 m.emit(Replaced, node, model=owner, attribute=key, old=old, new=value)
 
 
-def _within_turn(m: Machine, loop: Any) -> bool:
+def _within_turn(m: Interpreter, loop: Any) -> bool:
     """A loop begins anew in each turn of the batch loop around it."""
     inner: list[Loop] = []
     for turn in reversed(m.turns):
@@ -383,11 +383,11 @@ def _within_turn(m: Machine, loop: Any) -> bool:
 
 
 def _store(
-    m: Machine, owner: Items | DictValue, index: Any, value: Any, node: ast.Subscript
+    m: Interpreter, owner: Sequence | DictValue, index: Any, value: Any, node: ast.Subscript
 ) -> None:
     if isinstance(value, Tensor) and value.graph and m.outlives(owner.turns):
         # Another place in each turn, or the same ones again: only the first makes it grow.
-        grows = isinstance(index, Known) and index.looped and not _within_turn(m, index.looped)
+        grows = isinstance(index, Constant) and index.looped and not _within_turn(m, index.looped)
         m.emit(
             TensorRetained, node, tensor=value, how="store", holder=written(node.value),
             container=owner if grows else None,
@@ -395,9 +395,11 @@ def _store(
         )  # fmt: skip
 
 
-def unpack(m: Machine, value: Any, count: int, starred: int | None, node: ast.AST) -> list[Value]:
+def unpack(
+    m: Interpreter, value: Any, count: int, starred: int | None, node: ast.AST
+) -> list[Value]:
     """`a, b = value`: the parts."""
-    if isinstance(value, Items):
+    if isinstance(value, Sequence):
         values = value.values
         if starred is None and len(values) == count and not value.open:
             return list(values)
@@ -405,13 +407,13 @@ def unpack(m: Machine, value: Any, count: int, starred: int | None, node: ast.AS
             after = count - 1 - starred
             middle = values[starred : len(values) - after]
             tail = values[len(values) - after :] if after else []
-            return [*values[:starred], Items("list", list(middle)), *tail]
+            return [*values[:starred], Sequence("list", list(middle)), *tail]
         if values and value.open and len(values) >= count:
             return list(values[:count])
     if isinstance(value, Tensor):
         return parts_of(m, value, count, node)
-    if isinstance(value, Known) and isinstance(value.value, (tuple, str)):
-        known: list[Value] = [Known(each) for each in value.value]
+    if isinstance(value, Constant) and isinstance(value.value, (tuple, str)):
+        known: list[Value] = [Constant(each) for each in value.value]
         if len(known) == count:
             return known
     if isinstance(value, (Unknown, OpaqueObject)):

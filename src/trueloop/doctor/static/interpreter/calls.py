@@ -10,23 +10,23 @@ from trueloop.doctor.model.arithmetic import TEXT, is_small, len_of
 from trueloop.doctor.model.events import Made
 from trueloop.doctor.model.things import Dataset, Model, Optimizer, Scheduler, Tensor, Thing
 from trueloop.doctor.static.interpreter.inference import parameter
-from trueloop.doctor.static.interpreter.machine import CallRecord, Machine, Signal
+from trueloop.doctor.static.interpreter.interpreter import CallRecord, ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_call, find_method
 from trueloop.doctor.static.interpreter.values import (
     NONE,
-    BoundLibrary,
     Class,
+    Constant,
     DictValue,
     Function,
     Generator,
     GeneratorContext,
     Instance,
-    Items,
-    Known,
-    Library,
+    LibraryMethod,
+    LibraryName,
     Method,
     OpaqueObject,
     Scope,
+    Sequence,
     Unknown,
     Value,
 )
@@ -45,7 +45,7 @@ HARMLESS = frozenset(
 
 
 def call(
-    m: Machine,
+    m: Interpreter,
     function: Any,
     args: list[Value],
     kwargs: dict[str, Value],
@@ -62,9 +62,9 @@ def call(
         return start(m, function.function, [function.receiver, *args], kwargs, node, rest)
     if isinstance(function, Class):
         return instantiate(m, function, args, kwargs, node, rest)
-    if isinstance(function, Library):
+    if isinstance(function, LibraryName):
         return _library(m, function.name, args, kwargs, node, rest)
-    if isinstance(function, BoundLibrary):
+    if isinstance(function, LibraryMethod):
         return _method(m, function, args, kwargs, node, rest)
     if isinstance(function, (Instance, Thing)):
         known = find_method(function, "__call__")
@@ -79,7 +79,7 @@ def call(
 
 
 def _library(
-    m: Machine,
+    m: Interpreter,
     name: str,
     args: list[Value],
     kwargs: dict[str, Value],
@@ -100,8 +100,8 @@ def _library(
 
 
 def _method(
-    m: Machine,
-    bound: BoundLibrary,
+    m: Interpreter,
+    bound: LibraryMethod,
     args: list[Value],
     kwargs: dict[str, Value],
     node: ast.AST,
@@ -115,11 +115,11 @@ def _method(
     if isinstance(receiver, Tensor):
         parents = [each for each in (receiver, *args) if isinstance(each, Tensor)]
         return derive(m, node, *parents)
-    if isinstance(receiver, Known):
+    if isinstance(receiver, Constant):
         return _method_of_constant(m, receiver, name, args, kwargs, node)
-    if isinstance(receiver, Library):
+    if isinstance(receiver, LibraryName):
         return _library(m, f"{receiver.name}.{name}", args, kwargs, node, rest)
-    if not isinstance(receiver, (Items, DictValue)):
+    if not isinstance(receiver, (Sequence, DictValue)):
         harmless = (
             isinstance(receiver, OpaqueObject) and receiver.kind.partition(".")[0] in HARMLESS
         )
@@ -135,8 +135,8 @@ def _method(
 
 
 def _method_of_constant(
-    m: Machine,
-    receiver: Known,
+    m: Interpreter,
+    receiver: Constant,
     name: str,
     args: list[Value],
     kwargs: dict[str, Value],
@@ -144,7 +144,7 @@ def _method_of_constant(
 ) -> Value:
     """Methods of texts and numbers, where all is known and the result is small."""
     method = getattr(receiver.value, name, None)
-    values = [each.value for each in args if isinstance(each, Known)]
+    values = [each.value for each in args if isinstance(each, Constant)]
     safe = isinstance(receiver.value, str) and name in _TEXT_METHODS and not kwargs
     safe = safe and all(map(is_small, (receiver.value, *values)))
     if name == "replace" and safe and len(values) > 1:
@@ -155,8 +155,8 @@ def _method_of_constant(
         except (TypeError, ValueError, IndexError):
             return m.unknown(node, [receiver, *args])
         if isinstance(result, list):
-            return Items("list", [Known(each) for each in result], turns=m.turns_begun)
-        return Known(result)
+            return Sequence("list", [Constant(each) for each in result], turns=m.turns_begun)
+        return Constant(result)
     found = m.unknown(node, [receiver, *args, *kwargs.values()])
     found.number = True
     return found
@@ -174,7 +174,7 @@ _TEXT_METHODS = frozenset(
 
 
 def _foreign(
-    m: Machine,
+    m: Interpreter,
     function: Any,
     args: list[Value],
     kwargs: dict[str, Value],
@@ -190,7 +190,7 @@ def _foreign(
 
 
 def start(
-    m: Machine,
+    m: Interpreter,
     function: Function,
     args: list[Value],
     kwargs: dict[str, Value],
@@ -207,7 +207,7 @@ def start(
 
 
 def enter(
-    m: Machine,
+    m: Interpreter,
     function: Function,
     args: list[Value],
     kwargs: dict[str, Value],
@@ -249,16 +249,18 @@ def _leave_open(definition: ast.AST, scope: Scope) -> None:
     for star in (getattr(spec, "vararg", None), getattr(spec, "kwarg", None)):
         if star is not None:
             spread = scope.variables[star.arg]
-            assert isinstance(spread, (Items, DictValue))
+            assert isinstance(spread, (Sequence, DictValue))
             spread.open = True
 
 
-def _inside_decorators(m: Machine, function: Function, left: list[Value], scope: Scope) -> Value:
+def _inside_decorators(
+    m: Interpreter, function: Function, left: list[Value], scope: Scope
+) -> Value:
     """Run the body under what the decorators switch (`@torch.no_grad()`)."""
     while left:
         decorator = left.pop(0)
         m.spend(1, function.node)
-        if isinstance(decorator, Library) and decorator.name.startswith("torch."):
+        if isinstance(decorator, LibraryName) and decorator.name.startswith("torch."):
             known = find_call(decorator.name)
             decorator = (
                 known(LibraryCall(m, function.node, decorator.name, [])) if known else decorator
@@ -266,7 +268,7 @@ def _inside_decorators(m: Machine, function: Function, left: list[Value], scope:
         if isinstance(decorator, OpaqueObject) and decorator.facts:
             results: list[Value] = []
 
-            def inside(results: list[Value] = results) -> Signal | None:
+            def inside(results: list[Value] = results) -> ControlFlow | None:
                 with m.nested(function.node) as may_go:
                     results.append(_inside_decorators(m, function, left, scope) if may_go else NONE)
                 return None
@@ -276,13 +278,13 @@ def _inside_decorators(m: Machine, function: Function, left: list[Value], scope:
     if isinstance(function.node, ast.Lambda):
         return m.evaluate(function.node.body, scope)
     signal = m.run_block(function.node.body, scope)
-    if signal is Signal.RETURN and scope.returned:
+    if signal is ControlFlow.RETURN and scope.returned:
         return scope.returned[-1]
     return NONE
 
 
 def _bind(
-    m: Machine,
+    m: Interpreter,
     function: Function,
     args: list[Value],
     kwargs: dict[str, Value],
@@ -310,15 +312,15 @@ def _bind(
         elif name in defaults and beginning:
             default = defaults[name]
             scope.variables[name] = _option(m, name, default, annotations.get(name), function)
-            scope.born[name] = m.turns_begun
+            scope.assigned_at[name] = m.turns_begun
         elif name in defaults and rest is None:
             m.bind(name, defaults[name], scope)
         else:
             scope.variables[name] = parameter(m, name, annotations.get(name), function)
-            scope.born[name] = m.turns_begun
+            scope.assigned_at[name] = m.turns_begun
     if spec.vararg is not None:
         extra = list(args[len(names) :])
-        scope.variables[spec.vararg.arg] = Items(
+        scope.variables[spec.vararg.arg] = Sequence(
             "tuple", [*extra, *(rest or [])], rest is not None, turns=m.turns_begun
         )
     if spec.kwarg is not None:
@@ -328,20 +330,20 @@ def _bind(
 
 
 def _option(
-    m: Machine, name: str, default: Value, annotation: ast.expr | None, function: Function
+    m: Interpreter, name: str, default: Value, annotation: ast.expr | None, function: Function
 ) -> Value:
     """A parameter with a default, of a function that nobody is seen to call: given, or not.
 
     A text keeps its default (it names one of several ways); a number stands for any.
     """
-    if not isinstance(default, Known) or isinstance(default.value, (str, bytes)):
+    if not isinstance(default, Constant) or isinstance(default.value, (str, bytes)):
         return default
     if default.value is None and not m.policy.optional:
         return default
     return parameter(m, name, annotation, function)
 
 
-def decorate(m: Machine, function: Function, node: ast.AST) -> Value:
+def decorate(m: Interpreter, function: Function, node: ast.AST) -> Value:
     """What a definition leaves behind once the user's own decorators have seen it."""
     value: Value = function
     for decorator in reversed(function.decorators):
@@ -355,7 +357,7 @@ def decorate(m: Machine, function: Function, node: ast.AST) -> Value:
 def has_decorator(function: Function, *names: str) -> bool:
     """A function stands under one of these (last part of the name)."""
     for decorator in function.decorators:
-        dotted = decorator.name if isinstance(decorator, Library) else ""
+        dotted = decorator.name if isinstance(decorator, LibraryName) else ""
         if dotted.rpartition(".")[2] in names:
             return True
     return False
@@ -365,7 +367,7 @@ def has_decorator(function: Function, *names: str) -> bool:
 
 
 def instantiate(
-    m: Machine,
+    m: Interpreter,
     cls: Class,
     args: list[Value],
     kwargs: dict[str, Value],
@@ -392,7 +394,7 @@ def instantiate(
 
 
 def adopt(
-    m: Machine,
+    m: Interpreter,
     made: Thing,
     cls: Class,
     args: list[Value],
@@ -413,7 +415,7 @@ def adopt(
         return
 
 
-def new_object(m: Machine, cls: Class, node: ast.AST) -> Value:
+def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
     """An object of a class of the user's, before its `__init__`."""
     bases = cls.dotted_bases()
     place = m.place(node)

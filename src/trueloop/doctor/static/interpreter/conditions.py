@@ -8,18 +8,18 @@ from typing import Any
 
 from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.things import Loop, Model, Scheduler, Thing
-from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.values import (
     Class,
+    Constant,
     DictValue,
     Function,
     Instance,
-    Items,
-    Known,
-    Library,
+    LibraryName,
     Method,
     OpaqueObject,
     Scope,
+    Sequence,
     Unknown,
     Value,
 )
@@ -41,33 +41,33 @@ _SIGN = {
 
 
 def outcome_of(
-    m: Machine, node: ast.expr, scope: Scope, lean: bool | None = None
+    m: Interpreter, node: ast.expr, scope: Scope, preferred: bool | None = None
 ) -> tuple[bool, list[str]]:
     """What a test comes to in this run, and the open conditions that made it so.
 
-    `lean`: which outcome to prefer where the source leaves it open.
+    `preferred`: which outcome to prefer where the source leaves it open.
     """
     if isinstance(node, ast.BoolOp):
         wanted = isinstance(node.op, ast.Or)
         guards: list[str] = []
         for part in node.values:
-            outcome, more = outcome_of(m, part, scope, lean)
+            outcome, more = outcome_of(m, part, scope, preferred)
             guards += more
             if outcome is wanted:
                 return wanted, guards
             if any(guard.removeprefix("not ") in m.policy.forced for guard in more):
-                lean = None  # The run was asked to get past this test.
+                preferred = None  # The run was asked to get past this test.
         return not wanted, guards
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        lean = None if lean is None else not lean
-        if lean is None and _asks_for_type(node.operand) and m.policy.optional:
-            lean = False  # `if not isinstance(...)`: the branch is the option.
-        outcome, guards = outcome_of(m, node.operand, scope, lean)
+        preferred = None if preferred is None else not preferred
+        if preferred is None and _asks_for_type(node.operand) and m.policy.optional:
+            preferred = False  # `if not isinstance(...)`: the branch is the option.
+        outcome, guards = outcome_of(m, node.operand, scope, preferred)
         return not outcome, guards
     value = m.evaluate(node, scope)
-    if isinstance(value, Known) and value.residue is not None:
-        m.tested.append(value.residue)
-    outcome, guard = m.decide(value, lean)
+    if isinstance(value, Constant) and value.modulo is not None:
+        m.tested.append(value.modulo)
+    outcome, guard = m.decide(value, preferred)
     return outcome, [guard] if guard else []
 
 
@@ -75,30 +75,32 @@ def _asks_for_type(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"
 
 
-def compare(m: Machine, sign: ast.cmpop, left: Any, right: Any, node: ast.expr) -> Value:
+def compare(m: Interpreter, sign: ast.cmpop, left: Any, right: Any, node: ast.expr) -> Value:
     """One comparison."""
     kind = type(sign)
     if kind in (ast.Is, ast.IsNot) or _is_none(left) or _is_none(right):
         return _identity(m, kind, left, right, node)
     if kind in (ast.In, ast.NotIn):
         return _contained(m, kind, left, right, node)
-    if isinstance(left, Known) and isinstance(right, Known):
+    if isinstance(left, Constant) and isinstance(right, Constant):
         return _numbers(m, kind, left, right)
-    if isinstance(left, Known) and left.looped and kind in (ast.Eq, ast.NotEq):
+    if isinstance(left, Constant) and left.looped and kind in (ast.Eq, ast.NotEq):
         return _counted(m, kind, left, right)
-    if isinstance(right, Known) and right.looped and kind in (ast.Eq, ast.NotEq):
+    if isinstance(right, Constant) and right.looped and kind in (ast.Eq, ast.NotEq):
         return _counted(m, kind, right, left)
-    if isinstance(left, Unknown) and isinstance(right, Known) and kind in (ast.Eq, ast.NotEq):
+    if isinstance(left, Unknown) and isinstance(right, Constant) and kind in (ast.Eq, ast.NotEq):
         return _equality(m, kind, left, right)
     key = f"{m.key(left)} {_SIGN[kind]} {m.key(right)}"
     return Unknown(key, (left, right))
 
 
 def _is_none(value: Any) -> bool:
-    return isinstance(value, Known) and value.value is None
+    return isinstance(value, Constant) and value.value is None
 
 
-def _identity(m: Machine, kind: type[ast.cmpop], left: Any, right: Any, node: ast.expr) -> Value:
+def _identity(
+    m: Interpreter, kind: type[ast.cmpop], left: Any, right: Any, node: ast.expr
+) -> Value:
     """`x is None` asks the same as `not x`; other identities are like equality."""
     negated = kind in (ast.IsNot, ast.NotEq)
     if _is_none(left) and not _is_none(right):
@@ -106,49 +108,55 @@ def _identity(m: Machine, kind: type[ast.cmpop], left: Any, right: Any, node: as
     if _is_none(right):
         if isinstance(left, Unknown):
             return Unknown(left.key if negated else f"not {left.key}", (left,))
-        return Known(_is_none(left) != negated)
-    if isinstance(left, Known) and isinstance(right, Known):
+        return Constant(_is_none(left) != negated)
+    if isinstance(left, Constant) and isinstance(right, Constant):
         same = left.value is right.value or left.value == right.value
-        return Known(same != negated)
+        return Constant(same != negated)
     if isinstance(left, Unknown) or isinstance(right, Unknown):
-        if isinstance(right, Known) and isinstance(right.value, bool) and isinstance(left, Unknown):
+        if (
+            isinstance(right, Constant)
+            and isinstance(right.value, bool)
+            and isinstance(left, Unknown)
+        ):
             turned = right.value == negated
             return Unknown(f"not {left.key}" if turned else left.key, (left,))
         key = f"{m.key(left)} == {m.key(right)}"
         return Unknown(f"not {key}" if negated else key, (left, right))
-    if isinstance(left, Library) and isinstance(right, Library):
-        return Known((left.name == right.name) != negated)
-    return Known((left is right) != negated)
+    if isinstance(left, LibraryName) and isinstance(right, LibraryName):
+        return Constant((left.name == right.name) != negated)
+    return Constant((left is right) != negated)
 
 
-def _contained(m: Machine, kind: type[ast.cmpop], left: Any, right: Any, node: ast.expr) -> Value:
+def _contained(
+    m: Interpreter, kind: type[ast.cmpop], left: Any, right: Any, node: ast.expr
+) -> Value:
     negated = kind is ast.NotIn
-    if isinstance(left, Known):
-        if isinstance(right, Known) and isinstance(right.value, (str, bytes, tuple)):
+    if isinstance(left, Constant):
+        if isinstance(right, Constant) and isinstance(right.value, (str, bytes, tuple)):
             m.spend(len(right.value) >> 8, node)
             try:
-                return Known((left.value in right.value) != negated)
+                return Constant((left.value in right.value) != negated)
             except TypeError:
                 pass
-        if isinstance(right, Items) and not right.open:
-            known = [each.value for each in right.values if isinstance(each, Known)]
+        if isinstance(right, Sequence) and not right.open:
+            known = [each.value for each in right.values if isinstance(each, Constant)]
             if len(known) == len(right.values):
-                return Known((left.value in known) != negated)
+                return Constant((left.value in known) != negated)
         if isinstance(right, DictValue) and not right.open and is_hashable(left.value):
-            return Known((left.value in right.entries) != negated)
+            return Constant((left.value in right.entries) != negated)
     key = f"{m.key(left)} in {m.key(right)}"
     return Unknown(f"not {key}" if negated else key, (left, right))
 
 
-def _numbers(m: Machine, kind: type[ast.cmpop], left: Known, right: Known) -> Value:
+def _numbers(m: Interpreter, kind: type[ast.cmpop], left: Constant, right: Constant) -> Value:
     if right.looped and not left.looped:
         swap: dict[type[ast.cmpop], type[ast.cmpop]] = {
             ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE,
         }  # fmt: skip
         left, right, kind = right, left, swap.get(kind, kind)
-    if left.residue is not None and kind in (ast.Eq, ast.NotEq):
+    if left.modulo is not None and kind in (ast.Eq, ast.NotEq):
         wanted = 0 if right.value == 0 else 1
-        return Known((left.value == wanted) == (kind is ast.Eq), residue=left.residue)
+        return Constant((left.value == wanted) == (kind is ast.Eq), modulo=left.modulo)
     if left.looped and not right.looped and isinstance(right.value, (int, float)):
         if kind in (ast.Eq, ast.NotEq):
             return _counted(m, kind, left, right)
@@ -156,40 +164,40 @@ def _numbers(m: Machine, kind: type[ast.cmpop], left: Known, right: Known) -> Va
             # A few turns stand for many: whether the run gets that far is open.
             return Unknown(f"{m.key(left)} {_SIGN[kind]} {right.value}", (left, right))
     try:
-        return Known(bool(_COMPARE[kind](left.value, right.value)))
+        return Constant(bool(_COMPARE[kind](left.value, right.value)))
     except TypeError:
         return Unknown(f"{m.key(left)} {_SIGN[kind]} {m.key(right)}", (left, right))
 
 
-def _counted(m: Machine, kind: type[ast.cmpop], left: Known, right: Any) -> Value:
+def _counted(m: Interpreter, kind: type[ast.cmpop], left: Constant, right: Any) -> Value:
     """A loop's count against a number: the last turn, one of the simulated ones, or an open one."""
     outcome: bool | None = None
     loop = left.looped
-    if left.residue is not None:
-        outcome = left.value == (0 if isinstance(right, Known) and right.value == 0 else 1)
-    elif isinstance(right, Known):
+    if left.modulo is not None:
+        outcome = left.value == (0 if isinstance(right, Constant) and right.value == 0 else 1)
+    elif isinstance(right, Constant):
         outcome = left.value == right.value
         if isinstance(loop, Loop) and isinstance(loop.turns, int) and loop.turns > 3:
             index = next((turn.index for turn in m.turns if turn.loop is loop), 0)
             if right.value - (left.value - index) == loop.turns - 1:
-                return Known(_is_last(m, loop) == (kind is ast.Eq))
+                return Constant(_is_last(m, loop) == (kind is ast.Eq))
         if not outcome and isinstance(right.value, int) and right.value > 2:
             return Unknown(f"{left.value} == {right.value}", (left, right))
     elif isinstance(loop, Loop):
         outcome = _is_last(m, loop)
     else:
         return Unknown(f"{m.key(left)} == {m.key(right)}", (left, right))
-    return Known(outcome == (kind is ast.Eq), residue=left.residue)
+    return Constant(outcome == (kind is ast.Eq), modulo=left.modulo)
 
 
-def _is_last(m: Machine, loop: Loop) -> bool:
+def _is_last(m: Interpreter, loop: Loop) -> bool:
     return any(turn.loop is loop and turn.index == loop.simulated - 1 for turn in m.turns)
 
 
-def _equality(m: Machine, kind: type[ast.cmpop], left: Unknown, right: Known) -> Value:
+def _equality(m: Interpreter, kind: type[ast.cmpop], left: Unknown, right: Constant) -> Value:
     negated = kind is ast.NotEq
     if left.key in m.equal:
-        return Known((m.equal[left.key] == right.value) != negated)
+        return Constant((m.equal[left.key] == right.value) != negated)
     if isinstance(right.value, bool):
         turned = right.value == negated
         return Unknown(f"not {left.key}" if turned else left.key, (left,))
@@ -206,35 +214,37 @@ _PLAIN = frozenset(
 """Classes of plain values and containers: no module is one of these."""
 
 
-def instance_of(m: Machine, value: Any, kind: Any, node: ast.AST) -> Value:
+def instance_of(m: Interpreter, value: Any, kind: Any, node: ast.AST) -> Value:
     """`isinstance(value, kind)`."""
-    if isinstance(kind, Items):
+    if isinstance(kind, Sequence):
         with m.nested(node) as may_go:
             m.spend(len(kind.values), node)
             answers = [instance_of(m, value, each, node) for each in kind.values if may_go]
-        if any(isinstance(each, Known) and each.value for each in answers):
-            return Known(True)
-        if answers and all(isinstance(each, Known) for each in answers):
-            return Known(False)
+        if any(isinstance(each, Constant) and each.value for each in answers):
+            return Constant(True)
+        if answers and all(isinstance(each, Constant) for each in answers):
+            return Constant(False)
     cls = value.cls if isinstance(value, (Instance, Thing)) else None
     if isinstance(kind, Class) and isinstance(cls, Class):
-        return Known(kind in cls.lineage())
-    if isinstance(kind, Class) and isinstance(value, (Known, Items, DictValue, Function, Method)):
-        return Known(False)
-    if isinstance(kind, Library) and isinstance(value, Known) and value.value is not None:
-        return Known(type(value.value).__name__ == kind.name.rpartition(".")[2])
-    if isinstance(kind, Library) and isinstance(value, Items):
-        return Known(kind.name == f"builtins.{value.kind}")
-    if isinstance(kind, Library) and isinstance(value, DictValue):
-        return Known(kind.name.rpartition(".")[2] in ("dict", "Mapping", "MutableMapping"))
-    if isinstance(kind, Library) and isinstance(value, (Thing, OpaqueObject)):
+        return Constant(kind in cls.lineage())
+    if isinstance(kind, Class) and isinstance(
+        value, (Constant, Sequence, DictValue, Function, Method)
+    ):
+        return Constant(False)
+    if isinstance(kind, LibraryName) and isinstance(value, Constant) and value.value is not None:
+        return Constant(type(value.value).__name__ == kind.name.rpartition(".")[2])
+    if isinstance(kind, LibraryName) and isinstance(value, Sequence):
+        return Constant(kind.name == f"builtins.{value.kind}")
+    if isinstance(kind, LibraryName) and isinstance(value, DictValue):
+        return Constant(kind.name.rpartition(".")[2] in ("dict", "Mapping", "MutableMapping"))
+    if isinstance(kind, LibraryName) and isinstance(value, (Thing, OpaqueObject)):
         if isinstance(value, Model) and kind.name.rpartition(".")[2] in _PLAIN:
-            return Known(False)
+            return Constant(False)
         mine = getattr(value, "kind", "")
         if isinstance(value, Scheduler) and value.known and cls is None:
             schedule, _, short = kind.name.rpartition(".")
             if schedule == "torch.optim.lr_scheduler":
-                return Known(short in (mine, "LRScheduler", "_LRScheduler"))
+                return Constant(short in (mine, "LRScheduler", "_LRScheduler"))
         if mine and mine.rpartition(".")[2] == kind.name.rpartition(".")[2]:
-            return Known(True)
+            return Constant(True)
     return Unknown(f"isinstance({m.key(value)}, {m.key(kind)})", (value, kind))

@@ -14,17 +14,17 @@ from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import item_of
 from trueloop.doctor.static.interpreter.calls import call
 from trueloop.doctor.static.interpreter.inference import guess
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.loops import elements, go_through
-from trueloop.doctor.static.interpreter.machine import Machine
 from trueloop.doctor.static.interpreter.stub_lookup import find_call
 from trueloop.doctor.static.interpreter.values import (
+    Constant,
     DictValue,
     Function,
     Imported,
-    Items,
-    Known,
-    Library,
+    LibraryName,
     Scope,
+    Sequence,
     Super,
     Unknown,
     Value,
@@ -38,7 +38,7 @@ _SIGNS = {
 }  # fmt: skip
 
 
-def evaluate(m: Machine, node: ast.expr, scope: Scope) -> Value:
+def evaluate(m: Interpreter, node: ast.expr, scope: Scope) -> Value:
     """The value of an expression."""
     m.spend(1, node)
     handler = _HANDLERS.get(type(node))
@@ -51,34 +51,34 @@ def evaluate(m: Machine, node: ast.expr, scope: Scope) -> Value:
         m.nesting -= 1
 
 
-def _constant(m: Machine, node: ast.Constant, scope: Scope) -> Value:
+def _constant(m: Interpreter, node: ast.Constant, scope: Scope) -> Value:
     if isinstance(node.value, int) and not is_small(node.value):
         return _number(m, node)
-    return Known(node.value)
+    return Constant(node.value)
 
 
-def _number(m: Machine, node: ast.AST, *parts: Any) -> Value:
+def _number(m: Interpreter, node: ast.AST, *parts: Any) -> Value:
     """A number, or text, that is too long to be computed with."""
     found = m.unknown(node, parts)
     found.number = True
     return found
 
 
-def lookup(m: Machine, name: str, scope: Scope) -> Value | None:
+def lookup(m: Interpreter, name: str, scope: Scope) -> Value | None:
     """What a name stands for; None if nothing is known of it."""
     holder = scope.find(name)
     if holder is not None:
         found = holder.variables[name]
         return imports.value_in(m, holder, name) if isinstance(found, Imported) else found
     if name in _BUILTINS:
-        return Library(f"builtins.{name}")
+        return LibraryName(f"builtins.{name}")
     for star in scope.top().stars[:SIZE]:
         if find_call(f"{star}.{name}") is not None:
-            return Library(f"{star}.{name}")
+            return LibraryName(f"{star}.{name}")
     return None
 
 
-def _name(m: Machine, node: ast.Name, scope: Scope) -> Value:
+def _name(m: Interpreter, node: ast.Name, scope: Scope) -> Value:
     found = lookup(m, node.id, scope)
     if found is None:
         found = guess(m, node.id, Unknown(node.id), scope.module)
@@ -86,11 +86,11 @@ def _name(m: Machine, node: ast.Name, scope: Scope) -> Value:
     return found
 
 
-def _attribute(m: Machine, node: ast.Attribute, scope: Scope) -> Value:
+def _attribute(m: Interpreter, node: ast.Attribute, scope: Scope) -> Value:
     return m.attribute(evaluate(m, node.value, scope), node.attr, node)
 
 
-def _call(m: Machine, node: ast.Call, scope: Scope) -> Value:
+def _call(m: Interpreter, node: ast.Call, scope: Scope) -> Value:
     if isinstance(node.func, ast.Name) and node.func.id == "super":
         method = _method_scope(scope)
         return Super(method.owner, method.receiver)
@@ -101,7 +101,7 @@ def _call(m: Machine, node: ast.Call, scope: Scope) -> Value:
     for arg in node.args:
         if isinstance(arg, ast.Starred):
             spread = evaluate(m, arg.value, scope)
-            if isinstance(spread, Items) and not spread.open:
+            if isinstance(spread, Sequence) and not spread.open:
                 args += spread.values
             else:
                 is_open = True
@@ -131,12 +131,12 @@ def _method_scope(scope: Scope) -> Scope:
     return scope
 
 
-def _binary(m: Machine, node: ast.BinOp, scope: Scope) -> Value:
+def _binary(m: Interpreter, node: ast.BinOp, scope: Scope) -> Value:
     left, right = evaluate(m, node.left, scope), evaluate(m, node.right, scope)
     return arithmetic(m, node.op, left, right, node)
 
 
-def arithmetic(m: Machine, sign: ast.operator, left: Any, right: Any, node: ast.AST) -> Value:
+def arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: ast.AST) -> Value:
     """One operation on two values."""
     if isinstance(sign, ast.Div):
         notice_division(m, left, right, node)
@@ -144,13 +144,13 @@ def arithmetic(m: Machine, sign: ast.operator, left: Any, right: Any, node: ast.
         return combine(m, sign, left, right, node)
     if isinstance(sign, ast.Mod) and getattr(left, "looped", None):
         return _remainder(m, left, right, node)
-    if isinstance(left, Known) and isinstance(right, Known):
+    if isinstance(left, Constant) and isinstance(right, Constant):
         return _constants(m, sign, left, right, node)
-    if isinstance(left, Items) and isinstance(right, Items) and isinstance(sign, ast.Add):
+    if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(sign, ast.Add):
         values = [*left.values, *right.values]
-        return Items(left.kind, values, left.open or right.open, turns=m.turns_begun)
-    if isinstance(left, Items) and isinstance(sign, ast.Mult):
-        return Items(left.kind, list(left.values), True, turns=m.turns_begun)
+        return Sequence(left.kind, values, left.open or right.open, turns=m.turns_begun)
+    if isinstance(left, Sequence) and isinstance(sign, ast.Mult):
+        return Sequence(left.kind, list(left.values), True, turns=m.turns_begun)
     a, b = m.key(left), m.key(right)
     if type(sign) in (ast.Add, ast.Mult) and b < a:
         a, b = b, a
@@ -161,47 +161,49 @@ def arithmetic(m: Machine, sign: ast.operator, left: Any, right: Any, node: ast.
 
 def is_number(value: Any) -> bool:
     """A plain number, known or not."""
-    return isinstance(value, Known) or (isinstance(value, Unknown) and value.number)
+    return isinstance(value, Constant) or (isinstance(value, Unknown) and value.number)
 
 
-def _constants(m: Machine, sign: ast.operator, left: Known, right: Known, node: ast.AST) -> Value:
+def _constants(
+    m: Interpreter, sign: ast.operator, left: Constant, right: Constant, node: ast.AST
+) -> Value:
     if not stays_small(sign, left.value, right.value):
         return _number(m, node, left, right)
     value = computed(sign, left.value, right.value, None)
     if value is None:
         return m.unknown(node, (left, right))
-    return Known(value, looped=left.looped or right.looped)
+    return Constant(value, looped=left.looped or right.looped)
 
 
-def _remainder(m: Machine, left: Any, right: Any, node: ast.AST) -> Value:
+def _remainder(m: Interpreter, left: Any, right: Any, node: ast.AST) -> Value:
     """A loop's count modulo the size of a window: the few turns that stand for all go through
     windows of two."""
-    size = right.value if isinstance(right, Known) else None
+    size = right.value if isinstance(right, Constant) else None
     if size == 1 or (isinstance(right, Unknown) and m.window_of_one(right.key)):
-        return Known(0, looped=getattr(left, "looped", None))
-    if isinstance(left, Known) and isinstance(left.value, int):
+        return Constant(0, looped=getattr(left, "looped", None))
+    if isinstance(left, Constant) and isinstance(left.value, int):
         loop = left.looped if isinstance(left.looped, Loop) else None
-        return Known(
-            left.value % 2, looped=left.looped, residue=AccumulationWindow(m.size(right), loop)
+        return Constant(
+            left.value % 2, looped=left.looped, modulo=AccumulationWindow(m.size(right), loop)
         )
     return Unknown(f"{m.key(left)} % {m.key(right)}", (left, right), looped=True)
 
 
-def _unary(m: Machine, node: ast.UnaryOp, scope: Scope) -> Value:
+def _unary(m: Interpreter, node: ast.UnaryOp, scope: Scope) -> Value:
     if isinstance(node.op, ast.Not):
         operand = evaluate(m, node.operand, scope)
         outcome, key, negated = m.verdict(operand)
         if outcome is not None:
-            residue = operand.residue if isinstance(operand, Known) else None
-            return Known(not outcome, residue=residue)
+            modulo = operand.modulo if isinstance(operand, Constant) else None
+            return Constant(not outcome, modulo=modulo)
         return Unknown(key if negated else f"not {key}")
     value = evaluate(m, node.operand, scope)
-    if isinstance(value, Known) and isinstance(value.value, (int, float)):
+    if isinstance(value, Constant) and isinstance(value.value, (int, float)):
         if not isinstance(node.op, (ast.USub, ast.UAdd)) and not isinstance(value.value, int):
             return m.unknown(node, (value,))
         if isinstance(node.op, ast.USub):
-            return Known(-value.value, looped=value.looped)
-        return value if isinstance(node.op, ast.UAdd) else Known(~int(value.value))
+            return Constant(-value.value, looped=value.looped)
+        return value if isinstance(node.op, ast.UAdd) else Constant(~int(value.value))
     if isinstance(value, Tensor):
         return derive(m, node, value, keeps_loss=True)
     found = m.unknown(node, (value,), key=f"(-{m.key(value)})")
@@ -209,9 +211,9 @@ def _unary(m: Machine, node: ast.UnaryOp, scope: Scope) -> Value:
     return found
 
 
-def _compare(m: Machine, node: ast.Compare, scope: Scope) -> Value:
+def _compare(m: Interpreter, node: ast.Compare, scope: Scope) -> Value:
     left = evaluate(m, node.left, scope)
-    found: Value = Known(True)
+    found: Value = Constant(True)
     for sign, operand in zip(node.ops, node.comparators, strict=True):
         right = evaluate(m, operand, scope)
         if isinstance(left, Tensor) or isinstance(right, Tensor):
@@ -219,16 +221,16 @@ def _compare(m: Machine, node: ast.Compare, scope: Scope) -> Value:
             if not isinstance(sign, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
                 return derive(m, node, *parents, graph=False)
         found = conditions.compare(m, sign, left, right, node)
-        if isinstance(found, Known) and not found.value:
+        if isinstance(found, Constant) and not found.value:
             return found
         left = right
     return found
 
 
-def _bool(m: Machine, node: ast.BoolOp, scope: Scope) -> Value:
+def _bool(m: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
     """`a or b` as a value: what decides it, where that is known."""
     is_or = isinstance(node.op, ast.Or)
-    value: Value = Known(not is_or)
+    value: Value = Constant(not is_or)
     for position, part in enumerate(node.values):
         value = evaluate(m, part, scope)
         outcome = m.verdict(value)[0]
@@ -236,7 +238,7 @@ def _bool(m: Machine, node: ast.BoolOp, scope: Scope) -> Value:
             return value
         if outcome is None and position < len(node.values) - 1:
             rest = [evaluate(m, each, scope) for each in node.values[position + 1 :]]
-            if is_or and isinstance(rest[-1], (Thing, Known)) and not isinstance(value, Thing):
+            if is_or and isinstance(rest[-1], (Thing, Constant)) and not isinstance(value, Thing):
                 # `x or default`: as an option it is what was given.
                 return value
             word = " or " if is_or else " and "
@@ -245,19 +247,19 @@ def _bool(m: Machine, node: ast.BoolOp, scope: Scope) -> Value:
     return value
 
 
-def _conditional(m: Machine, node: ast.IfExp, scope: Scope) -> Value:
+def _conditional(m: Interpreter, node: ast.IfExp, scope: Scope) -> Value:
     outcome, guards = conditions.outcome_of(m, node.test, scope)
     with m.guarded(guards):
         return evaluate(m, node.body if outcome else node.orelse, scope)
 
 
-def _sequence(m: Machine, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
+def _sequence(m: Interpreter, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
     values: list[Value] = []
     is_open = len(node.elts) > SIZE
     for element in node.elts[:SIZE]:
         if isinstance(element, ast.Starred):
             spread = evaluate(m, element.value, scope)
-            if isinstance(spread, Items):
+            if isinstance(spread, Sequence):
                 values += spread.values
                 is_open |= spread.open
             else:
@@ -266,10 +268,10 @@ def _sequence(m: Machine, node: ast.List | ast.Tuple | ast.Set, scope: Scope) ->
         else:
             values.append(evaluate(m, element, scope))
     kind = type(node).__name__.lower()
-    return Items(kind, values, is_open, m.place(node), m.turns_begun)
+    return Sequence(kind, values, is_open, m.place(node), m.turns_begun)
 
 
-def _dict(m: Machine, node: ast.Dict, scope: Scope) -> Value:
+def _dict(m: Interpreter, node: ast.Dict, scope: Scope) -> Value:
     table = DictValue({}, len(node.keys) > SIZE, turns=m.turns_begun)
     for key_node, value_node in islice(zip(node.keys, node.values, strict=True), SIZE):
         value = evaluate(m, value_node, scope)
@@ -286,42 +288,42 @@ def _dict(m: Machine, node: ast.Dict, scope: Scope) -> Value:
 
 
 def _put(table: DictValue, key: Any, value: Any) -> None:
-    if isinstance(key, Known) and key.value is not None and is_hashable(key.value):
+    if isinstance(key, Constant) and key.value is not None and is_hashable(key.value):
         table.put(key.value, value)
     else:
         table.put_somewhere(value)
 
 
-def _subscript(m: Machine, node: ast.Subscript, scope: Scope) -> Value:
+def _subscript(m: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
     value = evaluate(m, node.value, scope)
     index = evaluate(m, node.slice, scope)
     return item(m, value, index, node)
 
 
-def item(m: Machine, value: Any, index: Any, node: ast.AST) -> Value:
+def item(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:
     """`value[index]`."""
     return item_of(m, value, index, node)
 
 
-def _slice(m: Machine, node: ast.Slice, scope: Scope) -> Value:
+def _slice(m: Interpreter, node: ast.Slice, scope: Scope) -> Value:
     parts = [
-        Known(None) if part is None else evaluate(m, part, scope)
+        Constant(None) if part is None else evaluate(m, part, scope)
         for part in (node.lower, node.upper, node.step)
     ]
-    if all(isinstance(part, Known) and not part.looped for part in parts):
-        values = [part.value for part in parts if isinstance(part, Known)]
+    if all(isinstance(part, Constant) and not part.looped for part in parts):
+        values = [part.value for part in parts if isinstance(part, Constant)]
         if all(each is None or isinstance(each, int) for each in values):
-            return Known(slice(*values))
-    return Items("slice", parts)
+            return Constant(slice(*values))
+    return Sequence("slice", parts)
 
 
-def _lambda(m: Machine, node: ast.Lambda, scope: Scope) -> Value:
+def _lambda(m: Interpreter, node: ast.Lambda, scope: Scope) -> Value:
     defaults = [evaluate(m, default, scope) for default in node.args.defaults]
     return Function(node, scope, scope.module, "<lambda>", defaults=defaults)
 
 
 def _comprehension(
-    m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope
+    m: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope
 ) -> Value:
     """The elements of the first few turns, in a scope of its own."""
     inner = Scope(scope.module, scope, scope.function, scope.owner, scope.receiver)
@@ -354,17 +356,17 @@ def _comprehension(
     if isinstance(node, ast.DictComp):
         return _table_of(m, found, complete)
     kind = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")
-    return Items(kind, found, not complete, m.place(node), m.turns_begun)
+    return Sequence(kind, found, not complete, m.place(node), m.turns_begun)
 
 
-def _table_of(m: Machine, pairs: list[tuple[Any, Any]], complete: bool) -> DictValue:
+def _table_of(m: Interpreter, pairs: list[tuple[Any, Any]], complete: bool) -> DictValue:
     table = DictValue({}, not complete, turns=m.turns_begun)
     for key, value in pairs:
         _put(table, key, value)
     return table
 
 
-def _text(m: Machine, node: ast.JoinedStr, scope: Scope) -> Value:
+def _text(m: Interpreter, node: ast.JoinedStr, scope: Scope) -> Value:
     parts = [
         evaluate(m, part.value, scope)
         for part in node.values
@@ -373,43 +375,43 @@ def _text(m: Machine, node: ast.JoinedStr, scope: Scope) -> Value:
     if not parts:
         text = "".join(str(each.value) for each in node.values)  # type: ignore[attr-defined]
         m.spend(len(text) >> 8, node)
-        return Known(text)
+        return Constant(text)
     looped = any(getattr(part, "looped", None) for part in parts)
     key = f"text<{', '.join(m.key(part) for part in parts)}@{node.lineno}>"
     return Unknown(key, tuple(parts), looped=looped, number=True)
 
 
-def _walrus(m: Machine, node: ast.NamedExpr, scope: Scope) -> Value:
+def _walrus(m: Interpreter, node: ast.NamedExpr, scope: Scope) -> Value:
 
     value = evaluate(m, node.value, scope)
     m.assign(node.target, value, scope)
     return value
 
 
-def _yield(m: Machine, node: ast.Yield, scope: Scope) -> Value:
-    value = Known(None) if node.value is None else evaluate(m, node.value, scope)
+def _yield(m: Interpreter, node: ast.Yield, scope: Scope) -> Value:
+    value = Constant(None) if node.value is None else evaluate(m, node.value, scope)
     if scope.on_yield is not None:
         return scope.on_yield(value)
     return m.unknown(node)
 
 
-def _yield_from(m: Machine, node: ast.YieldFrom, scope: Scope) -> Value:
+def _yield_from(m: Interpreter, node: ast.YieldFrom, scope: Scope) -> Value:
     for value in elements(m, evaluate(m, node.value, scope), node)[0]:
         if scope.on_yield is not None:
             scope.on_yield(value)
     return m.unknown(node)
 
 
-def _await(m: Machine, node: ast.Await, scope: Scope) -> Value:
+def _await(m: Interpreter, node: ast.Await, scope: Scope) -> Value:
     return evaluate(m, node.value, scope)
 
 
-def _starred(m: Machine, node: ast.Starred, scope: Scope) -> Value:
+def _starred(m: Interpreter, node: ast.Starred, scope: Scope) -> Value:
     return evaluate(m, node.value, scope)
 
 
 _BUILTINS = frozenset(dir(builtins))
-_HANDLERS: dict[type[ast.AST], Callable[[Machine, Any, Scope], Value]] = {
+_HANDLERS: dict[type[ast.AST], Callable[[Interpreter, Any, Scope], Value]] = {
     ast.Constant: _constant,
     ast.Name: _name,
     ast.Attribute: _attribute,

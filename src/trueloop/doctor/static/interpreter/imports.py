@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from trueloop.doctor.static.interpreter.canonical_names import canonical
-from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.values import (
+    Constant,
     Imported,
-    Known,
-    Library,
+    LibraryName,
     Module,
     Namespace,
     Scope,
@@ -15,14 +15,14 @@ from trueloop.doctor.static.interpreter.values import (
 )
 
 
-def now(m: Machine, imported: Imported) -> Value:
+def now(m: Interpreter, imported: Imported) -> Value:
     """What an imported name stands for."""
     if imported.name:
         return member(m, imported.source, imported.name, imported.near)
     return module_value(m, imported.source, imported.near)
 
 
-def value_in(m: Machine, scope: Scope, name: str) -> Value | None:
+def value_in(m: Interpreter, scope: Scope, name: str) -> Value | None:
     """A name of another scope; None if it has none."""
     found = scope.variables.get(name)
     if isinstance(found, Imported):
@@ -31,16 +31,16 @@ def value_in(m: Machine, scope: Scope, name: str) -> Value | None:
     return found
 
 
-def module_value(m: Machine, dotted: str, near: Module) -> Value:
+def module_value(m: Interpreter, dotted: str, near: Module) -> Value:
     """What `import dotted` binds."""
     path = m.project.find(dotted, near)
     module = m.project.load(path, dotted) if path else None
     if module is None:
-        return Library(canonical(dotted))
+        return LibraryName(canonical(dotted))
     return Namespace(scope_of(m, module))
 
 
-def member(m: Machine, source: str, name: str, near: Module) -> Value:
+def member(m: Interpreter, source: str, name: str, near: Module) -> Value:
     """What `from source import name` binds."""
     path = m.project.find(source, near)
     module = m.project.load(path, source) if path else None
@@ -52,10 +52,10 @@ def member(m: Machine, source: str, name: str, near: Module) -> Value:
     module = m.project.load(inner, f"{source}.{name}") if inner else None
     if module is not None:
         return Namespace(scope_of(m, module))
-    return Library(canonical(f"{source}.{name}"))
+    return LibraryName(canonical(f"{source}.{name}"))
 
 
-def import_star(m: Machine, source: str, scope: Scope) -> None:
+def import_star(m: Interpreter, source: str, scope: Scope) -> None:
     path = m.project.find(source, scope.module)
     module = m.project.load(path, source) if path else None
     if module is None:
@@ -68,13 +68,13 @@ def import_star(m: Machine, source: str, scope: Scope) -> None:
     scope.top().stars += found.stars
 
 
-def scope_of(m: Machine, module: Module) -> Scope:
+def scope_of(m: Interpreter, module: Module) -> Scope:
     """The names of a module of the project in this run; it is run when first asked for."""
     scope = m.namespaces.get(id(module))
     if scope is not None:
         return scope
     scope = m.namespaces[id(module)] = Scope(module)
-    scope.variables["__name__"] = Known(module.name)
+    scope.variables["__name__"] = Constant(module.name)
     with m.elsewhere(module):
         m.run_block(module.tree.body, scope)
     return scope

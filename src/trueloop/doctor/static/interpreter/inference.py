@@ -19,7 +19,7 @@ from trueloop.doctor.model.things import (
     Scheduler,
     Tensor,
 )
-from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import (
     KEY,
@@ -59,7 +59,7 @@ _LOADER = re.compile(
 )
 
 
-def guess(m: Machine, name: str, value: Unknown | OpaqueObject, module: Module) -> Value:
+def guess(m: Interpreter, name: str, value: Unknown | OpaqueObject, module: Module) -> Value:
     """A thing in place of an unknown value, if its name and use say what it is."""
     uses = module.survey.uses.get(name)
     if uses is None:
@@ -133,7 +133,7 @@ _ANNOTATED = (
 )
 
 
-def parameter(m: Machine, name: str, annotation: ast.expr | None, function: Function) -> Value:
+def parameter(m: Interpreter, name: str, annotation: ast.expr | None, function: Function) -> Value:
     """What a parameter of a function that nobody is seen to call may be."""
     key = f"{function.name}.{name}" if name in ("x", "input", "inputs", "y") else name
     value = Unknown(key)

@@ -1,31 +1,442 @@
-"""The machine with all that moves it on."""
+"""The abstract machine: what it knows at a moment of a run, and what it can be asked.
+
+One machine makes one run: a path through the program along which each open condition is decided
+once. `statements`, `expressions`, `calling` and `loops` move it on, `interpreter` puts them
+together, and `runs` decides which runs a file is worth.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from typing import Any
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
 
-from trueloop.doctor.static.interpreter import attributes, calls, expressions, statements
-from trueloop.doctor.static.interpreter.machine import Machine, Signal
-from trueloop.doctor.static.interpreter.values import Function, Scope, Value
+from trueloop.doctor.model.arithmetic import SIZE
+from trueloop.doctor.model.events import EscapedToUnknown, Event, Made
+from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.things import AccumulationWindow, Loop, Size, Tensor, Thing, Turn
+from trueloop.doctor.static.interpreter.project import Project
+from trueloop.doctor.static.interpreter.step_budget import Counting
+from trueloop.doctor.static.interpreter.values import (
+    KEY,
+    Constant,
+    DictValue,
+    Function,
+    Instance,
+    LibraryName,
+    Module,
+    OpaqueObject,
+    Scope,
+    Sequence,
+    Unknown,
+    Value,
+    inside,
+    parts_of,
+    short_key,
+)
+
+DEPTH = 14
+"""Calls within calls that are entered; deeper ones are taken as unknown."""
 
 
-class Interpreter(Machine):
-    """One run of a program."""
+_ORDER = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+_SEVERAL = {"> 1": True, ">= 2": True, "!= 1": True, "== 1": False, "<= 1": False, "< 2": False}
+"""What comparisons say of a number that is more than one."""
 
+
+class ControlFlow(Enum):
+    """Why a block was left before its end."""
+
+    BREAK = 1
+    CONTINUE = 2
+    RETURN = 3
+    RAISE = 4
+
+
+class LeaveGenerator(Exception):  # noqa: N818 - it carries a signal, it is no error
+    """Who consumes a generator of the user's has enough."""
+
+
+@dataclass(slots=True)
+class BranchPolicy:
+    """How one run decides what the source leaves open."""
+
+    optional: bool = True
+    """Take the branches that an option switches on."""
+    forced: dict[str, bool] = field(default_factory=dict)
+    """Decisions made in advance, by the condition's key."""
+
+
+@dataclass(slots=True)
+class OpenBranch:
+    """An open condition as it was met."""
+
+    key: str
+    negated: bool
+    branches: tuple[list[ast.stmt], list[ast.stmt]]
+    module: Module
+    """The file that it stands in."""
+
+
+class CallRecord(NamedTuple):
+    """A call, written down for who asked."""
+
+    function: Any
+    args: list[Value]
+    kwargs: dict[str, Value]
+    place: Location
+    inside: tuple[str, ...]
+    """The functions of the user's that it was made in, outermost first."""
+
+
+class Interpreter(Counting, ABC):
+    """The state of one run, and what moves it on: `interpreter.Interpreter` is the one there is."""
+
+    def __init__(
+        self,
+        project: Project,
+        watch: Callable[[Event], None],
+        policy: BranchPolicy | None = None,
+        budget: int = 60_000,
+        depth: int = DEPTH,
+    ) -> None:
+        super().__init__(budget)
+        self.project = project
+        self.watch = watch
+        self.policy = policy or BranchPolicy()
+        self.depth = depth
+        self.serial = 0
+        self.numbers: dict[int, tuple[Any, int]] = {}
+        """Values that were asked for a key of their own, by identity: which (so that it lives on),
+        and its number."""
+        self.turns: list[Turn] = []
+        self.turn_starts: list[int] = []
+        self.turns_begun = 0
+        self.guards: list[str] = []
+        self.windows: list[AccumulationWindow] = []
+        """The windows whose branches the run is in."""
+        self.tested: list[AccumulationWindow] = []
+        """The windows that the test under way has asked about."""
+        self.calls: list[tuple[Location, ast.AST]] = []
+        self.modules: list[Module] = []
+        self.functions: list[str] = []
+        self.receivers: list[Value] = []
+        """What the functions under way are methods of; None for plain functions."""
+        self.assigned: ast.expr | None = None
+        """The expression whose value is being assigned."""
+        self.grad: list[bool | None] = [True]
+        self.autocast: list[str | None] = [None]
+        self.forked = 0
+        self.beginning = False
+        """The next function is entered without a caller: its defaults are options, not values."""
+        self.inside_models = 0
+        """How many modules' `forward` the machine is in."""
+        self.decided: dict[str, bool] = {}
+        self.limits: dict[str, list[tuple[Callable[[Any, Any], Any], float, bool]]] = {}
+        """Quantity -> what was decided about it and a number: (comparison, number, outcome)."""
+        self.equal: dict[str, Value] = {}
+        self.windowed: set[str] = set()
+        """Sizes of windows (`(i + 1) % n`), by their key, that this run takes for more than one."""
+        self.sites: dict[int, OpenBranch] = {}
+        self.reached: set[tuple[int, bool]] = set()
+        self.entered: set[int] = set()
+        """Functions of the user's that were entered, by the identity of their node."""
+        self.bare: set[int] = set()
+        """Calls that are statements of their own: nobody looks at the result."""
+        self.preprocesses = False
+        """A scaler, encoder or imputer was seen at work: slices of data may split it."""
+        self.noted: list[CallRecord] | None = None
+        """The calls that were made, where somebody asked for them."""
+        self.namespaces: dict[int, Scope] = {}
+        """Module scopes of this run."""
+
+    # ------------------------------------------------------------------ where, and what happens
+
+    def place(self, node: ast.AST) -> Location:
+        module = self.modules[-1]
+        line = getattr(node, "lineno", 1)
+        column = getattr(node, "col_offset", 0)
+        return Location(
+            module.path,
+            line,
+            column + 1,
+            getattr(node, "end_lineno", None) or line,
+            (getattr(node, "end_col_offset", None) or column) + 1,
+            ".".join(self.functions[-1:]),
+        )
+
+    def emit(self, kind: type[Event], node: ast.AST | Location, **fields: Any) -> None:
+        """Tell the rules."""
+        self.serial += 1
+        self.made += kind is Made
+        around = len(self.guards) + len(self.calls) + len(self.windows)
+        # Rules look back over what happened before, and into what was made.
+        self.spend(1 + (around >> 4) + (self.made >> 5) + (self.serial >> 6), node)
+        self.watch(
+            kind(
+                place=node if isinstance(node, Location) else self.place(node),
+                turns=tuple(self.turns),
+                guards=frozenset(self.guards),
+                stack=tuple(place for place, _ in self.calls),
+                grad=self.grad[-1] is not False,
+                autocast=self.autocast[-1],
+                serial=self.serial,
+                windows=tuple(self.windows),
+                **fields,
+            )
+        )
+
+    def number(self, value: Any) -> int:
+        """A number of its own for a value, by the order in which they were asked for."""
+        found = self.numbers.get(id(value))
+        if found is None:
+            found = self.numbers[id(value)] = (value, len(self.numbers))
+        return found[1]
+
+    def result_used(self, node: ast.AST) -> bool:
+        return id(node) not in self.bare
+
+    @property
+    def recording(self) -> bool:
+        """Autograd records here."""
+        return self.grad[-1] is not False
+
+    def batch_turn(self) -> int | None:
+        """When the innermost turn of a loop over batches began, counted in turns; None outside."""
+        for turn, start in zip(reversed(self.turns), reversed(self.turn_starts), strict=True):
+            if turn.loop.kind == "batches":
+                return start
+        return None
+
+    @contextmanager
+    def turn(self, loop: Loop, index: int) -> Iterator[None]:
+        self.turns_begun += 1
+        self.turns.append(Turn(loop, index))
+        self.turn_starts.append(self.turns_begun)
+        try:
+            yield
+        finally:
+            self.turns.pop()
+            self.turn_starts.pop()
+
+    @contextmanager
+    def elsewhere(self, module: Module) -> Iterator[None]:
+        """Go through another module's top level: nothing of what holds here holds there."""
+        kept = (self.turns, self.turn_starts, self.guards, self.grad, self.autocast, self.calls)
+        self.turns, self.turn_starts, self.guards, self.calls = [], [], [], []
+        self.grad, self.autocast = [True], [None]
+        inside, self.inside_models = self.inside_models, 0
+        self.modules.append(module)
+        self.functions.append("")
+        try:
+            yield
+        finally:
+            self.functions.pop()
+            self.modules.pop()
+            self.inside_models = inside
+            self.turns, self.turn_starts, self.guards, self.grad, self.autocast, self.calls = kept
+
+    # ------------------------------------------------------------------ values
+
+    def unknown(self, node: ast.AST, of: Iterable[Value] = (), key: str = "") -> Unknown:
+        """Something unknown that was computed here from other values."""
+        parts = tuple(of)
+        if not key:
+            line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+            key = f"<{line}.{column}.{self.turns_begun if self.turns else 0}>"
+        looped = any(getattr(part, "looped", None) for part in parts)
+        return Unknown(key, parts, looped=looped)
+
+    def key(self, value: Any) -> str:
+        """A text that is equal for equal values, as far as that can be told."""
+        if isinstance(value, Constant):
+            return value.symbol or self.written(value.value)
+        if isinstance(value, Unknown):
+            return value.key
+        if isinstance(value, LibraryName):
+            return value.name
+        name = getattr(value, "name", "") or getattr(value, "key", "")
+        return name or f"<{type(value).__name__} {self.number(value)}>"
+
+    def written(self, value: Any) -> str:
+        """A constant as it is written, cut where it is long."""
+        if isinstance(value, (str, bytes)) and len(value) > KEY:
+            self.steps += len(value) >> 8
+        text = repr(value)
+        return text if len(text) <= KEY else short_key(text)
+
+    def size(self, value: Any) -> Size:
+        """A number as far as it is known; see `events.Size`."""
+        if isinstance(value, Constant):
+            if isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
+                return int(value.value)
+            return None
+        return value.key if isinstance(value, Unknown) else None
+
+    def expose(self, values: Iterable[Value], callee: str, node: ast.AST) -> None:
+        """Code that cannot be read gets hold of what is in `values`."""
+        things: list[Thing] = []
+        for value in values:
+            for each in inside(value, parts_of, 4):
+                self.look(node)
+                if isinstance(each, Thing) and not isinstance(each, Tensor):
+                    things.append(each)
+        if not things:
+            return
+        for thing in things:
+            thing.exposed = True
+        self.emit(EscapedToUnknown, node, things=things, callee=callee)
+
+    # ------------------------------------------------------------------ conditions
+
+    def verdict(self, value: Any) -> tuple[bool | None, str, bool]:
+        """The truth of a value: known or None, and for None its key and whether it is negated."""
+        if isinstance(value, Constant):
+            return bool(value.value), "", False
+        if isinstance(value, Sequence):
+            return (None if value.open and not value.values else bool(value.values)), "", False
+        if isinstance(value, DictValue):
+            return (None if value.open else bool(value.entries)), "", False
+        if isinstance(value, Unknown):
+            key, negated = value.key, False
+            while key.startswith("not "):
+                key, negated = key[4:], not negated
+            return None, key, negated
+        if isinstance(value, Tensor):
+            return None, f"<tensor {self.number(value)}>", False
+        if isinstance(value, (Thing, Function, Instance, OpaqueObject)):
+            return True, "", False
+        return None, self.key(value), False
+
+    def decide(self, value: Any, preferred: bool | None = None) -> tuple[bool, str]:
+        """Take a condition as true or false for the whole of this run.
+
+        `preferred`: what to take it for if nothing else speaks for either. Returns the outcome and
+        the guard that names it, empty if it was not open.
+        """
+        outcome, key, negated = self.verdict(value)
+        if outcome is not None:
+            return outcome, ""
+        fact = self.decided.get(key)
+        if fact is None:
+            fact = self._known_of_window(key)
+            if fact is not None:
+                return fact != negated, ""
+            if key in self.policy.forced:
+                fact = self.policy.forced[key]
+            elif self._ruled_out(value):
+                fact = False
+            elif (follows := self._follows(key)) is not None:
+                fact = follows
+            elif preferred is not None:
+                fact = preferred != negated
+            else:
+                fact = self.policy.optional
+            self.decided[key] = fact
+            self._note_limit(key, fact)
+            equals = getattr(value, "equals", None)
+            if fact and equals is not None:
+                self.equal[equals[0]] = equals[1]
+        return fact != negated, key if fact else f"not {key}"
+
+    def _ruled_out(self, value: Any) -> bool:
+        """The run was asked to take the same quantity for another constant, or has found it to lie
+        on another side (`n > 1`, and now `n == 1`)."""
+        equals = getattr(value, "equals", None)
+        if equals is None:
+            return False
+        name, wanted = equals
+        forced = self.policy.forced.items()
+        if any(fact and key.startswith(f"{name} == ") for key, fact in forced):
+            return True
+        if not isinstance(wanted, (int, float)):
+            return False
+        return any(holds(wanted, limit) != fact for holds, limit, fact in self.limits.get(name, ()))
+
+    def _note_limit(self, key: str, fact: bool) -> None:
+        """Remember that `n > 3` was decided, for what is asked about `n` later."""
+        for sign, holds in _ORDER.items():
+            name, found, _ = key.rpartition(f" {sign} ")
+            limit = _limit(key, f"{name} {sign} ") if found else None
+            if limit is not None and len(known := self.limits.setdefault(name, [])) < SIZE:
+                known.append((holds, limit, fact))
+
+    def _follows(self, key: str) -> bool | None:
+        """The truth of `n > 1` in a run that was asked to take `n` for 1."""
+        for sign, holds in _ORDER.items():
+            name, found, _ = key.rpartition(f" {sign} ")
+            limit = _limit(key, f"{name} {sign} ") if found else None
+            if limit is None:
+                continue
+            for other, fact in self.policy.forced.items():
+                number = _limit(other, f"{name} == ")
+                if fact and number is not None:
+                    return bool(holds(number, limit))
+        return None
+
+    def window_of_one(self, size: str) -> bool:
+        """A window has been taken for one turn long in this run (`if accumulate > 1` was not); from
+        here on it is what the run says it is."""
+        for sign, several in _SEVERAL.items():
+            if self.decided.get(f"{size} {sign}", several) is not several:
+                return True
+        self.windowed.add(size)
+        return False
+
+    def _known_of_window(self, key: str) -> bool | None:
+        """The truth of `accumulate > 1` where windows of several turns are under way."""
+        for sign, several in _SEVERAL.items():
+            if key.endswith(f" {sign}") and key.removesuffix(f" {sign}") in self.windowed:
+                return several
+        return None
+
+    @contextmanager
+    def guarded(
+        self, guards: Iterable[str], windows: Iterable[AccumulationWindow] = ()
+    ) -> Iterator[None]:
+        before = len(self.guards), len(self.windows)
+        self.guards.extend(guards)
+        self.windows.extend(windows)
+        try:
+            yield
+        finally:
+            del self.guards[before[0] :], self.windows[before[1] :]
+
+    def note_site(self, node: ast.If, guard: str, outcome: bool) -> None:
+        """Remember an open condition, so that another run can take its other branch."""
+        fact = not guard.startswith("not ")
+        key = guard.removeprefix("not ")
+        self.sites[id(node)] = OpenBranch(
+            key, fact != outcome, (node.body, node.orelse), self.modules[-1]
+        )
+
+    # ------------------------------------------------------------------ moving on
+
+    # Expressions hold calls, calls run statements, statements hold expressions: each of these files
+    # asks the machine for what stands above it, and `interpreter` has the files.
+
+    @abstractmethod
     def evaluate(self, node: ast.expr, scope: Scope) -> Value:
-        return expressions.evaluate(self, node, scope)
+        """The value of an expression."""
 
-    def run_block(self, body: list[ast.stmt], scope: Scope) -> Signal | None:
-        return statements.run_block(self, body, scope)
+    @abstractmethod
+    def run_block(self, body: list[ast.stmt], scope: Scope) -> ControlFlow | None:
+        """Run statements; the signal if they were left early."""
 
+    @abstractmethod
     def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
-        statements.assign(self, target, value, scope)
+        """Assign to a name, an attribute, an entry or several of them."""
 
+    @abstractmethod
     def bind(self, name: str, value: Any, scope: Scope) -> None:
-        statements.bind(self, name, value, scope)
+        """Give a name of a scope its value."""
 
+    @abstractmethod
     def call_value(
         self,
         function: Any,
@@ -33,8 +444,9 @@ class Interpreter(Machine):
         kwargs: dict[str, Value] | None = None,
         node: ast.AST | None = None,
     ) -> Value:
-        return calls.call(self, function, args, kwargs or {}, node or ast.Pass())
+        """Call any value."""
 
+    @abstractmethod
     def enter(
         self,
         function: Function,
@@ -43,7 +455,23 @@ class Interpreter(Machine):
         node: ast.AST,
         on_yield: Callable[[Value], Value],
     ) -> None:
-        calls.enter(self, function, args, kwargs, node, on_yield=on_yield)
+        """Run the body of a generator function of the user's."""
 
+    @abstractmethod
     def attribute(self, value: Any, name: str, node: ast.AST) -> Value:
-        return attributes.read(self, value, name, node)
+        """Read an attribute of any value."""
+
+    def outlives(self, birth: int | None) -> bool:
+        """What was made then is older than the turn over batches that is under way."""
+        start = self.batch_turn()
+        return birth is not None and start is not None and birth < start
+
+
+def _limit(key: str, beginning: str) -> float | None:
+    """The number that a comparison ends with, if it begins so."""
+    if not key.startswith(beginning):
+        return None
+    try:
+        return float(key[len(beginning) :])
+    except ValueError:
+        return None

@@ -11,19 +11,19 @@ from typing import Any
 from trueloop.doctor.model.events import BatchFetched, LoopEntered, LoopLeft
 from trueloop.doctor.model.things import Dataset, Loader, Loop, Model, Size, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, start
-from trueloop.doctor.static.interpreter.machine import LeaveGenerator, Machine, Signal
+from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter, LeaveGenerator
 from trueloop.doctor.static.interpreter.syntax import names_bound, once, written
 from trueloop.doctor.static.interpreter.values import (
     CombinedIterable,
+    Constant,
     DictValue,
     Function,
     Generator,
     Instance,
-    Items,
-    Known,
     Method,
     Parameters,
     Scope,
+    Sequence,
     Unknown,
     Value,
 )
@@ -54,21 +54,21 @@ class LoopPlan:
     """Its elements stand in a container: they are no count."""
 
 
-def plan(m: Machine, value: Any, node: ast.AST) -> LoopPlan:
+def plan(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
     """How to go through a value."""
     m.spend(1, node)
     with m.nested(node) as may_go:
         return _plan(m, value, node) if may_go else _exactly([])
 
 
-def _plan(m: Machine, value: Any, node: ast.AST) -> LoopPlan:
+def _plan(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
     if isinstance(value, Loader):
         return LoopPlan(
             TURNS, lambda loop, index: _batch(m, value, node), False, value.length, value
         )
     if isinstance(value, CombinedIterable):
         return _STREAMS[value.kind](m, value, node)
-    if isinstance(value, (Items, Known, DictValue, Parameters)):
+    if isinstance(value, (Sequence, Constant, DictValue, Parameters)):
         return _plan_of_container(m, value, node)
     if isinstance(value, Model):
         children = list(value.children.values())
@@ -94,19 +94,19 @@ def _exactly(values: list[Value]) -> LoopPlan:
     return LoopPlan(len(values), lambda loop, index: values[index], True, len(values), listed=True)
 
 
-def _plan_of_container(m: Machine, value: Any, node: ast.AST) -> LoopPlan:
+def _plan_of_container(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
     if isinstance(value, Parameters):
         leaf = _leaf(m, value, node)
         return LoopPlan(1, lambda loop, index: leaf)
     if isinstance(value, DictValue):
-        keys: list[Value] = [Known(key) for key in value.entries]
+        keys: list[Value] = [Constant(key) for key in value.entries]
         if not keys or value.open:
             keys.append(Unknown(f"key<{m.number(value)}>", looped=True))
         return _exactly(keys[:FEW])
-    if isinstance(value, Known):
+    if isinstance(value, Constant):
         inner = value.value
         if isinstance(inner, (str, tuple, list)) and len(inner) <= 64:
-            return _some([Known(each) for each in inner])
+            return _some([Constant(each) for each in inner])
         return _some([Unknown(f"{m.key(value):.20}[*]", looped=True)])
     if not value.values and value.open:
         return LoopPlan(
@@ -123,7 +123,7 @@ def _plan_of_container(m: Machine, value: Any, node: ast.AST) -> LoopPlan:
     return found
 
 
-def _leaf(m: Machine, parameters: Parameters, node: ast.AST) -> Tensor:
+def _leaf(m: Interpreter, parameters: Parameters, node: ast.AST) -> Tensor:
     """One parameter, which stands for all of them."""
     leaf = Tensor(
         role="parameter", graph=False, models=frozenset(parameters.models), made=m.place(node)
@@ -138,7 +138,7 @@ def _some(values: list[Value]) -> LoopPlan:
     return LoopPlan(TURNS, lambda loop, index: values[index], False, len(values))
 
 
-def _plan_of_instance(m: Machine, value: Instance, node: ast.AST) -> LoopPlan | None:
+def _plan_of_instance(m: Interpreter, value: Instance, node: ast.AST) -> LoopPlan | None:
     iterate = value.cls.lookup("__iter__")
     if isinstance(iterate, Function):
         found = start(m, iterate, [value], {}, node)
@@ -154,60 +154,60 @@ def _plan_of_instance(m: Machine, value: Instance, node: ast.AST) -> LoopPlan | 
     return None
 
 
-def _batch(m: Machine, loader: Loader, node: ast.AST) -> Tensor:
+def _batch(m: Interpreter, loader: Loader, node: ast.AST) -> Tensor:
     """What a loader yields: a batch, of whatever structure."""
     return Tensor(role="batch", loader=loader, graph=False, made=m.place(node))
 
 
-def _sample(m: Machine, dataset: Dataset, node: ast.AST) -> Tensor:
+def _sample(m: Interpreter, dataset: Dataset, node: ast.AST) -> Tensor:
     return Tensor(role="batch", graph=False, made=m.place(node), facts={"dataset": dataset})
 
 
 # ------------------------------------------------------------------------------- streams
 
 
-def _range(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
+def _range(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     begin, end, stride = value.sources
-    known = [each.value for each in (begin, end, stride) if isinstance(each, Known)]
+    known = [each.value for each in (begin, end, stride) if isinstance(each, Constant)]
     if len(known) == 3 and all(isinstance(each, int) for each in known) and known[2]:
         numbers = range(*known)
         if len(numbers) <= TURNS:
-            exact = _exactly([Known(number) for number in numbers])
+            exact = _exactly([Constant(number) for number in numbers])
             exact.listed = False
             return exact
-        symbol = end.symbol if isinstance(end, Known) else ""
+        symbol = end.symbol if isinstance(end, Constant) else ""
         return LoopPlan(
             TURNS,
-            lambda loop, index: Known(numbers[index], looped=loop),
+            lambda loop, index: Constant(numbers[index], looped=loop),
             size=symbol or len(numbers),
             by_hand=known[2] > 1,
         )
-    one = isinstance(stride, Known) and stride.value == 1
-    zero = isinstance(begin, Known) and begin.value == 0
-    first = begin.value if isinstance(begin, Known) and isinstance(begin.value, int) else 0
+    one = isinstance(stride, Constant) and stride.value == 1
+    zero = isinstance(begin, Constant) and begin.value == 0
+    first = begin.value if isinstance(begin, Constant) and isinstance(begin.value, int) else 0
     return LoopPlan(
         TURNS,
-        lambda loop, index: Known(first + index, looped=loop),
+        lambda loop, index: Constant(first + index, looped=loop),
         size=m.size(end) if zero and one else f"range({', '.join(map(m.key, value.sources))})",
         by_hand=not one,
     )
 
 
-def _enumerate(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
+def _enumerate(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     inner = plan(m, value.sources[0], node)
-    start = value.start.value if isinstance(value.start, Known) else 0
+    start = value.start.value if isinstance(value.start, Constant) else 0
     base = start if isinstance(start, int) else 0
 
     def make(loop: Loop, index: int) -> Value:
-        number = Known(base + index, looped=None if inner.whole else loop)
-        return Items("tuple", [number, inner.make(loop, index)])
+        number = Constant(base + index, looped=None if inner.whole else loop)
+        return Sequence("tuple", [number, inner.make(loop, index)])
 
     return LoopPlan(
         inner.count, make, inner.whole, inner.size, inner.loader, inner.endless, inner.by_hand
     )
 
 
-def _zip(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
+def _zip(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     plans = [plan(m, source, node) for source in value.sources]
     if not plans:
         return _exactly([])
@@ -216,7 +216,7 @@ def _zip(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
 
     def make(loop: Loop, index: int) -> Value:
         m.spend(len(plans), node)
-        return Items("tuple", [each.make(loop, index) for each in plans])
+        return Sequence("tuple", [each.make(loop, index) for each in plans])
 
     return LoopPlan(
         count,
@@ -228,11 +228,11 @@ def _zip(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     )
 
 
-def _count(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
-    return LoopPlan(TURNS, lambda loop, index: Known(index, looped=loop), endless=True)
+def _count(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
+    return LoopPlan(TURNS, lambda loop, index: Constant(index, looped=loop), endless=True)
 
 
-def _plain(m: Machine, value: CombinedIterable, node: ast.AST) -> LoopPlan:
+def _plain(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     return plan(m, value.sources[0], node)
 
 
@@ -242,7 +242,7 @@ _STREAMS = {"range": _range, "enumerate": _enumerate, "zip": _zip, "count": _cou
 # ------------------------------------------------------------------------------- going through
 
 
-def elements(m: Machine, value: Any, node: ast.AST) -> tuple[list[Value], bool]:
+def elements(m: Interpreter, value: Any, node: ast.AST) -> tuple[list[Value], bool]:
     """The elements of something (a few of them), and whether these are all."""
     if isinstance(value, Generator):
         found: list[Value] = []
@@ -251,7 +251,7 @@ def elements(m: Machine, value: Any, node: ast.AST) -> tuple[list[Value], bool]:
             found.append(each)
             if len(found) >= 64:
                 raise LeaveGenerator
-            return Known(None)
+            return Constant(None)
 
         try:
             enter(m, value.function, value.args, value.kwargs, node, on_yield=on_yield)
@@ -264,7 +264,7 @@ def elements(m: Machine, value: Any, node: ast.AST) -> tuple[list[Value], bool]:
 
 
 def go_through(
-    m: Machine,
+    m: Interpreter,
     value: Any,
     node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
     turn: Callable[[Any], None],
@@ -296,7 +296,7 @@ def go_through(
     return how.whole
 
 
-def run_for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | None:
+def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> ControlFlow | None:
     """A `for` loop."""
 
     iterable = m.evaluate(node.iter, scope)
@@ -317,7 +317,7 @@ def run_for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | 
     loop.over = written(node.iter)
     loop.lines = len(node.body)
 
-    def turn(index: int) -> Signal | None:
+    def turn(index: int) -> ControlFlow | None:
         value = how.make(loop, index)
         if loop.kind == "batches":
             m.emit(BatchFetched, node, loop=loop, loader=how.loader, batch=value)
@@ -327,7 +327,7 @@ def run_for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | 
     signal = _go(m, node, loop, how, turn, scope)
     if signal is None:
         return m.run_block(node.orelse, scope)
-    return None if signal is Signal.BREAK else signal
+    return None if signal is ControlFlow.BREAK else signal
 
 
 def _start(iterable: Any) -> Value | None:
@@ -339,7 +339,7 @@ def _start(iterable: Any) -> Value | None:
     return None
 
 
-def _kind(m: Machine, node: ast.For | ast.AsyncFor, how: LoopPlan, scope: Scope) -> str:
+def _kind(m: Interpreter, node: ast.For | ast.AsyncFor, how: LoopPlan, scope: Scope) -> str:
     if how.loader is not None:
         return "batches"
     found = scope.module.survey.loop_kind(node)
@@ -366,13 +366,13 @@ def _leaves(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
 
 
 def _go(
-    m: Machine,
+    m: Interpreter,
     node: ast.For | ast.AsyncFor | ast.While,
     loop: Loop,
     how: LoopPlan,
-    turn: Callable[[int], Signal | None],
+    turn: Callable[[int], ControlFlow | None],
     scope: Scope,
-) -> Signal | None:
+) -> ControlFlow | None:
 
     count = how.count
     if not how.whole:
@@ -382,18 +382,18 @@ def _go(
             count = min(count, 2)
     loop.simulated = count
     m.emit(LoopEntered, node, loop=loop)
-    signal: Signal | None = None
+    signal: ControlFlow | None = None
     for index in range(count):
         with m.turn(loop, index):
             signal = turn(index)
-        if signal is not None and signal is not Signal.CONTINUE:
+        if signal is not None and signal is not ControlFlow.CONTINUE:
             break
         signal = None
     m.emit(LoopLeft, node, loop=loop)
     return signal
 
 
-def _worth(m: Machine, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -> bool:
+def _worth(m: Interpreter, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -> bool:
     """A second turn may show something that the first one does not."""
     survey = scope.module.survey
     if survey.interesting(node) or survey.contents[id(node)].yields:
@@ -412,19 +412,19 @@ def _worth(m: Machine, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -
 
 
 def _over_generator(
-    m: Machine,
+    m: Interpreter,
     node: ast.For | ast.AsyncFor,
     generator: Generator,
     names: tuple[str, ...],
     scope: Scope,
-) -> Signal | None:
+) -> ControlFlow | None:
     """A loop over a generator of the user's: its body runs at each of the generator's `yield`s."""
 
     survey = scope.module.survey
     kind = survey.loop_kind(node)
     loop = Loop(place=m.place(node), variables=names, kind=kind, simulated=TURNS)  # type: ignore[arg-type]
     m.emit(LoopEntered, node, loop=loop)
-    left: list[Signal] = []
+    left: list[ControlFlow] = []
     index = 0
     where = len(m.calls), len(m.modules), len(m.functions)
 
@@ -443,10 +443,10 @@ def _over_generator(
             m.calls += inner[0]
             m.modules += inner[1]
             m.functions += inner[2]
-        if signal is not None and signal is not Signal.CONTINUE:
+        if signal is not None and signal is not ControlFlow.CONTINUE:
             left.append(signal)
             raise LeaveGenerator
-        return Known(None)
+        return Constant(None)
 
     args, kwargs = generator.args, generator.kwargs
     before = len(m.turns)
@@ -457,10 +457,10 @@ def _over_generator(
             raise  # another loop's
         del m.turns[before:], m.turn_starts[before:]
     m.emit(LoopLeft, node, loop=loop)
-    return left[0] if left and left[0] is not Signal.BREAK else None
+    return left[0] if left and left[0] is not ControlFlow.BREAK else None
 
 
-def run_while(m: Machine, node: ast.While, scope: Scope) -> Signal | None:
+def run_while(m: Interpreter, node: ast.While, scope: Scope) -> ControlFlow | None:
     """A `while` loop: a few turns, as long as its condition is not certainly false."""
 
     condition = m.evaluate(node.test, scope)
@@ -471,9 +471,9 @@ def run_while(m: Machine, node: ast.While, scope: Scope) -> Signal | None:
     endless = isinstance(node.test, ast.Constant)
     loop = Loop(place=m.place(node), kind=kind, endless=endless)  # type: ignore[arg-type]
 
-    def turn(index: int) -> Signal | None:
+    def turn(index: int) -> ControlFlow | None:
         if index and m.verdict(m.evaluate(node.test, scope))[0] is False:
-            return Signal.BREAK
+            return ControlFlow.BREAK
         if loop.kind == "batches":
             m.emit(BatchFetched, node, loop=loop, loader=None)
         return m.run_block(node.body, scope)
@@ -482,4 +482,4 @@ def run_while(m: Machine, node: ast.While, scope: Scope) -> Signal | None:
     signal = _go(m, node, loop, how, turn, scope)
     if signal is None:
         m.run_block(node.orelse, scope)
-    return None if signal in (None, Signal.BREAK) else signal
+    return None if signal in (None, ControlFlow.BREAK) else signal

@@ -11,7 +11,7 @@ from trueloop.doctor.static.files.documents import digest
 from trueloop.doctor.static.interpreter.canonical_names import canonical
 from trueloop.doctor.static.interpreter.survey import FileSummary, leaves
 from trueloop.doctor.static.interpreter.syntax import parse
-from trueloop.doctor.static.interpreter.values import Imported, Library, Module, Value
+from trueloop.doctor.static.interpreter.values import Imported, LibraryName, Module, Value
 from trueloop.files import read_bytes
 
 NEVER = frozenset(
@@ -133,7 +133,7 @@ class Project:
             if name:
                 self.names.add(name)
             return Imported(source, name, near)
-        return Library(canonical(f"{source}.{name}" if name else source))
+        return LibraryName(canonical(f"{source}.{name}" if name else source))
 
 
 def _why(error: Exception) -> str:

@@ -14,21 +14,21 @@ from trueloop.doctor.static.interpreter.attributes import set_item, unpack, writ
 from trueloop.doctor.static.interpreter.calls import decorate
 from trueloop.doctor.static.interpreter.expressions import arithmetic, evaluate
 from trueloop.doctor.static.interpreter.inference import guess, is_no_tensor
+from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.loops import run_for, run_while
-from trueloop.doctor.static.interpreter.machine import Machine, Signal
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import shape, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
+    Constant,
     DictValue,
     Function,
     Instance,
-    Items,
-    Known,
-    Library,
+    LibraryName,
     OpaqueObject,
     Scope,
+    Sequence,
     Unknown,
     Value,
 )
@@ -37,7 +37,7 @@ from trueloop.doctor.static.stubs.checkpoints import is_edited
 from trueloop.doctor.static.stubs.manual_updates import notice
 
 
-def run_block(m: Machine, body: list[ast.stmt], scope: Scope) -> Signal | None:
+def run_block(m: Interpreter, body: list[ast.stmt], scope: Scope) -> ControlFlow | None:
     """Run statements one after the other; the signal if they were left early."""
     if not body:
         return None
@@ -48,7 +48,7 @@ def run_block(m: Machine, body: list[ast.stmt], scope: Scope) -> Signal | None:
         m.nesting -= 1
 
 
-def _run(m: Machine, body: list[ast.stmt], scope: Scope) -> Signal | None:
+def _run(m: Interpreter, body: list[ast.stmt], scope: Scope) -> ControlFlow | None:
     for statement in body:
         m.spend(1, statement)
         handler = _HANDLERS.get(type(statement))
@@ -60,21 +60,21 @@ def _run(m: Machine, body: list[ast.stmt], scope: Scope) -> Signal | None:
     return None
 
 
-def _expression(m: Machine, node: ast.Expr, scope: Scope) -> Signal | None:
+def _expression(m: Interpreter, node: ast.Expr, scope: Scope) -> ControlFlow | None:
     if isinstance(node.value, ast.Constant):
         return None
     m.bare.add(id(node.value))
     evaluate(m, node.value, scope)
     ends = ("exit", "_exit", "abort", "quit")
     if isinstance(node.value, ast.Call) and last_name(node.value.func) in ends:
-        return Signal.RAISE
+        return ControlFlow.RAISE
     return None
 
 
 # ------------------------------------------------------------------------------- assignment
 
 
-def _assign(m: Machine, node: ast.Assign, scope: Scope) -> Signal | None:
+def _assign(m: Interpreter, node: ast.Assign, scope: Scope) -> ControlFlow | None:
     value = evaluate(m, node.value, scope)
     m.assigned = node.value
     for target in node.targets:
@@ -94,26 +94,26 @@ def _stands_in(target: ast.expr, value: ast.expr) -> bool:
     return shape(target) in (shape(value.left), shape(value.right))
 
 
-def _annotated(m: Machine, node: ast.AnnAssign, scope: Scope) -> Signal | None:
+def _annotated(m: Interpreter, node: ast.AnnAssign, scope: Scope) -> ControlFlow | None:
     if node.value is not None:
         assign(m, node.target, evaluate(m, node.value, scope), scope)
     return None
 
 
-def _augmented(m: Machine, node: ast.AugAssign, scope: Scope) -> Signal | None:
+def _augmented(m: Interpreter, node: ast.AugAssign, scope: Scope) -> ControlFlow | None:
     import copy
 
     read = copy.copy(node.target)
     read.ctx = ast.Load()
     old = evaluate(m, read, scope)
     value = evaluate(m, node.value, scope)
-    if isinstance(old, Items) and isinstance(node.op, ast.Add):
-        if isinstance(value, Items):
+    if isinstance(old, Sequence) and isinstance(node.op, ast.Add):
+        if isinstance(value, Sequence):
             extend(m, old, value.values, node.target, node)
             old.open |= value.open
         return None
     result = arithmetic(m, node.op, old, value, node)
-    if m.turns and isinstance(result, Known) and isinstance(result.value, (int, float)):
+    if m.turns and isinstance(result, Constant) and isinstance(result.value, (int, float)):
         result.looped = result.looped or True
     if isinstance(result, Tensor) and isinstance(node.op, ast.Add):
         kept = value if isinstance(value, Tensor) else result
@@ -123,32 +123,32 @@ def _augmented(m: Machine, node: ast.AugAssign, scope: Scope) -> Signal | None:
     return None
 
 
-def born(m: Machine, target: ast.expr, scope: Scope) -> int | None:
+def assigned_at(m: Interpreter, target: ast.expr, scope: Scope) -> int | None:
     """How many turns had begun when a variable or attribute was last assigned afresh."""
     if isinstance(target, ast.Name):
         holder = scope.find(target.id)
-        return holder.born.get(target.id) if holder is not None else None
+        return holder.assigned_at.get(target.id) if holder is not None else None
     if isinstance(target, ast.Attribute):
         owner = evaluate(m, target.value, scope)
         if isinstance(owner, Instance):
-            return owner.born.get(target.attr, 0)
+            return owner.assigned_at.get(target.attr, 0)
         # What a module carries from call to call (a membrane potential) is its state, not a record.
         return None if m.inside_models else 0
     if isinstance(target, ast.Subscript):
         owner = evaluate(m, target.value, scope)
-        return owner.turns if isinstance(owner, (DictValue, Items)) else None
+        return owner.turns if isinstance(owner, (DictValue, Sequence)) else None
     return None
 
 
 def _keep_sum(
-    m: Machine,
+    m: Interpreter,
     target: ast.expr,
     kept: Tensor,
     node: ast.AST,
     scope: Scope,
     total: Any = None,
 ) -> None:
-    since = born(m, target, scope)
+    since = assigned_at(m, target, scope)
     if kept.graph and m.outlives(since):
         holder = written(target)
         container = kept if total is None else total
@@ -158,7 +158,7 @@ def _keep_sum(
         )  # fmt: skip
 
 
-def _summand(m: Machine, node: ast.AST, target: ast.expr) -> Location:
+def _summand(m: Interpreter, node: ast.AST, target: ast.expr) -> Location:
     """What is added: the right side of `total += loss`, the loss of `total = total + loss`."""
     if isinstance(node, ast.AugAssign):
         return m.place(node.value)
@@ -167,7 +167,9 @@ def _summand(m: Machine, node: ast.AST, target: ast.expr) -> Location:
     return NOWHERE
 
 
-def extend(m: Machine, items: Items, values: list[Value], holder: ast.expr, node: ast.AST) -> None:
+def extend(
+    m: Interpreter, items: Sequence, values: list[Value], holder: ast.expr, node: ast.AST
+) -> None:
     """Add to a list, which may outlive the turn."""
     if items.turns < m.turns_begun and any(turn.loop.kind != "other" for turn in m.turns):
         items.grown = True
@@ -183,25 +185,27 @@ def extend(m: Machine, items: Items, values: list[Value], holder: ast.expr, node
             )  # fmt: skip
 
 
-def assign(m: Machine, target: ast.expr, value: Any, scope: Scope, *, afresh: bool = True) -> None:
+def assign(
+    m: Interpreter, target: ast.expr, value: Any, scope: Scope, *, afresh: bool = True
+) -> None:
     """Give a target a value."""
     if isinstance(target, ast.Name):
         bind(m, target.id, value, scope, afresh=afresh)
     elif isinstance(target, ast.Attribute):
         owner = evaluate(m, target.value, scope)
         if isinstance(owner, Instance) and afresh:
-            owner.born[target.attr] = m.turns_begun
+            owner.assigned_at[target.attr] = m.turns_begun
         write(m, owner, target.attr, value, target)
     elif isinstance(target, (ast.Tuple, ast.List)):
         _unpack(m, target, value, scope)
     elif isinstance(target, ast.Starred):
-        assign(m, target.value, Items("list", [value], True, turns=m.turns_begun), scope)
+        assign(m, target.value, Sequence("list", [value], True, turns=m.turns_begun), scope)
     elif isinstance(target, ast.Subscript):
         owner = evaluate(m, target.value, scope)
         set_item(m, owner, evaluate(m, target.slice, scope), value, target)
 
 
-def bind(m: Machine, name: str, value: Any, scope: Scope, *, afresh: bool = True) -> None:
+def bind(m: Interpreter, name: str, value: Any, scope: Scope, *, afresh: bool = True) -> None:
     """Give a variable a value; a thing takes its first name."""
     if isinstance(value, (Unknown, OpaqueObject)):
         value = guess(m, name, value, scope.module)
@@ -212,10 +216,10 @@ def bind(m: Machine, name: str, value: Any, scope: Scope, *, afresh: bool = True
     holder = scope.outer.get(name, scope)
     holder.variables[name] = value
     if afresh:
-        holder.born[name] = m.turns_begun
+        holder.assigned_at[name] = m.turns_begun
 
 
-def _unpack(m: Machine, target: ast.Tuple | ast.List, value: Any, scope: Scope) -> None:
+def _unpack(m: Interpreter, target: ast.Tuple | ast.List, value: Any, scope: Scope) -> None:
     starred = next((i for i, part in enumerate(target.elts) if isinstance(part, ast.Starred)), None)
     m.spend(len(target.elts) >> 2, target)
     parts = unpack(m, value, len(target.elts), starred, target)
@@ -223,7 +227,7 @@ def _unpack(m: Machine, target: ast.Tuple | ast.List, value: Any, scope: Scope) 
         assign(m, part, each, scope)
 
 
-def _delete(m: Machine, node: ast.Delete, scope: Scope) -> Signal | None:
+def _delete(m: Interpreter, node: ast.Delete, scope: Scope) -> ControlFlow | None:
     m.spend(len(node.targets) >> 2, node)
     for target in node.targets:
         if isinstance(target, ast.Name):
@@ -239,8 +243,8 @@ def _delete(m: Machine, node: ast.Delete, scope: Scope) -> Signal | None:
 
 
 def _function(
-    m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope
-) -> Signal | None:
+    m: Interpreter, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope
+) -> ControlFlow | None:
     args = node.args
     function = Function(
         node,
@@ -260,7 +264,7 @@ def _function(
     return None
 
 
-def _class(m: Machine, node: ast.ClassDef, scope: Scope) -> Signal | None:
+def _class(m: Interpreter, node: ast.ClassDef, scope: Scope) -> ControlFlow | None:
     bases = [evaluate(m, base, scope) for base in node.bases if not isinstance(base, ast.Starred)]
     decorators = [evaluate(m, decorator, scope) for decorator in node.decorator_list]
     kind = Class(node, scope.module, node.name, bases, {})
@@ -272,14 +276,14 @@ def _class(m: Machine, node: ast.ClassDef, scope: Scope) -> Signal | None:
         for each in node.body
         if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
     ]
-    is_tuple = any(isinstance(b, Library) and b.name.endswith("NamedTuple") for b in bases)
+    is_tuple = any(isinstance(b, LibraryName) and b.name.endswith("NamedTuple") for b in bases)
     if is_tuple or any("dataclass" in m.key(each) for each in decorators):
         kind.fields = fields
     scope.variables[node.name] = kind
     return None
 
 
-def _import(m: Machine, node: ast.Import, scope: Scope) -> Signal | None:
+def _import(m: Interpreter, node: ast.Import, scope: Scope) -> ControlFlow | None:
     m.spend(len(node.names) >> 2, node)
     for alias in node.names:
         head = alias.name.partition(".")[0]
@@ -289,7 +293,7 @@ def _import(m: Machine, node: ast.Import, scope: Scope) -> Signal | None:
     return None
 
 
-def _import_from(m: Machine, node: ast.ImportFrom, scope: Scope) -> Signal | None:
+def _import_from(m: Interpreter, node: ast.ImportFrom, scope: Scope) -> ControlFlow | None:
     m.spend(len(node.names) >> 2, node)
     source = m.project.absolute(node.module or "", node.level, scope.module)
     for alias in node.names:
@@ -301,14 +305,14 @@ def _import_from(m: Machine, node: ast.ImportFrom, scope: Scope) -> Signal | Non
     return None
 
 
-def _global(m: Machine, node: ast.Global, scope: Scope) -> Signal | None:
+def _global(m: Interpreter, node: ast.Global, scope: Scope) -> ControlFlow | None:
     m.spend(len(node.names) >> 2, node)
     for name in node.names:
         scope.outer[name] = scope.top()
     return None
 
 
-def _nonlocal(m: Machine, node: ast.Nonlocal, scope: Scope) -> Signal | None:
+def _nonlocal(m: Interpreter, node: ast.Nonlocal, scope: Scope) -> ControlFlow | None:
     m.spend(len(node.names) >> 2, node)
     for name in node.names:
         holder = scope.parent.find(name) if scope.parent is not None else None
@@ -320,14 +324,14 @@ def _nonlocal(m: Machine, node: ast.Nonlocal, scope: Scope) -> Signal | None:
 # ------------------------------------------------------------------------------- control flow
 
 
-def _if(m: Machine, node: ast.If, scope: Scope) -> Signal | None:
-    lean: bool | None = None
+def _if(m: Interpreter, node: ast.If, scope: Scope) -> ControlFlow | None:
+    preferred: bool | None = None
     if m.project.leaves(node.body):
-        lean = False
+        preferred = False
     elif m.project.leaves(node.orelse):
-        lean = True
+        preferred = True
     tested = len(m.tested)
-    outcome, guards = conditions.outcome_of(m, node.test, scope, lean)
+    outcome, guards = conditions.outcome_of(m, node.test, scope, preferred)
     windows = m.tested[tested:]
     del m.tested[tested:]
     if guards:
@@ -337,14 +341,14 @@ def _if(m: Machine, node: ast.If, scope: Scope) -> Signal | None:
         return run_block(m, node.body if outcome else node.orelse, scope)
 
 
-def _with(m: Machine, node: ast.With | ast.AsyncWith, scope: Scope) -> Signal | None:
+def _with(m: Interpreter, node: ast.With | ast.AsyncWith, scope: Scope) -> ControlFlow | None:
     return entered(m, list(node.items), node.body, scope, node)
 
 
-def _try(m: Machine, node: ast.Try, scope: Scope) -> Signal | None:
+def _try(m: Interpreter, node: ast.Try, scope: Scope) -> ControlFlow | None:
     """The body as if nothing was raised; handlers where the body itself raises for certain."""
     signal = run_block(m, node.body, scope)
-    if signal is Signal.RAISE and node.handlers:
+    if signal is ControlFlow.RAISE and node.handlers:
         handler = node.handlers[0]
         if handler.name:
             scope.variables[handler.name] = m.unknown(handler)
@@ -356,16 +360,16 @@ def _try(m: Machine, node: ast.Try, scope: Scope) -> Signal | None:
     return last or signal
 
 
-def _return(m: Machine, node: ast.Return, scope: Scope) -> Signal | None:
+def _return(m: Interpreter, node: ast.Return, scope: Scope) -> ControlFlow | None:
     scope.returned.append(NONE if node.value is None else evaluate(m, node.value, scope))
-    return Signal.RETURN
+    return ControlFlow.RETURN
 
 
-def _raise(m: Machine, node: ast.Raise, scope: Scope) -> Signal | None:
-    return Signal.RAISE
+def _raise(m: Interpreter, node: ast.Raise, scope: Scope) -> ControlFlow | None:
+    return ControlFlow.RAISE
 
 
-def _match(m: Machine, node: ast.Match, scope: Scope) -> Signal | None:
+def _match(m: Interpreter, node: ast.Match, scope: Scope) -> ControlFlow | None:
     subject = evaluate(m, node.subject, scope)
     for position, case in enumerate(node.cases):
         m.spend(1, case.pattern)
@@ -377,32 +381,32 @@ def _match(m: Machine, node: ast.Match, scope: Scope) -> Signal | None:
 
 
 def _matches(
-    m: Machine, pattern: ast.pattern, subject: Any, node: ast.Match, position: int, cases: int
+    m: Interpreter, pattern: ast.pattern, subject: Any, node: ast.Match, position: int, cases: int
 ) -> tuple[bool, str]:
     if isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
         return True, ""
     if isinstance(pattern, ast.MatchValue) and isinstance(pattern.value, ast.Constant):
-        if isinstance(subject, Known):
+        if isinstance(subject, Constant):
             return subject.value == pattern.value.value, ""
         key = f"{m.key(subject)} == {pattern.value.value!r}"
         return m.decide(Unknown(key, equals=(m.key(subject), pattern.value.value)))
     return m.decide(Unknown(f"{m.key(subject)} matches {node.lineno}.{position}"))
 
 
-def _for(m: Machine, node: ast.For | ast.AsyncFor, scope: Scope) -> Signal | None:
+def _for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> ControlFlow | None:
     return run_for(m, node, scope)
 
 
-def _while(m: Machine, node: ast.While, scope: Scope) -> Signal | None:
+def _while(m: Interpreter, node: ast.While, scope: Scope) -> ControlFlow | None:
     return run_while(m, node, scope)
 
 
-def _assert(m: Machine, node: ast.Assert, scope: Scope) -> Signal | None:
+def _assert(m: Interpreter, node: ast.Assert, scope: Scope) -> ControlFlow | None:
     evaluate(m, node.test, scope)
     return None
 
 
-_HANDLERS: dict[type[ast.stmt], Callable[[Machine, Any, Scope], Signal | None]] = {
+_HANDLERS: dict[type[ast.stmt], Callable[[Interpreter, Any, Scope], ControlFlow | None]] = {
     ast.Expr: _expression,
     ast.Assign: _assign,
     ast.AnnAssign: _annotated,
@@ -426,6 +430,6 @@ _HANDLERS: dict[type[ast.stmt], Callable[[Machine, Any, Scope], Signal | None]] 
     ast.AsyncFor: _for,
     ast.While: _while,
     ast.Assert: _assert,
-    ast.Break: lambda m, node, scope: Signal.BREAK,
-    ast.Continue: lambda m, node, scope: Signal.CONTINUE,
+    ast.Break: lambda m, node, scope: ControlFlow.BREAK,
+    ast.Continue: lambda m, node, scope: ControlFlow.CONTINUE,
 }

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, overload
 
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.values import KEY, Unknown, Value, constant
 
 MISSING: Any = object()
@@ -25,7 +25,7 @@ MISSING: Any = object()
 class LibraryCall:
     """One call of something that the library knows."""
 
-    machine: Machine
+    machine: Interpreter
     node: ast.AST
     """The call expression (or whatever else in the source stands for the call)."""
     name: str

@@ -2,9 +2,10 @@
 
 A value is one of
 - a thing of `events` (Model, Optimizer, Tensor, ...);
-- `Known`: a constant of Python; `Items`, `DictValue`: containers whose contents are (partly) known;
+- `Constant`: a constant of Python;
+- `Sequence`, `DictValue`: containers whose contents are (partly) known;
 - `Function`, `Method`, `Class`, `Instance`: the user's own code;
-- `Library`: a dotted name of code that is not the user's (`torch.nn.Linear`);
+- `LibraryName`: a dotted name of code that is not the user's (`torch.nn.Linear`);
 - `Unknown`: anything. Two unknowns with the same key are the same value.
 """
 
@@ -54,7 +55,7 @@ class Scope:
     """The class whose method this is, for `super()`."""
     receiver: Any = None
     variables: dict[str, Value] = field(default_factory=dict)
-    born: dict[str, int] = field(default_factory=dict)
+    assigned_at: dict[str, int] = field(default_factory=dict)
     """Name -> how many turns of loops had begun when it was last assigned afresh."""
     outer: dict[str, Scope] = field(default_factory=dict)
     """Names declared `global` or `nonlocal` -> the scope that they belong to."""
@@ -84,14 +85,14 @@ class Scope:
 
 
 @dataclass(eq=False, slots=True)
-class Known:
+class Constant:
     """A constant: number, text, bool, None, bytes, Ellipsis."""
 
     value: Any
     looped: Any = None
     """The `Loop` that counts it (or True for a counter that a loop moves on): a number that stands
     for many."""
-    residue: Any = None
+    modulo: Any = None
     """The `AccumulationWindow` that it was taken modulo, where it is the remainder of a looped
     number, or the outcome of a test of one."""
     symbol: str = ""
@@ -122,7 +123,7 @@ class Unknown:
 
 
 @dataclass(eq=False, slots=True)
-class Items:
+class Sequence:
     """A list, tuple, set or generator."""
 
     kind: str
@@ -245,7 +246,7 @@ class Class:
         return None
 
     def dotted_bases(self) -> list[str]:
-        return [kind.name for kind in self.lineage() if isinstance(kind, Library)]
+        return [kind.name for kind in self.lineage() if isinstance(kind, LibraryName)]
 
 
 @dataclass(eq=False, slots=True)
@@ -255,19 +256,19 @@ class Instance:
     cls: Class
     attributes: dict[str, Value] = field(default_factory=dict)
     key: str = ""
-    born: dict[str, int] = field(default_factory=dict)
+    assigned_at: dict[str, int] = field(default_factory=dict)
     """Attribute -> how many turns of loops had begun when it was last assigned afresh."""
 
 
 @dataclass(eq=False, slots=True)
-class Library:
+class LibraryName:
     """A name of code that is not the user's, dotted and canonical: `torch.nn.functional.relu`."""
 
     name: str
 
 
 @dataclass(eq=False, slots=True)
-class BoundLibrary:
+class LibraryMethod:
     """A method of a thing or of an unknown value: `optimizer.step`, not called yet."""
 
     receiver: Any
@@ -365,17 +366,17 @@ class Namespace:
 
 
 Value = (
-    Known | Unknown | Items | DictValue | Function | Method | Class | Instance | Library
-    | BoundLibrary | OpaqueObject | CombinedIterable | Parameters | Generator | Namespace
+    Constant | Unknown | Sequence | DictValue | Function | Method | Class | Instance | LibraryName
+    | LibraryMethod | OpaqueObject | CombinedIterable | Parameters | Generator | Namespace
     | GeneratorContext | Super | Imported | Thing
 )  # fmt: skip
 
-NONE = Known(None)
+NONE = Constant(None)
 
 
 def constant(value: Any, otherwise: Any = None) -> Any:
     """The constant that a value is; `otherwise` if it is none."""
-    return value.value if isinstance(value, Known) else otherwise
+    return value.value if isinstance(value, Constant) else otherwise
 
 
 def short_key(key: str) -> str:
@@ -420,7 +421,7 @@ def parts_of(value: Any) -> Iterable[Value]:
     if isinstance(value, Unknown):
         # The length of a loader, a text with a model's name in it: no way back to the thing.
         return () if value.number else value.of
-    if isinstance(value, Items):
+    if isinstance(value, Sequence):
         return value.values
     if isinstance(value, DictValue):
         return [*value.entries.values(), *value.rest]
@@ -432,4 +433,4 @@ def parts_of(value: Any) -> Iterable[Value]:
         return [*value.models, *value.tensors]
     if isinstance(value, CombinedIterable):
         return value.sources
-    return [value.receiver] if isinstance(value, (Method, BoundLibrary)) else ()
+    return [value.receiver] if isinstance(value, (Method, LibraryMethod)) else ()

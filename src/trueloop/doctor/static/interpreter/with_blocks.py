@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trueloop.doctor.model.things import Thing
-from trueloop.doctor.static.interpreter.machine import Machine, Signal
+from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     GeneratorContext,
@@ -18,19 +18,19 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
 )
 
-Body = Callable[[], "Signal | None"]
+Body = Callable[[], "ControlFlow | None"]
 
 
 def entered(
-    m: Machine, items: list[ast.withitem], body: list[ast.stmt], scope: Scope, node: ast.AST
-) -> Signal | None:
+    m: Interpreter, items: list[ast.withitem], body: list[ast.stmt], scope: Scope, node: ast.AST
+) -> ControlFlow | None:
     """Run a block inside the contexts of a `with`."""
     if not items:
         return m.run_block(body, scope)
     item, *rest = items
     context = m.evaluate(item.context_expr, scope)
 
-    def inside() -> Signal | None:
+    def inside() -> ControlFlow | None:
         with m.nested(node) as may_go:
             return entered(m, rest, body, scope, node) if may_go else None
 
@@ -42,8 +42,8 @@ def entered(
 
 
 def within(
-    m: Machine, context: Any, inside: Body, bind: Callable[[Any], None], node: ast.AST
-) -> Signal | None:
+    m: Interpreter, context: Any, inside: Body, bind: Callable[[Any], None], node: ast.AST
+) -> ControlFlow | None:
     """Run something inside one context."""
     if isinstance(context, OpaqueObject):
         bind(context.facts.get("as", context))
@@ -60,7 +60,7 @@ def within(
     return inside()
 
 
-def inside_foreign(m: Machine, context: OpaqueObject, inside: Body) -> Signal | None:
+def inside_foreign(m: Interpreter, context: OpaqueObject, inside: Body) -> ControlFlow | None:
     """A context of torch's (or of another library's) that changes what holds inside."""
     facts = context.facts
     if "grad" in facts:
@@ -79,14 +79,14 @@ def inside_foreign(m: Machine, context: OpaqueObject, inside: Body) -> Signal | 
 
 
 def inside_generator(
-    m: Machine,
+    m: Interpreter,
     context: GeneratorContext,
     inside: Body,
     bind: Callable[[Any], None],
     node: ast.AST,
-) -> Signal | None:
+) -> ControlFlow | None:
     """A function under `@contextmanager`: the block runs at its `yield`."""
-    found: list[Signal | None] = []
+    found: list[ControlFlow | None] = []
 
     def on_yield(value: Any) -> Value:
         if not found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
-from trueloop.doctor.static.interpreter.values import Known, OpaqueObject, Value, constant
+from trueloop.doctor.static.interpreter.values import Constant, OpaqueObject, Value, constant
 from trueloop.doctor.static.interpreter.with_blocks import autocast_of
 
 
@@ -16,7 +16,7 @@ def _grad(call: LibraryCall, on: bool) -> Value:
 @calls("torch.no_grad")
 def _no_grad(call: LibraryCall) -> Value:
     function = call.arg(0)
-    if function is not None and not isinstance(function, Known):
+    if function is not None and not isinstance(function, Constant):
         # As a decorator by hand: `step = torch.no_grad()(step)` or `torch.no_grad(step)`.
         return function
     return _grad(call, False)
@@ -34,7 +34,7 @@ def _enable_grad(call: LibraryCall) -> Value:
 
 @calls("torch.set_grad_enabled")
 def _set_grad_enabled(call: LibraryCall) -> Value:
-    value = call.arg(0, "mode", Known(True))
+    value = call.arg(0, "mode", Constant(True))
     on = call.machine.decide(value)[0]
     if not call.result_used:
         call.machine.grad[-1] = on
@@ -43,7 +43,7 @@ def _set_grad_enabled(call: LibraryCall) -> Value:
 
 @calls("torch.autocast", "torch.amp.autocast")
 def _autocast(call: LibraryCall) -> Value:
-    device = call.arg(0, "device_type", Known(None))
+    device = call.arg(0, "device_type", Constant(None))
     return _block(call, _device(device), call.arg(1, "dtype"), call.arg(2, "enabled"))
 
 

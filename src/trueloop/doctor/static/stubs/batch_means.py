@@ -7,14 +7,14 @@ from typing import Any
 
 from trueloop.doctor.model.events import Used
 from trueloop.doctor.model.things import Loader, Tensor
-from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
-from trueloop.doctor.static.interpreter.values import Items, Known, Unknown, Value
+from trueloop.doctor.static.interpreter.values import Constant, Sequence, Unknown, Value
 
 _DEPTH = 12
 
 
-def notice_division(m: Machine, left: Any, right: Any, node: ast.AST) -> None:
+def notice_division(m: Interpreter, left: Any, right: Any, node: ast.AST) -> None:
     """`left / right`: tell the rules if it is a mean of batch means from one loader."""
     if not isinstance(left, (Unknown, Tensor)):
         return
@@ -31,47 +31,47 @@ def notice_division(m: Machine, left: Any, right: Any, node: ast.AST) -> None:
         m.emit(Used, node, what="mean of batch means", subject=loader)
 
 
-def _summed(total: Any, node: ast.AST) -> Items | None:
+def _summed(total: Any, node: ast.AST) -> Sequence | None:
     """The list in `sum(losses) / len(losses)`."""
     held = total.of[0] if isinstance(total, Unknown) and len(total.of) == 1 else None
-    if isinstance(held, Items) and held.values and isinstance(node, ast.BinOp):
+    if isinstance(held, Sequence) and held.values and isinstance(node, ast.BinOp):
         function = getattr(node.left, "func", None)
         if isinstance(function, ast.Name) and function.id == "sum":
             return held
     return None
 
 
-def _counts_batches(m: Machine, value: Any, loader: Loader, total: Any) -> bool:
+def _counts_batches(m: Interpreter, value: Any, loader: Loader, total: Any) -> bool:
     """It is the number of the loader's batches, or the length of the list that was summed."""
     held = total.of[0] if isinstance(total, Unknown) and total.of else _holder(total)
     if isinstance(value, Unknown):
-        names = [m.key(loader), *([m.key(held)] if isinstance(held, Items) else [])]
+        names = [m.key(loader), *([m.key(held)] if isinstance(held, Sequence) else [])]
         return value.key in [f"len({name})" for name in names]
-    if not isinstance(value, Known) or not isinstance(value.value, int):
+    if not isinstance(value, Constant) or not isinstance(value.value, int):
         return False
-    if isinstance(held, Items) and not held.open:
+    if isinstance(held, Sequence) and not held.open:
         return value.value == len(held.values)
     return loader.length is not None and value.value == loader.length
 
 
-def _holder(total: Any) -> Items | None:
+def _holder(total: Any) -> Sequence | None:
     facts = total.facts if isinstance(total, Tensor) else {}
     holder = facts.get("holder")
-    return holder if isinstance(holder, Items) and not holder.open else None
+    return holder if isinstance(holder, Sequence) and not holder.open else None
 
 
 def _sums_means(
-    m: Machine, node: ast.AST, value: Any, loaders: set[Loader], depth: int = _DEPTH
+    m: Interpreter, node: ast.AST, value: Any, loaders: set[Loader], depth: int = _DEPTH
 ) -> bool:
     """The value is a sum of batch means and nothing else; notes the loaders of their batches."""
     m.look(node)
     if depth == 0:
         return False
-    if isinstance(value, Known):
+    if isinstance(value, Constant):
         return value.value in (0, 0.0)
     if isinstance(value, Tensor):
         holder = value.facts.get("holder")
-        if isinstance(holder, Items):
+        if isinstance(holder, Sequence):
             return bool(holder.values) and all(
                 _sums_means(m, node, each, loaders, depth - 1) for each in holder.values
             )
@@ -90,7 +90,7 @@ def _sums_means(
     return False
 
 
-def _is_sum(m: Machine, value: Unknown) -> bool:
+def _is_sum(m: Interpreter, value: Unknown) -> bool:
     a, b = (m.key(part) for part in value.of)
     return value.key in (f"({a} + {b})", f"({b} + {a})")
 
@@ -110,7 +110,7 @@ def _is_mean(tensor: Tensor, loaders: set[Loader]) -> bool:
 def _mean(call: LibraryCall) -> Value:
     """The mean of a list of numbers."""
     values = call.arg(0)
-    if isinstance(values, Items) and values.values and not values.open:
+    if isinstance(values, Sequence) and values.values and not values.open:
         loaders: set[Loader] = set()
         means = all(_sums_means(call.machine, call.node, each, loaders) for each in values.values)
         if means and len(loaders) == 1:

@@ -16,15 +16,15 @@ from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
     CombinedIterable,
+    Constant,
     DictValue,
     Function,
     Generator,
     Instance,
-    Items,
-    Known,
     Method,
     OpaqueObject,
     Parameters,
+    Sequence,
     Unknown,
     Value,
 )
@@ -34,14 +34,14 @@ from trueloop.doctor.static.stubs.tensors import add_up
 @calls("builtins.range")
 def _range(call: LibraryCall) -> Value:
     if len(call.args) == 1:
-        return CombinedIterable("range", [Known(0), call.args[0], Known(1)])
-    begin, end = call.arg(0, "", Known(0)), call.arg(1, "", call.unknown())
-    return CombinedIterable("range", [begin, end, call.arg(2, "", Known(1))])
+        return CombinedIterable("range", [Constant(0), call.args[0], Constant(1)])
+    begin, end = call.arg(0, "", Constant(0)), call.arg(1, "", call.unknown())
+    return CombinedIterable("range", [begin, end, call.arg(2, "", Constant(1))])
 
 
 @calls("builtins.enumerate")
 def _enumerate(call: LibraryCall) -> Value:
-    start = call.arg(1, "start", Known(0))
+    start = call.arg(1, "start", Constant(0))
     return CombinedIterable("enumerate", [call.arg(0, "iterable", call.unknown())], start)
 
 
@@ -61,9 +61,9 @@ def _through(call: LibraryCall) -> Value:
     source = call.arg(0, "iterable")
     if source is None:
         return call.unknown()
-    if isinstance(source, (Items, DictValue)) and call.name == "builtins.reversed":
-        values = source.values[::-1] if isinstance(source, Items) else []
-        return Items("list", values, not isinstance(source, Items) or source.open)
+    if isinstance(source, (Sequence, DictValue)) and call.name == "builtins.reversed":
+        values = source.values[::-1] if isinstance(source, Sequence) else []
+        return Sequence("list", values, not isinstance(source, Sequence) or source.open)
     return CombinedIterable("plain", [source])
 
 
@@ -83,7 +83,7 @@ def _chain(call: LibraryCall) -> Value:
     parts = [arg for arg in call.args if isinstance(arg, Parameters)]
     if parts and len(parts) == len(call.args):
         return _joined(parts)
-    return Items("list", [each for arg in call.args for each in _listed(call, arg)[0]], True)
+    return Sequence("list", [each for arg in call.args for each in _listed(call, arg)[0]], True)
 
 
 def _joined(parts: list[Parameters]) -> Parameters:
@@ -105,13 +105,13 @@ def _list(call: LibraryCall) -> Value:
     source = call.arg(0)
     now = call.machine.turns_begun
     if source is None:
-        return Items(kind, [], turns=now)
+        return Sequence(kind, [], turns=now)
     if isinstance(source, (Parameters, Loader, Dataset)):
         return source
     if isinstance(source, (Unknown, OpaqueObject)):
         return call.unknown(source)
     values, whole = _listed(call, source)
-    return Items(kind, values, not whole, call.place, now)
+    return Sequence(kind, values, not whole, call.place, now)
 
 
 @calls("builtins.dict", "collections.OrderedDict")
@@ -122,12 +122,12 @@ def _dict(call: LibraryCall) -> Value:
         given, table.entries = table.entries, {}
         table.merge(source)
         table.entries |= given
-    elif isinstance(source, Items):
+    elif isinstance(source, Sequence):
         table.open |= source.open
         for pair in source.values:
-            if isinstance(pair, Items) and len(pair.values) == 2:
+            if isinstance(pair, Sequence) and len(pair.values) == 2:
                 key, value = pair.values
-                if isinstance(key, Known) and is_hashable(key.value):
+                if isinstance(key, Constant) and is_hashable(key.value):
                     table.put(key.value, value)
                 else:
                     table.put_somewhere(value)
@@ -145,23 +145,23 @@ def _defaultdict(call: LibraryCall) -> Value:
 def _deque(call: LibraryCall) -> Value:
     # With a length it forgets what it was given: nothing stays in it.
     bounded = call.arg(1, "maxlen") is not None
-    return Items("deque" if bounded else "list", [], True, turns=call.machine.turns_begun)
+    return Sequence("deque" if bounded else "list", [], True, turns=call.machine.turns_begun)
 
 
 @calls("builtins.len")
 def _len(call: LibraryCall) -> Value:
     value = call.arg(0, "", call.unknown())
-    if isinstance(value, Items) and not (value.open or value.grown or value.kind == "deque"):
-        return Known(len(value.values))
+    if isinstance(value, Sequence) and not (value.open or value.grown or value.kind == "deque"):
+        return Constant(len(value.values))
     if isinstance(value, DictValue) and not value.open:
-        return Known(len(value.entries))
-    if isinstance(value, Known) and isinstance(value.value, (str, tuple, bytes)):
-        return Known(len(value.value))
+        return Constant(len(value.entries))
+    if isinstance(value, Constant) and isinstance(value.value, (str, tuple, bytes)):
+        return Constant(len(value.value))
     size = getattr(value, "length", None) or getattr(value, "size", None)
     if isinstance(size, int):
-        return Known(size)
+        return Constant(size)
     if isinstance(value, Tensor) and value.shape and isinstance(value.shape[0], int):
-        return Known(value.shape[0])
+        return Constant(value.shape[0])
     if isinstance(value, Instance):
         found = value.cls.lookup("__len__")
         if isinstance(found, Function):
@@ -173,7 +173,7 @@ def _len(call: LibraryCall) -> Value:
 @calls("builtins.next")
 def _next(call: LibraryCall) -> Value:
     value = call.arg(0)
-    if isinstance(value, (Loader, CombinedIterable, Items, Parameters)):
+    if isinstance(value, (Loader, CombinedIterable, Sequence, Parameters)):
         values, _ = _listed(call, value)
         if values:
             return values[0]
@@ -197,7 +197,7 @@ def _map(call: LibraryCall) -> Value:
     function, source = call.args
     values, whole = _listed(call, source)
     results = [call.machine.call_value(function, [each], node=call.node) for each in values]
-    return Items("list", results, not whole, call.place, call.machine.turns_begun)
+    return Sequence("list", results, not whole, call.place, call.machine.turns_begun)
 
 
 @calls("builtins.filter")
@@ -206,7 +206,7 @@ def _filter(call: LibraryCall) -> Value:
     if isinstance(source, Parameters):
         return Parameters(source.models, source.tensors, source.whole, True)
     values, _ = _listed(call, source)
-    return Items("list", values, True, call.place, call.machine.turns_begun)
+    return Sequence("list", values, True, call.place, call.machine.turns_begun)
 
 
 @calls("builtins.isinstance")
@@ -242,9 +242,9 @@ def _hasattr(call: LibraryCall) -> Value:
     if isinstance(value, (Instance, Model)) and isinstance(name, str) and value.cls is not None:
         inside = name in value.attributes or value.cls.lookup(name) is not None
         if inside or (isinstance(value, Model) and name in value.children):
-            return Known(True)
+            return Constant(True)
     if isinstance(value, Model) and name == "module" and value.complete and not value.wrapper:
-        return Known(False)
+        return Constant(False)
     return Unknown(f"hasattr({call.machine.key(value)}, {name!r})", tuple(call.args))
 
 
@@ -253,11 +253,11 @@ def _hasattr(call: LibraryCall) -> Value:
 def _convert(call: LibraryCall) -> Value:
     value = call.arg(0)
     short = call.name.rpartition(".")[2]
-    if isinstance(value, Known):
+    if isinstance(value, Constant):
         kind: Any = {"float": float, "int": int, "str": str, "bool": bool, "round": round,
                      "abs": abs}[short]  # fmt: skip
         try:
-            return Known(kind(value.value), looped=value.looped)
+            return Constant(kind(value.value), looped=value.looped)
         except (TypeError, ValueError, OverflowError):
             return call.unknown(value)
     if isinstance(value, Unknown) and short != "bool":
@@ -271,12 +271,12 @@ def _convert(call: LibraryCall) -> Value:
 def _fold(call: LibraryCall) -> Value:
     short = call.name.rpartition(".")[2]
     source = call.arg(0)
-    if short == "sum" and isinstance(source, (Items, Unknown, DictValue)):
+    if short == "sum" and isinstance(source, (Sequence, Unknown, DictValue)):
         return add_up(call.machine, source, call.node)
-    numbers = [arg.value for arg in call.args if isinstance(arg, Known)]
+    numbers = [arg.value for arg in call.args if isinstance(arg, Constant)]
     if len(numbers) == len(call.args) > 1 and short != "sum" and not call.kwargs:
         try:
-            return Known(min(numbers) if short == "min" else max(numbers))
+            return Constant(min(numbers) if short == "min" else max(numbers))
         except TypeError:
             return call.unknown(*call.args)
     keys = ", ".join(call.machine.key(arg) for arg in call.args)
@@ -291,7 +291,7 @@ def _exec(call: LibraryCall) -> Value:
     if scope is None:
         return NONE
     for name, value in scope.variables.items():
-        if isinstance(value, Known) and not name.startswith("__"):
+        if isinstance(value, Constant) and not name.startswith("__"):
             scope.variables[name] = Unknown(name, number=True)
     return NONE
 
@@ -332,7 +332,7 @@ def _holder(call: LibraryCall) -> ast.expr:
     return function.value if isinstance(function, ast.Attribute) else ast.Name("list")
 
 
-@methods(Items, "append", "add", "appendleft")
+@methods(Sequence, "append", "add", "appendleft")
 def _append(call: LibraryCall) -> Value:
     if call.receiver.kind == "deque":
         return NONE
@@ -340,7 +340,7 @@ def _append(call: LibraryCall) -> Value:
     return NONE
 
 
-@methods(Items, "extend", "update")
+@methods(Sequence, "extend", "update")
 def _extend(call: LibraryCall) -> Value:
     source = call.arg(0)
     if isinstance(source, Parameters):
@@ -353,42 +353,42 @@ def _extend(call: LibraryCall) -> Value:
     return NONE
 
 
-@methods(Items, "insert")
+@methods(Sequence, "insert")
 def _insert(call: LibraryCall) -> Value:
     for value in call.args[1:]:
         call.receiver.add(value)
     return NONE
 
 
-@methods(Items, "clear")
+@methods(Sequence, "clear")
 def _clear(call: LibraryCall) -> Value:
     call.receiver.values.clear()
     call.receiver.turns = call.machine.turns_begun
     return NONE
 
 
-@methods(Items, "pop", "popleft")
+@methods(Sequence, "pop", "popleft")
 def _pop(call: LibraryCall) -> Value:
-    items: Items = call.receiver
+    items: Sequence = call.receiver
     return items.values.pop() if items.values else call.unknown(items)
 
 
 @methods(DictValue, "items")
 def _items(call: LibraryCall) -> Value:
     table: DictValue = call.receiver
-    pairs = (Items("tuple", [Known(key), value]) for key, value in table.entries.items())
-    return Items("list", [*pairs], table.open)
+    pairs = (Sequence("tuple", [Constant(key), value]) for key, value in table.entries.items())
+    return Sequence("list", [*pairs], table.open)
 
 
 @methods(DictValue, "keys")
 def _keys(call: LibraryCall) -> Value:
-    return Items("list", [Known(key) for key in call.receiver.entries], call.receiver.open)
+    return Sequence("list", [Constant(key) for key in call.receiver.entries], call.receiver.open)
 
 
 @methods(DictValue, "values")
 def _values(call: LibraryCall) -> Value:
     table: DictValue = call.receiver
-    return Items("list", [*table.entries.values(), *table.rest], table.open)
+    return Sequence("list", [*table.entries.values(), *table.rest], table.open)
 
 
 @methods(DictValue, "get", "pop", "setdefault")
@@ -396,7 +396,7 @@ def _get(call: LibraryCall) -> Value:
     table: DictValue = call.receiver
     key = call.arg(0)
     default = call.arg(1, "", NONE)
-    if isinstance(key, Known) and is_hashable(key.value):
+    if isinstance(key, Constant) and is_hashable(key.value):
         if key.value in table.entries:
             return table.entries[key.value]
         if call.name == "setdefault":
@@ -425,9 +425,9 @@ def _table_item(call: LibraryCall) -> Value:
     if table.rest:
         return table.rest[0]
     key = call.arg(0)
-    if isinstance(key, Known) and table.open:
+    if isinstance(key, Constant) and table.open:
         # A defaultdict makes what it is asked for.
-        fresh = Items("list", [], True, turns=table.turns)
+        fresh = Sequence("list", [], True, turns=table.turns)
         if is_hashable(key.value):
             table.put(key.value, fresh)
         return fresh

@@ -15,19 +15,19 @@ from trueloop.doctor.model.events import (
     StateDictLoaded,
 )
 from trueloop.doctor.model.things import NOWHERE, Checkpoint, Model, StateDict, Tensor, Thing
-from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.survey import FileSummary, last_name
 from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
-    BoundLibrary,
+    Constant,
     DictValue,
     Function,
     Instance,
-    Items,
-    Known,
+    LibraryMethod,
     OpaqueObject,
+    Sequence,
     Unknown,
     Value,
     constant,
@@ -61,7 +61,7 @@ def _is_own_buffer(value: Any, depth: int = 3) -> bool:
     """Memory, or a file without a name of its own, that nobody but this program gets to see."""
     if isinstance(value, OpaqueObject):
         return value.kind.rpartition(".")[2] in _BUFFERS
-    if isinstance(value, BoundLibrary) and value.name == "name":
+    if isinstance(value, LibraryMethod) and value.name == "name":
         # A temporary file's name: the file goes when it is closed, unless it is told to stay.
         owner = value.receiver
         stays = isinstance(owner, OpaqueObject) and constant(owner.arguments.get("delete")) is False
@@ -82,7 +82,7 @@ def _argument(call: LibraryCall, position: int, name: str) -> ast.expr | None:
     return given
 
 
-def _by_rank(m: Machine, value: Any) -> bool | None:
+def _by_rank(m: Interpreter, value: Any) -> bool | None:
     """Whether a file's name differs between the ranks: None where it comes from nowhere to be
     seen, such as a function's parameter."""
     if _is_own_buffer(value):
@@ -97,11 +97,11 @@ def _from_nowhere(value: Any, depth: int = 5) -> bool:
         if not value.of:
             return value.key.isidentifier()
         return depth == 0 or any(_from_nowhere(part, depth - 1) for part in value.of[:FEW])
-    if depth and isinstance(value, Items):
+    if depth and isinstance(value, Sequence):
         return any(_from_nowhere(part, depth - 1) for part in value.values[:FEW])
     if depth and isinstance(value, OpaqueObject):
         return any(_from_nowhere(part, depth - 1) for part in [*value.arguments.values()][:FEW])
-    return not isinstance(value, Known)
+    return not isinstance(value, Constant)
 
 
 @calls("torch.save")
@@ -143,7 +143,7 @@ def _load(call: LibraryCall) -> Value:
     return loaded
 
 
-def _surveys(m: Machine) -> list[FileSummary]:
+def _surveys(m: Interpreter) -> list[FileSummary]:
     """The first looks at all files that this run has come to."""
     found = {id(scope.module): scope.module.survey for scope in m.namespaces.values()}
     found |= {id(module): module.survey for module in m.modules}
@@ -153,7 +153,7 @@ def _surveys(m: Machine) -> list[FileSummary]:
 _OPTIMIZER = re.compile(r"opt", re.I)
 
 
-def _restores_optimizer(m: Machine) -> bool:
+def _restores_optimizer(m: Interpreter) -> bool:
     """Somewhere in the source something that is called an optimizer is given its state."""
     return any(
         "load_state_dict" in uses and _OPTIMIZER.search(name)
@@ -188,8 +188,12 @@ def _entries(call: LibraryCall) -> Value:
     loaded: Checkpoint = call.receiver
     key = Unknown(f"key of {loaded.file}@{loaded.made.line}", looped=True)
     value = Unknown(f"value of {loaded.file}@{loaded.made.line}", (loaded,), looped=True)
-    pairs: dict[str, Value] = {"items": Items("tuple", [key, value]), "keys": key, "values": value}
-    return Items("list", [pairs[call.name]], True)
+    pairs: dict[str, Value] = {
+        "items": Sequence("tuple", [key, value]),
+        "keys": key,
+        "values": value,
+    }
+    return Sequence("list", [pairs[call.name]], True)
 
 
 @methods(Checkpoint, "update", "clear", "popitem", "setdefault")
@@ -302,8 +306,12 @@ def _strict(call: LibraryCall) -> bool | None:
 def _state_entries(call: LibraryCall) -> Value:
     key = Unknown(f"key of a state dict <{call.machine.number(call.receiver)}>", looped=True)
     value = Tensor(graph=False, made=call.place, facts={"state": call.receiver})
-    pairs: dict[str, Value] = {"items": Items("tuple", [key, value]), "keys": key, "values": value}
-    return Items("list", [pairs[call.name]], True)
+    pairs: dict[str, Value] = {
+        "items": Sequence("tuple", [key, value]),
+        "keys": key,
+        "values": value,
+    }
+    return Sequence("list", [pairs[call.name]], True)
 
 
 @methods(StateDict, "__getitem__", "get", "pop")
@@ -337,7 +345,7 @@ def duplicate(call: LibraryCall, value: Value, memo: dict[int, Value], deep: boo
         return memo[id(value)]
     if isinstance(value, StateDict):
         return copy.copy(value) if not deep else _detached(value)
-    if not isinstance(value, (Thing, Instance, Items, DictValue)):
+    if not isinstance(value, (Thing, Instance, Sequence, DictValue)):
         return value
     call.machine.spend(1, call.node)
     made = memo[id(value)] = copy.copy(value)
@@ -346,7 +354,7 @@ def duplicate(call: LibraryCall, value: Value, memo: dict[int, Value], deep: boo
         with call.machine.nested(call.node) as may_go:
             return duplicate(call, part, memo, deep) if deep and may_go else part
 
-    if isinstance(made, Items):
+    if isinstance(made, Sequence):
         made.values = [inner(part) for part in made.values]
         made.turns = call.machine.turns_begun
     elif isinstance(made, DictValue):

@@ -22,12 +22,12 @@ from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
+    Constant,
     Function,
     Instance,
-    Items,
-    Known,
     Method,
     OpaqueObject,
+    Sequence,
     Unknown,
     Value,
     constant,
@@ -79,7 +79,7 @@ def _vision(call: LibraryCall) -> Value:
     )
     found.attributes["transform"] = call.arg(1 if short in _BY_CLASS else 2, "transform", NONE)
     if short == "FakeData":
-        found.size = call.machine.size(call.arg(0, "size", Known(1000)))
+        found.size = call.machine.size(call.arg(0, "size", Constant(1000)))
     return _made(call, found)
 
 
@@ -106,7 +106,7 @@ def _subset(call: LibraryCall) -> Value:
     parent, indices = as_dataset(call.arg(0, "dataset")), call.arg(1, "indices")
     found = Dataset(kind=call.name, parent=parent, **_common(call))
     found.split_at = call.place
-    if isinstance(indices, Items) and not indices.open:
+    if isinstance(indices, Sequence) and not indices.open:
         found.size = len(indices.values)
     return _made(call, found)
 
@@ -121,23 +121,23 @@ def _random_split(call: LibraryCall) -> Value:
         subject=parent,
         arguments={"seeded": generator is not None and constant(generator, 0) is not None},
     )
-    count = len(lengths.values) if isinstance(lengths, Items) and not lengths.open else 2
+    count = len(lengths.values) if isinstance(lengths, Sequence) and not lengths.open else 2
     parts: list[Value] = []
     for position in range(count):
         part = Dataset(kind=call.name, parent=parent, **_common(call))
         part.split_at = call.place
-        if isinstance(lengths, Items) and position < len(lengths.values):
+        if isinstance(lengths, Sequence) and position < len(lengths.values):
             size = constant(lengths.values[position])
             part.size = size if isinstance(size, int) else None
         parts.append(_made(call, part))
-    return Items("list", parts, turns=call.machine.turns_begun)
+    return Sequence("list", parts, turns=call.machine.turns_begun)
 
 
 @calls("torch.utils.data.ConcatDataset", "torch.utils.data.ChainDataset")
 def _chained(call: LibraryCall) -> Value:
     parts = call.arg(0)
     found = Dataset(kind=call.name, **_common(call))
-    if isinstance(parts, Items):
+    if isinstance(parts, Sequence):
         chained = [each for each in map(as_dataset, parts.values) if each is not None]
         found.chained = chained
     return _made(call, found)
@@ -195,7 +195,7 @@ def _as_sampler(value: Any) -> Thing | None:
     """A sampler given to a loader; one of the user's own class is some sampler all the same."""
     if isinstance(value, Thing):
         return value
-    if value is None or (isinstance(value, Known) and value.value is None):
+    if value is None or (isinstance(value, Constant) and value.value is None):
         return None
     kind = value.cls.name if isinstance(value, Instance) else ""
     return Sampler(kind=kind, shuffle=None)
@@ -253,7 +253,7 @@ def _loader(call: LibraryCall) -> Value:
 
 
 def _is_none(value: Any) -> bool:
-    return isinstance(value, Known) and value.value is None
+    return isinstance(value, Constant) and value.value is None
 
 
 def _may_be_given(call: LibraryCall, position: int, name: str) -> bool:
@@ -364,4 +364,4 @@ def _train_test_split(call: LibraryCall) -> Value:
         for data in call.args
         for position in range(2)
     ]
-    return Items("list", parts, call.open, turns=call.machine.turns_begun)
+    return Sequence("list", parts, call.open, turns=call.machine.turns_begun)

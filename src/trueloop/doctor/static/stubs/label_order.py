@@ -6,7 +6,7 @@ import ast
 
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Tensor
-from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.syntax import once, size_of, written
 from trueloop.doctor.static.interpreter.values import Class, Function, Value
 
@@ -19,7 +19,7 @@ _SAME = frozenset(
 )
 
 
-def sorted_by_label(m: Machine, tensors: list[Value]) -> Location | None:
+def sorted_by_label(m: Interpreter, tensors: list[Value]) -> Location | None:
     """Where the labels among the tensors of a data set were put in order."""
     for tensor in tensors[1:]:
         place = tensor.made if isinstance(tensor, Tensor) else None
@@ -33,7 +33,7 @@ def sorted_by_label(m: Machine, tensors: list[Value]) -> Location | None:
     return None
 
 
-def _tree(m: Machine, path: str) -> ast.Module | None:
+def _tree(m: Interpreter, path: str) -> ast.Module | None:
     for module in m.modules:
         if module.path == path:
             return module.tree
@@ -202,7 +202,7 @@ def _binding(statement: ast.stmt, name: str) -> ast.expr | None:
     return None
 
 
-def sorted_in_class(m: Machine, cls: Class) -> Location | None:
+def sorted_in_class(m: Interpreter, cls: Class) -> Location | None:
     """Where a data set of the user's own puts its samples in the order of their labels: by
     `argsort` of them, and nothing that shuffles after it."""
     initialise = cls.lookup("__init__")

@@ -7,8 +7,8 @@ from typing import Any
 
 from trueloop.doctor.model.events import GradEdited, ManualUpdate, ZeroGrad
 from trueloop.doctor.model.things import Tensor
-from trueloop.doctor.static.interpreter.machine import Machine
-from trueloop.doctor.static.interpreter.values import Known
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
+from trueloop.doctor.static.interpreter.values import Constant
 
 
 def owner_of(tensor: Any) -> tuple[str, Tensor | None]:
@@ -22,7 +22,7 @@ def owner_of(tensor: Any) -> tuple[str, Tensor | None]:
     return "", None
 
 
-def notice(m: Machine, target: Any, value: Any, node: ast.AST) -> None:
+def notice(m: Interpreter, target: Any, value: Any, node: ast.AST) -> None:
     """`target op= value` or an in-place method: an update by hand, or an edited gradient."""
     word, parameter = owner_of(target)
     if word == "grad":
@@ -31,7 +31,7 @@ def notice(m: Machine, target: Any, value: Any, node: ast.AST) -> None:
         m.emit(ManualUpdate, node, target=parameter)
 
 
-def cleared(m: Machine, parameter: Tensor | None, node: ast.AST) -> None:
+def cleared(m: Interpreter, parameter: Tensor | None, node: ast.AST) -> None:
     """A gradient was set to None or zero by hand."""
     models = list(parameter.models) if parameter is not None else []
     target: Any = parameter
@@ -43,4 +43,4 @@ def cleared(m: Machine, parameter: Tensor | None, node: ast.AST) -> None:
 
 
 def is_nothing(value: Any) -> bool:
-    return isinstance(value, Known) and not value.value
+    return isinstance(value, Constant) and not value.value

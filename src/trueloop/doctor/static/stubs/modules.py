@@ -22,13 +22,13 @@ from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
+    Constant,
     DictValue,
     Function,
     Instance,
-    Items,
-    Known,
     OpaqueObject,
     Parameters,
+    Sequence,
     Unknown,
     Value,
     constant,
@@ -71,7 +71,7 @@ def _fill(call: LibraryCall, model: Model, short: str) -> None:
     if len(call.args) == 1 and isinstance(first, DictValue):
         parts = [(str(key), value) for key, value in first.entries.items()]
         model.complete = not first.open
-    elif len(call.args) == 1 and isinstance(first, Items):
+    elif len(call.args) == 1 and isinstance(first, Sequence):
         parts = [(str(i), value) for i, value in enumerate(first.values)]
         model.complete = not first.open
     elif len(call.args) == 1 and isinstance(first, Model) and short == "ModuleList":
@@ -85,7 +85,7 @@ def add_child(model: Model, name: str, value: Any) -> None:
     if isinstance(value, Model):
         model.children[name] = value
         value.parents.append(model)
-    elif not (isinstance(value, Known) and value.value is None):
+    elif not (isinstance(value, Constant) and value.value is None):
         model.complete = False
 
 
@@ -96,12 +96,12 @@ def _append(call: LibraryCall) -> Value:
         add_child(model, str(len(model.children)), call.args[-1] if call.args else NONE)
     elif call.name in ("extend", "update"):
         value = call.arg(0)
-        parts = value.values if isinstance(value, Items) else []
+        parts = value.values if isinstance(value, Sequence) else []
         if isinstance(value, DictValue):
             parts = list(value.entries.values())
         for each in parts:
             add_child(model, str(len(model.children)), each)
-        model.complete &= isinstance(value, (Items, DictValue)) and not value.open
+        model.complete &= isinstance(value, (Sequence, DictValue)) and not value.open
     else:
         add_child(model, str(call.const(0) or f"<{len(model.children)}>"), call.arg(1))
     return model if call.name == "append" else NONE
@@ -331,7 +331,7 @@ def _mark(call: LibraryCall, value: Value, model: Model, serial: int, depth: int
         return value
     if depth == 0:
         return value
-    if isinstance(value, Items):
+    if isinstance(value, Sequence):
         value.values = [_mark(call, each, model, serial, depth - 1) for each in value.values]
     elif isinstance(value, DictValue):
         value.entries = {
@@ -396,7 +396,7 @@ def _parameters(call: LibraryCall) -> Value:
     if call.name == "named_parameters":
         name = Unknown(f"<name {call.machine.number(found)}>", looped=True)
         leaf = Tensor(role="parameter", models=frozenset([call.receiver]), made=call.place)
-        return Items("list", [Items("tuple", [name, leaf])], True)
+        return Sequence("list", [Sequence("tuple", [name, leaf])], True)
     return found
 
 
@@ -406,18 +406,18 @@ def _members(call: LibraryCall) -> Value:
     inner = list(model.family()) if "modules" in call.name else list(model.children.values())
     values: list[Value] = list(inner)
     if call.name.startswith("named"):
-        values = [Items("tuple", [call.unknown(), each]) for each in inner]
-    return Items("list", values[:8], not model.complete or len(values) > 8)
+        values = [Sequence("tuple", [call.unknown(), each]) for each in inner]
+    return Sequence("list", values[:8], not model.complete or len(values) > 8)
 
 
 @methods(Model, "items", "keys", "values")
 def _dict_of_modules(call: LibraryCall) -> Value:
     children = call.receiver.children
     if call.name == "keys":
-        return Items("list", [Known(key) for key in children])
+        return Sequence("list", [Constant(key) for key in children])
     if call.name == "values":
-        return Items("list", list(children.values()))
-    return Items("list", [Items("tuple", [Known(k), v]) for k, v in children.items()])
+        return Sequence("list", list(children.values()))
+    return Sequence("list", [Sequence("tuple", [Constant(k), v]) for k, v in children.items()])
 
 
 @methods(Model, "zero_grad")

@@ -10,7 +10,12 @@ from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall
 from trueloop.doctor.static.interpreter.syntax import written
-from trueloop.doctor.static.interpreter.values import CombinedIterable, DictValue, Items, Parameters
+from trueloop.doctor.static.interpreter.values import (
+    CombinedIterable,
+    DictValue,
+    Parameters,
+    Sequence,
+)
 
 _LISTS = ("parameters", "named_parameters")
 _NUMBERS = frozenset((1, 2))
@@ -28,7 +33,7 @@ def held_whole(call: LibraryCall, given: Any, depth: int = 4) -> list[Model]:
         return [model for each in given.sources for model in held_whole(call, each, depth - 1)]
     if depth and isinstance(given, DictValue):
         return held_whole(call, given.entries.get("params"), depth - 1)
-    if not depth or not isinstance(given, Items):
+    if not depth or not isinstance(given, Sequence):
         return []
     leaves = [each for each in given.values if isinstance(each, Tensor)]
     if len(leaves) == len(given.values) == 1 and leaves[0].role == "parameter":
@@ -36,7 +41,7 @@ def held_whole(call: LibraryCall, given: Any, depth: int = 4) -> list[Model]:
     return [model for each in given.values for model in held_whole(call, each, depth - 1)]
 
 
-def _is_chosen_by_dimensions(call: LibraryCall, given: Items, leaf: Tensor) -> bool:
+def _is_chosen_by_dimensions(call: LibraryCall, given: Sequence, leaf: Tensor) -> bool:
     module = call.machine.modules[-1]
     if given.made is None or given.made.path != module.path:
         return False

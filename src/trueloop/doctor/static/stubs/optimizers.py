@@ -14,12 +14,12 @@ from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
     CombinedIterable,
+    Constant,
     DictValue,
     Function,
-    Items,
-    Known,
     OpaqueObject,
     Parameters,
+    Sequence,
     Unknown,
     Value,
     constant,
@@ -68,7 +68,7 @@ def hold(call: LibraryCall, optimizer: Optimizer, given: Any, depth: int = 5) ->
         if given.role == "parameter" and given.models:
             optimizer.models += [each for each in given.models if each not in optimizer.models]
         optimizer.tensors.append(given)
-    elif depth and isinstance(given, Items):
+    elif depth and isinstance(given, Sequence):
         for each in given.values:
             hold(call, optimizer, each, depth - 1)
         optimizer.whole &= not given.open or bool(given.values)
@@ -131,7 +131,7 @@ def _scheduled_step(call: LibraryCall) -> Value:
 @methods(Optimizer, "step")
 def _step(call: LibraryCall) -> Value:
     closure = call.arg(0, "closure")
-    given = closure is not None and not (isinstance(closure, Known) and closure.value is None)
+    given = closure is not None and not (isinstance(closure, Constant) and closure.value is None)
     result: Value = NONE
     if _own(call) is not None:
         call.receiver.own_step = True
@@ -167,10 +167,10 @@ def _mode(call: LibraryCall) -> Value:
     return NONE
 
 
-def param_groups(optimizer: Optimizer) -> Items:
+def param_groups(optimizer: Optimizer) -> Sequence:
     """`optimizer.param_groups`."""
     params = Parameters(
         list(optimizer.models), list(optimizer.tensors), optimizer.whole, holder=optimizer
     )
     group = DictValue({"params": params}, True)
-    return Items("list", [group], True)
+    return Sequence("list", [group], True)

@@ -7,7 +7,7 @@ from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.model.vocabulary import tests_mode
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
-from trueloop.doctor.static.interpreter.values import NONE, DictValue, Items, Known, Value
+from trueloop.doctor.static.interpreter.values import NONE, Constant, DictValue, Sequence, Value
 from trueloop.doctor.static.stubs.checkpoints import duplicate
 from trueloop.doctor.static.stubs.modules import run_forward
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
@@ -90,7 +90,7 @@ def _functional_call(call: LibraryCall) -> Value:
     model = call.arg(0, "module")
     given = call.arg(2, "args")
     args: list[Value] = []
-    args += given.values if isinstance(given, Items) else [given] if given is not None else []
+    args += given.values if isinstance(given, Sequence) else [given] if given is not None else []
     named = call.arg(3, "kwargs")
     kwargs = dict(named.entries) if isinstance(named, DictValue) else {}
     if not isinstance(model, Model):
@@ -145,7 +145,7 @@ def _update_bn(call: LibraryCall) -> Value:
     """Takes the statistics of batch norms anew, in train mode; puts the mode back after."""
     model = call.arg(1, "model")
     call.emit(Used, what=call.name, subject=model, result_used=False)
-    return Known(None)
+    return Constant(None)
 
 
 @calls("torch.optim.swa_utils.get_ema_multi_avg_fn", "torch.optim.swa_utils.get_swa_multi_avg_fn",

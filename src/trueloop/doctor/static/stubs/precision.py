@@ -23,10 +23,10 @@ from trueloop.doctor.static.interpreter.values import (
     NONE,
     CombinedIterable,
     DictValue,
-    Items,
-    Library,
+    LibraryName,
     OpaqueObject,
     Parameters,
+    Sequence,
     Unknown,
     Value,
     constant,
@@ -73,9 +73,9 @@ def _scale(call: LibraryCall) -> Value:
 
 
 def _scaled(call: LibraryCall, value: Any) -> Value:
-    if isinstance(value, Items):
+    if isinstance(value, Sequence):
         values = [_scaled(call, each) for each in value.values]
-        return Items(value.kind, values, value.open, value.made, value.turns)
+        return Sequence(value.kind, values, value.open, value.made, value.turns)
     loss = as_tensor(call.machine, value, call.node)
     made = derive(call.machine, call.node, loss, keeps_loss=True)
     made.scaled_by = call.receiver
@@ -155,7 +155,7 @@ def _whole_update(call: LibraryCall) -> Value:
 def _apex_initialize(call: LibraryCall) -> Value:
     """It hands back what it was given, made fit for float16."""
     given = [call.arg(0, "models"), call.arg(1, "optimizers")]
-    return Items("tuple", [each for each in given if each is not None])
+    return Sequence("tuple", [each for each in given if each is not None])
 
 
 @calls("apex.amp.scale_loss")
@@ -204,7 +204,7 @@ def _clip(call: LibraryCall, given: Any, limit: Any, by: str, optimizer: Any = N
 
 
 def _limit(value: Any) -> float | None:
-    if isinstance(value, Library) and value.name.rpartition(".")[2] in ("inf", "Inf", "infty"):
+    if isinstance(value, LibraryName) and value.name.rpartition(".")[2] in ("inf", "Inf", "infty"):
         return math.inf
     found = constant(value)
     if isinstance(found, str):
@@ -220,7 +220,7 @@ def _holder(value: Any, depth: int = 4) -> Optimizer | None:
     if not depth:
         return None
     parts: list[Value] = []
-    if isinstance(value, Items):
+    if isinstance(value, Sequence):
         parts = value.values
     elif isinstance(value, CombinedIterable):
         parts = value.sources
@@ -299,12 +299,12 @@ def _accelerator(call: LibraryCall) -> Value:
 )
 def _prepare(call: LibraryCall) -> Value:
     """What it is given comes back wrapped, in the same order."""
-    for thing in things_in(Items("list", call.args)):
+    for thing in things_in(Sequence("list", call.args)):
         if isinstance(thing, Optimizer):
             thing.prepared = call.receiver.kind
     if len(call.args) == 1 and not call.open:
         return call.args[0]
-    return Items("tuple", list(call.args), call.open)
+    return Sequence("tuple", list(call.args), call.open)
 
 
 @methods(Accelerator, "backward")

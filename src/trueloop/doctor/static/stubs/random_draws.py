@@ -14,20 +14,20 @@ from trueloop.doctor.model import randomness
 from trueloop.doctor.model.events import Event, Seeded
 from trueloop.doctor.model.randomness import CHANGES, Draw, WorkerSeed
 from trueloop.doctor.model.things import Dataset
+from trueloop.doctor.static.interpreter.interpreter import CallRecord, Interpreter
 from trueloop.doctor.static.interpreter.loops import elements
-from trueloop.doctor.static.interpreter.machine import CallRecord, Machine
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import (
-    BoundLibrary,
     Class,
     DictValue,
     Function,
     Generator,
     Instance,
-    Items,
-    Library,
+    LibraryMethod,
+    LibraryName,
     Method,
     OpaqueObject,
+    Sequence,
     Unknown,
     constant,
 )
@@ -39,7 +39,7 @@ GENERATORS = frozenset(
 
 
 @contextmanager
-def aside(m: Machine) -> Iterator[list[Event]]:
+def aside(m: Interpreter) -> Iterator[list[Event]]:
     """Go through code without telling the rules, and leave the run's decisions as they were."""
     events: list[Event] = []
     before = m.watch, m.noted
@@ -58,7 +58,7 @@ def aside(m: Machine) -> Iterator[list[Event]]:
 # ------------------------------------------------------------------------------- samples
 
 
-def drawn_by(m: Machine, dataset: Dataset, node: ast.AST) -> list[Draw]:
+def drawn_by(m: Interpreter, dataset: Dataset, node: ast.AST) -> list[Draw]:
     """What reading one sample draws."""
     with aside(m):
         for part in _parts(dataset):
@@ -68,7 +68,7 @@ def drawn_by(m: Machine, dataset: Dataset, node: ast.AST) -> list[Draw]:
     reseeded = {
         id(call.function.receiver)
         for call in noted
-        if isinstance(call.function, BoundLibrary) and call.function.name in randomness.RESEEDS
+        if isinstance(call.function, LibraryMethod) and call.function.name in randomness.RESEEDS
     }
     return [draw for call in noted for draw in _draws(call, dataset, reseeded)]
 
@@ -91,7 +91,7 @@ def parent_of(dataset: Dataset) -> Dataset | None:
     return found if dataset.parent is not None and isinstance(found, Dataset) else None
 
 
-def _read(m: Machine, dataset: Dataset, node: ast.AST) -> None:
+def _read(m: Interpreter, dataset: Dataset, node: ast.AST) -> None:
     index = Unknown("index")
     cls = dataset.cls
     if isinstance(cls, Class):
@@ -110,16 +110,16 @@ def _read(m: Machine, dataset: Dataset, node: ast.AST) -> None:
             _apply(m, dataset.attributes[name], node)
 
 
-def _apply(m: Machine, transform: Any, node: ast.AST) -> None:
+def _apply(m: Interpreter, transform: Any, node: ast.AST) -> None:
     if isinstance(transform, (Function, Method, Instance, OpaqueObject)):
         m.call_value(transform, [Unknown("sample")], node=node)
-    elif isinstance(transform, (Items, DictValue)):
-        values = transform.values if isinstance(transform, Items) else transform.entries.values()
+    elif isinstance(transform, (Sequence, DictValue)):
+        values = transform.values if isinstance(transform, Sequence) else transform.entries.values()
         for each in list(values):
             _apply(m, each, node)
 
 
-def _inside_composed(m: Machine, noted: list[CallRecord], node: ast.AST) -> list[CallRecord]:
+def _inside_composed(m: Interpreter, noted: list[CallRecord], node: ast.AST) -> list[CallRecord]:
     """The user's own transforms inside of a library's `Compose`, which were not called yet."""
     before = len(m.noted or [])
     waiting = [call.function for call in noted if isinstance(call.function, OpaqueObject)]
@@ -128,7 +128,7 @@ def _inside_composed(m: Machine, noted: list[CallRecord], node: ast.AST) -> list
             break
         composed = waiting.pop()
         for part in composed.arguments.values():
-            for each in part.values if isinstance(part, Items) else [part]:
+            for each in part.values if isinstance(part, Sequence) else [part]:
                 _apply(m, each, node)
                 waiting += [each] if isinstance(each, OpaqueObject) else []
     return (m.noted or [])[before:]
@@ -137,7 +137,7 @@ def _inside_composed(m: Machine, noted: list[CallRecord], node: ast.AST) -> list
 def _draws(call: CallRecord, dataset: Dataset, reseeded: set[int]) -> list[Draw]:
     function = call.function
     own = call.kwargs.get("generator")
-    if not _is_generator(own) and isinstance(function, BoundLibrary):
+    if not _is_generator(own) and isinstance(function, LibraryMethod):
         own = function.receiver
         if _is_generator(own) and function.name in randomness.NO_DRAW:
             return []
@@ -148,9 +148,9 @@ def _draws(call: CallRecord, dataset: Dataset, reseeded: set[int]) -> list[Draw]
         place = function.facts.get("made", call.place)
         return [Draw("torch", place, function.kind.rpartition(".")[2])]
     library = ""
-    if isinstance(function, BoundLibrary) and function.name in randomness.IN_PLACE_DRAWS:
+    if isinstance(function, LibraryMethod) and function.name in randomness.IN_PLACE_DRAWS:
         library = "torch"
-    elif isinstance(function, Library):
+    elif isinstance(function, LibraryName):
         library = library_drawn(function.name)
     return [Draw(library, call.place, _augments(call, dataset))] if library else []
 
@@ -199,7 +199,7 @@ _NOT_SEEN_TO_CHANGE = frozenset(
 )
 
 
-def seeds_of(m: Machine, function: Any, node: ast.AST) -> list[WorkerSeed] | None:
+def seeds_of(m: Interpreter, function: Any, node: ast.AST) -> list[WorkerSeed] | None:
     """What a `worker_init_fn` seeds; None if it cannot be read."""
     if not isinstance(function, (Function, Method, OpaqueObject)):
         return None
@@ -211,7 +211,7 @@ def seeds_of(m: Machine, function: Any, node: ast.AST) -> list[WorkerSeed] | Non
         each
         for each in called
         if not isinstance(each, (Function, Method))
-        and not (isinstance(each, Library) and each.name in _NOT_SEEN_TO_CHANGE)
+        and not (isinstance(each, LibraryName) and each.name in _NOT_SEEN_TO_CHANGE)
         and each is not function
     ]
     return [

@@ -9,17 +9,17 @@ from typing import Any
 from trueloop.doctor.model.events import Made, Used
 from trueloop.doctor.model.things import Model, Thing
 from trueloop.doctor.model.vocabulary import ASKS_FOR_RANK, DIFFERS_BY_RANK, cuts_by_rank
-from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
 from trueloop.doctor.static.interpreter.syntax import once, written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
+    Constant,
     Function,
-    Items,
-    Known,
-    Library,
+    LibraryName,
     Method,
     OpaqueObject,
+    Sequence,
     Unknown,
     Value,
     inside,
@@ -27,12 +27,12 @@ from trueloop.doctor.static.interpreter.values import (
 from trueloop.doctor.static.stubs.manual_updates import notice
 
 
-def names_rank(m: Machine, value: Any, depth: int = 5) -> bool:
+def names_rank(m: Interpreter, value: Any, depth: int = 5) -> bool:
     """A value was computed from what differs between the processes, by what it is called."""
     names = (
         each.key if isinstance(each, Unknown) else each.symbol
         for each in inside(value, _made_of, depth)
-        if isinstance(each, (Unknown, Known))
+        if isinstance(each, (Unknown, Constant))
     )
     return any(name and DIFFERS_BY_RANK.search(name) for name in names)
 
@@ -40,7 +40,7 @@ def names_rank(m: Machine, value: Any, depth: int = 5) -> bool:
 def _made_of(value: Any) -> Iterable[Value]:
     if isinstance(value, Unknown):
         return value.of
-    if isinstance(value, Items):
+    if isinstance(value, Sequence):
         return value.values[:20]
     return value.arguments.values() if isinstance(value, OpaqueObject) else ()
 
@@ -48,7 +48,7 @@ def _made_of(value: Any) -> Iterable[Value]:
 @calls("torch.distributed.init_process_group", "deepspeed.init_distributed")
 def _group(call: LibraryCall) -> Value:
     size = call.arg(3, "world_size")
-    one = isinstance(size, Known) and size.value == 1 and not size.symbol
+    one = isinstance(size, Constant) and size.value == 1 and not size.symbol
     call.emit(
         Used, what="torch.distributed.init_process_group", result_used=call.result_used,
         arguments={"ranks": 1} if one else {},
@@ -104,7 +104,7 @@ def asks_for_rank(call: LibraryCall) -> bool:
     return any(_asks_above(m, definition, line) for definition, line in around)
 
 
-def _asks_above(m: Machine, definition: ast.AST, line: int) -> bool:
+def _asks_above(m: Interpreter, definition: ast.AST, line: int) -> bool:
     if _is_decorated_for_rank(definition):
         return True
     tests = _rank_tests(definition)
@@ -136,7 +136,7 @@ def _rank_tests(definition: ast.AST) -> list[ast.If]:
 _cuts_by_rank = once(cuts_by_rank)
 
 
-def shares_by_hand(m: Machine) -> bool:
+def shares_by_hand(m: Interpreter) -> bool:
     """The source takes every nth sample by the rank: `indices[rank::world_size]`."""
     module = m.modules[-1]
     if (
@@ -181,7 +181,7 @@ def _data_parallel(call: LibraryCall) -> Value:
     """The function: a module is called, in parts, and what it returns is put together again."""
     module, given = call.arg(0, "module"), call.arg(1, "inputs")
     args: list[Value] = []
-    args += given.values if isinstance(given, Items) else [given] if given is not None else []
+    args += given.values if isinstance(given, Sequence) else [given] if given is not None else []
     return call.machine.call_value(module, args, node=call.node)
 
 
@@ -200,7 +200,7 @@ def _fsdp(call: LibraryCall) -> Value:
 
 
 def _is_none(value: Any) -> bool:
-    return isinstance(value, Known) and value.value is None
+    return isinstance(value, Constant) and value.value is None
 
 
 @calls("torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard")
@@ -219,11 +219,11 @@ def _compile(call: LibraryCall) -> Value:
     inner = call.arg(0, "model")
     if isinstance(inner, Model):
         return wrap(call, inner, "compile")
-    if isinstance(inner, (Function, Method, Library, Thing)):
+    if isinstance(inner, (Function, Method, LibraryName, Thing)):
         return inner
     if inner is None:
         # `@torch.compile(mode=...)`: what it is given next comes back as it is.
-        return Library("trueloop.identity")
+        return LibraryName("trueloop.identity")
     return call.unknown(inner)
 
 
@@ -246,7 +246,7 @@ def _converted(call: LibraryCall) -> Value:
 def _spawn(call: LibraryCall) -> Value:
     """Each process calls the function with its number first."""
     given = call.arg(1, "args")
-    args = given.values if isinstance(given, Items) else []
+    args = given.values if isinstance(given, Sequence) else []
     return _started(call, call.arg(0, "fn"), [Unknown("rank"), *args])
 
 
@@ -255,14 +255,16 @@ def _process(call: LibraryCall) -> Value:
     """As if it ran where it is made."""
     given = call.arg(-1, "args")
     return _started(
-        call, call.kwargs.get("target"), given.values if isinstance(given, Items) else []
+        call, call.kwargs.get("target"), given.values if isinstance(given, Sequence) else []
     )
 
 
 @calls("accelerate.notebook_launcher", "accelerate.debug_launcher")
 def _launch(call: LibraryCall) -> Value:
     given = call.arg(1, "args")
-    return _started(call, call.arg(0, "function"), given.values if isinstance(given, Items) else [])
+    return _started(
+        call, call.arg(0, "function"), given.values if isinstance(given, Sequence) else []
+    )
 
 
 def _started(call: LibraryCall, function: Any, args: list[Value]) -> Value:

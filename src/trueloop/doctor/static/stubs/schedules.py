@@ -18,15 +18,15 @@ from typing import Any
 from trueloop.doctor.model.events import Made, SchedulerStep
 from trueloop.doctor.model.things import Optimizer, Scheduler, Size
 from trueloop.doctor.static.interpreter.calls import enter
-from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import MISSING, LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.syntax import written
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
+    Constant,
     Function,
-    Items,
-    Known,
+    Sequence,
     Unknown,
     Value,
     constant,
@@ -109,7 +109,7 @@ def _of_timm(call: LibraryCall) -> Value:
     short = call.name.rpartition(".")[2]
     made = Scheduler(kind=f"timm.{short}", made=call.place, optimizer=_optimizer(call))
     if short.startswith("create_scheduler"):
-        return Items("tuple", [made, call.unknown(*call.args, *call.kwargs.values())])
+        return Sequence("tuple", [made, call.unknown(*call.args, *call.kwargs.values())])
     return made if short[:1].isupper() else call.unknown(*call.args)
 
 
@@ -138,7 +138,7 @@ def fill(call: LibraryCall, made: Scheduler, *, spelled_from: int = 0) -> None:
         defaults[name] = option_default(call.machine, value)
         spelled[name] = _spelled(call, position + spelled_from, name)
     inner = call.arg(0 if made.kind == "ChainedScheduler" else 1, "schedulers")
-    if isinstance(inner, Items):
+    if isinstance(inner, Sequence):
         facts["schedules"] = [each for each in inner.values if isinstance(each, Scheduler)]
     facts["spelled"], facts["defaults"] = spelled, defaults
     if made.kind == "LambdaLR":
@@ -149,7 +149,7 @@ def fill(call: LibraryCall, made: Scheduler, *, spelled_from: int = 0) -> None:
     made.facts = facts
 
 
-def option_default(m: Machine, value: Any) -> Any:
+def option_default(m: Interpreter, value: Any) -> Any:
     """The default of the command line's option that a value is (`args.gamma`): a number, or a list
     of numbers; None if it is no option, or has none."""
     if not isinstance(value, Unknown):
@@ -160,7 +160,7 @@ def option_default(m: Machine, value: Any) -> Any:
     return _options(m).get(name)
 
 
-def _options(m: Machine) -> dict[str, Any]:
+def _options(m: Interpreter) -> dict[str, Any]:
     """The options of the command line, in all files that the run has come to: name -> default."""
     modules = [*m.modules, *(scope.module for scope in m.namespaces.values())]
     found: dict[str, Any] = {}
@@ -182,7 +182,7 @@ def _base_of_power(value: Any) -> float | None:
 
 def _optimizer(call: LibraryCall) -> Optimizer | None:
     found = call.arg(0, "optimizer")
-    if isinstance(found, Items):  # a `ChainedScheduler` is given its schedules first
+    if isinstance(found, Sequence):  # a `ChainedScheduler` is given its schedules first
         inner = [each.optimizer for each in found.values if isinstance(each, Scheduler)]
         return inner[0] if inner else None
     if not isinstance(found, Optimizer):
@@ -192,14 +192,14 @@ def _optimizer(call: LibraryCall) -> Optimizer | None:
 
 def _fact(call: LibraryCall, name: str, value: Any) -> Any:
     if name == "milestones":
-        if isinstance(value, Items) and not value.open:
+        if isinstance(value, Sequence) and not value.open:
             return [_size(call, each) for each in value.values]
         return None
     return _size(call, value) if name in _LENGTHS else constant(value)
 
 
 def _size(call: LibraryCall, value: Any) -> Size:
-    if isinstance(value, Known) and value.looped:
+    if isinstance(value, Constant) and value.looped:
         return None
     return call.machine.size(value)
 
@@ -234,7 +234,7 @@ def _step(call: LibraryCall) -> Value:
     if isinstance(own, Function) and not _is_super(call):
         return enter(call.machine, own, [scheduler, *call.args], call.kwargs, call.node)
     metric = next(iter([*call.args, *call.kwargs.values()]), None)
-    if isinstance(metric, Known) and metric.value is None:
+    if isinstance(metric, Constant) and metric.value is None:
         metric = None
     name = ""
     if metric is not None and isinstance(call.node, ast.Call):

@@ -10,9 +10,9 @@ from trueloop.doctor.model.events import Seeded, Used
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.values import (
     NONE,
-    Items,
-    Known,
+    Constant,
     OpaqueObject,
+    Sequence,
     Unknown,
     Value,
     inside,
@@ -58,7 +58,7 @@ def _seed(call: LibraryCall) -> Value:
 
 
 def constant_none(value: Any) -> bool:
-    return isinstance(value, Known) and value.value is None
+    return isinstance(value, Constant) and value.value is None
 
 
 _TURN = re.compile(r"<\d+\.\d+\.(\d+)>")
@@ -68,7 +68,7 @@ def changes(value: Any) -> bool | None:
     """A value is another one in each turn of the loops that it stands in; None where unknown."""
     if any(getattr(each, "looped", None) for each in inside(value, _parts, 6)):
         return True
-    if isinstance(value, Known):
+    if isinstance(value, Constant):
         return False
     if isinstance(value, Unknown):
         # An unknown result of a call carries the turn that it was computed in.
@@ -76,18 +76,18 @@ def changes(value: Any) -> bool | None:
         if made_in_turns or re.search(r"time|urandom|epoch|step|iter", value.key):
             return None
         return False
-    if isinstance(value, Items) and value.values:
+    if isinstance(value, Sequence) and value.values:
         return None if any(_may_change(each) for each in inside(value, _parts, 1)) else False
     return None
 
 
 def _may_change(part: Any) -> bool:
     """An element of a container, of which nothing is known to change."""
-    return not isinstance(part, Items) and changes(part) is None
+    return not isinstance(part, Sequence) and changes(part) is None
 
 
 def _parts(value: Any) -> Iterable[Value]:
-    if isinstance(value, Items):
+    if isinstance(value, Sequence):
         return value.values
     return value.of if isinstance(value, Unknown) else ()
 

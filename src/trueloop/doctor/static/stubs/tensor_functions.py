@@ -10,7 +10,14 @@ from trueloop.doctor.model.things import Activation, Tensor
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import written
-from trueloop.doctor.static.interpreter.values import NONE, Items, Known, Unknown, Value, constant
+from trueloop.doctor.static.interpreter.values import (
+    NONE,
+    Constant,
+    Sequence,
+    Unknown,
+    Value,
+    constant,
+)
 from trueloop.doctor.static.stubs.manual_updates import cleared, notice, owner_of
 from trueloop.doctor.static.stubs.tensors import add_up, as_tensor, derive, flagged, tensors_in
 
@@ -84,7 +91,7 @@ def _about(call: LibraryCall) -> Value:
     if call.name == "size" and isinstance(index, int) and len(shape or ()) > index >= 0:
         size = shape[index] if shape is not None else None
         if isinstance(size, int):
-            return Known(size)
+            return Constant(size)
     found = call.unknown(call.receiver)
     found.number, found.looped = True, bool(call.machine.turns)
     return found
@@ -217,7 +224,7 @@ def _argmax(call: LibraryCall) -> Value:
     if call.name in ("max", "min", "topk") and not whole:
         indices = derive(call.machine, call.node, call.receiver, graph=False)
         indices.activation = Activation("argmax", call.const(0, "dim"), call.place)
-        return Items("tuple", [made, indices])
+        return Sequence("tuple", [made, indices])
     return made
 
 
@@ -276,7 +283,7 @@ def _torch(call: LibraryCall) -> Value:
     first = call.arg(0, "input")
     if name in _MAKERS:
         return make(call, name)
-    if name in ("stack", "cat", "concat", "hstack", "vstack") and isinstance(first, Items):
+    if name in ("stack", "cat", "concat", "hstack", "vstack") and isinstance(first, Sequence):
         return add_up(call.machine, first, call.node)
     parents = _given(call)
     if not parents:
@@ -303,13 +310,13 @@ def make(call: LibraryCall, name: str) -> Tensor:
     if name in ("tensor", "as_tensor", "from_numpy", "FloatTensor", "LongTensor", "arange"):
         sizes = []
     elif name == "randint":
-        given = next((arg for arg in call.args if isinstance(arg, Items)), call.arg(-1, "size"))
+        given = next((arg for arg in call.args if isinstance(arg, Sequence)), call.arg(-1, "size"))
         sizes = [given] if given is not None else []
     elif name in ("full", "normal"):
         sizes = call.args[:1]
     elif name in ("eye", "randperm", "linspace"):
         sizes = call.args[:1] if name != "linspace" else []
-    if len(sizes) == 1 and isinstance(sizes[0], Items):
+    if len(sizes) == 1 and isinstance(sizes[0], Sequence):
         sizes = sizes[0].values
     shape = tuple(call.machine.size(size) for size in sizes if size is not None) or None
     source = next(iter(_given(call)), None)

@@ -8,13 +8,13 @@ from typing import Any
 
 from trueloop.doctor.model.events import FlagsSet, GradRead
 from trueloop.doctor.model.things import Model, Tensor
-from trueloop.doctor.static.interpreter.machine import Machine
+from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.values import (
-    BoundLibrary,
+    Constant,
     DictValue,
-    Items,
-    Known,
+    LibraryMethod,
     OpaqueObject,
+    Sequence,
     Unknown,
     Value,
     constant,
@@ -23,7 +23,7 @@ from trueloop.doctor.static.stubs.manual_updates import cleared, is_nothing, not
 
 
 def derive(
-    m: Machine,
+    m: Interpreter,
     node: ast.AST,
     *parents: Tensor,
     graph: bool | None = True,
@@ -81,7 +81,7 @@ def _common(values: Iterable[Any]) -> Any:
     return found.pop() if len(found) == 1 else None
 
 
-def tensors_in(m: Machine, value: Any, node: ast.AST, depth: int = 4) -> list[Tensor]:
+def tensors_in(m: Interpreter, value: Any, node: ast.AST, depth: int = 4) -> list[Tensor]:
     """The tensors that a value is made of; an unknown value's come from what it was made of."""
     m.look(node)
     if isinstance(value, Tensor):
@@ -89,11 +89,11 @@ def tensors_in(m: Machine, value: Any, node: ast.AST, depth: int = 4) -> list[Te
     if depth == 0 or (isinstance(value, Unknown) and value.number):
         return []
     parts: Iterable[Value] = ()
-    if isinstance(value, Items):
+    if isinstance(value, Sequence):
         parts = value.values
     elif isinstance(value, DictValue):
         parts = [*value.entries.values(), *value.rest]
-    elif isinstance(value, (Unknown, BoundLibrary)):
+    elif isinstance(value, (Unknown, LibraryMethod)):
         parts = value.of if isinstance(value, Unknown) else [value.receiver]
         found = [part for part in parts if isinstance(part, Model)]
         if found:
@@ -106,14 +106,14 @@ def tensors_in(m: Machine, value: Any, node: ast.AST, depth: int = 4) -> list[Te
     return [tensor for part in parts for tensor in tensors_in(m, part, node, depth - 1)]
 
 
-def as_tensor(m: Machine, value: Any, node: ast.AST) -> Tensor:
+def as_tensor(m: Interpreter, value: Any, node: ast.AST) -> Tensor:
     """A value taken for a tensor, with whatever history it can have."""
     if isinstance(value, Tensor):
         return value
     return derive(m, node, *tensors_in(m, value, node), keeps_loss=True)
 
 
-def combine(m: Machine, sign: ast.operator, left: Any, right: Any, node: ast.AST) -> Tensor:
+def combine(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: ast.AST) -> Tensor:
     """Arithmetic with a tensor on at least one side."""
     mine = [each for each in (left, right) if isinstance(each, Tensor)]
     other = right if isinstance(left, Tensor) else left
@@ -123,7 +123,7 @@ def combine(m: Machine, sign: ast.operator, left: Any, right: Any, node: ast.AST
     made = derive(m, node, *parents, keeps_loss=True)
     if isinstance(sign, (ast.Mult, ast.Div)) and made.is_loss:
         if not isinstance(other, Tensor):
-            one = isinstance(other, Known) and other.value in (1, 1.0, -1)
+            one = isinstance(other, Constant) and other.value in (1, 1.0, -1)
             made.divided = made.divided if one else True
             made.facts["factor"] = other
         else:
@@ -142,18 +142,18 @@ def combine(m: Machine, sign: ast.operator, left: Any, right: Any, node: ast.AST
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Known) or (isinstance(value, Unknown) and not value.of)
+    return isinstance(value, Constant) or (isinstance(value, Unknown) and not value.of)
 
 
-def add_up(m: Machine, source: Any, node: ast.AST) -> Value:
+def add_up(m: Interpreter, source: Any, node: ast.AST) -> Value:
     """`sum(values)`, `torch.stack(values)`, `torch.cat(values)`."""
     parents = tensors_in(m, source, node)
     if not parents:
-        values = source.values if isinstance(source, Items) else []
-        numbers = [each.value for each in values if isinstance(each, Known)]
+        values = source.values if isinstance(source, Sequence) else []
+        numbers = [each.value for each in values if isinstance(each, Constant)]
         if values and len(numbers) == len(values) and not source.open:
             try:
-                return Known(sum(numbers))
+                return Constant(sum(numbers))
             except TypeError:
                 pass
         return m.unknown(node, (source,))
@@ -165,7 +165,7 @@ def add_up(m: Machine, source: Any, node: ast.AST) -> Value:
 # ------------------------------------------------------------------------------- parts
 
 
-def parts_of(m: Machine, value: Tensor, count: int, node: ast.AST) -> list[Value]:
+def parts_of(m: Interpreter, value: Tensor, count: int, node: ast.AST) -> list[Value]:
     """`inputs, targets = batch`."""
     parts = [derive(m, node, value, keeps_loss=True) for _ in range(count)]
     for position, part in enumerate(parts):
@@ -182,7 +182,7 @@ def parts_of(m: Machine, value: Tensor, count: int, node: ast.AST) -> list[Value
 _TARGETS = ("target", "label", "y", "labels", "targets", "class", "mask")
 
 
-def element(m: Machine, value: Tensor, index: Any, node: ast.AST) -> Tensor:
+def element(m: Interpreter, value: Tensor, index: Any, node: ast.AST) -> Tensor:
     """`tensor[index]`: of a batch, one of its parts."""
     made = derive(m, node, value, keeps_loss=True, same=value.role in ("input", "target"))
     made.loader = value.loader
@@ -200,7 +200,7 @@ def element(m: Machine, value: Tensor, index: Any, node: ast.AST) -> Tensor:
     return made
 
 
-def attribute_of(m: Machine, value: Tensor, name: str, node: ast.AST) -> Value:
+def attribute_of(m: Interpreter, value: Tensor, name: str, node: ast.AST) -> Value:
     """`tensor.name`."""
     if name == "data":
         made = derive(m, node, value, graph=False, same=True)
@@ -214,8 +214,8 @@ def attribute_of(m: Machine, value: Tensor, name: str, node: ast.AST) -> Value:
     if name == "shape":
         sizes = value.shape
         if sizes is not None:
-            known = (Known(s) if isinstance(s, int) else Unknown(str(s)) for s in sizes)
-            return Items("tuple", [*known])
+            known = (Constant(s) if isinstance(s, int) else Unknown(str(s)) for s in sizes)
+            return Sequence("tuple", [*known])
         return Unknown(f"{value.name}.shape<{m.number(value)}>", (value,), looped=True, number=True)
     if name in ("T", "mT", "H", "real", "imag"):
         return derive(m, node, value, keeps_loss=True)
@@ -223,7 +223,7 @@ def attribute_of(m: Machine, value: Tensor, name: str, node: ast.AST) -> Value:
         return Unknown(f"{value.name}.{name}", ())
     uses = m.modules[-1].survey.uses.get(name, ())
     if "()" in uses:
-        return BoundLibrary(value, name)
+        return LibraryMethod(value, name)
     # The output of a model may be a structure: `outputs.loss`, `outputs.logits`.
     made = derive(m, node, value, keeps_loss=True)
     if "loss" in name:
@@ -233,7 +233,7 @@ def attribute_of(m: Machine, value: Tensor, name: str, node: ast.AST) -> Value:
     return made
 
 
-def set_attribute(m: Machine, tensor: Tensor, name: str, value: Any, node: ast.AST) -> None:
+def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: Any, node: ast.AST) -> None:
     """`tensor.name = value`."""
     if name == "grad":
         if is_nothing(value):
@@ -250,14 +250,14 @@ def set_attribute(m: Machine, tensor: Tensor, name: str, value: Any, node: ast.A
         tensor.attributes[name] = value
 
 
-def flagged(m: Machine, tensor: Tensor, needs: Any, node: ast.AST) -> None:
+def flagged(m: Interpreter, tensor: Tensor, needs: Any, node: ast.AST) -> None:
     """`requires_grad` of a parameter was switched: one by one, those of a whole module are."""
     if tensor.role == "parameter":
         for model in tensor.models:
             m.emit(FlagsSet, node, model=model, requires_grad=needs)
 
 
-def set_element(m: Machine, tensor: Tensor, value: Any, node: ast.AST) -> None:
+def set_element(m: Interpreter, tensor: Tensor, value: Any, node: ast.AST) -> None:
     """`tensor[...] = value`."""
     if "grad_of" in tensor.facts or "data_of" in tensor.facts:
         notice(m, tensor, value, node)
@@ -267,7 +267,7 @@ def set_element(m: Machine, tensor: Tensor, value: Any, node: ast.AST) -> None:
 
 
 def call_foreign_method(
-    m: Machine, model: Model, name: str, given: list[Value], node: ast.AST
+    m: Interpreter, model: Model, name: str, given: list[Value], node: ast.AST
 ) -> Value:
     """A method of a module that cannot be read: `model.encode(x)`."""
     parents = [tensor for value in given for tensor in tensors_in(m, value, node)]

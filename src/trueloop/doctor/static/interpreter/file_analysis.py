@@ -21,20 +21,25 @@ from trueloop.doctor.model.things import Thing
 from trueloop.doctor.rules.base import Bench, Rule
 from trueloop.doctor.static.files.skipped import Gaps
 from trueloop.doctor.static.interpreter.calls import enter, new_object, start
-from trueloop.doctor.static.interpreter.interpreter import Interpreter
-from trueloop.doctor.static.interpreter.limits import OutOfBudgetError
+from trueloop.doctor.static.interpreter.interpreter import (
+    DEPTH,
+    BranchPolicy,
+    Interpreter,
+    LeaveGenerator,
+)
 from trueloop.doctor.static.interpreter.loops import elements
-from trueloop.doctor.static.interpreter.machine import DEPTH, LeaveGenerator, Machine, Policy
 from trueloop.doctor.static.interpreter.project import Project
+from trueloop.doctor.static.interpreter.source_interpreter import SourceInterpreter
 from trueloop.doctor.static.interpreter.statements import run_block
+from trueloop.doctor.static.interpreter.step_budget import OutOfBudgetError
 from trueloop.doctor.static.interpreter.survey import INTERESTING, last_name
 from trueloop.doctor.static.interpreter.syntax import once
 from trueloop.doctor.static.interpreter.values import (
     Class,
+    Constant,
     Function,
     Generator,
     Instance,
-    Known,
     Method,
     Module,
     Scope,
@@ -48,7 +53,7 @@ STEPS_TO_BEGIN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class RunLimits:
     """How far the runs from one beginning go."""
 
     steps: int = 40_000
@@ -61,8 +66,8 @@ class Effort:
     """Runs for branches that were not reached then."""
 
 
-TRAINS = Effort()
-PASSES = Effort(steps=6_000, depth=4, both=False, more=2)
+TRAINS = RunLimits()
+PASSES = RunLimits(steps=6_000, depth=4, both=False, more=2)
 """For a function in which nothing is trained."""
 INSIDE = "<inside>"
 """In place of an owner: the function is defined within another, whose variables it may use."""
@@ -89,12 +94,12 @@ class FileAnalysis:
     """Findings that some run has shown to be none."""
     entered: set[int] = field(default_factory=set)
 
-    def go(self, drive: Callable[[Machine], None], effort: Effort, *, whole: bool) -> None:
+    def go(self, drive: Callable[[Interpreter], None], effort: RunLimits, *, whole: bool) -> None:
         """Make the runs of one beginning."""
-        first = self._run(drive, Policy(True), effort, whole)
+        first = self._run(drive, BranchPolicy(True), effort, whole)
         sites, reached = dict(first.sites), set(first.reached)
         if sites and effort.both and self.goes_on():
-            second = self._run(drive, Policy(False), effort, whole)
+            second = self._run(drive, BranchPolicy(False), effort, whole)
             sites |= second.sites
             reached |= second.reached
         for _ in range(effort.more):
@@ -102,7 +107,7 @@ class FileAnalysis:
             if forced is None or not self.goes_on():
                 break
             key, fact = forced
-            more = self._run(drive, Policy(True, {key: fact}), effort, whole)
+            more = self._run(drive, BranchPolicy(True, {key: fact}), effort, whole)
             missing = self._unreached(sites | more.sites, reached | more.reached, whole)
             if missing == forced:
                 # It cannot be got to this way either.
@@ -132,8 +137,12 @@ class FileAnalysis:
         return None
 
     def _run(
-        self, drive: Callable[[Machine], None], policy: Policy, effort: Effort, whole: bool
-    ) -> Machine:
+        self,
+        drive: Callable[[Interpreter], None],
+        policy: BranchPolicy,
+        effort: RunLimits,
+        whole: bool,
+    ) -> Interpreter:
         bench = Bench(self.rules)
         listen = self.listen
 
@@ -143,7 +152,7 @@ class FileAnalysis:
                 listen(event)
 
         budget = min(effort.steps, self.left)
-        machine = Interpreter(self.project, watch, policy, budget, effort.depth)
+        machine = SourceInterpreter(self.project, watch, policy, budget, effort.depth)
         machine.modules.append(self.module)
         machine.functions.append("")
         try:
@@ -223,17 +232,17 @@ def read_module(reading: FileAnalysis) -> None:
         reading.findings.pop(refuted, None)
 
 
-def _program(m: Machine, module: Module) -> None:
+def _program(m: Interpreter, module: Module) -> None:
     """The file as it is run from the command line."""
     scope = m.namespaces[id(module)] = Scope(module)
-    scope.variables["__name__"] = Known("__main__")
+    scope.variables["__name__"] = Constant("__main__")
     run_block(m, module.tree.body, scope)
 
 
-def _definitions(m: Machine, module: Module) -> Scope:
+def _definitions(m: Interpreter, module: Module) -> Scope:
     """The names of the file without what its top level does."""
     scope = m.namespaces[id(module)] = Scope(module)
-    scope.variables["__name__"] = Known(module.name or "<module>")
+    scope.variables["__name__"] = Constant(module.name or "<module>")
     watch, m.watch = m.watch, lambda event: None
     body: list[ast.stmt] = [each for each in module.tree.body if isinstance(each, DEFINITIONS)]
     try:
@@ -243,10 +252,10 @@ def _definitions(m: Machine, module: Module) -> Scope:
     return scope
 
 
-def _from(module: Module, definition: Any, owner: list[str]) -> Callable[[Machine], None]:
+def _from(module: Module, definition: Any, owner: list[str]) -> Callable[[Interpreter], None]:
     """A run that begins with one function or method, with arguments that are not known."""
 
-    def drive(m: Machine) -> None:
+    def drive(m: Interpreter) -> None:
         scope = _definitions(m, module)
         if INSIDE in owner:
             m.beginning = True
@@ -273,7 +282,7 @@ def _from(module: Module, definition: Any, owner: list[str]) -> Callable[[Machin
     return drive
 
 
-def _receiver(m: Machine, cls: Class, definition: ast.AST) -> Value:
+def _receiver(m: Interpreter, cls: Class, definition: ast.AST) -> Value:
     """An object of a class as its `__init__` leaves it."""
     made = new_object(m, cls, cls.node)
     if isinstance(made, Instance):
