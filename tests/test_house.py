@@ -162,6 +162,25 @@ def test_no_circles() -> None:
     assert not circles, f"each of these imports itself by way of others: {sorted(circles)}"
 
 
+def test_the_watcher_only_builds_and_connects() -> None:
+    """Few attributes, and nothing of the live doctor below its entries imports it; the hub that
+    all of it shares imports nothing of ours."""
+    live = SOURCE / "doctor" / "live"
+    tree = ast.parse((live / "watcher.py").read_text("utf-8"))
+    attributes = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        if ast.unparse(node.value) == "self"
+    }
+    assert attributes
+    assert len(attributes) <= 8, attributes
+    graph = graph_of_imports()
+    above = {source for source, targets in graph.items() if "doctor.live.watcher" in targets}
+    assert above == {"doctor.live.session"}
+    assert "doctor.live.hub" not in graph
+
+
 def test_no_side_effect_at_import() -> None:
     """At module level: definitions, constants and imports; no bare call, loop or open file."""
     for path in FILES:
