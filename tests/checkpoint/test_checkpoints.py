@@ -111,7 +111,7 @@ def test_a_failed_write_stops_or_goes_on_and_the_others_are_intact(
                     _save_and_wait(saved, 1)
             else:
                 _save_and_wait(saved, 1)
-                assert ["the run goes on" in str(one.message) for one in said] == [True]
+                assert ["the run continues" in str(one.message) for one in said] == [True]
         assert load_checkpoint(folder)["k"] == 0
         assert load_checkpoint(folder, "best")["k"] == 0
         with warnings.catch_warnings():
@@ -326,7 +326,7 @@ def test_a_mark_that_cannot_be_written_is_a_failure_like_others(
     monkeypatch.setattr(Path, "replace", _refused)
     expected: Any = pytest.raises(RunError, match=r"best\.json")
     if on_error == "continue":
-        expected = pytest.warns(RuntimeWarning, match=r"best\.json.*the run goes on")
+        expected = pytest.warns(RuntimeWarning, match=r"best\.json.*the run continues")
     with expected:
         saved.mark_best((1, 0, 10), {"epoch": 0, "scores": {}})
 

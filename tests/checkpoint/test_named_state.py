@@ -150,7 +150,7 @@ def test_names_that_are_in_one_of_the_two_alone_are_refused(saved: Path) -> None
     state = load_checkpoint(saved)
     weight = program.model.weight.detach().clone()
     for named, says in (
-        ({}, "holds the state of 'ema', which would be lost"),
+        ({}, "contains the state of 'ema', which would be lost"),
         ({**program.state(), "queue": []}, "has no state named 'queue'"),
     ):
         with pytest.raises(RunError, match=says):
@@ -169,7 +169,7 @@ def test_what_is_not_taken_up_is_named_and_everything_is_as_it_was(saved: Path) 
     state = load_checkpoint(saved)
     # Those before `ema` have been loaded by then, and are put back.
     named = {"counters": program.counters, "scale": program.scale, **program.state()}
-    with pytest.raises(RunError, match=r"state\['ema'\] does not take .*size mismatch") as raised:
+    with pytest.raises(RunError, match=r"state\['ema'\] does not accept .*size mismatch") as raised:
         restore(state, program.step, program.feed, named)
     assert "\n" not in str(raised.value)
     assert program.counters["seen"] == counters["seen"]

@@ -205,6 +205,6 @@ def test_the_state_is_json_and_comes_back():
 
 
 def test_an_absent_column_is_named(one_line):
-    with pytest.raises(DataError, match="no column 'k'") as error:
+    with pytest.raises(DataError, match="column 'k' is missing") as error:
         read_columns(FRAME.drop("k"), KINDS, READING)
     one_line(error)

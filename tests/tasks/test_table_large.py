@@ -350,7 +350,7 @@ def test_rows_to_predict_are_checked(parquet: Any, monkeypatch: pytest.MonkeyPat
     task.splits()
     monkeypatch.setattr(on_disk, "MOST_AS_FRAME", 0)
     lacking = parquet(data.drop("whole"), "lacking.parquet")
-    with pytest.raises(DataError, match="no column 'whole', which the model needs"):
+    with pytest.raises(DataError, match="column 'whole' is missing, and the model needs it"):
         task.unseen(lacking)
     with pytest.raises(DataError, match="no column 'y', the target"):
         task.read(parquet(data.drop("y"), "lacking.parquet"))
