@@ -363,15 +363,15 @@ SAMPLES: dict[str, Wrong] = {
     "sets": Wrong(of(lambda k: {1, 2}), DataError, "sample 0 is a set", "collate_fn"),
     "functions": Wrong(of(lambda k: fails), DataError, "sample 0 is a function", "collate_fn"),
     "__getitem__ raises": Wrong(
-        of(fails), DataError, "sample 0 of epoch 1 cannot be fetched, RuntimeError", "mend the"
+        of(fails), DataError, "sample 0 of epoch 1 cannot be fetched, RuntimeError", "fix the"
     ),
     "__getitem__ raises KeyError": Wrong(of(lambda k: {}["x"]), DataError, "KeyError: 'x'", "mend"),
     "__getitem__ takes nothing": Wrong(
         lambda: read(Feed(type("Bad", (Made,), {"__getitem__": lambda self: 1})(int), 3)),
-        DataError, "sample 0 of epoch 1 cannot be fetched, TypeError", "mend the sample",
+        DataError, "sample 0 of epoch 1 cannot be fetched, TypeError", "fix the sample",
     ),
     "IndexError before its length": Wrong(
-        of(lambda k: [0, 0, 0, 0][k]), DataError, "sample 4 of epoch 1", "mend the sample"
+        of(lambda k: [0, 0, 0, 0][k]), DataError, "sample 4 of epoch 1", "fix the sample"
     ),
     "StopIteration": Wrong(
         of(lambda k: next(iter(()))), DataError, "cannot be fetched, StopIteration", "mend"
@@ -394,14 +394,14 @@ SAMPLES: dict[str, Wrong] = {
         DataError, "returned a generator", "return a list",
     ),
     "collate_fn raises": Wrong(
-        of(lambda k: k, collate_fn=fails), DataError, "sample 0 to sample 2", "mend it"
+        of(lambda k: k, collate_fn=fails), DataError, "sample 0 to sample 2", "fix it"
     ),
     "transform returns None": Wrong(
         lambda: read(Feed(X, 2, transform=lambda batch, draws: None)),
         ConfigError, "transform returned None", "return batch",
     ),
     "transform raises": Wrong(
-        lambda: read(Feed(X, 2, transform=fails)), DataError, "sample 0 to sample 1", "mend it"
+        lambda: read(Feed(X, 2, transform=fails)), DataError, "sample 0 to sample 1", "fix it"
     ),
     "iter returns a number": Wrong(
         lambda: read(Feed(Stream(lambda: 5), 2)), DataError, "non-iterator of type 'int'", "mend"

@@ -258,7 +258,7 @@ OPTIONS: dict[str, Wrong] = {
         lambda: step(
             schedule=schedules.from_torch(lr_scheduler.StepLR(SGD, 3), "epoch")
         )((X, Y)),
-        ScheduleError, "this StepLR drives another optimizer", "that you give to Step",
+        ScheduleError, "this StepLR drives a different optimizer", "that you give to Step",
     ),
     "a function that makes none": Wrong(
         lambda: step(schedule=schedules.from_torch(lambda optimizer: 5, "epoch"))((X, Y)),

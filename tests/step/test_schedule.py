@@ -611,7 +611,9 @@ def test_a_planned_step_that_trains_on_holds_the_last_value() -> None:
                 lrs.extend(step(torch.ones(2, 1)).lr for _ in range(n))
                 step.end_epoch()
 
-        with pytest.warns(UserWarning, match="the training goes on: the learning rate stays") as w:
+        with pytest.warns(
+            UserWarning, match="the training continues: the learning rate stays"
+        ) as w:
             train()
         assert len(w) == 1
         assert w[0].filename == __file__

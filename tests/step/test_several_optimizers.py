@@ -387,7 +387,7 @@ def test_schedules_that_do_not_fit_are_refused() -> None:
     both = optimizers(model)
     built = schedules.from_torch(StepLR(both[0], 3), tick="update")
     step = trueloop.Step(model, both, loss_fn, schedule=built)
-    with pytest.raises(ScheduleError, match=r"drives another optimizer.*schedule=\[...\]"):
+    with pytest.raises(ScheduleError, match=r"drives a different optimizer.*schedule=\[...\]"):
         step(batches(1)[0])
     step = trueloop.Step(model, both, loss_fn, schedule=[built, None])
     step(batches(1)[0])

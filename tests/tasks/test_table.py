@@ -143,7 +143,9 @@ def test_unseen_rows_may_lack_the_target_and_hold_what_is_new(table_file, one_li
     assert torch.isfinite(outputs).all()
     assert task.predictions(outputs)["prediction"] == pytest.approx(outputs.tolist())
     path = table_file("colour,when", ["red,2024-01-01"], "lacks.csv")
-    with pytest.raises(DataError, match="column 'size' is missing, and the model needs it") as error:
+    with pytest.raises(
+        DataError, match="column 'size' is missing, and the model needs it"
+    ) as error:
         task.unseen(path)
     one_line(error)
 

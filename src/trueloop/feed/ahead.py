@@ -105,7 +105,7 @@ def _has_modes() -> bool:
 
 
 def _generators() -> tuple[Any, ...]:
-    """Where the process's CPU generators stand."""
+    """The state of the process's CPU generators."""
     name, keys, *rest = np.random.get_state()
     state = torch.get_rng_state().numpy().tobytes()
     return state, name, np.asarray(keys).tobytes(), rest, random.getstate()

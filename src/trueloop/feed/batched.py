@@ -96,6 +96,6 @@ class Batched:
         except Exception as error:
             raise DataError(
                 f"{type(self._dataset).__name__}.get_batch cannot gather the batch of sample "
-                f"{indices[0]} to sample {indices[-1]}, {reason_of(error)}: mend it; it is called "
+                f"{indices[0]} to sample {indices[-1]}, {reason_of(error)}: fix it; it is called "
                 f"with (indices, epoch){remedy()}"
             ) from error

@@ -106,7 +106,7 @@ class Collator:
         if self._collate_fn is not None:
             return (
                 f"collate_fn cannot make a batch of {names[0]} to {names[-1]}, "
-                f"{reason_of(error)}: mend it; it is called with a list of samples"
+                f"{reason_of(error)}: fix it; it is called with a list of samples"
             )
         return difference(samples, names) or (
             f"{names[0]} to {names[-1]} do not make a batch, {reason_of(error)}: {_OWN}"

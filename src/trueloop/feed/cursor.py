@@ -1,4 +1,4 @@
-"""Where a feed stands, and the state of its own that a loader or a stream has there."""
+"""Where a feed is, and the state of its own that a loader or a stream has there."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ class OwnState:
         return None
 
     def give(self, state: Any) -> None:
-        """Let the owner take up `state`; `RunError` if it does not."""
+        """Let the owner load `state`; `RunError` if it does not."""
         try:
             self._owner.load_state_dict(plain(state))
         except Exception as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             raise RunError(
                 f"{self._name}.load_state_dict does not take the state that its state_dict gave "
-                f"({reason[:120]}): build it as in the saved run, or mend the two methods"
+                f"({reason[:120]}): build it as in the saved run, or fix the two methods"
             ) from error
 
 
@@ -114,7 +114,7 @@ def set_generators(state: Mapping[str, Any]) -> None:
 
 
 class Cursor:
-    """Where an epoch's iterator stands, and what is known of that place beside its numbers.
+    """Where an epoch's iterator is, and what is known of that place beside its numbers.
 
     The source reports what it fetches, the iterator what it hands out; between the two, batches
     wait, each with the source's own state just after it was fetched.

@@ -87,5 +87,5 @@ class Epoch(Iterator[Any]):
         promised = self._final + 1
         return DataError(
             f"the data {what} {self._place.batch} batches where its length promised {promised}: "
-            "mend the __len__ of the data set or of its sampler"
+            "fix the __len__ of the data set or of its sampler"
         )

@@ -274,7 +274,7 @@ class ExternalLoader:
         except Exception as error:
             raise DataError(
                 f"the {name} cannot make its next batch in epoch {place.epoch + 1}, "
-                f"{reason_of(error)}: mend the data set, or what the loader was given"
+                f"{reason_of(error)}: fix the data set, or what the loader was given"
             ) from error
         if batch is None:
             raise DataError(

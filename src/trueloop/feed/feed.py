@@ -235,7 +235,7 @@ class Feed:
 
     @property
     def has_length(self) -> bool:
-        """Whether the number of batches per epoch is known beforehand."""
+        """Whether the number of batches per epoch is known before it begins."""
         return self._length is not None
 
     def __len__(self) -> int:
@@ -426,7 +426,7 @@ class Feed:
             if source.own.is_refused:
                 source.own.is_refused = False
                 warnings.warn(
-                    f"{source.own.why}: a run that goes on from here goes through the batches of "
+                    f"{source.own.why}: a run resumed from here goes through the batches of "
                     "its epoch again",
                     RuntimeWarning,
                     stacklevel=2,
@@ -477,7 +477,7 @@ class Feed:
             if state.get(name) != here:
                 raise RunError(
                     f"the saved feed has {name}={state[name]!r} and this one {name}={here!r}, so "
-                    f"its batches would be others: go on with {name}={state[name]!r}"
+                    f"its batches would be others: continue with {name}={state[name]!r}"
                 )
         if isinstance(self._source, ExternalLoader):
             self._source.check(state)
@@ -485,7 +485,7 @@ class Feed:
             if count != ranks.world_size():
                 raise RunError(
                     f"the saved loaders are those of {count} ranks, each with batches of its own, "
-                    f"and these of {ranks.world_size()}: go on with {count}, or train with "
+                    f"and these of {ranks.world_size()}: continue with {count}, or train with "
                     "Feed(loader.dataset, batch_size=...), whose batches are those of all ranks"
                 )
 

@@ -78,7 +78,7 @@ class LoaderOptions:
 
 def _leave_signals_to_the_parent(worker: int) -> None:
     """Ctrl-C, or a scheduler's signal, reaches every process of the job; the one that trains
-    decides what it means, and needs its workers for the update at hand."""
+    decides what it means, and needs its workers for the current update."""
     for name in ("SIGINT", "SIGUSR1"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
@@ -98,7 +98,7 @@ def _end_when_the_parent_says() -> None:
 def not_fetched(sample: int, epoch: int, error: Exception) -> SampleFailure:
     """What stands for a batch, one of whose samples raised."""
     return failure(
-        f"sample {sample} of epoch {epoch + 1} cannot be fetched, {reason_of(error)}: mend the "
+        f"sample {sample} of epoch {epoch + 1} cannot be fetched, {reason_of(error)}: fix the "
         "sample or the data set's code, or leave the sample out",
         error,
     )
@@ -151,7 +151,7 @@ class _Ranges(_Samples):
                 if sample is _END:
                     return SampleFailure(
                         f"iter_range({first}, {stop}) of {type(self.dataset).__name__} gave "
-                        f"{len(samples)} samples instead of {stop - first}: mend it, or the "
+                        f"{len(samples)} samples instead of {stop - first}: fix it, or the "
                         "__len__ of the data set",
                         None,
                     )
@@ -219,7 +219,7 @@ class _SeededStream(IterableDataset[Any]):
         # them.
         self.where = torch.zeros(5, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
         self.goes_on = False
-        """The data set has taken up its own state, in this process: it begins at the first sample,
+        """The data set has loaded its own state, in this process: it begins at the first sample,
         or, where that is an epoch's, with what its state at the end of the last epoch leaves."""
 
     def begin(self, epoch: int, start: int, part: RankShare) -> None:

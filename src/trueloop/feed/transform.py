@@ -25,7 +25,7 @@ def checked(transform: Transform) -> Transform:
         except Exception as error:
             raise DataError(
                 f"transform cannot change the batch of sample {draws.indices[0]} to "
-                f"sample {draws.indices[-1]}, {reason_of(error)}: mend it; it is called with "
+                f"sample {draws.indices[-1]}, {reason_of(error)}: fix it; it is called with "
                 f"(batch, draws){remedy()}"
             ) from error
         if changed is None:

@@ -92,7 +92,7 @@ class RunClock:
         self._agreement = ranks.Agreement()
 
     def start(self, step: Step) -> None:
-        """Count from where the step stands; after `load_state_dict` where there is a state."""
+        """Count from where the step is; after `load_state_dict` where there is a state."""
         counts = self._counts(step.updates)
         for alarm in self._alarms:
             alarm.set_after(counts[alarm.unit])

@@ -104,7 +104,7 @@ class FitState:
         self._barren, self._updates_before = 0, 0
 
     def open(self, resume_from: dict[str, Any] | None) -> None:
-        """Begin a run, or go on with one; a run that has nothing left to do may only be resumed."""
+        """Begin a run, or resume one; a run that has nothing left to do may only be resumed."""
         if resume_from is not None:
             self.load_state_dict(resume_from)
         self.clock.start(self.step)
@@ -165,7 +165,7 @@ class FitState:
         return self.is_over(stop)
 
     def evaluate_if_due(self, stop: Stop) -> None:
-        """Evaluate where the update at hand asks for it, and save what is to be saved with it."""
+        """Evaluate where the current update asks for it, and save what is to be saved with it."""
         if self.clock.evaluation_due and not stop.reason and self._evaluate(stop):
             self._save_if_due()
 
@@ -274,7 +274,7 @@ class FitState:
             self.save()
 
     def save(self) -> None:
-        """Write everything from which this run goes on as itself, unless that is done."""
+        """Write everything from which this run resumes as itself, unless that is done."""
         self.saver.save(self.state_dict, self.sinks)
 
     def close(self, stop: Stop) -> History:
@@ -319,7 +319,7 @@ class FitState:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if "step" in state and "records" not in state:
             raise RunError(
-                "this state was saved by a loop of your own: go on with Checkpoints.resume there"
+                "this state was saved by a loop of your own: continue with Checkpoints.resume there"
             )
         if "train" in state:
             try:

@@ -1,4 +1,4 @@
-"""A line of the log that stands for several updates."""
+"""A line of the log that sums up several updates."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class RunSaver:
         return None if self._checkpoints is None else self._checkpoints.state
 
     def begin(self, *, is_resumed: bool) -> None:
-        """Begin a run, or go on with a saved one."""
+        """Begin a run, or resume a saved one."""
         if self._checkpoints is not None:
             here = place_of(self._step) if is_resumed else None
             if self._checkpoints.begin(here):
@@ -72,7 +72,7 @@ class RunSaver:
         return due
 
     def save(self, state: State, sinks: Iterable[Any]) -> None:
-        """Write everything from which this run goes on as itself, unless that is done."""
+        """Write everything from which this run resumes as itself, unless that is done."""
         self.is_due = False
         if self._checkpoints is None:
             return

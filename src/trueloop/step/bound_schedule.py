@@ -71,7 +71,9 @@ class BoundSchedule:
         elif abs(own - run) > 1 or (own < run and _ends_for_good(self.scheduler)):
             remedy = "leave the length out (it is then the run's), or make the two agree"
             if saved:
-                remedy = "go on with the length, batches and accumulation of the run that was saved"
+                remedy = (
+                    "continue with the length, batches and accumulation of the run that was saved"
+                )
             raise ScheduleError(
                 f"the schedule is {own} {unit} long, but the run makes {run}: {remedy}"
                 + _micro_batch_hint(own, run)
@@ -111,7 +113,7 @@ class BoundSchedule:
         lr = float(self.scheduler.optimizer.param_groups[0]["lr"])
         warnings.warn(
             f"the schedule {self.schedule.name!r} ended after {length} {self.schedule.tick}s, and "
-            f"the training goes on: the learning rate stays at {lr:.3g}. Give the schedule the "
+            f"the training continues: the learning rate stays at {lr:.3g}. Give the schedule the "
             "length of the run, or end the run with it",
             UserWarning,
             stacklevel=stacklevel,

@@ -100,7 +100,7 @@ class BoundSchedules:
                 each.load_state_dict(one)
 
     def keep(self) -> Callable[[], None]:
-        """Remember where they stand; returns what puts them back there."""
+        """Remember where they are; returns what puts them back there."""
         built = self._built
         parts = [loading.keep_attributes(each) for each in self.ticking]
         parts += [loading.keep_scheduler(each.scheduler) for each in self.ticking]

@@ -71,7 +71,7 @@ class CompiledStep:
         return "" if self._extent is None else self._extent.level
 
     def state_dict(self) -> dict[str, Any]:
-        """What decides which updates are compiled: a run that goes on makes the same ones so."""
+        """What decides which updates are compiled: a run that is resumed makes the same ones so."""
         choice = None if self._trial is None else self._trial.choice
         return {"shapes": list(self._shapes), "choice": choice}
 

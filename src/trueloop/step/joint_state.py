@@ -67,7 +67,7 @@ def divided(optimizers: Sequence[Optimizer], saved: Mapping[str, Any]) -> list[d
         return [dict(saved)]
     if sum(about["groups"] for about in saved["optimizers"]) != len(saved["param_groups"]):
         raise RunError(
-            "step.optimizer.optimizers does not fit param_groups: use another checkpoint"
+            "step.optimizer.optimizers does not fit param_groups: use a different checkpoint"
         )
     found, groups = [], iter(saved["param_groups"])
     for about in saved["optimizers"]:
@@ -99,7 +99,7 @@ def load(
     saved: Mapping[str, Any],
     placed: Callable[[Optimizer, dict[str, Any]], dict[str, Any]],
 ) -> None:
-    """Let each optimizer take up its part of `saved`, as `placed(optimizer, part)` lays it out.
+    """Let each optimizer load its part of `saved`, as `placed(optimizer, part)` lays it out.
 
     Raises `RunError` where that is not a state of theirs; some may have taken up theirs then.
     """

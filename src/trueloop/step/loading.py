@@ -31,7 +31,7 @@ _MADE_UP_FOR = _OF_THE_DEVICE | {"maximize", "amsgrad", "nesterov", "decoupled_w
 
 
 def refuse(why: str) -> NoReturn:
-    """Raise the `RunError` for a state of another model or optimizer."""
+    """Raise the `RunError` for a state of a different model or optimizer."""
     raise RunError(
         f"the checkpoint does not fit this model and optimizer ({why}): build them as they were"
     )
@@ -181,7 +181,7 @@ def _check_entry(entry: Any, example: str, parameter: Tensor, of: str) -> None:
 
 
 def load_optimizer(optimizer: Optimizer, saved: dict[str, Any], of: str = "step.optimizer") -> None:
-    """Let it take up `saved`; `RunError`, with its name `of`, where that is not a state of it."""
+    """Let it load `saved`; `RunError`, with its name `of`, where that is not a state of it."""
     check_optimizer(optimizer, saved, of)
     try:
         optimizer.load_state_dict(saved)
@@ -208,7 +208,7 @@ def _take_strides_of_parameters(optimizer: Optimizer) -> None:
 
 
 def load_model(model: nn.Module, saved: Mapping[str, Any]) -> None:
-    """Let it take up `saved`; `RunError` where a module of it does not."""
+    """Let it load `saved`; `RunError` where a module of it does not."""
     try:
         model.load_state_dict(saved)
     except Exception as error:  # of a module that loads in its own way
@@ -262,7 +262,7 @@ _LENGTHS = frozenset(("T_max", "T_0", "T_i", "T_mult", "step_size", "total_steps
 
 
 def load_scheduler(scheduler: LRScheduler, state: dict[str, Any]) -> None:
-    """Let it take up `state`; `RunError` for the state of another one."""
+    """Let it load `state`; `RunError` for the state of a different one."""
     if type(scheduler).__module__.startswith(("torch.optim.", "trueloop.")):
         _check_scheduler(scheduler, state)
     try:
@@ -277,7 +277,7 @@ def load_scheduler(scheduler: LRScheduler, state: dict[str, Any]) -> None:
 
 
 def keep_scheduler(scheduler: LRScheduler) -> Callable[[], None]:
-    """Remember where the scheduler stands; returns what puts it back there."""
+    """Remember where the scheduler is; returns what puts it back there."""
     parts = [scheduler, *getattr(scheduler, "_schedulers", ())]
     kept = [keep_attributes(part) for part in parts]
 

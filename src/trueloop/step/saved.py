@@ -1,4 +1,4 @@
-"""What a step's state is: taken, compared with what is there, and taken up as a whole or not at
+"""What a step's state is: taken, compared with what is there, and loaded as a whole or not at
 all."""
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def take_up(step: StepBase, state: dict[str, Any]) -> None:
 
 
 def _check_same(step: StepBase, state: dict[str, Any]) -> None:
-    """Refuse a state of another configuration: it would be another run."""
+    """Refuse a state of a different configuration: it would be a different run."""
     shape = {**SHAPE, "precision": step.precision.STATE, "model": loading.MODEL}
     if found := problem(state, shape, "step"):
         raise RunError(f"{found}: load a state that state_dict of a step like this one gave")
@@ -122,11 +122,11 @@ def _check_same(step: StepBase, state: dict[str, Any]) -> None:
                 f"{name}={value!r}: build the step as it was"
             )
     if state["window"]["micro_batches"] >= step._window.size:
-        raise RunError("step.window holds a whole window: use another checkpoint")
+        raise RunError("step.window holds a whole window: use a different checkpoint")
     if state["window"]["micro_batches"] and ranks.is_distributed():
         raise RunError(
             "the checkpoint was saved inside an accumulation window by one process, and many ranks "
-            "cannot share that window: resume with one process, or use another checkpoint"
+            "cannot share that window: resume with one process, or use a different checkpoint"
         )
     if state["schedule"] is not None and not step._schedules.any:
         raise RunError("step.schedule is there, and this step has none: build it as it was")

@@ -171,8 +171,8 @@ class Resolver:
             return round(amount * per_epoch)
         if amount % per_epoch:
             raise ScheduleError(
-                f"{length!r} is no whole number of epochs of {per_epoch} updates, and the schedule "
-                "ticks per epoch: give its length in epochs, or write tick='update'"
+                f"{length!r} is not a whole number of epochs of {per_epoch} updates, and the "
+                "schedule ticks per epoch: give its length in epochs, or write tick='update'"
             )
         return int(amount) // per_epoch
 

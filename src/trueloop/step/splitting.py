@@ -84,7 +84,7 @@ class Splitting(Parallel):
         return list({id(p): p for p in held}.values())
 
     def remember(self, samples: int, parts: int) -> None:
-        """Split batches of that size so from now on, and say so once."""
+        """Split batches of that size from now on, and warn once."""
         if self.parts.get(samples, 1) == parts:
             return
         self.parts[samples] = parts
@@ -245,7 +245,7 @@ class _PartSums:
         return count
 
     def whole(self) -> LossOutput:
-        """The output of the batch; its loss is a leaf that stands for a graph."""
+        """The output of the batch; its loss is a leaf in place of a graph."""
         assert isinstance(self._loss, Tensor)
         outputs, targets = (None, None) if not self.outputs else _joined(self.outputs)
         return LossOutput(

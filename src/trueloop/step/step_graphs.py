@@ -415,7 +415,7 @@ class SumGraph(BatchGraph):
 
 
 class EndGraph:
-    """The end of a window whose gradients stand in `Shared.sums`: from the division to the
+    """The end of a window whose gradients are in `Shared.sums`: from the division to the
     optimizer's arithmetic. After a call, `norm` and `norms` are as an `UpdateGraph` has them."""
 
     def __init__(

@@ -59,7 +59,7 @@ def from_torch(
         _check_tick_of(built, tick)
         if built.optimizer is not optimizer:
             raise ScheduleError(
-                f"this {type(built).__name__} drives another optimizer than the step's: "
+                f"this {type(built).__name__} drives a different optimizer than the step's: "
                 "build it with the optimizer that you give to Step; for several optimizers give "
                 "schedule=[...], one each"
             )

@@ -86,7 +86,7 @@ def parted(saved: Mapping[str, Any], planned: Mapping[str, Any]) -> str | None:
         return (
             f"the checkpoint was taken after {unit} {tick}, inside the decay of its schedule "
             f"({unit} {saved['decay_from']} to {saved['length']}), which is not that of this run "
-            f"({planned['decay_from']} to {planned['length']}): go on with the length and the "
+            f"({planned['decay_from']} to {planned['length']}): continue with the length and the "
             f"options that it had, or prolong a checkpoint from before {unit} {saved['decay_from']}"
         )
     if max(tick, saved["warmup"]) > planned["decay_from"]:

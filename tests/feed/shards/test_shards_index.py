@@ -130,7 +130,9 @@ def test_globs_braces_and_lists_name_shards(tmp_path: Path) -> None:
 
 def test_what_is_no_shard_is_said(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
-    with pytest.raises(DataError, match=r"notes\.txt is no shard: give files that end with \.tar"):
+    with pytest.raises(
+        DataError, match=r"notes\.txt is not a shard: give files that end with \.tar"
+    ):
         Shards(tmp_path)
     with tarfile.open(tmp_path / "a.tar.gz", "w:gz"):
         pass

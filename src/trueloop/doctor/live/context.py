@@ -26,7 +26,7 @@ class Context(Protocol):
 
     @property
     def reading(self) -> threading.RLock:
-        """Held while gradients are read that another thread might write."""
+        """Held while gradients are read that a second thread might write."""
         ...
 
     @property
@@ -40,7 +40,7 @@ class Context(Protocol):
         ...
 
     def track(self) -> Track:
-        """Where this thread of the program stands."""
+        """Where this thread of the program is."""
         ...
 
     def measure(self, measured: Measured) -> None:

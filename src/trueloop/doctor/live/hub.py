@@ -1,6 +1,6 @@
 """Where the patches say what the program does, and the parts that asked for it hear it.
 
-It imports nothing of ours: patches, monitors and probes know the hub, and none of them another.
+It imports nothing of ours: patches, monitors and probes know the hub, and not each other.
 While `sampling` is False, a patch costs one test of a flag.
 """
 
@@ -143,9 +143,9 @@ class Hub:
         self.training_thread: int | None = None
         """The thread that runs backwards; the first one, if there are several."""
         self.lock = threading.RLock()
-        """Held while gradients are read that another thread might write."""
+        """Held while gradients are read that a second thread might write."""
         self.cut = False
-        """The program goes on, or would have gone on, unseen: nothing is concluded from what it has
+        """The program continues, or would have continued, unseen: nothing is concluded from what it has
         not done."""
         self.errors: list[str] = []
         """What went wrong in the watching itself."""
@@ -233,7 +233,7 @@ class Hub:
                 timer.leave(timer.own)
 
     def failed(self, error: Exception, *, missed: bool = False) -> None:
-        """Something of ours has failed: the program must not notice; the report says so.
+        """Something of ours has failed: the program must not notice; the report names it.
 
         `missed`: something that the program has done may not have been seen, so that nothing is
         concluded from what it has not done.

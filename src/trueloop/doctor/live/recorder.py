@@ -66,7 +66,7 @@ class Recorder:
     # ------------------------------------------------------------------ events
 
     def track(self) -> Track:
-        """Where this thread of the program stands."""
+        """Where this thread of the program is."""
         thread = threading.get_ident()
         track = self.tracks.get(thread)
         if track is None:
@@ -80,7 +80,7 @@ class Recorder:
         late: Callable[[Location, int], dict[str, Any]] | None = None,
         **fields: Any,
     ) -> Event | None:
-        """An event, at the place where the program stands; None where no code of it runs.
+        """An event, at the place where the program is; None where no code of it runs.
 
         `late(place, serial)` gives fields that go by where and when it is.
         """
@@ -144,7 +144,7 @@ class Recorder:
             self.judged(track)
 
     def place(self, frame: FrameType) -> Location:
-        """Where the program stands."""
+        """Where the program is."""
         return user_frames.user_place(user_frames.sites(frame))[0]
 
     def can_read(self, *given: object) -> bool:

@@ -100,7 +100,7 @@ class SamplingSchedule:
             self._end()
 
     def _end(self) -> None:
-        """Nothing is seen from here on: what was open may go on in any way."""
+        """Nothing is seen from here on: what was open may continue in any way."""
         if self._hub.sampling:
             self._hub.sampling = False
             self._hub.sampling_ended()

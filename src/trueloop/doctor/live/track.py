@@ -40,7 +40,7 @@ class LiveBench(Bench):
 
 
 class Track:
-    """One thread of the program: where it stands, and the rules that watch it."""
+    """One thread of the program: where it is, and the rules that watch it."""
 
     def __init__(self, rules: list[type[Rule]], failed: Callable[[Exception], None]) -> None:
         self.turns = Turns()

@@ -1,4 +1,4 @@
-"""Blocks in memory: those of the window at hand, and of the next one while it is being read."""
+"""Blocks in memory: those of the current window, and of the next one while it is being read."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Shards(Dataset[Any]):
     stretches of about 1 MiB of a tar file, each by its byte range.
 
     `shuffle=True` puts the blocks into a random order, and then the samples within each window of
-    a few blocks, see `trueloop.feed.windows`. A process keeps the window at hand and the next one:
+    a few blocks, see `trueloop.feed.windows`. A process keeps the current window and the next one:
     `memory` bytes at most, and what is being decoded.
 
     A sample of a tar file is what the members of one name before the first dot have; the rest of

@@ -124,7 +124,7 @@ def _of_one_format(listed: list[File]) -> tuple[str, list[File]]:
             f"{shown} is compressed as a whole, so that nothing in it can be reached by its "
             f"offset: unpack it first, e.g. with gunzip"
         )
-    raise DataError(f"{shown} is no shard: give files that end with {known}")
+    raise DataError(f"{shown} is not a shard: give files that end with {known}")
 
 
 def _places(data: Any, listed: list[File]) -> list[Path]:
@@ -181,7 +181,7 @@ def _warn_changed(listed: list[File], changed: list[File], gone: list[str]) -> N
     warnings.warn(
         f"{len(changed)} of {len(listed)} shards are new or have changed since they were indexed, "
         f"{len(removed)} are gone, the first {first}: the index is made again for these; a run "
-        "that was begun with the old ones cannot go on with these",
+        "that was begun with the old ones cannot continue with these",
         RuntimeWarning,
         stacklevel=4,
     )

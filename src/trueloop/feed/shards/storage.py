@@ -281,8 +281,8 @@ def _remote_file(url: str, info: Mapping[str, Any]) -> File:
     size = info.get("size")
     if size is None:
         raise DataError(
-            f"the server of {url} does not tell its size: use one that serves ranges, or copy the "
-            "shards to a disk"
+            f"the server of {url} does not report its size: use one that serves ranges, or copy "
+            "the shards to a disk"
         )
     names = ("ETag", "etag", "md5Hash", "content_md5", "LastModified", "Last-Modified", "mtime")
     stamp = next((str(info[name]) for name in (*names, "created") if info.get(name)), "")

@@ -1,4 +1,4 @@
-"""Which loops of the program are running, and in which turn: read from where its frames stand.
+"""Which loops of the program are running, and in which turn: read from where its frames are.
 
 Python does not say that a loop has come around. What can be seen is where the program stands at
 each event. A loop has turned when its frame stands further up than before, or again where it stood
@@ -56,7 +56,7 @@ class Turns:
         return tuple(each.turn for each in self.open)
 
     def move(self, here: list[Site], kind: str) -> Moves:
-        """Take notice that an event of some kind happens where the program stands now."""
+        """Take notice that an event of some kind happens where the program is now."""
         moves = Moves()
         level, repeated = self._compare(here, kind)
         if level is not None or repeated:
@@ -136,7 +136,7 @@ class Turns:
         )
 
     def _compare(self, here: list[Site], kind: str) -> tuple[int | None, bool]:
-        """The depth of the first frame that stands elsewhere than before, and whether the program
+        """The depth of the first frame that is elsewhere than before, and whether the program
         is where it was for an event of this kind already."""
         for depth, (mine, yours) in enumerate(zip(here, self._last, strict=False)):
             if mine.code is not yours.code or mine.frame != yours.frame:
@@ -167,7 +167,7 @@ class Turns:
         return each.depth == level and level < len(here) and self._around(each, here[level])
 
     def _around(self, each: Open, site: Site) -> bool:
-        """A loop of this frame's code is around where it stands."""
+        """A loop of this frame's code is around where it is."""
         same = each.depth < len(self._last) and self._last[each.depth].frame == site.frame
         return same and each.node in source_map.loops_of(site.code, site.line)
 

@@ -1,6 +1,6 @@
 """Probes: what they read off the running program no single event says.
 
-A probe is told of moments while the watcher looks; what it finds out it emits as a
+A probe hears of moments while the watcher samples; what it finds out it emits as a
 measurement.
 """
 
@@ -50,4 +50,4 @@ class Probe:
         """An optimizer was made; told even while nobody looks."""
 
     def unwatched(self) -> None:
-        """The watcher looks away: what was open may go on in any way."""
+        """The watcher looks away: what was open may continue in any way."""
