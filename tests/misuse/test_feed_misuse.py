@@ -365,7 +365,7 @@ SAMPLES: dict[str, Wrong] = {
     "__getitem__ raises": Wrong(
         of(fails), DataError, "sample 0 of epoch 1 cannot be fetched, RuntimeError", "fix the"
     ),
-    "__getitem__ raises KeyError": Wrong(of(lambda k: {}["x"]), DataError, "KeyError: 'x'", "mend"),
+    "__getitem__ raises KeyError": Wrong(of(lambda k: {}["x"]), DataError, "KeyError: 'x'", "fix"),
     "__getitem__ takes nothing": Wrong(
         lambda: read(Feed(type("Bad", (Made,), {"__getitem__": lambda self: 1})(int), 3)),
         DataError, "sample 0 of epoch 1 cannot be fetched, TypeError", "fix the sample",
@@ -374,10 +374,10 @@ SAMPLES: dict[str, Wrong] = {
         of(lambda k: [0, 0, 0, 0][k]), DataError, "sample 4 of epoch 1", "fix the sample"
     ),
     "StopIteration": Wrong(
-        of(lambda k: next(iter(()))), DataError, "cannot be fetched, StopIteration", "mend"
+        of(lambda k: next(iter(()))), DataError, "cannot be fetched, StopIteration", "fix"
     ),
     "subset of a data set beyond": Wrong(
-        lambda: read(Feed(Subset(Made(X.__getitem__), [99]), 2)), DataError, "index 99", "mend"
+        lambda: read(Feed(Subset(Made(X.__getitem__), [99]), 2)), DataError, "index 99", "fix"
     ),
     "__len__ below 0": Wrong(given(Made(int, -1), 2), DataError, "__len__ of Made", "at least 0"),
     "__len__ of 2.5": Wrong(given(Made(int, 2.5), 2), DataError, "__len__ of Made", "an integer"),
@@ -404,12 +404,12 @@ SAMPLES: dict[str, Wrong] = {
         lambda: read(Feed(X, 2, transform=fails)), DataError, "sample 0 to sample 1", "fix it"
     ),
     "iter returns a number": Wrong(
-        lambda: read(Feed(Stream(lambda: 5), 2)), DataError, "non-iterator of type 'int'", "mend"
+        lambda: read(Feed(Stream(lambda: 5), 2)), DataError, "non-iterator of type 'int'", "fix"
     ),
     "iter returns None": Wrong(
-        lambda: read(Feed(Stream(lambda: None), 2)), DataError, "'NoneType'", "mend"
+        lambda: read(Feed(Stream(lambda: None), 2)), DataError, "'NoneType'", "fix"
     ),
-    "iter raises": Wrong(lambda: read(Feed(Stream(fails), 2)), DataError, "planted", "mend"),
+    "iter raises": Wrong(lambda: read(Feed(Stream(fails), 2)), DataError, "planted", "fix"),
     "a stream of nothing": Wrong(
         lambda: read(Feed(Stream(lambda: iter(())), 2)), DataError, "no batch at all", "yields"
     ),
@@ -425,7 +425,7 @@ SAMPLES: dict[str, Wrong] = {
         DataError, "stack expects each tensor to be equal size", "what the loader was given",
     ),
     "a loader that raises": Wrong(
-        lambda: read(Feed(DataLoader(Made(fails), 2))), DataError, "planted in two lines", "mend"
+        lambda: read(Feed(DataLoader(Made(fails), 2))), DataError, "planted in two lines", "fix"
     ),
     "a loader of None": Wrong(
         lambda: read(Feed(DataLoader(Made(int), 2, collate_fn=lambda samples: None))),

@@ -304,7 +304,7 @@ def test_a_length_that_depends_on_the_run_asks_for_the_plan() -> None:
 
 def test_a_torch_scheduler_of_another_optimizer_or_clock_is_refused() -> None:
     other = make_optimizer()
-    with pytest.raises(ScheduleError, match="another optimizer"):
+    with pytest.raises(ScheduleError, match="a different optimizer"):
         step_with(schedules.from_torch(ts.StepLR(other, 3), "epoch")).plan(epochs=5, batches=2)
     with pytest.raises(ScheduleError, match="tick='metric'"):
         schedules.from_torch(ts.ReduceLROnPlateau(other), "epoch")

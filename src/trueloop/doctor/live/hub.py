@@ -145,8 +145,8 @@ class Hub:
         self.lock = threading.RLock()
         """Held while gradients are read that a second thread might write."""
         self.cut = False
-        """The program continues, or would have continued, unseen: nothing is concluded from what it has
-        not done."""
+        """The program continues, or would have continued, unseen: nothing is concluded from what it
+        has not done."""
         self.errors: list[str] = []
         """What went wrong in the watching itself."""
         self.rank: int | None = None
