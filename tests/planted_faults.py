@@ -16,8 +16,8 @@ from typing import Any
 
 from trueloop.doctor.model.findings import Delete, Finding, Location, Related
 from trueloop.doctor.rules.catalogue import BY_CODE
-from trueloop.doctor.static.files.cache import digest_of_file
-from trueloop.doctor.static.files.skipped import Gaps
+from trueloop.doctor.static.inputs.cache import digest_of_file
+from trueloop.doctor.static.inputs.skipped import Gaps
 
 
 def check_text(text: str, path: str, *, steps: int = 0, above: int = 0) -> Any:

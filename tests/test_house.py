@@ -235,14 +235,6 @@ ONE_CONCEPT = {
     **dict.fromkeys(("tensors", "loading"), "its rules"),
 }
 """Module names that several rooms have, each for the same thing."""
-TWO_CONCEPTS = {
-    "files", "pages", "text",
-}  # fmt: skip
-"""Module names that still mean two things. The list only shrinks."""
-TWO_CLASSES = {
-    "Calls", "History", "Holder", "Pass", "Recipe", "Record",
-}  # fmt: skip
-"""Class names that still mean two things. The list only shrinks."""
 MOST_RETURN_ANY = 6
 """Functions of the reader that return whatever it may be. The number only shrinks."""
 INHERITED_NAME = "Options"
@@ -265,14 +257,12 @@ def test_no_two_classes_of_one_name() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.ClassDef) and node.name != INHERITED_NAME
     )
-    wrong = {name: files for name, files in doubled.items() if name not in TWO_CLASSES}
-    assert not wrong, f"give one of each pair a name of its own: {wrong}"
+    assert not doubled, f"give one of each pair a name of its own: {doubled}"
 
 
 def test_a_module_name_means_one_thing() -> None:
     doubled = recurring((name.rpartition(".")[2], name) for name in MODULES if name)
-    listed = {*ONE_CONCEPT, *TWO_CONCEPTS}
-    wrong = {name: files for name, files in doubled.items() if name not in listed}
+    wrong = {name: files for name, files in doubled.items() if name not in ONE_CONCEPT}
     assert not wrong, f"rename one, or add the name to ONE_CONCEPT if they mean the same: {wrong}"
 
 

@@ -15,9 +15,9 @@ from trueloop.doctor.model.findings import Finding, Location, Related
 from trueloop.doctor.report.github import as_github
 from trueloop.doctor.report.json_object import as_json
 from trueloop.doctor.report.sarif import as_sarif
-from trueloop.doctor.report.text import COLOURS, Paint, as_text
+from trueloop.doctor.report.terminal import COLOURS, Paint, as_text
 from trueloop.doctor.static.checking import CheckResult
-from trueloop.doctor.static.files.discovery import FileProblem, Unread
+from trueloop.doctor.static.inputs.discovery import FileProblem, Unread
 
 TRAIN = """\
 for batch in loader:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from trueloop.doctor.static import check_text
-from trueloop.doctor.static.files.examine import examine
+from trueloop.doctor.static.inputs.examine import examine
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("TL*/*.py"))
 NAMES = ["self", "model", "optimizer", "loss", "None", "x", "torch", "lambda: x", "*a", "1", "[]"]

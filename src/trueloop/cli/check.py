@@ -14,8 +14,8 @@ from trueloop.errors import ConfigError, nearest
 if TYPE_CHECKING:
     from trueloop.doctor.config import Configs
     from trueloop.doctor.static.checking import CheckResult
-    from trueloop.doctor.static.files.cache import Cache
     from trueloop.doctor.static.fixes.fix_files import FixedFile
+    from trueloop.doctor.static.inputs.cache import Cache
 
 FORMATS = ("text", "json", "sarif", "github")
 _EPILOG = """\
@@ -126,7 +126,7 @@ def _words(text: str) -> list[str]:
 
 
 def _cache(given: Any) -> Cache | None:
-    from trueloop.doctor.static.files.cache import Cache, cache_folder
+    from trueloop.doctor.static.inputs.cache import Cache, cache_folder
 
     return None if given.no_cache else Cache(cache_folder())
 
@@ -134,7 +134,7 @@ def _cache(given: Any) -> Cache | None:
 def _tell(outcome: CheckResult, given: Any, mended: FixedFile | None) -> None:
     """Findings on stdout; what could not be checked, or not to its end, line by line on stderr."""
     from trueloop.doctor.report.locations import problem_line
-    from trueloop.doctor.report.text import Paint, as_text, paint_for, printable, summary
+    from trueloop.doctor.report.terminal import Paint, as_text, paint_for, printable, summary
 
     if given.diff:
         assert mended is not None

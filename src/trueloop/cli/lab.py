@@ -41,20 +41,20 @@ def main(argv: Sequence[str]) -> int:
     )
     given = parser.parse(argv)
 
-    from trueloop.doctor.lab import pages, running
+    from trueloop.doctor.lab import claim_pages, running
     from trueloop.doctor.lab.claims import claims_named
     from trueloop.doctor.lab.verdicts import UNDECIDED
 
     claims = claims_named(given.only)
     out = Path(given.out).absolute()
-    pages.prepare(out)
+    claim_pages.prepare(out)
     began = time.monotonic()
     try:
         measured = running.measure(claims, _print_verdict)
     except running.LabError as error:
         print(f"trueloop: error: {error}", file=sys.stderr)
         return FAILED
-    page = pages.write(out, measured)
+    page = claim_pages.write(out, measured)
     print(f"{len(measured)} claims in {time.monotonic() - began:.0f} s: {page}")
     return FAILED if any(one.verdict == UNDECIDED for one in measured) else OK
 

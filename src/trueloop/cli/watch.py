@@ -185,7 +185,7 @@ def _to_stderr(watched: Watched, form: str) -> None:
 
 def _text(watched: Watched, form: str, stream: Any) -> str:
     from trueloop.doctor.report import watched as formats
-    from trueloop.doctor.report.text import Paint, paint_for
+    from trueloop.doctor.report.terminal import Paint, paint_for
 
     if form == "json":
         return formats.as_json(watched)

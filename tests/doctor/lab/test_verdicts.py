@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trueloop.doctor.lab import pages
+from trueloop.doctor.lab import claim_pages
 from trueloop.doctor.lab.claims import (
     UNITS,
     VERDICTS,
@@ -114,17 +114,17 @@ def test_spread() -> None:
     ],
 )
 def test_figures_with_their_units(value: float, unit: str, text: str) -> None:
-    assert pages.value_text(value, unit) == text
+    assert claim_pages.value_text(value, unit) == text
 
 
 def test_diff_leaves_docstrings_out() -> None:
     wrong = '"""Wrong."""\nfor x in y:\n    step(x)\n    end()\n'
     right = '"""Right."""\nfor x in y:\n    step(y)\n    end()\n'
-    assert pages.diff(wrong, right) == [
-        pages.DiffLine(" ", "for x in y:"),
-        pages.DiffLine("-", "    step(x)"),
-        pages.DiffLine("+", "    step(y)"),
-        pages.DiffLine(" ", "    end()"),
+    assert claim_pages.diff(wrong, right) == [
+        claim_pages.DiffLine(" ", "for x in y:"),
+        claim_pages.DiffLine("-", "    step(x)"),
+        claim_pages.DiffLine("+", "    step(y)"),
+        claim_pages.DiffLine(" ", "    end()"),
     ]
     assert docstring_of(wrong) == ("Wrong.", "for x in y:\n    step(x)\n    end()")
 
@@ -141,13 +141,13 @@ def test_pages_of_a_claim_made_up(tmp_path: Path) -> None:
     finding = Finding("TL101", "x", "error", Location("wrong.py", 2), "Look at `it`.", "Mend it.")
     one.found = [LabFindings(finding, ("check", "watch"))]
     other = measured(second, [0.9, 0.9], number="1b")
-    index = pages.write(tmp_path / "out", [one, other])
+    index = claim_pages.write(tmp_path / "out", [one, other])
     assert index == tmp_path / "out" / "index.html"
     text = (tmp_path / "out" / "a-line.html").read_text("utf-8")
     assert "It is right &lt;b&gt;." in text
     assert "Look at <code>it</code>" in text
     assert "found by trueloop check and watch" in text
-    crib = (tmp_path / "out" / pages.CRIB_SHEET).read_text("utf-8")
+    crib = (tmp_path / "out" / claim_pages.CRIB_SHEET).read_text("utf-8")
     assert "**true**" in crib
     assert "TL101" in crib
     assert UNDECIDED in index.read_text("utf-8")
@@ -158,7 +158,7 @@ def test_pages_of_a_claim_made_up(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"--out .*file.* cannot be written"):
-        pages.prepare(tmp_path / "file")
+        claim_pages.prepare(tmp_path / "file")
 
 
 def test_claims_by_name_and_number() -> None:
@@ -196,7 +196,7 @@ def test_a_claim_is_whole(one: Claim) -> None:
         assert text.count("`") % 2 == 0
     changed = [
         line
-        for line in pages.diff(
+        for line in claim_pages.diff(
             one.program("wrong").read_text("utf-8"), one.program("right").read_text("utf-8")
         )
         if line.mark in "+-"

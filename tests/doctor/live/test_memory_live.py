@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from trueloop.device import is_out_of_memory
 from trueloop.doctor.live.memory import footprint, out_of_memory
-from trueloop.doctor.live.memory.fake_forward import Recipe, Saved, Segments, saved_by
+from trueloop.doctor.live.memory.fake_forward import CallSpec, Saved, Segments, saved_by
 from trueloop.doctor.live.memory.options import Needs, fits, recomputed
 from trueloop.doctor.live.memory.recorded_shapes import Recipes
 from trueloop.doctor.live.probes.memory_growth import Curve
@@ -219,7 +219,7 @@ def really_saved(model: nn.Module, x: Tensor, target: Tensor) -> int:
     return sum(storage.nbytes() for storage in found.values())
 
 
-def recipe_of(watcher: Watcher, model: nn.Module, x: Tensor, target: Tensor) -> Recipe:
+def recipe_of(watcher: Watcher, model: nn.Module, x: Tensor, target: Tensor) -> CallSpec:
     F.cross_entropy(model(x), target)
     watcher.stop()
     (probe,) = [each for each in watcher.probes if isinstance(each, Recipes)]

@@ -35,7 +35,7 @@ from trueloop.doctor.model.speed_measurements import (
 )
 from trueloop.doctor.model.things import Loader, Model, Optimizer
 from trueloop.doctor.report import timing_table as table
-from trueloop.doctor.report.text import Paint
+from trueloop.doctor.report.terminal import Paint
 from trueloop.doctor.report.watched import as_json, as_text
 from trueloop.doctor.rules.base import Bench
 from trueloop.doctor.rules.catalogue import BY_CODE

@@ -12,10 +12,10 @@ import pytest
 from planted_faults import check_text
 from trueloop.doctor import static
 from trueloop.doctor.model.findings import Delete, Finding, Insert, Location, Move, Related, Replace
-from trueloop.doctor.static.files import cache as cache_module
-from trueloop.doctor.static.files.cache import Cache, Examined, cache_folder, digest
-from trueloop.doctor.static.files.discovery import FileProblem, Unread
-from trueloop.doctor.static.files.examine import examine_all
+from trueloop.doctor.static.inputs import cache as cache_module
+from trueloop.doctor.static.inputs.cache import Cache, Examined, cache_folder, digest
+from trueloop.doctor.static.inputs.discovery import FileProblem, Unread
+from trueloop.doctor.static.inputs.examine import examine_all
 
 
 @pytest.fixture(autouse=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from trueloop.doctor.config import Configs
-from trueloop.doctor.report.text import as_text
+from trueloop.doctor.report.terminal import as_text
 from trueloop.doctor.static.checking import CheckResult, check
-from trueloop.doctor.static.files import examine as examine_module
-from trueloop.doctor.static.files.cache import Cache
 from trueloop.doctor.static.fixes.fix_files import mend
+from trueloop.doctor.static.inputs import examine as examine_module
+from trueloop.doctor.static.inputs.cache import Cache
 from trueloop.errors import ConfigError
 
 LOOP = """\

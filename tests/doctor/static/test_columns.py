@@ -8,7 +8,7 @@ import pytest
 
 from trueloop.doctor.model.findings import Delete, Finding, Insert, Location, Related
 from trueloop.doctor.static import check_text
-from trueloop.doctor.static.files.columns import in_characters
+from trueloop.doctor.static.inputs.columns import in_characters
 
 LOOP = """\
 import torch

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from trueloop.doctor.static.files import documents
-from trueloop.doctor.static.files.documents import UnreadableError, decode, decode_exactly
-from trueloop.doctor.static.files.open_document import open_document
+from trueloop.doctor.static.inputs import documents
+from trueloop.doctor.static.inputs.documents import UnreadableError, decode, decode_exactly
+from trueloop.doctor.static.inputs.open_document import open_document
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trueloop.doctor.static.files.cache import Cache
-from trueloop.doctor.static.files.examine import examine, examine_all
+from trueloop.doctor.static.inputs.cache import Cache
+from trueloop.doctor.static.inputs.examine import examine, examine_all
 
 pytestmark = pytest.mark.usefixtures("planted")
 

@@ -7,8 +7,8 @@ import pytest
 from trueloop.doctor.config import Config
 from trueloop.doctor.model.findings import Finding, Location
 from trueloop.doctor.rules.catalogue import BY_CODE
-from trueloop.doctor.static.files.documents import Document, Program
-from trueloop.doctor.static.files.ignores import complaints, hold_back, ignores_in
+from trueloop.doctor.static.inputs.documents import Document, Program
+from trueloop.doctor.static.inputs.ignores import complaints, hold_back, ignores_in
 
 
 def finding(code: str, line: int) -> Finding:

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from trueloop.doctor.static.files.markdown import open_markdown
+from trueloop.doctor.static.inputs.markdown import open_markdown
 
 
 def codes(text: str) -> list[str]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from trueloop.doctor.static.files.documents import Document
-from trueloop.doctor.static.files.notebooks import without_magics
-from trueloop.doctor.static.files.open_document import open_document
+from trueloop.doctor.static.inputs.documents import Document
+from trueloop.doctor.static.inputs.notebooks import without_magics
+from trueloop.doctor.static.inputs.open_document import open_document
 
 
 def cell(source: str, kind: str = "code") -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trueloop.doctor.static.files.discovery import find_files
+from trueloop.doctor.static.inputs.discovery import find_files
 from trueloop.errors import ConfigError
 
 

@@ -20,10 +20,10 @@ from trueloop.doctor.model.findings import Finding, Related
 from trueloop.doctor.rules.catalogue import BY_CODE, ENTRIES
 from trueloop.doctor.rules.selection import codes_of
 from trueloop.doctor.static.checking import CheckResult
-from trueloop.doctor.static.files.discovery import FileProblem
-from trueloop.doctor.static.files.documents import Document, Program
-from trueloop.doctor.static.files.ignores import Ignore, hold_back, ignores_in
-from trueloop.doctor.static.files.open_document import Documents
+from trueloop.doctor.static.inputs.discovery import FileProblem
+from trueloop.doctor.static.inputs.documents import Document, Program
+from trueloop.doctor.static.inputs.ignores import Ignore, hold_back, ignores_in
+from trueloop.doctor.static.inputs.open_document import Documents
 from trueloop.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import os
 
 from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.report.locations import is_below_working_directory, spot_of
-from trueloop.doctor.report.text import printable
+from trueloop.doctor.report.terminal import printable
 from trueloop.doctor.static.checking import CheckResult
-from trueloop.doctor.static.files.discovery import FileProblem, Unread
+from trueloop.doctor.static.inputs.discovery import FileProblem, Unread
 
 _LEVELS = {"error": "error", "warning": "warning", "advice": "notice"}
 

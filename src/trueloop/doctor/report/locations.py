@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.static.checking import CheckResult
-from trueloop.doctor.static.files.discovery import FileProblem, Unread
+from trueloop.doctor.static.inputs.discovery import FileProblem, Unread
 
 
 class Spot(NamedTuple):

@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from trueloop.doctor.report.locations import spot_of
-from trueloop.doctor.report.text import Paint, counted, printable
+from trueloop.doctor.report.terminal import Paint, counted, printable
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.memory.options import Fit

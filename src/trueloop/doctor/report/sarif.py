@@ -13,7 +13,7 @@ from trueloop.doctor.report.locations import spot_of, uri
 from trueloop.doctor.rules.catalogue import ENTRIES, Entry
 from trueloop.doctor.rules.pages import Page, group_of, page_of
 from trueloop.doctor.static.checking import CheckResult
-from trueloop.doctor.static.files.discovery import FileProblem, Unread
+from trueloop.doctor.static.inputs.discovery import FileProblem, Unread
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "advice": "note"}

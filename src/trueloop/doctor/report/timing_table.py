@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trueloop.doctor.report.text import Paint, counted
+from trueloop.doctor.report.terminal import Paint, counted
 from trueloop.doctor.rules.shared.timings import ENOUGH, duration, percent
 
 if TYPE_CHECKING:

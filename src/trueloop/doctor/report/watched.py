@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trueloop.doctor.report import timing_table
 from trueloop.doctor.report.json_object import finding_object
 from trueloop.doctor.report.memory_table import memory_object, memory_text
-from trueloop.doctor.report.text import Paint, counted, finding_text, printable, severities
+from trueloop.doctor.report.terminal import Paint, counted, finding_text, printable, severities
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.session import Watched

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from trueloop.doctor.model.findings import Finding
-from trueloop.doctor.static.files.skipped import Gaps
+from trueloop.doctor.static.inputs.skipped import Gaps
 from trueloop.doctor.static.interpreter.step_budget import STEPS_A_FILE
 from trueloop.doctor.static.interpreter.syntax import FRAMES, parse, room
 
@@ -71,7 +71,7 @@ def check_text(
         ast.increment_lineno(tree, above)
     from trueloop.doctor.rules.loading import rules_for
     from trueloop.doctor.static import stubs
-    from trueloop.doctor.static.files.columns import in_characters
+    from trueloop.doctor.static.inputs.columns import in_characters
     from trueloop.doctor.static.interpreter.file_analysis import FileAnalysis, read_module
     from trueloop.doctor.static.interpreter.project import project_at
     from trueloop.doctor.static.interpreter.survey import FileSummary

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from trueloop.doctor.config import Configs
 from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.rules.comments.tl001_unused_ignore import UnusedIgnore
-from trueloop.doctor.static.files.cache import Cache, Examined
-from trueloop.doctor.static.files.discovery import FileProblem, Unread, find_files
-from trueloop.doctor.static.files.examine import examine_all
-from trueloop.doctor.static.files.ignores import complaints, hold_back, ignores_in
-from trueloop.doctor.static.files.open_document import Documents
+from trueloop.doctor.static.inputs.cache import Cache, Examined
+from trueloop.doctor.static.inputs.discovery import FileProblem, Unread, find_files
+from trueloop.doctor.static.inputs.examine import examine_all
+from trueloop.doctor.static.inputs.ignores import complaints, hold_back, ignores_in
+from trueloop.doctor.static.inputs.open_document import Documents
 
 
 @dataclass

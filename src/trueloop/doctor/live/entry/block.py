@@ -11,7 +11,7 @@ from trueloop import _options
 from trueloop.doctor.config import Configs
 from trueloop.doctor.live.session import Session, Watched, live_codes, running
 from trueloop.doctor.model.findings import Finding
-from trueloop.doctor.report.text import paint_for
+from trueloop.doctor.report.terminal import paint_for
 from trueloop.doctor.report.watched import as_text
 from trueloop.doctor.rules.selection import codes_of
 from trueloop.errors import ConfigError

@@ -20,7 +20,7 @@ from trueloop.doctor.live.processes.rank_exchange import Peers
 from trueloop.doctor.live.session import Session, Watched, running
 from trueloop.doctor.model.findings import Finding, Location
 from trueloop.doctor.report.json_object import finding_object
-from trueloop.doctor.report.text import alone, printable
+from trueloop.doctor.report.terminal import alone, printable
 from trueloop.errors import ConfigError
 from trueloop.records import EvalRecord, StepRecord
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from trueloop.doctor.config import Configs
 from trueloop.doctor.live.session import Session, running
-from trueloop.doctor.report.text import finding_text, paint_for, printable
+from trueloop.doctor.report.terminal import finding_text, paint_for, printable
 
 
 class Cells:

@@ -27,7 +27,7 @@ from trueloop.doctor.live.nonfinite.rerun import (
 from trueloop.doctor.live.objects import autograd_graph, inspection
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.nonfinite.recent_calls import Call, Calls
+    from trueloop.doctor.live.nonfinite.recent_calls import Call, RecentCalls
 
 _NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
 _PLAIN = (bool, int, float, str, type(None), torch.dtype, torch.device)
@@ -56,7 +56,7 @@ class Noted(NamedTuple):
 
 
 @dataclass
-class Recipe:
+class CallSpec:
     """The calls of one update."""
 
     calls: list[Noted]
@@ -71,7 +71,7 @@ class Recipe:
     def has_loss(self) -> bool:
         return any(each.module is None for each in self.calls)
 
-    def borrow_loss(self, other: Recipe) -> None:
+    def borrow_loss(self, other: CallSpec) -> None:
         """An update that has died before its loss has the loss of another."""
         self.calls += [each for each in other.calls if each.module is None]
 
@@ -174,7 +174,7 @@ def note(function: Any, args: Any, kwargs: Any) -> Noted | None:
 
 
 def saved_by(
-    calls: Calls, recipe: Recipe, samples: int | None = None, *, half: bool = False
+    calls: RecentCalls, recipe: CallSpec, samples: int | None = None, *, half: bool = False
 ) -> Saved | str:
     """Make the calls of an update without data; or why that cannot be done.
 
@@ -206,7 +206,7 @@ def _scaled(now: int, then: int) -> Callable[[tuple[int, ...]], tuple[int, ...]]
 class _Count:
     """One pass through the calls of an update."""
 
-    def __init__(self, mode: Any, recipe: Recipe) -> None:
+    def __init__(self, mode: Any, recipe: CallSpec) -> None:
         self.mode = mode
         self.recipe = recipe
         self.saved = Saved()

@@ -22,7 +22,7 @@ from torch import nn
 from trueloop.device import OUT_OF_MEMORY, is_out_of_memory
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.memory import footprint
-from trueloop.doctor.live.memory.fake_forward import Recipe, Saved, note_call, saved_by
+from trueloop.doctor.live.memory.fake_forward import CallSpec, Saved, note_call, saved_by
 from trueloop.doctor.live.memory.options import USABLE, Fit, Needs, fits
 from trueloop.doctor.live.memory.recorded_shapes import Recipes
 from trueloop.doctor.live.probes import parameter_stats
@@ -31,7 +31,7 @@ from trueloop.doctor.model.findings import Location
 if TYPE_CHECKING:
     from trueloop.doctor.live.context import Context
     from trueloop.doctor.live.memory.recorded_shapes import Recipes
-    from trueloop.doctor.live.nonfinite.recent_calls import Calls
+    from trueloop.doctor.live.nonfinite.recent_calls import RecentCalls
 
 _ASKED = re.compile(
     r"(?:tried to allocate|Tried to allocate|Unable to allocate) ([\d.]+) (bytes|[KMGT]i?B)"
@@ -87,7 +87,7 @@ class Death:
     """What is to be known of an exception before it goes on; it holds no tensor."""
 
     def __init__(
-        self, watcher: Context, calls: Calls, recipes: Recipes, error: BaseException
+        self, watcher: Context, calls: RecentCalls, recipes: Recipes, error: BaseException
     ) -> None:
         self.watcher, self._calls, self._recipes = watcher, calls, recipes
         self.error = str(error)
@@ -96,7 +96,7 @@ class Death:
         trace = error.__traceback__
         self.moment, self.module, self.path = _where(trace)
         self.place = _place(trace)
-        self.recipe: Recipe | None = None
+        self.recipe: CallSpec | None = None
         self.batch = 0
         self._note_calls()
         models = self._models()
@@ -107,7 +107,7 @@ class Death:
 
     def _note_calls(self) -> None:
         held, known = self._calls.held, self._recipes.recipe
-        recipe = Recipe([note_call(each) for each in held], whole=True) if held else None
+        recipe = CallSpec([note_call(each) for each in held], whole=True) if held else None
         if recipe is None or recipe.module is None:
             recipe = known
         elif known is not None and not recipe.has_loss and self.moment == "forward":
@@ -183,7 +183,7 @@ class Death:
         self._fit(told, recipe, saved)
         return told
 
-    def _fit(self, told: Exhausted, recipe: Recipe, saved: Saved) -> None:
+    def _fit(self, told: Exhausted, recipe: CallSpec, saved: Saved) -> None:
         if told.samples is None:
             return
         smaller = saved_by(self._calls, recipe, samples=max(1, told.samples // 2))
@@ -198,7 +198,7 @@ class Death:
 
 
 def death_of(
-    watcher: Context, calls: Calls, recipes: Recipes, error: BaseException
+    watcher: Context, calls: RecentCalls, recipes: Recipes, error: BaseException
 ) -> Death | None:
     """What is to be known of an exception that says that there is no memory left."""
     is_one = error is not None and is_out_of_memory(error)

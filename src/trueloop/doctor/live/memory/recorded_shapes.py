@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch.nn import functional
 
-from trueloop.doctor.live.memory.fake_forward import Recipe, note
+from trueloop.doctor.live.memory.fake_forward import CallSpec, note
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.objects.loss_functions import KINDS
 from trueloop.doctor.live.probes.probe import Probe
@@ -24,7 +24,7 @@ class Recipes(Probe):
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
-        self.recipe: Recipe | None = None
+        self.recipe: CallSpec | None = None
         self._is_over = True
 
     def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
@@ -43,6 +43,6 @@ class Recipes(Probe):
     def _add(self, function: Any, args: Any, kwargs: Any) -> None:
         call = note(function, args, kwargs)
         if self._is_over or self.recipe is None:
-            self.recipe, self._is_over = Recipe([]), False
+            self.recipe, self._is_over = CallSpec([]), False
         if call is not None and len(self.recipe.calls) < _MOST:
             self.recipe.calls.append(call)

@@ -22,7 +22,7 @@ from trueloop.doctor.live.nonfinite.rerun import Rerun, untouched
 if TYPE_CHECKING:
     from types import CodeType
 
-    from trueloop.doctor.live.nonfinite.recent_calls import Calls
+    from trueloop.doctor.live.nonfinite.recent_calls import RecentCalls
 
 _ENOUGH = 3
 """Updates that must agree."""
@@ -59,7 +59,7 @@ class Pattern(NamedTuple):
 class Recall:
     """The calls of the one backward that a program runs."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: RecentCalls) -> None:
         self._calls = calls
         self.code: CodeType | None = None
         self.offset = -1

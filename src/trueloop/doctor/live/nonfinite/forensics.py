@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections import deque
 
     from trueloop.doctor.live.context import Context
-    from trueloop.doctor.live.nonfinite.recent_calls import Call, Calls
+    from trueloop.doctor.live.nonfinite.recent_calls import Call, RecentCalls
 
 _NAMED = 8
 _OVERFLOWS = ("addmm", "mm", "bmm", "convolution", "linear", "mul", "pow", "add", "sub", "baddbmm",
@@ -49,7 +49,7 @@ class Monitor(Protocol):
     """What is asked of the monitor that has met a value."""
 
     watcher: Context
-    calls: Calls
+    calls: RecentCalls
     recent: deque[float]
     norm: float | None
 

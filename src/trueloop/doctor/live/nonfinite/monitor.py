@@ -22,7 +22,7 @@ from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.nonfinite import forensics
 from trueloop.doctor.live.nonfinite.call_reconstruction import Recall
 from trueloop.doctor.live.nonfinite.operation_trace import kind_of_bad
-from trueloop.doctor.live.nonfinite.recent_calls import Calls
+from trueloop.doctor.live.nonfinite.recent_calls import RecentCalls
 from trueloop.doctor.live.objects import autograd_graph, inspection
 from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.probes import parameter_stats
@@ -60,7 +60,7 @@ class Health:
 
     def __init__(self, hub: Hub, watcher: Context, codes: Set[str]) -> None:
         self.hub, self.watcher = hub, watcher
-        self.calls = hub.calls = Calls(hub)
+        self.calls = hub.calls = RecentCalls(hub)
         self._codes = codes
         hub.checks_finite = CODE in codes
         self.bundles = os.getcwd()

@@ -83,7 +83,7 @@ def _is_large(args: Any) -> bool:
     return bool(args) and type(args[0]) is torch.Tensor and args[0].numel() > _LARGE
 
 
-class Calls:
+class RecentCalls:
     """Of one thread: the one that trains."""
 
     def __init__(self, hub: Hub) -> None:

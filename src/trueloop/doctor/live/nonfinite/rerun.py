@@ -19,7 +19,7 @@ from trueloop.doctor.live.nonfinite.operation_trace import Tape
 from trueloop.doctor.live.objects import autograd_graph
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.nonfinite.recent_calls import Call, Calls
+    from trueloop.doctor.live.nonfinite.recent_calls import Call, RecentCalls
 
 WRAPPERS = ("DistributedDataParallel", "DataParallel", "OptimizedModule")
 SPEAK = ("FullyShardedDataParallel", "SyncBatchNorm")
@@ -46,7 +46,7 @@ class Again(NamedTuple):
 
 
 @contextmanager
-def untouched(calls: Calls) -> Iterator[None]:
+def untouched(calls: RecentCalls) -> Iterator[None]:
     """Whatever is drawn, printed or warned of in here leaves no trace."""
     numpy = sys.modules.get("numpy")
     before, python = recent_calls.rng_state(), random.getstate()

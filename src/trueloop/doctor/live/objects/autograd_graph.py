@@ -39,7 +39,7 @@ _ACTIVATIONS = {
 
 
 @dataclass
-class History:
+class GraphHistory:
     """What a graph leads to."""
 
     models: set[Model] = field(default_factory=set)
@@ -70,9 +70,9 @@ def note(tensor: Any, thing: Tensor) -> None:
         tensor.grad_fn.metadata[NOTE] = thing
 
 
-def history(tensor: Any, things: Things, *, through: bool = False) -> History:
+def history(tensor: Any, things: Things, *, through: bool = False) -> GraphHistory:
     """Walk the graph of a tensor from its end; `through` notes too, down to all leaves."""
-    found = History()
+    found = GraphHistory()
     if tensor.grad_fn is None:
         if tensor.requires_grad:
             _leaf(tensor, things, found)
@@ -104,7 +104,7 @@ def history(tensor: Any, things: Things, *, through: bool = False) -> History:
     return found
 
 
-def _take(noted: Tensor, found: History) -> None:
+def _take(noted: Tensor, found: GraphHistory) -> None:
     found.models |= noted.models
     found.inputs |= noted.inputs
     found.forwards |= noted.forwards
@@ -113,7 +113,7 @@ def _take(noted: Tensor, found: History) -> None:
     found.divided = found.divided or bool(noted.divided)
 
 
-def _leaf(variable: Any, things: Things, found: History) -> None:
+def _leaf(variable: Any, things: Things, found: GraphHistory) -> None:
     owners = [each() for each in things.owners.get(variable) or ()]
     owner = next((each for each in owners if each is not None), None)
     if owner is None:

@@ -31,7 +31,7 @@ _HOLD_STILL = ("Rprop", "LBFGS")
 
 
 @dataclass(eq=False)
-class Record:
+class ParameterRecord:
     """What was seen of one parameter."""
 
     gets: bool = False
@@ -52,10 +52,10 @@ class Updates(Probe):
         self._before: list[tuple[Any, Any]] = []
         self._received: set[int] = set()
 
-    def _record(self, parameter: Any) -> Record:
+    def _record(self, parameter: Any) -> ParameterRecord:
         found = self.records.get(parameter)
         if found is None:
-            found = Record()
+            found = ParameterRecord()
             self.records.put(parameter, found)
         return found  # type: ignore[no-any-return]
 

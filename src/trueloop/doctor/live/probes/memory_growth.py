@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trueloop.doctor.live.memory import footprint
 from trueloop.doctor.live.probes import parameter_stats, unused_containers
 from trueloop.doctor.live.probes.probe import Probe
-from trueloop.doctor.live.probes.tensor_owners import Holder, Search
+from trueloop.doctor.live.probes.tensor_owners import Search, TensorOwner
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import MemoryGrowth
@@ -97,7 +97,7 @@ class Growth(Probe):
         """Of main memory, and of the device."""
         self._next = _WARM_UP
         self._searches = _SEARCHES
-        self._before: tuple[int, dict[tuple[int, str], Holder]] | None = None
+        self._before: tuple[int, dict[tuple[int, str], TensorOwner]] | None = None
         """The size, and the containers, when they were measured the last time; no container itself
         is held."""
 
@@ -140,7 +140,9 @@ class Growth(Probe):
                 self._say(holder, where, update, curve, place)
                 return
 
-    def _say(self, holder: Holder, where: int, update: int, curve: Curve, place: Location) -> None:
+    def _say(
+        self, holder: TensorOwner, where: int, update: int, curve: Curve, place: Location
+    ) -> None:
         growth = MemoryGrowth(
             place=place, holder=holder.spelled, kind=holder.kind, count=holder.tensors,
             held=holder.memory[where], grown=curve.grown, since=curve.since, update=update,

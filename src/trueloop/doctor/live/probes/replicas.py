@@ -37,7 +37,7 @@ _GONE = (RuntimeError, ValueError)
 """The store is: its process has ended, or the program has taken the group down."""
 
 
-class Record:
+class ReplicaRecord:
     """What is known of a wrapper, or of an optimizer."""
 
     def __init__(self, name: str) -> None:
@@ -64,7 +64,7 @@ class Waiting(NamedTuple):
     """A look that the other ranks' are awaited for; their keys in the store."""
 
     keys: list[str]
-    record: Record
+    record: ReplicaRecord
     own: Look
     subject: Thing
     place: Location
@@ -121,14 +121,14 @@ class Replicas(Probe):
         else:
             record.calls += 1
 
-    def _record(self, known: Weak, key: Any, kind: str) -> Record:
+    def _record(self, known: Weak, key: Any, kind: str) -> ReplicaRecord:
         record = known.get(key)
         if record is None:
-            record = Record(f"{kind} {len(known)}")
+            record = ReplicaRecord(f"{kind} {len(known)}")
             known.put(key, record)
         return record  # type: ignore[no-any-return]
 
-    def _count(self, record: Record) -> None:
+    def _count(self, record: ReplicaRecord) -> None:
         """One more update of it begins: is it one to look at?"""
         record.calls += 1
         updates = self.watcher.updates
@@ -170,7 +170,7 @@ class Replicas(Probe):
 
     # ------------------------------------------------------------------ the looks
 
-    def _look_at_wrapper(self, module: Any, record: Record, when: str) -> None:
+    def _look_at_wrapper(self, module: Any, record: ReplicaRecord, when: str) -> None:
         group = dist.get_process_group_ranks(module.process_group)
         if record.told or module._comm_hooks:
             return
@@ -213,7 +213,7 @@ class Replicas(Probe):
         return any(id(p) in kept or not p.numel() or hasattr(p, "to_local") for p in held)
 
     def _look(
-        self, named: list[tuple[str, Any]], record: Record, when: str, group: list[int],
+        self, named: list[tuple[str, Any]], record: ReplicaRecord, when: str, group: list[int],
         about: tuple[Thing, Location, bool],
     ) -> None:  # fmt: skip
         record.updates.append(self.watcher.updates)

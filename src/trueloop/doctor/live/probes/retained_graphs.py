@@ -44,7 +44,7 @@ class Sentinel:
         """The update that the graph went into."""
 
 
-class Holder(NamedTuple):
+class GraphOwner(NamedTuple):
     """A variable, or something below one, that holds graphs of several updates."""
 
     frame: Any
@@ -129,7 +129,7 @@ class Kept(Probe):
                 return
         self._suspects = {spelled: each.size for spelled, each in found.items()}
 
-    def _tell(self, holder: Holder, place: Location) -> None:
+    def _tell(self, holder: GraphOwner, place: Location) -> None:
         self._told = True
         self.watcher.measure(GraphsRetained(place=place, holder=holder.spelled, how=holder.how))
 
@@ -147,7 +147,7 @@ class _Search:
         self._numbers: dict[int, set[int]] = {}
         self._left = _VISITS
 
-    def holders(self) -> Iterator[Holder]:
+    def holders(self) -> Iterator[GraphOwner]:
         frame = self._frame
         while frame is not None:
             if user_frames.kind_of(frame.f_code.co_filename) == "user":
@@ -165,14 +165,14 @@ class _Search:
     def _visit(
         self, frame: Any, value: Any, spelled: str, owner: str, kind: type | None,
         attribute: str, depth: int,
-    ) -> Iterator[Holder]:  # fmt: skip
+    ) -> Iterator[GraphOwner]:  # fmt: skip
         self._left -= 1
         if self._left < 0:
             return
         if isinstance(value, torch.Tensor):
             numbers = self._of(value)
             if len(numbers) > _ROW:
-                yield Holder(frame, spelled, owner, kind, attribute, "sum", len(numbers))
+                yield GraphOwner(frame, spelled, owner, kind, attribute, "sum", len(numbers))
             return
         plain = isinstance(value, (str, bytes, int, float, type))
         if depth == 0 or plain or id(value) in self._seen:
@@ -191,7 +191,7 @@ class _Search:
     def _container(
         self, frame: Any, value: Any, spelled: str, owner: str, kind: type | None,
         attribute: str, depth: int,
-    ) -> Iterator[Holder]:  # fmt: skip
+    ) -> Iterator[GraphOwner]:  # fmt: skip
         pairs = list(value.items() if isinstance(value, dict) else enumerate(value))
         pairs = pairs[-64:]
         sums = False
@@ -200,7 +200,7 @@ class _Search:
                 sums = True
                 below = f"{spelled}[{key!r}]"
                 numbers = self._of(each)
-                yield Holder(frame, below, owner, kind, attribute, "sum", len(numbers))
+                yield GraphOwner(frame, below, owner, kind, attribute, "sum", len(numbers))
         if sums or getattr(value, "maxlen", None) is not None:
             return
         numbers = {
@@ -212,7 +212,7 @@ class _Search:
         }
         if len(numbers) >= _ROW and not isinstance(value, tuple):
             how = "store" if isinstance(value, dict) else "append"
-            yield Holder(frame, spelled, owner, kind, attribute, how, len(value))
+            yield GraphOwner(frame, spelled, owner, kind, attribute, how, len(value))
             return
         for key, each in pairs:
             if isinstance(each, (list, tuple, deque, dict)) or hasattr(each, "__dict__"):

@@ -22,7 +22,7 @@ _FEW = 64
 _SKIPPED = ("_parameters", "_buffers", "_modules")
 
 
-class Holder(NamedTuple):
+class TensorOwner(NamedTuple):
     """A container that holds tensors or arrays, and how the program comes to it."""
 
     identity: int
@@ -45,7 +45,7 @@ class Search:
         """Of the program's frames, innermost first."""
         self.paths: set[str] = set()
         """Files of the program."""
-        self.found: dict[int, Holder] = {}
+        self.found: dict[int, TensorOwner] = {}
         self._seen: set[int] = set()
         self._left = _VISITS
         self._look(frame)
@@ -100,7 +100,7 @@ class Search:
             count, memory = measured(value)
             if count:
                 kind = type(value).__name__
-                self.found[id(value)] = Holder(
+                self.found[id(value)] = TensorOwner(
                     id(value), spelled, {(name, is_attribute)}, kind, count, memory
                 )
         if len(value) <= _FEW:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trueloop.doctor.live.session import AsRun, Watched
 from trueloop.doctor.live.timing.step_timing import Speed
 from trueloop.doctor.model.findings import Finding, Location, Related
-from trueloop.doctor.static.files.discovery import FileProblem
+from trueloop.doctor.static.inputs.discovery import FileProblem
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.memory.out_of_memory import Exhausted

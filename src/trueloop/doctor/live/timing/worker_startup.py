@@ -39,7 +39,7 @@ class Passes:
 
 
 @dataclass
-class Pass:
+class LoaderPass:
     """One that is going on."""
 
     passes: Passes
@@ -75,7 +75,7 @@ class Starts:
         if passes.begun == 2:
             passes.start = begin
         if passes.begun > 1:
-            self._going.put(iterator, Pass(passes, begin, end - begin))
+            self._going.put(iterator, LoaderPass(passes, begin, end - begin))
             self.fresh = True
 
     @user_frames.passed_over
@@ -90,9 +90,9 @@ class Starts:
             if going is not None and going.first is None:
                 going.first = perf_counter() - begin
 
-    def _known(self, iterator: Any) -> Pass | None:
+    def _known(self, iterator: Any) -> LoaderPass | None:
         try:
-            found: Pass | None = self._going.get(iterator)
+            found: LoaderPass | None = self._going.get(iterator)
         except Exception as error:  # whatever it is, the program goes on
             self.hub.failed(error)
             return None
@@ -109,7 +109,7 @@ class Starts:
         except Exception as error:
             self.hub.failed(error)
 
-    def _stopped(self, iterator: Any, going: Pass | None, begin: float, end: float) -> None:
+    def _stopped(self, iterator: Any, going: LoaderPass | None, begin: float, end: float) -> None:
         if going is None or going.first is None or not self.hub.is_here:
             return
         self._going.put(iterator, None)

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from trueloop.doctor.config import Config, Configs
 from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.static.checking import CheckResult
-from trueloop.doctor.static.files.discovery import FileProblem
-from trueloop.doctor.static.files.documents import (
+from trueloop.doctor.static.fixes.apply import fix_until_done
+from trueloop.doctor.static.inputs.discovery import FileProblem
+from trueloop.doctor.static.inputs.documents import (
     Document,
     Program,
     UnreadableError,
@@ -22,9 +23,8 @@ from trueloop.doctor.static.files.documents import (
     is_python,
     read_bytes,
 )
-from trueloop.doctor.static.files.examine import check_program, forget_projects
-from trueloop.doctor.static.files.ignores import hold_back, ignores_in
-from trueloop.doctor.static.fixes.apply import fix_until_done
+from trueloop.doctor.static.inputs.examine import check_program, forget_projects
+from trueloop.doctor.static.inputs.ignores import hold_back, ignores_in
 
 
 @dataclass

@@ -19,7 +19,7 @@ from trueloop.doctor.model.events import Ended, Event
 from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.model.things import Thing
 from trueloop.doctor.rules.base import Bench, Rule
-from trueloop.doctor.static.files.skipped import Gaps
+from trueloop.doctor.static.inputs.skipped import Gaps
 from trueloop.doctor.static.interpreter.calls import enter, new_object, start
 from trueloop.doctor.static.interpreter.interpreter import (
     DEPTH,

@@ -7,7 +7,7 @@ import os
 import sys
 from functools import lru_cache
 
-from trueloop.doctor.static.files.documents import digest
+from trueloop.doctor.static.inputs.documents import digest
 from trueloop.doctor.static.interpreter.canonical_names import canonical
 from trueloop.doctor.static.interpreter.survey import FileSummary, leaves
 from trueloop.doctor.static.interpreter.syntax import parse

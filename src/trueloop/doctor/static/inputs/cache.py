@@ -31,8 +31,8 @@ from trueloop.doctor.model.findings import (
     Severity,
 )
 from trueloop.doctor.rules.catalogue import BY_CODE
-from trueloop.doctor.static.files.discovery import FileProblem, Unread
-from trueloop.doctor.static.files.documents import UnreadableError, digest, read_bytes
+from trueloop.doctor.static.inputs.discovery import FileProblem, Unread
+from trueloop.doctor.static.inputs.documents import UnreadableError, digest, read_bytes
 
 FOLDER = ".trueloop_cache"
 LARGEST_ENTRY = 50_000_000

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from trueloop import files
-from trueloop.doctor.static.files.discovery import FileProblem
+from trueloop.doctor.static.inputs.discovery import FileProblem
 from trueloop.errors import cut
 
 CODE_LIMIT = 2_000_000

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from trueloop.doctor.static.files.discovery import FileProblem
-from trueloop.doctor.static.files.documents import (
+from trueloop.doctor.static.inputs.discovery import FileProblem
+from trueloop.doctor.static.inputs.documents import (
     Document,
     Program,
     UnreadableError,
     decode,
     read_bytes,
 )
-from trueloop.doctor.static.files.markdown import open_markdown
-from trueloop.doctor.static.files.notebooks import open_notebook
+from trueloop.doctor.static.inputs.markdown import open_markdown
+from trueloop.doctor.static.inputs.notebooks import open_notebook
 
 
 def open_document(path: str, data: bytes | None = None) -> Document:

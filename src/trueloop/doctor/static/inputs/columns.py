@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from trueloop.doctor.model.findings import Finding, Insert, Location, Move, Related, Remedy
-from trueloop.doctor.static.files.documents import UnreadableError, decode, read_bytes
+from trueloop.doctor.static.inputs.documents import UnreadableError, decode, read_bytes
 
 _BREAK = re.compile(r"\r\n|\r|\n")
 

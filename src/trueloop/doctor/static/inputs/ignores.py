@@ -14,7 +14,7 @@ from trueloop.doctor.model.findings import Finding, Location
 from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.rules.comments.tl001_unused_ignore import UnusedIgnore
 from trueloop.doctor.rules.selection import find_codes, unknown_rule
-from trueloop.doctor.static.files.documents import Document, Program
+from trueloop.doctor.static.inputs.documents import Document, Program
 
 _COMMENT = re.compile(
     r"#\s*trueloop:\s*ignore(?P<file>-file)?(?![\w-])\s*(?P<list>\[(?P<codes>[^\[\]]*)(?P<end>\]?))?",

@@ -11,19 +11,19 @@ from dataclasses import replace
 
 from trueloop.doctor import static
 from trueloop.doctor.model.findings import Finding, Location, Related
-from trueloop.doctor.static.files.cache import Cache, Examined, digest_of_file
-from trueloop.doctor.static.files.columns import relocated
-from trueloop.doctor.static.files.discovery import FileProblem
-from trueloop.doctor.static.files.documents import (
+from trueloop.doctor.static.inputs.cache import Cache, Examined, digest_of_file
+from trueloop.doctor.static.inputs.columns import relocated
+from trueloop.doctor.static.inputs.discovery import FileProblem
+from trueloop.doctor.static.inputs.documents import (
     Program,
     UnreadableError,
     digest,
     is_python,
     read_bytes,
 )
-from trueloop.doctor.static.files.ignores import may_have_ignores
-from trueloop.doctor.static.files.open_document import open_document
-from trueloop.doctor.static.files.skipped import Gaps
+from trueloop.doctor.static.inputs.ignores import may_have_ignores
+from trueloop.doctor.static.inputs.open_document import open_document
+from trueloop.doctor.static.inputs.skipped import Gaps
 from trueloop.doctor.static.interpreter.project import project_at
 from trueloop.doctor.static.interpreter.step_budget import STEPS_A_FILE
 

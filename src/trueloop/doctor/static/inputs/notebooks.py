@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from trueloop.doctor.static.files.discovery import FileProblem
-from trueloop.doctor.static.files.documents import (
+from trueloop.doctor.static.inputs.discovery import FileProblem
+from trueloop.doctor.static.inputs.documents import (
     CODE_LIMIT,
     Document,
     Program,

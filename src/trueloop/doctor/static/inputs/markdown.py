@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from trueloop.doctor.static.files.documents import Document, Program
+from trueloop.doctor.static.inputs.documents import Document, Program
 from trueloop.doctor.static.interpreter.syntax import parse
 
 _FENCE = re.compile(r"(?P<indent>[ >]*+)(?P<mark>`{3,}+|~{3,}+)(?P<info>[^`\n]*)$")

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.static.files.discovery import Unread
+from trueloop.doctor.static.inputs.discovery import Unread
 from trueloop.doctor.static.interpreter.step_budget import STEPS_A_FILE
 
 SHOWN = 3
