@@ -191,8 +191,11 @@ def test_no_side_effect_at_import() -> None:
             assert not isinstance(node, (ast.For, ast.While, ast.With, ast.Try, ast.Delete)), where
 
 
+LONG_BY_THEIR_DOCSTRING = {"fit", "muon", "warmup_stable_decay"}
+"""Public functions with a line of documentation for each of many parameters: it is not counted."""
+
+
 def test_no_file_over_500_lines_and_no_function_over_60() -> None:
-    """The docstring of a function does not count: each parameter has a line of its own there."""
     for path in FILES:
         text = path.read_text("utf-8")
         assert text.count("\n") <= 500, (
@@ -201,7 +204,7 @@ def test_no_file_over_500_lines_and_no_function_over_60() -> None:
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 length = (node.end_lineno or 0) - node.lineno + 1
-                if ast.get_docstring(node) is not None:
+                if node.name in LONG_BY_THEIR_DOCSTRING:
                     length -= (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
                 assert length <= 60, f"{path.relative_to(SOURCE)}: {node.name} has {length} lines"
 
