@@ -191,8 +191,8 @@ def test_no_side_effect_at_import() -> None:
             assert not isinstance(node, (ast.For, ast.While, ast.With, ast.Try, ast.Delete)), where
 
 
-LONG_BY_THEIR_DOCSTRING = {"fit", "muon", "warmup_stable_decay"}
-"""Public functions with a line of documentation for each of many parameters: it is not counted."""
+LONG_BY_ITS_DOCSTRING = "fit"
+"""It documents 22 parameters, a line or more for each; these lines are not counted."""
 
 
 def test_no_file_over_500_lines_and_no_function_over_60() -> None:
@@ -204,7 +204,7 @@ def test_no_file_over_500_lines_and_no_function_over_60() -> None:
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 length = (node.end_lineno or 0) - node.lineno + 1
-                if node.name in LONG_BY_THEIR_DOCSTRING:
+                if node.name == LONG_BY_ITS_DOCSTRING:
                     length -= (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
                 assert length <= 60, f"{path.relative_to(SOURCE)}: {node.name} has {length} lines"
 

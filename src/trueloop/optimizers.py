@@ -168,10 +168,9 @@ def muon(
         nesterov: take the gradient's part of it one update ahead.
         ns_steps: Newton-Schulz iterations, 1 to 99.
         adjust_lr_fn: how lr is scaled for a matrix of shape (A, B). `match_rms_adamw`, by
-            0.2 √max(A, B): the update then has the size of AdamW's, so that the lr and the decay
-            of AdamW can be kept (Liu et al., "Muon is scalable for LLM training", 2025).
-            `original`, by √max(1, A / B), as Jordan has it: lr is then about 0.02, and
-            AdamW's is given apart.
+            0.2 √max(A, B): the update has the size of AdamW's, so AdamW's lr and decay fit (Liu et
+            al., "Muon is scalable for LLM training", 2025). `original`, by √max(1, A / B), as
+            Jordan has it: lr is then about 0.02, and AdamW's is given apart.
         betas: of AdamW, as `adamw` has them.
         eps: of AdamW, as `adamw` has it.
         adamw_modules: names of the modules that are the head, such as `("head",)`: AdamW has all of
@@ -183,8 +182,7 @@ def muon(
         Both optimizers; Muon alone where nothing is left for AdamW.
 
     Raises:
-        ConfigError: a value that cannot work, a model without a hidden matrix, or a torch without
-            Muon (before 2.9).
+        ConfigError: an impossible value, no hidden matrix, or a torch without Muon (before 2.9).
     """
     model = _options.model(model, "optimizers.muon(model, lr=1e-3)")
     lr = _options.positive("lr", lr, "1e-3")

@@ -125,6 +125,15 @@ def warmup_cosine(
     return Schedule("warmup_cosine", _clock(tick), build)
 
 
+def _check_parts(rise: int, fall: int, total: int, tick: str) -> None:
+    _check_rise(rise, total, tick)
+    if rise + fall > total:
+        raise ScheduleError(
+            f"a warm-up of {rise} and a decay of {fall} {tick}s do not fit into {total}: "
+            "shorten one of them, e.g. decay='20%'"
+        )
+
+
 def warmup_stable_decay(
     warmup: Length = "5%",
     decay: Length = "20%",
@@ -143,9 +152,8 @@ def warmup_stable_decay(
     beyond fixed training durations", 2024, found best.
 
     Until the decay begins the curve does not depend on the run's length, so a run can be extended:
-    a checkpoint from before the decay can be resumed in a longer run as if that had been planned
-    from the start (with the warm-up of the run as it was begun). One from within the decay can only
-    be resumed in a run of the same length, and raises `ScheduleError` in any other.
+    a checkpoint from before the decay, with its warm-up, can be resumed in a longer run. One from
+    within the decay raises `ScheduleError` in a run of any other length.
 
     Args:
         warmup: ticks of the rise, see the top of this module; 0: none.
@@ -173,12 +181,7 @@ def warmup_stable_decay(
 
     def build(optimizer: Optimizer, ticks: Resolver) -> LRScheduler:
         total, rise, fall = ticks(length), ticks(warmup), ticks(decay)
-        _check_rise(rise, total, tick)
-        if rise + fall > total:
-            raise ScheduleError(
-                f"a warm-up of {rise} and a decay of {fall} {tick}s do not fit into {total}: "
-                "shorten one of them, e.g. decay='20%'"
-            )
+        _check_parts(rise, fall, total, tick)
         return WarmupStableDecay(
             optimizer,
             warmup=rise,
