@@ -28,10 +28,10 @@ LONG = (
     ),
     # The doctor, watching.
     (
-        "test_script_integration", "test_script_words_integration", "test_companions_integration",
-        "test_memory_integration", "test_stacks_integration", "test_ranks_integration",
-        "test_ranks_of_fit_integration", "test_processes_integration",
-        "test_corpus_live_integration", "test_speed_live", "test_bundles",
+        "test_script_integration", "test_script_messages_integration",
+        "test_companions_integration", "test_memory_integration", "test_stacks_integration",
+        "test_ranks_integration", "test_ranks_of_fit_integration", "test_processes_integration",
+        "test_corpus_live_integration", "test_timing_live", "test_bundles",
         "test_docs_integration",
     ),
     # From the process that ranks come from.

@@ -16,7 +16,7 @@ from trueloop.doctor.rules.catalogue import BY_CODE
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 RANKS = ("TL901", "TL902", "TL903", "TL904", "TL905")
-"""Run in two processes by test_ranks_integration.py; here the bad ones, in a world of one rank."""
+"""Run in two processes by processes/test_ranks_integration.py; here the bad ones, as one rank."""
 PROGRAMS = sorted(
     path
     for path in CORPUS.glob("T*/*.py")

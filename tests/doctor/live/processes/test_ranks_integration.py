@@ -16,7 +16,7 @@ import pytest
 
 from marks import marked
 
-CORPUS = Path(__file__).parents[1] / "corpus"
+CORPUS = Path(__file__).parents[2] / "corpus"
 PROGRAMS = sorted(CORPUS.glob("TL90[1-5]/*.py"))
 
 
@@ -33,7 +33,7 @@ def ranks() -> Iterator[list[subprocess.Popen[str]]]:
             "MASTER_PORT": str(port), "WORLD_SIZE": "2", "RANK": str(rank),
             "LOCAL_RANK": str(rank),
         }  # fmt: skip
-        script = Path(__file__).with_name("zygote.py")
+        script = Path(__file__).parents[1] / "zygote.py"
         found.append(
             subprocess.Popen(
                 [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -12,21 +12,8 @@ from typing import Any
 
 import pytest
 import warm_start
-from test_script import WATCH, alone_and_watched, run, run_warm
+from watched_scripts import FIRST, HEAD, WATCH, alone_and_watched, run, run_warm
 
-FIRST = "assert 'torch' not in sys.modules"
-HEAD = f"""\
-import os, sys
-{FIRST}
-os.environ["OMP_NUM_THREADS"] = "1"
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
-
-torch.manual_seed(0)
-model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 1))
-optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-"""
 GOOD = (
     HEAD
     + """\

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from packaging.version import Version
-from test_script import alone_and_watched
+from watched_scripts import alone_and_watched
 
 TEXT = """\
 import inspect, logging, sys, threading, traceback, warnings

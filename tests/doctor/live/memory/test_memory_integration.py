@@ -91,7 +91,7 @@ def test_the_text_of_it(tmp_path: Path) -> None:
     _, _, err = warm_python.run_script(command, tmp_path)
     trace, _, told = err.decode().partition("\nMemory\n")
     assert trace.splitlines()[-1].startswith("RuntimeError: ")
-    name = "tests/doctor/live/test_memory_integration.py::test_the_text_of_it"
+    name = "tests/doctor/live/memory/test_memory_integration.py::test_the_text_of_it"
     (text,) = shown(name)
     assert is_shown(text, f"Memory\n{told}", apart=True)
     told = " ".join(told.split())

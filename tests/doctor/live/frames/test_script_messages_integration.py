@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_script import run, run_warm
-from test_script_integration import FIRST, HEAD
+from watched_scripts import FIRST, HEAD, run, run_warm
 
 CONSOLE = [str(Path(sys.executable).with_name("trueloop")), "watch"]
 MODULE = [sys.executable, "-m", "trueloop", "watch"]
