@@ -125,7 +125,7 @@ def test_files_of_no_project_can_be_excluded_too(
         ('per-file-ignores = ["a"]', "per-file-ignores must be a table"),
         ('per-file-ignores = { "a.py" = ["TL777"] }', "per-file-ignores: unknown rule 'TL777'"),
         ("select = [", "is not valid TOML"),
-        ("select = " + "[" * 50_000, "is nested too deeply to be read: mend it"),
+        ("select = " + "[" * 50_000, "is nested too deeply to be read: rewrite it"),
         ("x = " + "9" * 10_000, "is not valid TOML"),
         ('x = "\udcff"', "is not valid TOML"),
         ("x = 1 # " + "y" * 1_100_000, "it is larger than 1 MB"),

@@ -148,7 +148,7 @@ def test_what_would_hang_or_count_twice_is_said_on_every_rank() -> None:
     assert one["once"] == one["even"] == ""
     assert "OwnPart is split by rank already" in one["own"]
     assert "read different samples from the SilentlyOwnPart" in one["silent"]
-    assert "some ranks ended after 2 batches, and those of others go on" in one["unknown"]
+    assert "some ranks ended after 2 batches, and those of others have more" in one["unknown"]
     assert "batch_size=1 counts the samples of all 2 ranks" in one["fewer"]
     for name in one:
         assert one[name] == other[name] or name == "wrong"

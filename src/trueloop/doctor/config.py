@@ -119,9 +119,9 @@ def _read(path: str) -> dict[str, Any] | None:
     except OSError as error:
         raise ConfigError(cannot_read(path, error)) from None
     except RecursionError:
-        raise ConfigError(f"{path} is nested too deeply to be read: mend it") from None
+        raise ConfigError(f"{path} is nested too deeply to be read: rewrite it") from None
     except ValueError as error:  # no TOML, no UTF-8, numbers of more digits than Python takes
-        raise ConfigError(f"{path} is not valid TOML ({error}): mend it") from None
+        raise ConfigError(f"{path} is not valid TOML ({error}): correct the file") from None
     tool = content.get("tool")
     if not isinstance(tool, dict) or "trueloop" not in tool:
         return None

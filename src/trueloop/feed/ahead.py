@@ -95,8 +95,8 @@ def _spare_cores(busy: int) -> int:
 
 
 def _has_modes() -> bool:
-    """Whether torch's operations mean something in this thread that they do not mean in another:
-    autocast, a default device, a mode of the user's."""
+    """Whether torch's operations depend on something that only this thread has: autocast, a default
+    device, a mode of the user's."""
     return bool(
         torch._C._is_any_autocast_enabled()
         or torch._C._len_torch_function_stack()
@@ -131,7 +131,7 @@ def ahead(batches: Iterator[Any], device: torch.device | None = None) -> Iterato
 
 
 def remedy() -> str:
-    """What to add to a message about the user's code that has failed on a thread."""
+    """A note for the message about the user's code that failed on a thread."""
     if threading.current_thread().name != _NAME:
         return ""
     return ", or write fetch_ahead=False if it works in the loop's own thread alone"
@@ -253,7 +253,7 @@ class _Fetcher:
                 return True
             self._thread = None
             _running.discard(self)
-            # Whoever waits for a batch starts another thread.
+            # The first consumer that waits for a batch starts a second thread.
             self._changed.notify_all()
             return False
 

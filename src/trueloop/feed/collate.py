@@ -41,7 +41,7 @@ class FetchedSamples(list[Any]):
 
 @dataclass
 class SampleFailure:
-    """What a fetch returns in place of samples, or of a batch, where the user's code raised."""
+    """The result of a fetch in place of samples, or of a batch, if the user's code raised."""
 
     message: str
     cause: BaseException | None
@@ -63,7 +63,7 @@ def failure(message: str, error: Exception) -> SampleFailure:
 
 
 def reason_of(error: BaseException) -> str:
-    """What an exception says, on one line: the message of ours, kind and message of others."""
+    """An exception as one line: the message of ours, kind and message of others."""
     text = " ".join(str(error).split())
     if isinstance(error, UserError):
         return text
@@ -157,7 +157,8 @@ def _makes_batch(samples: Sequence[Any]) -> bool:
 
 
 def _kind(sample: Any) -> object:
-    """What must be equal for samples to go together; all numbers are of one kind."""
+    """The properties that samples need to have in common to form a batch; all numbers are of one
+    kind."""
     for kind in (Tensor, np.ndarray, Mapping, str, bytes):
         if isinstance(sample, kind):
             return kind

@@ -126,7 +126,7 @@ class Cursor:
         "ahead": ListOf(seeds.CPU_STATE),
         "why": OneOf(None, str),
     }
-    """What `loaded` takes, beside the place's numbers."""
+    """The form of the state that `loaded` takes, without the place's numbers."""
 
     def __init__(self, epoch: int, batch: int) -> None:
         self.epoch = epoch
@@ -142,9 +142,9 @@ class Cursor:
         self.ahead: list[dict[str, Any]] = []
         """The generators just before each batch that had been fetched beyond this place."""
         self.stand_in = False
-        """What was handed out last is a stand-in."""
+        """The batch handed out last is a stand-in."""
         self.waiting: deque[tuple[Any, Generators | None, bool]] = deque()
-        """What belongs to the batches that have been fetched and not handed out."""
+        """State that belongs to the batches that have been fetched and not handed out."""
         self.has_moved = False
         self._end: Any = None
 

@@ -12,7 +12,7 @@ from trueloop.seed import mix_array
 
 
 class Draws:
-    """What a `transform` draws from: row i belongs to the batch's sample i, whoever computes it.
+    """The random draws of a `transform`: row i belongs to sample i, whichever process computes it.
 
     A sample's numbers depend on (seed, epoch, its index) and on the draws made before in the same
     transform, never on the batch it came in, the position it was resumed from or the workers.

@@ -26,15 +26,16 @@ class Epoch(Iterator[Any]):
         self._batches = batches
         self._place = place
         self._final = None if length is None else length - 1
-        # Without a length one batch is kept back: whether another follows it says which is last.
+        # Without a length one batch is kept back: only the next fetch shows whether it is the last.
         self._kept: list[Any] = []
         self._looks = length is None
         self._over = False
         self.last = False
         """Whether the batch handed out last is the last of the epoch."""
         self.stand_in = False
-        """Whether the batch handed out last is none of this rank's: it stands in, so that the rank
-        takes part in what all ranks compute, and counts nowhere. Never so in one process."""
+        """Whether the batch handed out last is a stand-in: it belongs to a different rank, this
+        rank computes it so that all ranks take part, and it is not counted. Never so in one
+        process."""
         self._ends_with_stand_in = ends_with_stand_in
 
     def __next__(self) -> Any:
@@ -45,7 +46,7 @@ class Epoch(Iterator[Any]):
             raise
         place = self._place
         if self._final is not None and place.batch > self._final:
-            raise self._wrong_length("goes on after")
+            raise self._wrong_length("has more batches after")
         self.last = place.over = place.batch == self._final
         place.batch += 1
         place.has_moved = True

@@ -25,7 +25,7 @@ _GENERATORS = ListOf(seeds.CPU_STATE["torch"])
 
 
 def is_loader(data: Any) -> bool:
-    """Whether `data` yields whole batches: a `DataLoader`, or another iterable with a state."""
+    """Whether `data` yields whole batches: a `DataLoader`, or any other iterable with a state."""
     if isinstance(data, DataLoader):
         return True
     if isinstance(data, (type, IterableDataset)) or hasattr(data, "__getitem__"):
@@ -49,9 +49,9 @@ class ExternalLoader:
         ),
         "generators": _GENERATORS,
     }
-    """What `load` takes."""
+    """The form of the state that `load` takes."""
     OTHERS: ClassVar[Shape] = {**STATE, "place": Cursor.STATE}
-    """What a state has of each rank but the first."""
+    """The form of each rank's state, but for the first."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
@@ -106,7 +106,7 @@ class ExternalLoader:
         return own
 
     def state(self) -> dict[str, Any]:
-        """What a feed's state holds beside its place: plain data and tensors."""
+        """A feed's state beside its place: plain data and tensors."""
         generators = self._states() if self._there is None else self._there
         return {"beginning": self._beginning, "generators": generators}
 
@@ -126,8 +126,8 @@ class ExternalLoader:
         self._there = state["generators"]
 
     def check_part(self, part: RankShare) -> None:
-        """Raise `ConfigError` unless the loader gives this rank what `part` is: its own samples,
-        and for an evaluation none that another rank has too."""
+        """Raise `ConfigError` unless the loader gives this rank its `part`: its own samples, and in
+        an evaluation none that a second rank has too."""
         check_split(self._loader, part)
         if part.whole_batches:
             check_counts_once(self._loader)

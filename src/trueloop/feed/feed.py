@@ -112,7 +112,7 @@ class Feed:
         **{name: Maybe(shape) for name, shape in ExternalLoader.STATE.items()},
         "others": Maybe(ListOf(ExternalLoader.OTHERS)),
     }
-    """What `load_state_dict` takes."""
+    """The form of the state that `load_state_dict` takes."""
 
     def __init__(
         self,
@@ -215,7 +215,7 @@ class Feed:
             )
 
     def _count_batches(self) -> int | None:
-        """Batches per epoch; None if only the end of an epoch will tell."""
+        """Batches per epoch; None if the number is known only when an epoch ends."""
         if isinstance(self._source, ExternalLoader):
             count = self._source.batches_per_epoch
         elif self.samples is None:
@@ -333,7 +333,7 @@ class Feed:
             self._source.check_part(part)
 
     def _part(self) -> RankShare:
-        """What this rank takes of each batch."""
+        """This rank's part of each batch."""
         part = RankShare(*ranks.data_parallel())
         if self.batch_size is not None and self.batch_size < part.count:
             raise ConfigError(

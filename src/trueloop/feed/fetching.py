@@ -40,6 +40,6 @@ def fetch_ahead_of(
 
 
 def stays_on_cpu(source: Arrays | Batched | MapSource, device: torch.device | None) -> bool:
-    """Whether batches are made on the CPU and stay there. (To an accelerator they go from the
-    loop's own thread, and what is fetched on another one is what is copied from.)"""
+    """Whether batches are made on the CPU and stay there. (To an accelerator they are copied from
+    the loop's own thread, and the batches that a second thread fetches are the source.)"""
     return all(at is None or at.type == "cpu" for at in (device, source.device))

@@ -96,7 +96,7 @@ def _end_when_the_parent_says() -> None:
 
 
 def not_fetched(sample: int, epoch: int, error: Exception) -> SampleFailure:
-    """What stands for a batch, one of whose samples raised."""
+    """Takes the place of a batch if one of its samples raised."""
     return failure(
         f"sample {sample} of epoch {epoch + 1} cannot be fetched, {reason_of(error)}: fix the "
         "sample or the data set's code, or leave the sample out",
@@ -228,7 +228,7 @@ class _SeededStream(IterableDataset[Any]):
         self.where.copy_(torch.tensor([epoch, start, *astuple(part)]))
 
     def __iter__(self) -> Iterator[Any]:
-        # Read now, not at the first `next`: by then another epoch may have begun.
+        # Read now, not at the first `next`: by then the next epoch may have begun.
         epoch, start, number, count, whole = self.where.tolist()
         goes_on, self.goes_on = self.goes_on, False
         samples = self._samples(epoch, start, goes_on)

@@ -74,14 +74,14 @@ class Stretch:
 
 
 class Portion(NamedTuple):
-    """What a rank takes of an epoch."""
+    """A rank's part of an epoch."""
 
     stretches: list[Stretch]
     ends_with_stand_in: bool
 
 
 def portion(part: RankShare, size: int, first: int, stop: int) -> Portion:
-    """What `part` is of the batches of `size` samples at positions `first` to `stop` - 1."""
+    """The `part` of the batches of `size` samples at positions `first` to `stop` - 1."""
     if part.whole_batches:
         return _every_other(part, size, first, stop)
     full, tail = divmod(max(stop - first, 0), size)
@@ -113,7 +113,7 @@ def _every_other(part: RankShare, size: int, first: int, stop: int) -> Portion:
 def cut(
     samples: Iterator[Any], size: int, drop_last: bool, part: RankShare
 ) -> Iterator[tuple[list[Any], bool]]:
-    """What `part` is of each batch of a stream, and whether it is a stand-in.
+    """The `part` of each batch of a stream, and whether it is a stand-in.
 
     The stream is read by every rank, so that each knows by itself where it ends.
     """

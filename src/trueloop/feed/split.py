@@ -22,7 +22,7 @@ _END = object()
 
 @dataclass(frozen=True)
 class Split:
-    """What a sampler or a data set says of itself."""
+    """The description that a sampler or a data set gives of itself."""
 
     owner: str
     number: int
@@ -32,7 +32,7 @@ class Split:
 def split_of(loader: Any) -> Split | None:
     """By which rank a loader, or a part of it, is split: one with the attributes `rank` and
     `num_replicas`, as torch's `DistributedSampler` has them, or a data set of Hugging Face's
-    `split_dataset_by_node`; None if nothing of it says so."""
+    `split_dataset_by_node`; None if no part has such attributes."""
     chooser = getattr(loader, "batch_sampler", None)
     places = (loader, getattr(loader, "sampler", None), chooser, getattr(chooser, "sampler", None))
     for part in (*places, getattr(loader, "dataset", None)):
@@ -104,8 +104,8 @@ class Together:
         self._group: Any = None
 
     def read(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """`batches`; raises `DataError` on every rank, at the same place, where one rank's end and
-        others' go on."""
+        """`batches`; raises `DataError` on every rank, at the same place, if one rank's loader ends
+        before the others."""
         if self._group is None:
             # Its own group: it does not wait for gradients, and needs no accelerator.
             self._group = dist.new_group(backend="gloo")
@@ -124,14 +124,14 @@ class Together:
 
     def _have_all(self, answer: tuple[Tensor, Any], count: int) -> bool:
         flags, work = answer
-        with ranks.waiting("whether the other ranks' loaders have another batch"):
+        with ranks.waiting("whether the other ranks' loaders have more batches"):
             work.wait()
         any_has, all_have = bool(flags[0] > 0), bool(flags[1] < 0)
         if any_has and not all_have:
             raise DataError(
-                f"the loaders of some ranks ended after {count} batches, and those of others go "
-                "on: let every rank's loader give as many batches, or write "
-                "Feed(data set, batch_size=...)"
+                f"the loaders of some ranks ended after {count} batches, and those of others have "
+                "more: let every rank's loader give as many batches, or write Feed(data set, "
+                "batch_size=...)"
             )
         return all_have
 

@@ -30,7 +30,7 @@ class Arrays:
     """A source of batches: one or more arrays whose first dimension counts the samples.
 
     Batches have the structure of the data (a tuple gives tuples, a dict dicts) and are private
-    copies: writing into one changes neither the data nor another batch.
+    copies: writing into one changes neither the data nor any other batch.
     """
 
     def __init__(self, data: Any) -> None:
@@ -220,9 +220,9 @@ def _leaf(data: Leaf, name: str) -> Leaf:
             f"{name} has dtype {data.dtype}, which torch does not know: convert it to numbers, "
             "e.g. with astype('float32')"
         )
-    # A tensor over the same memory gathers faster; but torch cannot stand for a memory map (which
-    # is to be read, not taken over), read-only memory, reversed strides or foreign byte order, nor
-    # gather from its wider unsigned types.
+    # A tensor over the same memory gathers faster; but torch cannot wrap a memory map (which is to
+    # be read, not taken over), read-only memory, reversed strides or foreign byte order, nor gather
+    # from its wider unsigned types.
     plain = (
         not isinstance(data, np.memmap)
         and data.flags.writeable

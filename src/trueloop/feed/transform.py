@@ -1,4 +1,4 @@
-"""What changes whole batches: a `transform` of the user's."""
+"""Changes to whole batches: the user's `transform`."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class WindowOrder(SampleOrder):
         self._starts = self._ends - taken
         """Position of each block's first sample, if the windows were not permuted inside."""
         self._shift = firsts[blocks] - self._starts
-        """What makes a sample index of a position."""
+        """Turns a position into a sample index."""
         numbers = self._starts // window if shuffle else np.arange(len(blocks))
         opening = np.ones(len(blocks), dtype=bool)
         opening[1:] = numbers[1:] != numbers[:-1]
@@ -103,7 +103,7 @@ class WindowOrder(SampleOrder):
         return int(np.diff(self._windows, append=self.size).max(initial=0))
 
     def _inside(self, positions: Indices) -> Indices:
-        """Where the samples at `positions` stand before the windows are permuted inside."""
+        """Where the samples at `positions` are before the windows are permuted inside."""
         numbers = np.searchsorted(self._windows, positions, side="right") - 1
         found = np.empty_like(positions)
         for number in sorted(set(numbers.tolist())):  # np.unique would first import numpy.ma

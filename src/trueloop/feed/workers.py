@@ -58,7 +58,7 @@ def iterate(loader: Any) -> Iterator[Any]:
         if not pids:
             return batches  # type: ignore[no-any-return]
         if not pids <= _known:
-            for pid in pids:  # a number may have been another worker's before
+            for pid in pids:  # a number may have belonged to a different worker before
                 _dead.pop(pid, None)
             _known.update(pids)
             weakref.finalize(batches, _known.difference_update, pids).atexit = False

@@ -15,7 +15,7 @@ from trueloop.records import StepRecord
 from trueloop.step import Step
 
 EVALUATION, LINE, SAVE = "an evaluation", "a line of the log", "a save"
-"""What may be due."""
+"""The things that may be due."""
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -59,8 +59,8 @@ class RunClock:
     total reaches a multiple; minutes, after the first update at which the run has trained for a
     multiple, by the clock of rank 0. An update that was left out (`skipped`) counts for nothing.
 
-    `intervals` names them by what is due (None: never by this clock); `seconds` tells how long the
-    run has trained. On several ranks each has one, with the same intervals, and gets the same
+    `intervals` names them by what is due (None: never by this clock); `seconds` returns how long
+    the run has trained. On several ranks each has one, with the same intervals, and gets the same
     answers at the same updates.
     """
 
@@ -130,8 +130,8 @@ class RunClock:
         return due | self._due_by_minutes() if self._minutes else due
 
     def _due_by_minutes(self) -> set[str]:
-        """What rank 0's clock says; the others learn of it an update or a few later, and rank 0
-        with them."""
+        """The decision of rank 0's clock; the others learn of it an update or a few later, and rank
+        0 with them."""
         self._read = now = self._seconds()
         due = {alarm.what for alarm in self._minutes if alarm.rings(now)}
         if ranks.is_distributed():
@@ -176,7 +176,7 @@ class RunClock:
 
 
 def run_length(epochs: Any, updates: Any, tokens: Any) -> Interval:
-    """How long the run is to be; `ConfigError` unless exactly one of the three says so."""
+    """The length of the run; `ConfigError` unless exactly one of the three is given."""
     given = {
         name: value
         for name, value in zip(LENGTHS, (epochs, updates, tokens), strict=True)

@@ -1,4 +1,4 @@
-"""What `fit` may be given: checked before the first batch."""
+"""The arguments of `fit`: checked before the first batch."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _BARREN = 2
 
 @dataclass
 class History:
-    """What `fit` returns.
+    """The result of `fit`.
 
     Attributes:
         records: one per evaluation; scores are named `train_loss`, `val_loss`, `val_accuracy`, …
@@ -214,9 +214,9 @@ class FitState:
         return bool(records) and records[-1].update == self.step.updates
 
     def _evaluate(self, stop: Stop, *, cut_short: bool = False) -> bool:
-        """Score the model, tell the sinks, note the best, tick a metric schedule, and let early
-        stopping look; False if a signal has ended the evaluation, which is then as if it had not
-        begun. The clock ends none. `cut_short`: a resumed run goes on from before it."""
+        """Score the model, hand the record to the sinks, note the best, step a metric schedule, and
+        let early stopping look; False if a signal has ended the evaluation, which is then as if it
+        had not begun. The clock ends none. `cut_short`: a resumed run starts before it."""
         with self.step.evaluating():
             return self._evaluated(stop, cut_short)
 
@@ -252,7 +252,7 @@ class FitState:
         history.records.append(record)
         value = monitored(record.scores, history.monitor)
         if cut_short and history.best is not None:
-            return  # the run may go on from before it, and never stand here
+            return  # the run may resume from before it, and never be here
         losses = {
             "loss": loss_beside(record.scores, history.monitor),
             "best_loss": loss_beside(self._best_scores(), history.monitor),
@@ -292,7 +292,7 @@ class FitState:
         if self.early_stop is not None and status != "interrupted":
             self.early_stop.bring_back(self.step.model)
         history, step = self.history, self.step
-        step.resumed = step.batch > 0  # another `fit` goes on there
+        step.resumed = step.batch > 0  # the next `fit` resumes there
         history.status, history.updates, history.skipped = status, step.updates, step.skipped
         history.samples, history.tokens = self.clock.samples, self.clock.tokens
         history.signal = stop.signal

@@ -12,7 +12,7 @@ from trueloop.records import StepRecord
 
 
 class LogLine:
-    """What the updates since the last line of the log come to.
+    """Means and counts of the updates since the last line of the log.
 
     The line has the means of their losses and parts, weighted by samples; the sums of their samples
     and tokens; and gradient norm, learning rate and position of the update that it is written at.
@@ -32,7 +32,8 @@ class LogLine:
             self._counts = [a + b for a, b in zip(self._counts, counts, strict=True)]
 
     def write(self, record: StepRecord, sinks: Iterable[Any]) -> None:
-        """Hand the line to the sinks that have a method `line(record, updates)`, and begin anew."""
+        """Hand the line to the sinks that have a method `line(record, updates)`, and start the next
+        line."""
         updates, samples, tokens = self._counts
         if not updates:
             return

@@ -29,7 +29,7 @@ class RunSaver:
         self._saved: tuple[int, int, int] | None = None
         """The place of the last save."""
         self._best: dict[str, Any] | None = None
-        """What `best.json` should say of the evaluation just made, if it is the best."""
+        """The entry of `best.json` for the evaluation just made, if it is the best."""
 
     @property
     def named(self) -> Mapping[str, Any] | None:
@@ -85,7 +85,7 @@ class RunSaver:
         try:
             ranks.on_all(lambda: _flush(sinks), "the writing of the log")
         except WriteError as error:
-            # A state that the log does not reach is none to go on from.
+            # A run cannot resume from a state that the log does not reach.
             self._checkpoints.miss(error)
             return
         self._checkpoints.save(state(), self._saved, best)

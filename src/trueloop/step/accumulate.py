@@ -6,7 +6,7 @@ is weighted by n_i / (size · n_1), which is exactly 1/size for equal micro-batc
 hand would do it, and what a ragged or short window leaves over, size · n_1 / sum(n_i), is applied
 once to the gradient at the end.
 
-Beside the counts of a window stand its gradients, kept apart from everybody else's.
+Beside its counts, a window has its own gradients, kept apart from everybody else's.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class MicroBatchWindow:
         ),
         "a window with a loss for each micro-batch",
     )
-    """What `load_state_dict` takes."""
+    """The form of the state that `load_state_dict` takes."""
 
     def __init__(self, size: int) -> None:
         self.size = _options.whole("accumulate", size, 1, 4)
@@ -91,7 +91,7 @@ class MicroBatchWindow:
         """Take over what all ranks have together, where there are others."""
 
     def agreed(self) -> dict[str, Any] | None:
-        """What all ranks have agreed on for the whole run; None in one process."""
+        """The window that all ranks have agreed on for the whole run; None in one process."""
         return None
 
     def load_agreed(self, state: dict[str, Any] | None) -> None:
@@ -135,7 +135,7 @@ class MicroBatchWindow:
 
     @property
     def reference(self) -> Number:
-        """What the micro-batches of an open window are weighted against."""
+        """The total that the micro-batches of an open window are weighted against."""
         return self._reference()
 
     def _reference(self) -> Number:
@@ -146,7 +146,7 @@ class MicroBatchWindow:
         return first if first > 0 else 1
 
     def correction(self) -> float | Tensor:
-        """What the summed gradient still has to be multiplied by: 1.0 for a full, even window.
+        """The factor that the summed gradient still needs: 1.0 for a full, even window.
 
         NaN where the counts add up to 0: a mean over nothing is not a number, and neither is its
         gradient.
@@ -232,8 +232,8 @@ class Gradients:
     """The gradients of the optimizers' parameters, in the model's order, as `clip_grad_norm_` would
     see them.
 
-    Between the micro-batches of a window they are stashed: another step's backward (a GAN's other
-    half) may write to the same parameters meanwhile.
+    Between the micro-batches of a window they are stashed: a different step's backward (a GAN's
+    other half) may write to the same parameters meanwhile.
     """
 
     def __init__(self, model: nn.Module, optimizers: Sequence[Optimizer]) -> None:
@@ -276,7 +276,7 @@ class Gradients:
             parameter.grad = None
 
     def stash(self) -> None:
-        """Take the gradients off their parameters, out of the reach of another backward."""
+        """Take the gradients off their parameters, out of the reach of any other backward."""
         stashed = [parameter.grad for parameter in self.parameters]
         self.clear()
         self._stashed = stashed

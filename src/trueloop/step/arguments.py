@@ -85,8 +85,8 @@ def check_mode(model: nn.Module) -> None:
     if any(m.training for m in modules) or not any(isinstance(m, _MODAL) for m in modules):
         return
     raise ConfigError(
-        "the model stands in eval mode, and it has dropout or batch norm: "
-        "call model.train() before training"
+        "the model is in eval mode, and it has dropout or batch norm: call model.train() before "
+        "training"
     )
 
 

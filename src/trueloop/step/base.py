@@ -1,4 +1,4 @@
-"""What a step is made of: for the files that do a part of its work, which `Step` itself imports."""
+"""The parts of a step: for the files that do a part of its work, which `Step` itself imports."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class StepBase:
     skipped: int = 0
     """Updates left out because their gradient was not finite, or an outlier."""
     resumed: bool = False
-    """The position comes from a loaded state or an interrupted `fit`: the next `fit` goes on there,
+    """The position comes from a loaded state or an interrupted `fit`: the next `fit` resumes there,
     and not at the first batch of the epoch."""
     on_outputs: OnOutputs | None = None
     """Called as `on_outputs(outputs, targets)`, both detached, after each backward, with what
@@ -101,7 +101,7 @@ class StepBase:
 
     @property
     def nonfinite(self) -> str:
-        """What a gradient that is not finite leads to: `stop` or `skip`."""
+        """The policy for a gradient that is not finite: `stop` or `skip`."""
         return self._nonfinite.policy
 
     @property
@@ -121,7 +121,7 @@ class StepBase:
     def _record(
         self, batch: int, *, lrs: dict[str, Any] | None = None, **outcome: Any
     ) -> StepRecord:
-        """What a call did."""
+        """The outcome of a call."""
         raise NotImplementedError
 
     def _warn_once(self, kind: str, what: str, stacklevel: int = 4) -> None:

@@ -23,8 +23,8 @@ from trueloop.step.warmup_stable_decay import WarmupStableDecay
 class BoundSchedule:
     """A built schedule that ticks on its own clock and on no other, and not past its end.
 
-    Torch's schedulers are functions of time that go on for ever: after its end a cosine rises
-    again. Here the learning rate keeps its last value, with one warning.
+    Torch's schedulers are functions of time without an end: after its length a cosine rises again.
+    Here the learning rate keeps its last value, with one warning.
     """
 
     def __init__(

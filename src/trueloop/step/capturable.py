@@ -11,7 +11,8 @@ from trueloop.step import update_graph
 from trueloop.step.base import StepBase
 
 UPDATE, GRADIENT, MODEL, EAGER = "update", "gradient", "model", "eager"
-"""What is compiled: the whole update; forward, loss and backward; the model alone; nothing."""
+"""The part that is compiled: the whole update; forward, loss and backward; the model alone;
+nothing."""
 NAMES = {
     GRADIENT: "only the forward, the loss and the backward are compiled",
     MODEL: "only the model is compiled",
@@ -20,7 +21,7 @@ NAMES = {
 
 
 class Extent(NamedTuple):
-    """What can be compiled, and why not more; empty where all can."""
+    """The largest part that can be compiled, and why not more; empty if all can."""
 
     level: str
     reason: str = ""

@@ -18,13 +18,15 @@ WHOLE = ("step", "auto")
 
 
 def forward_and_graphs(step: StepBase, compile: Any) -> tuple[nn.Module, CompiledStep | None]:
-    """What the step's loss function calls, and what takes its batches first, if there is that."""
+    """The model that the step's loss function calls, and the function that takes its batches first,
+    if there is one."""
     graphs = CompiledStep(step, compile) if compile in WHOLE else None
     return compiled(step._parallel.view, None if graphs else compile), graphs
 
 
 def compiled(model: nn.Module, compile: bool | str | dict[str, Any] | None) -> nn.Module:
-    """What the loss function calls: `model` itself, or a compiled view of the same parameters.
+    """The model that the loss function calls: `model` itself, or a compiled view of the same
+    parameters.
 
     `compile` is None or False (no), True, one of torch's modes, or a dict of options of
     `torch.compile`. On CUDA, `reduce-overhead` and `max-autotune` run the forward and backward

@@ -83,7 +83,7 @@ def divide_and_clip(
 
     `norm` is the global norm after the correction. The coefficient is that of
     `torch.nn.utils.clip_grad_norm_`, max_norm / (norm + 1e-6) and at most 1, bit for bit. `outlier`
-    is a coefficient of another limit; the smaller one goes.
+    is a coefficient of a second limit; the smaller one applies.
     """
     factor, coefficient = correction, outlier
     # Where reading is free, a coefficient of 1 saves the pass: x * 1.0 is x, bit for bit. The

@@ -46,7 +46,7 @@ class CompiledStep:
     """The compiled side of one step."""
 
     STATE: ClassVar[Shape] = {"shapes": ListOf(str), "choice": OneOf(None, str)}
-    """What `load_state_dict` takes."""
+    """The form of the state that `load_state_dict` takes."""
 
     def __init__(self, step: StepBase, mode: str) -> None:
         self._step = step
@@ -63,15 +63,17 @@ class CompiledStep:
         """Of the batches that have a graph."""
         self._ends: dict[Hashable, EndGraph] = {}
         self._summed: list[nn.Parameter] = []
-        """Parameters whose gradients of the open window stand in the sums."""
+        """Parameters whose gradients of the open window are in the sums."""
 
     @property
     def level(self) -> str:
-        """What is compiled: `update`, `gradient` or `model`; empty before that is known."""
+        """The part that is compiled: `update`, `gradient` or `model`; empty before that is
+        known."""
         return "" if self._extent is None else self._extent.level
 
     def state_dict(self) -> dict[str, Any]:
-        """What decides which updates are compiled: a run that is resumed makes the same ones so."""
+        """The choices that decide which updates are compiled: a run that is resumed makes the same
+        ones."""
         choice = None if self._trial is None else self._trial.choice
         return {"shapes": list(self._shapes), "choice": choice}
 
@@ -272,7 +274,8 @@ class CompiledStep:
 
 
 def shape_of(batch: Any) -> Hashable:
-    """What of a batch a graph is made for: its structure, and its tensors' shapes and dtypes."""
+    """The properties of a batch that a graph is made for: its structure, and its tensors' shapes
+    and dtypes."""
     if isinstance(batch, Tensor):
         return (batch.shape, batch.dtype, batch.device.type)
     if isinstance(batch, (tuple, list)):
@@ -283,7 +286,7 @@ def shape_of(batch: Any) -> Hashable:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """What an error was raised for first."""
+    """The first cause of an error."""
     while isinstance(error.__cause__, Exception):
         error = error.__cause__
     return error

@@ -44,7 +44,7 @@ class GlobalWindow(MicroBatchWindow):
         "reference": Where(FINITE, lambda n: n > 0, "a number above 0"),
         "ranks": COUNT,
     }
-    """What `load_agreed` takes."""
+    """The form of the state that `load_agreed` takes."""
 
     def __init__(self, size: int) -> None:
         self._reference_of_all: float | None = None
@@ -172,7 +172,7 @@ class GlobalWindow(MicroBatchWindow):
         return [(name, _HEAD + _PER_PART * k) for k, name in enumerate(self._names)]
 
     def correction(self) -> float | Tensor:
-        """What the averaged gradient still has to be multiplied by: 1.0 for even batches."""
+        """The factor that the averaged gradient still needs: 1.0 for even batches."""
         assert self._reference_of_all is not None
         whole = ranks.world_size() * self.size * self._reference_of_all
         if isinstance(self.total, Tensor):
@@ -189,13 +189,14 @@ class GlobalWindow(MicroBatchWindow):
         return self._weighted / self.total, {n: t / w for n, (t, w) in parts if w is not None}
 
     def agreed(self) -> dict[str, Any] | None:
-        """What the ranks have agreed on once for the whole run; None before the first batch."""
+        """The window that the ranks have agreed on once for the whole run; None before the first
+        batch."""
         if self._reference_of_all is None:
             return None
         return {"reference": self._reference_of_all, "ranks": ranks.world_size()}
 
     def load_agreed(self, state: dict[str, Any] | None) -> None:
-        """Load what `agreed` returned; another number of ranks agrees again."""
+        """Load what `agreed` returned; a different number of ranks agrees again."""
         same = state is not None and state["ranks"] == ranks.world_size()
         self._reference_of_all = state["reference"] if same and state is not None else None
         self._names, self._ask_names = [], True

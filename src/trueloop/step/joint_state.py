@@ -58,7 +58,7 @@ def taken(optimizers: Sequence[Optimizer]) -> dict[str, Any]:
 
 
 def divided(optimizers: Sequence[Optimizer], saved: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What `taken` gave as each optimizer's own state.
+    """The form of each optimizer's own state, as `taken` returns it.
 
     Raises `RunError` for the state of other optimizers.
     """
@@ -101,7 +101,7 @@ def load(
 ) -> None:
     """Let each optimizer load its part of `saved`, as `placed(optimizer, part)` lays it out.
 
-    Raises `RunError` where that is not a state of theirs; some may have taken up theirs then.
+    Raises `RunError` if that is not their state; some may have loaded theirs by then.
     """
     for k, (optimizer, part) in enumerate(zip(optimizers, divided(optimizers, saved), strict=True)):
         of = "step.optimizer" if len(optimizers) == 1 else f"step.optimizers[{k}]"

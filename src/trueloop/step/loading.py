@@ -102,7 +102,7 @@ def _check_group(mine: Mapping[str, Any], theirs: Mapping[str, Any], of: str) ->
 
 
 def _sort(value: Any) -> Any:
-    """What kind of option it is: a number may be a scalar tensor, a switch may be left open."""
+    """The kind of an option: a number may be a scalar tensor, a switch may be left open."""
     if value is None or isinstance(value, bool):
         return "switch"
     if isinstance(value, (int, float)) or (isinstance(value, Tensor) and value.numel() == 1):
@@ -119,8 +119,8 @@ def _check_entries(
     saved: Mapping[Any, Any],
     of: str,
 ) -> None:
-    """What the optimizer keeps of each parameter, beside what it keeps of one like it after an
-    update with the group's options."""
+    """The state that the optimizer keeps of each parameter, beside the state of one like it after
+    an update with the group's options."""
     examples: dict[int, dict[str, Any]] = {}
     for parameter, number in zip(parameters, group["params"], strict=True):
         if parameter.ndim not in examples:

@@ -64,9 +64,9 @@ def compiled(function: Function, inputs: Sequence[Tensor], static: Sequence[int]
         raise NotCompiledError(f"torch's compiler fails ({reason})") from None
     if len(found) != 1:
         return lambda given: whole(*given)
-    # Of what stands around it, which takes some 10 microseconds, nothing is needed: no input is
-    # returned, and what is written into is written by the code itself. Nor, on the CPU, of what
-    # stands around that code for autotuning and CUDA graphs.
+    # The code around it takes some 10 microseconds, and none of it is needed: no input is returned,
+    # and the compiled code itself writes the results. Nor, on the CPU, of the code around it for
+    # autotuning and CUDA graphs.
     lowered: Lowered = found[0]
     call = None if plain[0].is_cuda else getattr(lowered, "current_callable", None)
     if call is None:
@@ -220,8 +220,8 @@ class Traced:
         self.versions += 1
         if self.versions > VERSIONS:
             raise NotCapturedError(
-                "a plain number or a mode that the forward or the loss reads is another one again "
-                "and again (TORCH_LOGS=recompiles names it; make it a tensor)"
+                "a plain number or a mode that the forward or the loss reads changes again and "
+                "again (TORCH_LOGS=recompiles names it; make it a tensor)"
             )
         lowered: Lowered | None = None
 

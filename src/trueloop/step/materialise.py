@@ -70,7 +70,7 @@ class Materialiser:
         self._device = device
         self._new: dict[int, tuple[nn.Parameter, nn.Parameter]] = {}
         """By the id of a parameter on meta: the one with values, so that tied ones stay tied; and
-        itself, so that its id is not given to another meanwhile."""
+        itself, so that its id is not reused meanwhile."""
         self._done: set[int] = set()
 
     @torch.no_grad()

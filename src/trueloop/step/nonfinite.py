@@ -1,4 +1,4 @@
-"""What happens at a gradient that is NaN or infinite, and where it came from."""
+"""The handling of a gradient that is NaN or infinite, and the search for its origin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trueloop.step.deferred_reads import DeferredReads
 
 
 class NonFiniteContext(NamedTuple):
-    """What says where a gradient that is not finite comes from."""
+    """Finds where a gradient that is not finite comes from."""
 
     where: tuple[int, int, int]
     """Updates applied before this one, epoch, and batch position of the window's last batch."""

@@ -42,7 +42,8 @@ def warn_open_window(step: StepBase, what: str, stacklevel: int = 4) -> None:
 
 
 def watched(step: StepBase, window: MicroBatchWindow) -> MicroBatchWindow:
-    """The step's window: a warning says so if the step, or the process, ends while it is open."""
+    """The step's window: a warning reports it if the step, or the process, ends while it is
+    open."""
     if window.size > 1:
         weakref.finalize(step, _warn_of_lost, window)
     return window
@@ -64,8 +65,7 @@ def _warn_of_lost(window: MicroBatchWindow) -> None:
 
 
 def leave_open(step: StepBase) -> None:
-    """A window that is open now belongs to a `fit` that ends early: another one may go on with
-    it."""
+    """A window that is open now belongs to a `fit` that ends early: the next one may resume it."""
     step._window.kept = step._window.micro_batches
 
 

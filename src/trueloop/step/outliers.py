@@ -1,4 +1,4 @@
-"""What happens at a gradient norm far above what the run has had."""
+"""The handling of a gradient norm far above those of the run so far."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trueloop.step.deferred_reads import DeferredReads
 
 @dataclass(frozen=True, kw_only=True)
 class Outliers:
-    """What a step does about a gradient norm (before clipping) that is far above the usual.
+    """The response of a step to a gradient norm (before clipping) that is far above the usual.
 
     Attributes:
         factor: how many times the median of the last norms is too much, above 1.
@@ -155,8 +155,8 @@ def _stop(policy: Outliers, where: Position) -> NoReturn:
     raise OutlierError(
         f"update {where.update + 1} (epoch {where.epoch + 1}, batch {where.batch + 1}) is outlier "
         f"number {policy.max_in_a_row + 1} in a row: its gradient norm is more than "
-        f"{policy.factor:g} times the running median, which is no matter of single batches any "
-        "more. Lower the lr, look at the data there, or write Outliers(max_in_a_row=…) with more"
+        f"{policy.factor:g} times the running median: single batches are not the cause any more. "
+        "Lower the lr, look at the data there, or write Outliers(max_in_a_row=…) with more"
     )
 
 

@@ -24,7 +24,7 @@ _BUILD_SEVERAL = "build the optimizers so that each parameter is in one of them,
 class Ownership:
     """The parameters of a model and those that its optimizers hold, checked once.
 
-    Parameters that the optimizer of another live step holds (the other half of a GAN in one
+    Parameters that the optimizer of a different live step holds (the other half of a GAN in one
     module) are trained there.
     """
 
@@ -56,7 +56,7 @@ class Ownership:
         optimizer holds got a gradient, or if one that the optimizer holds and the model does not
         have got none."""
         self.is_checked = True
-        # A copy: another thread may make a step meanwhile.
+        # A copy: a second thread may make a step meanwhile.
         others = set[int]().union(*(one._held() for one in tuple(self._alive) if one is not self))
         untrained = [
             name

@@ -63,7 +63,7 @@ class Parallel:
         self.model = model
         """The bare module."""
         self.view = model if view is None else view
-        """What `loss_fn` gets, before `torch.compile`."""
+        """The model for `loss_fn`, before `torch.compile`."""
 
     @property
     def device(self) -> torch.device | None:
@@ -75,7 +75,7 @@ class Parallel:
         parameters."""
 
     def loss(self, loss_fn: LossFn, view: nn.Module, batch: Any) -> LossOutput:
-        """What `loss_fn(view, batch)` returns."""
+        """The result of `loss_fn(view, batch)`."""
         return LossOutput.of(loss_fn(view, batch))
 
     def synchronising(self, last: bool) -> AbstractContextManager[Any]:
@@ -89,18 +89,19 @@ class Parallel:
         return without_gradient(self._leaves()) if weightless else _NOTHING
 
     def _leaves(self) -> Iterable[Tensor]:
-        """What the backward gives gradients to."""
+        """The parameters that the backward gives gradients to."""
         return self.model.parameters()
 
     def check_synchronised(self) -> None:
-        """After the last backward: `ConfigError` if gradients stayed behind on this rank."""
+        """After the last backward: `ConfigError` if this rank has gradients that were not
+        averaged."""
 
     def synchronise(self, parameters: Sequence[nn.Parameter]) -> None:
         """Average, over the ranks, the gradients of a window that no last micro-batch closed."""
 
     def stash(self) -> None:
-        """Between the micro-batches of a window: take what the backward has left beside `.grad`
-        out of the reach of another backward."""
+        """Between the micro-batches of a window: take the gradients beside `.grad` out of the reach
+        of any other backward."""
 
     def restore(self) -> None:
         """Put back what `stash` took."""
@@ -116,7 +117,7 @@ class DDP(Parallel):
     """Each rank has the whole model; torch's `DistributedDataParallel` averages the gradients.
 
     Its forward is the whole of `loss_fn`, so that a loss may call the model in any way: several
-    times, by another method, or without the argument.
+    times, by a different method, or without the argument.
     """
 
     name = "ddp"
@@ -159,8 +160,8 @@ class DDP(Parallel):
             ) from error
 
     def _trained(self) -> list[Any]:
-        """What DDP's hooks are good for: those parameters that were trained when it was made, on
-        the device and with the dtype that they had."""
+        """The parameters that DDP's hooks serve: those that were trained when it was made, on the
+        device and with the dtype that they had."""
         first = self._all[0]
         return [first.dtype, first.device, *(p.requires_grad for p in self._all)]
 
@@ -227,7 +228,7 @@ class _LossModule(nn.Module):
         super().__init__()
         self.model = model
         self.outside = nn.ParameterList(outside)
-        """What the optimizer holds beside the model's parameters."""
+        """The parameters that the optimizer has beside the model's."""
         self.returned: LossOutput | None = None
 
     def forward(self, loss_fn: LossFn, view: nn.Module, batch: Any) -> Tensor:
@@ -260,8 +261,8 @@ def without_gradient(leaves: Iterable[Tensor]) -> Iterator[None]:
 
 
 def _check_reduced(ddp: DistributedDataParallel, module: nn.Module) -> None:
-    """DDP waits for a gradient of every parameter, and tells of a missing one at the next forward
-    only: this update would be made of gradients that were not averaged."""
+    """DDP waits for a gradient of every parameter, and reports a missing one only at the next
+    forward: this update would be made of gradients that were not averaged."""
     try:
         ddp._check_reducer_finalized()  # type: ignore[no-untyped-call]
     except RuntimeError:

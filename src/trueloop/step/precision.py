@@ -24,7 +24,7 @@ class Precision:
 
     name = "fp32"
     STATE: ClassVar[Shape] = EMPTY
-    """What `load_state_dict` takes."""
+    """The form of the state that `load_state_dict` takes."""
 
     scales: ClassVar[bool] = False
     """Whether the loss is scaled: only then `unscale` and `step` are called."""
@@ -44,12 +44,12 @@ class Precision:
         raise NotImplementedError
 
     def scale(self) -> Tensor | None:
-        """What the loss is multiplied with before the backward; None: nothing."""
+        """The factor of the loss before the backward; None without one."""
         return None
 
     def conclude(self, norm: Tensor) -> bool:
-        """What `step` does and returns, where the optimizers' arithmetic has been done already,
-        unless the `norm` of the gradient is not finite."""
+        """Do the rest of `step` and return its result, after the optimizers' arithmetic, unless the
+        `norm` of the gradient is not finite."""
         return True
 
     def abandon(self) -> None:

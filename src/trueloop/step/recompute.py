@@ -22,12 +22,11 @@ def recompute_blocks(model: nn.Module, recompute: Any, compile: Any = None) -> l
     """Let the blocks of `model` that `recompute` names keep their inputs alone; their names.
 
     `recompute` is the class of the blocks, its name, `"Block/2"` for every second one of them (the
-    first, the third, …), or a list of these; a number n stands for every n-th of the blocks that
-    follow each other in the model; None or False for no block. A block inside of another one that
-    is named is part of that. Modules, their names and their parameters stay the
-    model's own, and the gradients are bitwise the same: dropout draws the same masks again, and
-    running statistics (batch norm) change once. Modules that were made so before are left as
-    they are.
+    first, the third, …), or a list of these; a number n means every n-th of the blocks that follow
+    each other in the model; None or False for no block. A named block inside of a named block is
+    part of the outer one. Modules, their names and their parameters stay the model's own, and the
+    gradients are bitwise the same: dropout draws the same masks again, and running statistics
+    (batch norm) change once. Modules that were made so before are left as they are.
 
     Raises `ConfigError` for blocks that the model does not have, and together with `compile`,
     where torch's compiler decides itself what it computes again.

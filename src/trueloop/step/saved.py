@@ -1,5 +1,4 @@
-"""What a step's state is: taken, compared with what is there, and loaded as a whole or not at
-all."""
+"""A step's state: taken, compared with the current one, and loaded as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -59,7 +58,7 @@ def taken(step: StepBase) -> dict[str, Any]:
     if (agreed := step._window.agreed()) is not None:
         state["agreed"] = agreed
     if step._modes.any:
-        # `model` is what is evaluated and given away; the run goes on from the others.
+        # `model` is evaluated and given away; the run resumes from the others.
         state["model"], weights = step._modes.weights(step.model)
         if was_eval:
             weights = {name: weight.clone() for name, weight in weights.items()}

@@ -69,7 +69,7 @@ def _update(
     orthogonalised: Callable[..., Tensor],
     adjusted: Callable[..., float],
 ) -> None:
-    """What `torch.optim.Muon` does with one matrix, in the same order of operations."""
+    """The update of one matrix by `torch.optim.Muon`, in the same order of operations."""
     gradient, state = parameter.grad, optimizer.state[parameter]
     if "momentum_buffer" not in state:
         state["momentum_buffer"] = torch.zeros_like(gradient)

@@ -31,7 +31,7 @@ class FSDPOptions:
     Attributes:
         blocks: names of the classes whose modules are sharded one by one, such as `("Block",)`;
             what is in none of them is sharded as one. A rank holds one block whole at a time,
-            beside its shards. None: the repeated layers, which are the outermost modules that stand
+            beside its shards. None: the repeated layers, which are the outermost modules that come
             two or more of a class in one `ModuleList`, `ModuleDict` or `Sequential`, and hold a
             matrix or a kernel. (): no blocks.
         replicate: copies of the sharded model (HSDP): the ranks form this many groups of
@@ -204,7 +204,7 @@ class FSDP(Parallel):
 _OUTSIDE = (
     "the loss uses sharded parameters outside the forward of their block, where no rank has them "
     "whole: let loss_fn call model(...), name other classes in FSDPOptions(blocks=...), or, for "
-    "another method, call torch.distributed.fsdp.register_fsdp_forward_method(model, 'method')"
+    "a different method, call torch.distributed.fsdp.register_fsdp_forward_method(model, 'method')"
 )
 
 

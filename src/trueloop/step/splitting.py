@@ -62,7 +62,7 @@ class Splitting(Parallel):
         """By the samples of a batch, into how many parts it is split."""
 
     def loss(self, loss_fn: LossFn, view: nn.Module, batch: Any) -> LossOutput:
-        """What `loss_fn(view, batch)` returns, with a backward that may be split."""
+        """The result of `loss_fn(view, batch)`, with a backward that may be split."""
         work = _SplitBatch(self, loss_fn, view, batch)
         output = work.forward()
         if not output.loss.requires_grad:
@@ -79,7 +79,7 @@ class Splitting(Parallel):
 
     @property
     def leaves(self) -> list[Tensor]:
-        """What a backward gives gradients to."""
+        """The parameters that a backward gives gradients to."""
         held = itertools.chain(self.model.parameters(), self._step._gradients.held)
         return list({id(p): p for p in held}.values())
 
@@ -218,7 +218,7 @@ class _SplitBatch:
 
 
 class _PartSums:
-    """What the parts of a batch are together."""
+    """The parts of a batch joined again."""
 
     def __init__(self, parts: int) -> None:
         self.total = self.reference = 0.0

@@ -89,7 +89,7 @@ class Step(StepBase):
     """
 
     STATE: ClassVar[Shape] = saved.SHAPE
-    """What `load_state_dict` takes, beside the `model`."""
+    """The form of the state that `load_state_dict` takes, without the `model`."""
 
     def __init__(
         self,
@@ -270,7 +270,7 @@ class Step(StepBase):
         return record
 
     def _loss(self, batch: Any) -> LossOutput:
-        """What `loss_fn` returns, checked."""
+        """The checked result of `loss_fn`."""
         if self._is_alone:
             return LossOutput.of(self.loss_fn(self._forward, batch))
         return self._parallel.loss(self.loss_fn, self._forward, batch)
@@ -292,7 +292,7 @@ class Step(StepBase):
     def _record(
         self, batch: int, *, lrs: dict[str, Any] | None = None, **outcome: Any
     ) -> StepRecord:
-        """What this call did: the window so far, with `outcome` as `StepRecord` has it."""
+        """The record of this call: the window so far, with `outcome` as `StepRecord` has it."""
         window, lrs = self._window, learning_rates(self._groups) if lrs is None else lrs
         loss, parts = window.means()
         return StepRecord(
@@ -425,7 +425,7 @@ class Step(StepBase):
         saved.take_up(self, state)
 
     def _open_window(self) -> None:
-        """What must hold before a window's first forward."""
+        """The conditions before a window's first forward."""
         if self.batch == 0:
             arguments.check_ranks(self._ranks)
         if self._nonfinite.late.sent or self._norms.late.sent:

@@ -27,7 +27,8 @@ class ReplacedError(StateMissingError):
 
 
 class Shared:
-    """What all graphs of a step have: the numbers of the update, and the sums of gradients."""
+    """The state that all graphs of a step share: the numbers of the update, and the sums of
+    gradients."""
 
     def __init__(self, step: StepBase) -> None:
         self.step = step
@@ -82,7 +83,7 @@ class Shared:
         return into.copy_(pinned, non_blocking=True)
 
     def scale(self) -> list[Tensor]:
-        """What fp16 multiplies the loss with, if that is the precision."""
+        """The factor of the loss under fp16; None with other precisions."""
         scale = self.step.precision.scale()
         return [] if scale is None else [scale]
 
@@ -183,7 +184,7 @@ def apart(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 class Version:
-    """What belongs to one graph of dynamo's."""
+    """The state of one graph of dynamo's."""
 
     def __init__(self, parameters: list[nn.Parameter]) -> None:
         self.parameters = parameters
@@ -239,7 +240,7 @@ class BatchGraph:
         return self._traced.finds(batch)
 
     def extras(self, version: Version) -> list[Tensor]:
-        """What the graph takes beside the inputs of the forward."""
+        """The inputs of the graph beside those of the forward."""
         raise NotImplementedError
 
     def results(

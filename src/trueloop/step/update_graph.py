@@ -23,7 +23,8 @@ KINDS = (Adam, AdamW, SGD)
 
 
 class GroupSpec(NamedTuple):
-    """What of a parameter group decides which arithmetic there is; all else are numbers."""
+    """The options of a parameter group that decide which arithmetic there is; all others are
+    numbers."""
 
     kind: str
     """`adam` or `sgd`."""
@@ -44,7 +45,7 @@ class GroupSpec(NamedTuple):
 
 
 Facts = tuple[Any, ...]
-"""What of a parameter group an update goes by, its rule and its numbers."""
+"""The rule of a parameter group's update, and its numbers."""
 _ADAM = operator.itemgetter("lr", "betas", "weight_decay", "eps", "amsgrad", "maximize")
 _SGD = operator.itemgetter("lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize")
 
@@ -96,7 +97,7 @@ class UpdateSpec(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the update found out."""
+    """The results of an update."""
 
     norm: Tensor
     """Global norm before clipping; not finite: nothing was changed."""

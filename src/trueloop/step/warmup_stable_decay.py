@@ -1,4 +1,4 @@
-"""The scheduler of `trueloop.schedules.warmup_stable_decay`, and how it goes on in a longer run."""
+"""The scheduler of `trueloop.schedules.warmup_stable_decay`, and how a longer run resumes it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ SHAPES: dict[str, Callable[[float], float]] = {
     "cosine": lambda x: (1 + math.cos(math.pi * x)) / 2,
     "1-sqrt": lambda x: 1 - math.sqrt(x),
 }
-"""What is left of the lr after the share x of the decay: 1 at x = 0, 0 at x = 1."""
+"""The share of the lr that is left after the share x of the decay: 1 at x = 0, 0 at x = 1."""
 
 
 class WarmupStableDecay(LRScheduler):
     """Up over `warmup` ticks, flat, and from tick `decay_from` down to `eta_min` at tick `length`.
 
     Each lr is a function of the tick alone, and the state plain data. A state that was saved before
-    the decay is taken up by one of any length: what is behind it is the same curve.
+    the decay loads into a scheduler of any length: the curve up to there is the same.
     """
 
     def __init__(
@@ -77,8 +77,8 @@ def is_state(state: Any) -> bool:
 
 
 def parted(saved: Mapping[str, Any], planned: Mapping[str, Any]) -> str | None:
-    """Why a run planned as `planned` cannot go on from `saved` (the states of two schedulers);
-    None where the lr up to there is the same."""
+    """Why a run planned as `planned` cannot resume from `saved` (the states of two schedulers);
+    None if the lr up to there is the same."""
     if all(saved[name] == planned[name] for name in _TO_COME):
         return None
     tick, unit = saved["last_epoch"], planned["tick"]

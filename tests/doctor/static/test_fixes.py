@@ -147,12 +147,12 @@ def test_line_endings_mark_and_last_newline_stay(newline: str, mark: str, final:
         ("a(); \\\nb()\nc()\n", "b()", "c()", "shares its line"),
         ("if x:\n    a()\nelse:\n    b()\nc()\n", "a()", "c()", "block would be empty"),
         ("for x in y:\n    a()\nc()\n", "a()", "c()", "block would be empty"),
-        ("def f():\n    a()\n    b()\nc()\n", "a()", "c()", "another function"),
-        ("class A:\n    b()\n    def f(s):\n        a()\n", "b()", "a()", "another function"),
+        ("def f():\n    a()\n    b()\nc()\n", "a()", "c()", "a different function"),
+        ("class A:\n    b()\n    def f(s):\n        a()\n", "b()", "a()", "a different function"),
         ("b = g()\na(b)\nc()\n", "b = g()", "c()", "depends on through 'b'"),
         ("if x:\n    a()\nelif y:\n    b()\nc()\n", "x", "c()", "head of a block"),
         ("for x in y:\n    a()\n    b()\n", "for x in y:\n    a()\n    b()", "a()", "into itself"),
-        ("a()\nb()\nc()\n", "b()", "a()", "stands there already"),
+        ("a()\nb()\nc()\n", "b()", "a()", "is there already"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_moved_safely_is_left(text: str, what: str, target: str, why: str) -> None:
@@ -238,9 +238,9 @@ def test_of_two_fixes_for_one_line_the_first_wins() -> None:
 
 def test_an_edit_in_another_file_is_refused() -> None:
     other = Location("b.py", 1)
-    assert "another file" in reason(fix("a()\n", Delete(other)))
+    assert "a different file" in reason(fix("a()\n", Delete(other)))
     move = Move(Location("a.py", 2), other, "before")
-    assert "another function" in reason(fix("a()\nb()\n", move))
+    assert "a different function" in reason(fix("a()\nb()\n", move))
 
 
 @pytest.mark.parametrize("text", ["a(\n", "a\x00", "print 'x'\n"], ids=["open", "null", "two"])

@@ -1,4 +1,4 @@
-"""Shards behind URLs: memory and files by fsspec, and a web server that serves ranges, or fails."""
+"""Shards at URLs: memory and files by fsspec, and a web server that serves ranges, or fails."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_a_server_without_ranges_and_a_shard_that_is_gone_are_said(
 def test_addresses_that_cannot_work() -> None:
     with pytest.raises(ConfigError, match=r"cannot open nosuch://x/a\.tar \(ValueError: Protocol"):
         Shards("nosuch://x/a.tar")
-    with pytest.raises(ConfigError, match="on a disk and behind URLs"):
+    with pytest.raises(ConfigError, match="on a disk and some at URLs"):
         Shards(["a.tar", "memory://a.tar"])
     with pytest.raises((MissingDependencyError, DataError), match=r"pip install|sftp"):
         Shards("sftp://127.0.0.1:9/a.tar", retries=0)

@@ -44,11 +44,11 @@ class Ran:
     """What it raised; empty if it came to its end."""
 
 
-def measure(claims: list[Claim], tell: Callable[[MeasuredClaim], None]) -> list[MeasuredClaim]:
+def measure(claims: list[Claim], report: Callable[[MeasuredClaim], None]) -> list[MeasuredClaim]:
     """Run every program of these claims under every seed, and the doctor over the wrong ones.
 
-    `tell` is called with each claim as soon as it is done. Claims about time run alone, after all
-    others. Raises `LabError` if a program fails.
+    `report` is called with each claim as soon as its verdict is known. Claims about time run alone,
+    after all others. Raises `LabError` if a program fails.
     """
     prepared = context()
     measured: dict[str, MeasuredClaim] = {}
@@ -59,7 +59,7 @@ def measure(claims: list[Claim], tell: Callable[[MeasuredClaim], None]) -> list[
             try:
                 for work in [_Work(pool, prepared, claim) for claim in group]:
                     measured[work.claim.name] = work.result()
-                    tell(measured[work.claim.name])
+                    report(measured[work.claim.name])
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise

@@ -1,4 +1,4 @@
-"""Programs as they run: what is put into torch, the events that come of it, what is told of them.
+"""Programs as they run: patches of torch, the events that they record, and the findings.
 
 Nothing here is imported before a program is watched; `watcher` and the seams need torch, the rest
 does not.

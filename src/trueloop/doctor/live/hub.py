@@ -107,7 +107,7 @@ class Moment(Generic[P]):
         for callback in self._subscribers:
             try:
                 callback(*args, **kwargs)
-            except Exception as error:  # whatever it is, the program goes on
+            except Exception as error:  # whatever it is, the program continues
                 self._hub.failed(error, missed=self._missed)
 
 
@@ -225,7 +225,7 @@ class Hub:
                     return act(*args, **kwargs)
                 with no_torch_dispatch():
                     return act(*args, **kwargs)
-        except Exception as error:  # whatever it is, the program goes on
+        except Exception as error:  # whatever it is, the program continues
             self.failed(error, missed=True)
             return None
         finally:

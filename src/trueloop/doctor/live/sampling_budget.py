@@ -13,7 +13,7 @@ _SOON, _LATE = 1.5, 3.0
 _EARLY = 500
 """Updates in which looks come as soon as ever."""
 _ENOUGH = 8
-"""Updates that nobody looks at, in a row, that tell how long one takes."""
+"""Updates in a row without sampling that show how long one takes."""
 
 
 class Budget:

@@ -1,4 +1,4 @@
-"""Watching this process, from the arrival of its torch to what is told of it."""
+"""Watching this process, from the import of its torch to the report."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Watched(CheckResult):
     speed: Speed | None = None
     """Where the time of an update went; None if no update was timed."""
     asks_speed: bool = False
-    """That is to be told, however short the run was."""
+    """Reported however short the run was."""
     processes: int = 1
     """In which an optimizer stepped."""
     of_ranks: bool = False
@@ -77,8 +77,8 @@ class Watched(CheckResult):
 
 
 def live_codes(words: list[str], source: str) -> frozenset[str]:
-    """The codes of live rules that `words` stand for. Raises `ConfigError`, which begins with
-    `source`, for a word that stands for no rule, or for none that watches programs."""
+    """The codes of live rules that `words` name. Raises `ConfigError`, which begins with `source`,
+    for a word that names no rule, or none that watches programs."""
     for word in words:
         if not codes_of([word], source) & LIVE:
             in_data = any("D" in BY_CODE[code].seen for code in codes_of([word], source))
@@ -105,8 +105,8 @@ class Session:
         configs: which rules are asked for in which file.
         first: watch so many updates only; None: all.
         fail_fast: end the program at the first finding that is an error.
-        speed: tell where the time goes, and give advice about it, however short the run was.
-        folder: where the program began, from which paths are told; empty: here.
+        speed: report where the time goes, and give advice about it, however short the run was.
+        folder: where the program began, the base of printed paths; empty: here.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class Session:
         try:
             self._stacks.put_on()
             self._arrival.await_it()
-        except Exception as error:  # the program goes on without us
+        except Exception as error:  # the program continues without us
             self._failed(error)
 
     @property
@@ -188,7 +188,7 @@ class Session:
             self._arrival.withdraw()
             if self.watcher is not None:
                 self.watcher.stop()
-        except Exception as error:  # the program goes on
+        except Exception as error:  # the program continues
             self._failed(error)
 
     def _failed(self, error: Exception) -> None:
@@ -213,7 +213,7 @@ class Session:
             if self.heard is not None:
                 self.watcher.hub.sampling_ended.subscribe(self.heard)
             self.watcher.start()
-        except Exception as error:  # the program goes on without us
+        except Exception as error:  # the program continues without us
             self._failed(error)
             watcher, self.watcher = self.watcher, None
             if watcher is not None:
@@ -227,7 +227,7 @@ class Session:
     # ------------------------------------------------------------------ stopping it
 
     def _judge(self, track: Track) -> None:
-        """Hand on what is new; stop the program if it is an error that is to be told."""
+        """Pass on the new findings; stop the program if one of them is an error."""
         assert self.watcher is not None
         found = track.bench.findings()
         now = (len(found), self.watcher.hub.updates > 0)
@@ -253,7 +253,7 @@ class Session:
         # It passes `except Exception`, and neither Python nor a thread prints it.
         raise SystemExit(1)
 
-    # ------------------------------------------------------------------ what is told
+    # ------------------------------------------------------------------ the report
 
     def died(self, error: BaseException) -> None:
         """An exception is about to end what is watched: if memory has run out, what took it is
@@ -340,7 +340,7 @@ class Session:
         return left
 
     def _absolute(self, finding: Finding) -> Finding:
-        """Paths from the folder that the program began in, wherever it stands now."""
+        """Paths from the folder that the program began in, whatever the current one is."""
 
         def path(given: str) -> str:
             return given if given.startswith("<") else os.path.join(self._folder, given)
@@ -376,7 +376,7 @@ def _merged(findings: list[Finding]) -> list[Finding]:
 
 
 def _cell_name(path: str) -> str:
-    """What IPython calls the cell whose code has this path: `In[3]`; empty if it is no cell."""
+    """IPython's name of the cell whose code has this path: `In[3]`; empty if it is not a cell."""
     interactive = sys.modules.get("IPython")
     shell: Any = None if interactive is None else interactive.get_ipython()
     name = getattr(getattr(shell, "compile", None), "format_code_name", None)
@@ -390,6 +390,6 @@ def running() -> Session | None:
 
 
 def _leave_child() -> None:
-    """A forked child is another process: it is not watched, and says nothing."""
+    """A forked child is a new process: it is not watched, and reports nothing."""
     for session in list(_sessions):
         session.leave()

@@ -35,7 +35,7 @@ class LiveBench(Bench):
         for handler in self.handlers_of(type(event)):
             try:
                 handler(event)
-            except Exception as error:  # whatever it is, the program goes on
+            except Exception as error:  # whatever it is, the program continues
                 self._failed(error)
 
 

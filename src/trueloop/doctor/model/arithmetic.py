@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 SIZE = 200
-"""Elements, entries or parts that a value holds at most; the first of them stand for the rest."""
+"""The most elements, entries or parts that a value holds; the first of them represent the rest."""
 BITS = 4_096
 """Length of the longest whole number that is known."""
 TEXT = 10_000

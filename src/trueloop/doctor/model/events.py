@@ -1,8 +1,8 @@
 """The vocabulary: what a training program does.
 
-*Things* (`things`) are what a program has; *events* are what it does to them, in the order in
-which it does it. Reading source yields the events of the runs that the source can make, one run at
-a time; watching yields those of the run at hand. A rule sees events alone: it is written once.
+*Things* (`things`) are what a program has; *events* are what it does to them, in the order in which
+it does it. Reading source yields the events of the runs that the source can make, one run at a
+time; watching yields those of the current run. A rule sees events alone: it is written once.
 
 Whatever is not known for certain is `None` (or a symbolic `Size`). A rule that meets it is silent.
 """
@@ -50,7 +50,7 @@ class Event:
     serial: int = 0
     """Counts events of a run; larger is later."""
     windows: tuple[AccumulationWindow, ...] = ()
-    """It stands in a branch that such windows open and close: a step of every n-th micro-batch."""
+    """It is in a branch that such windows open and close: a step of every n-th micro-batch."""
 
     @property
     def turn(self) -> Turn | None:
@@ -191,7 +191,7 @@ class OptimizerStep(Event):
     scaler_spelled: str = ""
     """What it calls the scaler, for a step through one."""
     conditional: bool = False
-    """It stands under an `if` of its own (live; in source `guards` and `windows` say so)."""
+    """It is inside an `if` (live; in source, `guards` and `windows` show it)."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -235,7 +235,7 @@ class FlagsSet(Event):
 
 @dataclass(eq=False, kw_only=True)
 class Replaced(Event):
-    """A module of a model was replaced by another, or a model's parameters were."""
+    """A module of a model was replaced by a new one, or a model's parameters were."""
 
     model: Model
     attribute: str
@@ -292,7 +292,7 @@ class TensorRetained(Event):
     what: Location = NOWHERE
     """The expression that is kept: `loss` in `total += loss`."""
     since: int | None = None
-    """Tells the lives of a holder apart: another number once it was begun afresh."""
+    """Distinguishes the lives of a holder: a new number each time it is emptied."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -321,8 +321,8 @@ class FileSaved(Event):
     file: str = ""
     """How the file is written in the source, or its path."""
     by_rank: bool | None = None
-    """The file's name depends on the rank, or only some ranks get here; None where that cannot be
-    told."""
+    """The file's name depends on the rank, or only some ranks get here; None where that is not
+    known."""
     what: Location = NOWHERE
     """Where `value` is written."""
 
@@ -361,7 +361,7 @@ class Seeded(Event):
     value: Any
     """The seed: a constant, or a value of the reader."""
     depends: bool | None = False
-    """It changes with the loops it stands in; None where unknown."""
+    """It changes with the loops around it; None where unknown."""
     forked: bool = False
     """Inside `fork_rng`, or restored afterwards."""
     by_rank: bool = False

@@ -17,7 +17,7 @@ class Location(NamedTuple):
         column: from 1, in characters.
         end_line: last line of it; 0 where only a line is known (live).
         end_column: the column after its last character, from 1.
-        function: qualified name of the function it stands in; empty at the top of a module.
+        function: qualified name of the function that contains it; empty at the top of a module.
     """
 
     path: str
@@ -38,7 +38,7 @@ class Related(NamedTuple):
 class Move(NamedTuple):
     """A remedy: move the statement at `what` directly before or after the statement at `target`.
 
-    Both stand in one function. A target in another block moves the statement into that block.
+    Both are in one function. A target in a different block moves the statement into that block.
     """
 
     what: Location

@@ -163,7 +163,7 @@ class StaleParameter(StrayParameter):
     """It took the place of one that the optimizer holds."""
 
     rebuilt: bool = False
-    """Its whole model was made anew."""
+    """Its whole model was made again."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -327,7 +327,7 @@ class TrainingCourse(Measured):
 
 @dataclass(eq=False, kw_only=True)
 class GradientJump(Measured):
-    """A gradient norm that stands out, and what the losses did before and after."""
+    """A spike of the gradient norm, and the losses before and after."""
 
     optimizer: Optimizer | None = None
     rate: float | None = None

@@ -93,7 +93,7 @@ class Model(Thing):
     @property
     def noisy(self) -> bool | None:
         """It has layers that behave differently in training and evaluation (dropout, batch norm);
-        None where that cannot be told."""
+        None where that is not known."""
         found: bool | None = False
         for member in self.family():
             if member.asks_mode:
@@ -140,7 +140,7 @@ class Optimizer(Thing):
     """A fused step's time relative to its own."""
 
     def trains(self, model: Model) -> bool:
-        """It holds parameters of `model`, as far as can be told."""
+        """It holds parameters of `model`, as far as is known."""
         return any(held.kin(model) for held in self.models)
 
 
@@ -352,7 +352,7 @@ class Loop:
     begin_spelled: str = ""
     """The first number of a `range`, and how it is written (live)."""
     resumed_from: Any = None
-    """The file whose count it goes on from, or the value that it begins at (in source)."""
+    """The file whose count it resumes, or the value that it begins at (in source)."""
     exhausted: bool = False
     """It was seen to go to its end (live)."""
     simulated: int = 0
@@ -367,7 +367,7 @@ class Turn:
 
     loop: Loop
     index: int
-    """From 0, in the run that is simulated: a few turns stand for many."""
+    """From 0, in the run that is simulated: a few turns represent many."""
 
 
 class AccumulationWindow(NamedTuple):

@@ -1,4 +1,4 @@
-"""What names and conditions in a program tell, whether it is read or watched as it runs."""
+"""The meaning of names and conditions in a program, whether it is read or watched as it runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ RANKS = (
     r"rank|master|main_?proc|is_main|primary|zero|leader|chief|coordinator|\bgpu|device|local_"
     r"|proc\w*_(id|index)|node"
 )
-"""Asks which of the processes this is; whether there are several is another question."""
+"""Asks which of the processes this is; whether there are several is a separate question."""
 ASKS_FOR_RANK = re.compile(RANKS, re.I)
 RANK_GUARD = re.compile(RANKS + r"|^(not )?[a-z_]{1,8} == 0$", re.I)
 """The same of a whole condition: `if local == 0` too."""

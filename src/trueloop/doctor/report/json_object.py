@@ -41,8 +41,8 @@ def as_json(outcome: CheckResult, fixed: Iterable[Finding] | None = None) -> str
 
 
 def finding_object(outcome: CheckResult, finding: Finding) -> dict[str, Any]:
-    """One finding. Of a notebook, the line is counted in its cell, whose number is then told; of
-    several processes, those that have it are, if the others do not."""
+    """One finding. In a notebook, the line is counted in its cell, and the cell's number is given;
+    of several processes, those with the finding are listed, if not all have it."""
     spot = spot_of(outcome, finding.place)
     told: dict[str, Any] = {
         "code": finding.code,

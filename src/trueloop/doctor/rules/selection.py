@@ -17,8 +17,7 @@ _MISTYPED = str.maketrans({"O": "0", "I": "1", "L": "1"})
 
 
 def codes_of(words: Iterable[str], source: str) -> frozenset[str]:
-    """The codes that `words` name; `ConfigError`, which begins with `source`, if one stands
-    for none."""
+    """The codes that `words` name; `ConfigError`, which begins with `source`, if one names none."""
     return frozenset(code for word in words for code in _codes_of(word, source))
 
 

@@ -57,11 +57,11 @@ def check_text(
     """Read a file's text and say what is wrong in it, as the text (and the files that it imports)
     alone decides.
 
-    `above`: how many lines of the file stand above the text, which is a part of it. `rules`: those
-    to apply, by default all that are seen in source. `steps`: how many it may take,
-    by default as many as a file has. `listen` is called with every event of every run. Raises
-    `SyntaxError` (or `ValueError`, for null bytes) for text that is not Python, `RecursionError` or
-    `MemoryError` for what is nested too deeply to be parsed.
+    `above`: how many lines of the file precede the text, which is a part of it. `rules`: those to
+    apply, by default all that are seen in source. `steps`: how many it may take, by default as many
+    as a file has. `listen` is called with every event of every run. Raises `SyntaxError` (or
+    `ValueError`, for null bytes) for text that is not Python, `RecursionError` or `MemoryError` for
+    what is nested too deeply to be parsed.
     """
     tree = parse(text)
     cost = len(text) >> 8

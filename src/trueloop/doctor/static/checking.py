@@ -1,4 +1,4 @@
-"""`check`: from paths to findings, as they are told."""
+"""`check`: from paths to findings, in the order of printing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def check(
 def told(examined: Sequence[Examined], configs: Configs, documents: Documents) -> list[Finding]:
     """The findings that are asked for and that no comment holds back; and TL001 about comments.
 
-    A file that several others use is read with each of them: what is found in it is told once.
+    A file that several others use is read with each of them: its findings are reported once.
     """
     checked = {each.path: each for each in examined}
     by_file: dict[str, dict[tuple[object, ...], Finding]] = {path: {} for path in checked}

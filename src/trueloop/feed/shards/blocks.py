@@ -1,4 +1,4 @@
-"""What the index knows of one shard."""
+"""One shard as the index describes it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _ARROW_MAGIC = b"ARROW1"
 
 
 class RangeFile(io.RawIOBase):
-    """A file that is read by ranges, with one range of it in memory beforehand."""
+    """A file that is read by ranges; one range of it is in memory from the start."""
 
     def __init__(self, storage: Storage, file: File, start: int = 0, stop: int = 0) -> None:
         self._storage, self._file, self._at = storage, file, 0

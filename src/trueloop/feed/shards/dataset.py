@@ -23,7 +23,7 @@ from trueloop.feed.shards.tar import TarBlock
 from trueloop.feed.windows import WindowOrder
 
 WINDOW_BYTES = 1 << 26
-"""What a window takes by default, as the samples are stored: 64 MiB."""
+"""The default size of a window, as the samples are stored: 64 MiB."""
 _WINDOW_SAMPLES = 65_536
 _WINDOW_BLOCKS = 32
 _FEW = 4

@@ -21,7 +21,7 @@ _CODE = ("pkl", "pickle", "pyd", "pth", "pt", "joblib", "dill")
 
 
 def of_field(field: str) -> Decoder:
-    """What a field of a tar file is decoded with, by what follows its last dot."""
+    """The decoder of a tar file's field, by the end of the name after its last dot."""
     kind = field.rpartition(".")[2]
     if kind in _CODE:
         return _UnsafeFormat(field)
@@ -57,7 +57,7 @@ def text(content: Any) -> str:
 
 
 def from_json(content: Any) -> Any:
-    """What the JSON says."""
+    """The value that the JSON encodes."""
     return json.loads(content)
 
 
@@ -75,7 +75,7 @@ NAMED: dict[str, Decoder] = {
     "json": from_json,
     "npy": from_npy,
 }
-"""What `decode={field: name}` takes."""
+"""The names that `decode={field: name}` takes."""
 
 
 class _UnsafeFormat:

@@ -94,7 +94,7 @@ class Fields:
         except Exception as error:
             raise DataError(
                 f"the field {field!r} of the sample {block.where(row)} cannot be decoded, "
-                f"{reason_of(error)}: mend or leave out the sample, or give "
+                f"{reason_of(error)}: repair or remove the sample, or give "
                 f"decode={{{field!r}: function}}"
             ) from error
 

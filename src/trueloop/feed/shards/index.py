@@ -205,7 +205,7 @@ def _joined(form: str, listed: list[File], blocks: Sequence[Blocks]) -> Index:
 
 
 def _blocks_of(index: Index, shard: int) -> Blocks:
-    """What the index knows of one shard."""
+    """One shard as the index describes it."""
     first = int(index.counts[:shard].sum())
     part = slice(first, first + int(index.counts[shard]))
     return Blocks(

@@ -73,7 +73,7 @@ class Sharded(MapSource):
     """A source of batches: `Shards`, whose order is that of windows of blocks."""
 
     STATE: ClassVar[Shape] = {"shards": str, "window": COUNT}
-    """What a feed's state has of it."""
+    """The source's part of a feed's state."""
 
     def __init__(self, shards: Shards, seed: int, fetching: LoaderOptions) -> None:
         super().__init__(shards, seed, fetching)
@@ -85,8 +85,8 @@ class Sharded(MapSource):
         return self._shards.order(seed, epoch, shuffle)
 
     def identity(self) -> dict[str, Any]:
-        """What the order and the samples depend on: names, sizes and blocks of the shards as one
-        word, and the window."""
+        """The properties that the order and the samples depend on: names, sizes and blocks of the
+        shards as one word, and the window."""
         return {"shards": self._shards.digest(), "window": self._shards.window}
 
     def check(self, state: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Files on a disk or behind any fsspec URL: which there are, and byte ranges of them."""
+"""Files on a disk or at any fsspec URL: the list of them, and byte ranges of each."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class File:
     """A file as it was listed."""
 
     path: str
-    """What messages show, and what a local file is opened by."""
+    """The name in messages, and the path by which a local file is opened."""
     size: int
     stamp: str
-    """What changes with the content: the time of change, or what the server has as etag."""
+    """A version that changes with the content: the time of change, or the server's etag."""
     is_remote: bool = False
 
 
@@ -119,7 +119,7 @@ class Storage:
         local = [name for name in names if not is_url(name)]
         remote = [name for name in names if is_url(name)]
         if local and remote:
-            raise ConfigError("the shards are on a disk and behind URLs: give one of the two")
+            raise ConfigError("some shards are on a disk and some at URLs: give one of the two")
         found = self._list_remote(remote) if remote else list(_list_local(local))
         if not found:
             shown = _options.shown(str(given[0])) if given else "an empty list"
@@ -147,13 +147,14 @@ class Storage:
         chain = url[: url.rindex("::") + 2] if "::" in url else ""
         if not name.startswith(("http://", "https://")):
             name = url[len(chain) : url.rindex("://") + 3] + name
-        if info.get("size") is None:  # a page of links tells none
+        if info.get("size") is None:  # a page of links has none
             return self._list_one(chain + name)[0]
         return _remote_file(chain + name, info)
 
 
 def _entries(url: str, system: Any, path: str) -> Any:
-    """What fsspec knows of a file, or of each file that a pattern or a folder has."""
+    """The metadata that fsspec has of a file, or of each file that a pattern or a folder
+    matches."""
     if glob.has_magic(url) and "?" not in url:
         return system.glob(path, detail=True)
     info = system.info(path)
@@ -166,7 +167,7 @@ def is_url(name: str) -> bool:
 
 
 def _expanded(name: str) -> list[str]:
-    """`part-{000..002}.tar` and `{train,extra}.tar` as the names they stand for."""
+    """The names that `part-{000..002}.tar` and `{train,extra}.tar` expand to."""
     found = _BRACES.search(name)
     if found is None:
         return [name]
@@ -202,8 +203,8 @@ def _list_local(names: list[str]) -> Iterator[File]:
 
 
 def _parts(path: str) -> list[str]:
-    """What `Path`s are sorted by; of thousands, a `Path` for each would take longer than the
-    rest."""
+    """The key that `Path`s are sorted by; for thousands of names, making a `Path` of each would
+    take longer than the rest."""
     return os.path.normcase(path).split(os.sep)
 
 

@@ -15,7 +15,7 @@ from trueloop.feed.shards.blocks import Blocks
 from trueloop.feed.shards.storage import File, Storage
 
 Read = Callable[[int, int], bytes]
-"""The bytes from one offset of the file up to another, fewer at its end."""
+"""The bytes from one offset of the file up to a second one, fewer at its end."""
 
 SUFFIXES = (".tar",)
 BLOCK_BYTES = 1 << 20
@@ -49,7 +49,7 @@ class TarSample:
 
 
 class _Damage(Exception):  # noqa: N818 - never seen outside
-    """What is wrong at an offset."""
+    """The fault at an offset."""
 
     def __init__(self, offset: int, what: str) -> None:
         super().__init__(what)
@@ -236,7 +236,7 @@ def _padded(size: int) -> int:
 
 
 def _buffered(storage: Storage, file: File) -> Read:
-    """Reads ahead, so that headers that stand close together come in one request."""
+    """Reads ahead, so that headers close to each other come in one request."""
     first, content = 0, b""
 
     def read(start: int, stop: int) -> bytes:

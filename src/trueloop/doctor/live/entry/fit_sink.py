@@ -216,7 +216,7 @@ class Doctor:
             if self.on_error == "stop":
                 self._unwritten = []
                 raise
-            what = f"{error}; the run goes on, and tries again with the next findings"
+            what = f"{error}; the training continues, and the next findings are tried again"
             warnings.warn(what, RuntimeWarning, stacklevel=2)
 
 
@@ -229,7 +229,8 @@ def _check_run(run: Any) -> None:
 
 
 class _Pace:
-    """How long updates take, by the fastest of blocks: an evaluation between two is no update."""
+    """How long updates take, by the fastest of blocks: a block with an evaluation in it does not
+    count."""
 
     def __init__(self) -> None:
         self.fastest = math.inf
@@ -249,7 +250,7 @@ class _Pace:
 
 
 def of_the_user(finding: Finding) -> Finding | None:
-    """The finding as the user of `fit` is to be told of it; None if it is about our own loop.
+    """The finding as `fit` shows it to its user; None if it is about our own loop.
 
     What comes to light on a line of ours (of a library, or in the line that calls our loop) is
     about the user's code where a line of that is involved, and about the model or the data where

@@ -1,4 +1,4 @@
-"""`%load_ext trueloop`: a notebook is watched, and after each cell it is said what is new."""
+"""`%load_ext trueloop`: a notebook is watched, and new findings are shown after each cell."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def _main_module(spec: ModuleSpec | None, package: str | None) -> dict[str, Any]
 
 
 def on_stage(act: Callable[[], Any]) -> Any:
-    """Run what is the program's; what is called from here is told from what calls it."""
+    """Run the program's code; the code that is called from here is recognised by its caller."""
     clean_stacks.hide_callers(sys._getframe())
     if isinstance(act, FunctionType):
         user_frames.pass_over(act.__code__)

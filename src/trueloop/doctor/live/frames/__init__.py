@@ -1,1 +1,1 @@
-"""Whose code runs, and where it stands: frames, loops, sources."""
+"""The frames of the program, its loops and its source."""

@@ -1,4 +1,4 @@
-"""Functions written in C, called in a frame that stands where the program does.
+"""Functions written in C, called in a frame at the program's place.
 
 A warning that C code raises names the innermost frame of Python's, whatever it is: ours, where a
 function of ours calls the C function that the program has called.
@@ -34,7 +34,7 @@ def from_program(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _stand_in(frame: FrameType | None) -> Callable[..., Any] | None:
-    """`_call` where the program stands, outside of our frames; None where that cannot be made."""
+    """`_call` at the program's place, outside of our frames; None if that cannot be made."""
     try:
         while frame is not None and user_frames.is_watching(frame.f_code):
             frame = frame.f_back

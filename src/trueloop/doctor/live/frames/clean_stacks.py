@@ -3,7 +3,7 @@
 Warnings and `logging` pass over the frames of Python's import system, which ours pretend to be
 (`frames.passed_over`). `traceback` and `inspect` show every frame: their walks are replaced by ones
 that leave ours out. A warning that C code raises names the innermost frame of all, whatever it is:
-`from_program` calls C functions in a frame that stands where the program does.
+`from_program` calls C functions in a frame at the program's place.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _depth(frame: FrameType | None) -> int:
 
 
 def strip(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames of ours; the others are linked anew, in place."""
+    """A traceback without our frames; the others are linked again, in place."""
     shown: list[TracebackType] = []
     while trace is not None:
         if not is_hidden(trace.tb_frame.f_code):

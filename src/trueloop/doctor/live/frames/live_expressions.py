@@ -23,11 +23,11 @@ _SIZED = (list, tuple, dict, set, frozenset, range, str)
 
 
 class FrameNames:
-    """What the names of a frame stand for, without a trace left in it."""
+    """The values of a frame's names, without a trace left in it."""
 
     def __init__(self, frame: FrameType) -> None:
         self._globals = frame.f_globals
-        # Up to Python 3.12, a function's `f_locals` is one dict, filled anew at each reading: the
+        # Up to Python 3.12, a function's `f_locals` is one dict, filled again at each reading: the
         # same that `locals()` gives to the program, and it would keep tensors alive.
         is_function = frame.f_code.co_flags & inspect.CO_OPTIMIZED
         self._copied = bool(is_function) and sys.version_info < (3, 13)
@@ -40,12 +40,12 @@ class FrameNames:
             self._locals.clear()
 
     def named(self, name: str) -> Any:
-        """What a name stands for, or `UNKNOWN`."""
+        """The value of a name, or `UNKNOWN`."""
         return self._locals.get(name, self._globals.get(name, UNKNOWN))
 
 
 class FunctionNames:
-    """What the names in a function stand for before it is called."""
+    """The values of the names in a function before it is called."""
 
     def __init__(self, function: FunctionType, owner: Any, node: Any) -> None:
         """`owner`: what the function is a method of; `node`: the function's source."""
@@ -68,12 +68,12 @@ class FunctionNames:
                 self._names[name] = UNKNOWN
 
     def named(self, name: str) -> Any:
-        """What a name stands for, or `UNKNOWN`."""
+        """The value of a name, or `UNKNOWN`."""
         return self._names.get(name, self._globals.get(name, UNKNOWN))
 
 
 def value_of(node: ast.AST, named: Callable[[str], Any]) -> Any:
-    """What an expression stands for, or `UNKNOWN`; `named` says it of a name."""
+    """The value of an expression, or `UNKNOWN`; `named` looks up a name."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):

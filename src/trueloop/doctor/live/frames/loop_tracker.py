@@ -1,8 +1,8 @@
 """Which loops of the program are running, and in which turn: read from where its frames are.
 
-Python does not say that a loop has come around. What can be seen is where the program stands at
-each event. A loop has turned when its frame stands further up than before, or again where it stood
-for the same kind of event; the loop over a `DataLoader` turns when it fetches.
+Python does not say that a loop has come around. The watcher sees where the program is at each
+event, and nothing more. A loop has turned if its frame is further up than before, or again where it
+was for the same kind of event; the loop over a `DataLoader` turns when it fetches.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Turns:
         place = here[depth]
         for position, each in enumerate(self.open):
             if each.loop.exhausted:
-                continue  # the data are gone through anew
+                continue  # the data are iterated again
             if each.depth == depth and each.node is node and self._same_frame(here, depth):
                 self._close(position + 1, moves)
                 if each.driver in (None, iterator):
@@ -172,13 +172,13 @@ class Turns:
         return same and each.node in source_map.loops_of(site.code, site.line)
 
     def _came_around(self, here: list[Site], level: int, closes: bool) -> bool:
-        """The program stands further up than before, in the innermost frame that has moved."""
+        """The program is further up than before, in the innermost frame that has moved."""
         if level >= len(here) or level >= len(self._last):
             return False
         mine, yours = here[level], self._last[level]
         if mine.code is yours.code and mine.frame == yours.frame:
             return mine.offset < yours.offset
-        # The caller stands where it stood and calls again.
+        # The caller is where it was and calls again.
         return mine.code is yours.code and mine.offset <= yours.offset
 
     def _turn(self, keep: int, moves: Moves) -> None:
@@ -217,7 +217,7 @@ class Turns:
         return loop
 
     def _header(self, here: list[Site]) -> tuple[int, source_map.LoopNode] | None:
-        """The outermost frame that stands at the head of a `for`, and is nobody's generator."""
+        """The outermost frame that is at the head of a `for` and does not belong to a generator."""
         generator = 0x20
         for depth, each in enumerate(here):
             if each.code.co_flags & generator and depth:

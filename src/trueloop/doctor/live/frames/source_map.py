@@ -22,7 +22,7 @@ class SourceFile:
         self.path = path
         text = "".join(linecache.getlines(path))
         self.text = text
-        """As it was when it ran: the file may change before anything is said about it."""
+        """The text that ran: the file may change before a finding about it is printed."""
         try:
             self.tree: ast.Module | None = ast.parse(text) if text else None
         except (SyntaxError, ValueError, RecursionError):
@@ -45,7 +45,7 @@ class SourceFile:
         self._loops.sort(key=lambda found: (found[0], -found[1]))
 
     def loops_around(self, line: int) -> list[LoopNode]:
-        """The loops of its own function whose bodies a line stands in, outermost first."""
+        """The loops of its own function whose bodies contain a line, outermost first."""
         inner = [first for first, last in self._functions if first <= line <= last]
         begins = max(inner, default=0)
         return [
@@ -59,7 +59,7 @@ class SourceFile:
         for node in self._statements.get(place.line, ()):
             if isinstance(node, ast.For):
                 asks = (node.lineno, node.col_offset + 1) == (place.line, place.column)
-                # Up to Python 3.11 the instruction stands for the whole statement.
+                # Up to Python 3.11 the instruction has the position of the whole statement.
                 if (asks and place.end_line == node.end_lineno) or _within(node.iter, place):
                     return node
         for _, _, node in self._loops:
@@ -118,7 +118,7 @@ def source_of(path: str) -> SourceFile:
 
 @lru_cache(maxsize=8192)
 def loops_of(code: CodeType, line: int) -> tuple[LoopNode | CodeType, ...]:
-    """The loops that a line of a code object stands in, outermost first; a comprehension is one."""
+    """The loops that contain a line of a code object, outermost first; a comprehension is one."""
     if code.co_name in _COMPREHENSIONS:
         return (code,)
     return tuple(source_of(code.co_filename).loops_around(line))
@@ -297,8 +297,8 @@ def is_computed(path: str, name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def tests_above(path: str, line: int) -> tuple[str, ...]:
-    """The conditions that a line stands under in its function, or that leave it before; and what
-    decorates the function."""
+    """The conditions around a line in its function, or before it if they leave the function; and
+    the function's decorators."""
     tree = source_of(path).tree
     if tree is None:
         return ()
@@ -321,7 +321,7 @@ def tests_above(path: str, line: int) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def is_conditional(place: Location) -> bool:
-    """A line stands under an `if` of its own, within the innermost loop or function around it."""
+    """A line is inside an `if` of the innermost loop or function around it."""
     file = source_of(place.path)
     begins = max((node.lineno for node in file.loops_around(place.line)), default=0)
     return file.tree is not None and any(

@@ -32,7 +32,7 @@ _PACKAGE = os.path.join(os.path.dirname(_HERE), "")
 _RUNTIME = os.path.join(_LIVE, "")
 _PASSED_OVER = "<trueloop: importlib._bootstrap>"
 STAND_IN = "<trueloop>"
-"""How the code is called that stands where the program does."""
+"""The name of the code in which the program is."""
 _stages: set[CodeType] = set()
 _starts: set[CodeType] = set()
 _inside: set[str] = set()
@@ -80,10 +80,10 @@ def is_watching(code: CodeType) -> bool:
 
 
 class Site(NamedTuple):
-    """Where one frame of the program stands."""
+    """Where one frame of the program is."""
 
     frame: int
-    """`id` of the frame: another frame may have it once this one is gone."""
+    """`id` of the frame: a later frame may have it once this one is gone."""
     code: CodeType
     offset: int
     """Of the instruction that runs, in bytes."""
@@ -176,7 +176,7 @@ def _characters(path: str, first: int, column: int, last: int, end: int) -> tupl
 
 
 def standing_at(frame: FrameType) -> Location:
-    """Where the program stands."""
+    """Where the program is."""
     return user_place(sites(frame))[0]
 
 

@@ -72,7 +72,7 @@ class CallSpec:
         return any(each.module is None for each in self.calls)
 
     def borrow_loss(self, other: CallSpec) -> None:
-        """An update that has died before its loss has the loss of another."""
+        """An update that has died before its loss has the loss of an earlier one."""
         self.calls += [each for each in other.calls if each.module is None]
 
     @property
@@ -211,7 +211,8 @@ class _Count:
         self.recipe = recipe
         self.saved = Saved()
         self.known: dict[Any, Any] = {}
-        """Storages that are counted, or are no activations; held, so that none is made anew."""
+        """Storages that are counted, or are not activations; held, so that no new storage gets
+        their address."""
         self.inside: list[nn.Module] = []
         self.memo: dict[int, Any] = {}
         """`id` of a tensor of the program's -> its likeness."""
@@ -298,7 +299,7 @@ class _Count:
                 torch.autograd.graph.saved_tensors_hooks(self._pack, lambda packed: packed),
             ):
                 given = call.function if module is None else module
-                # Held, with all that its graph keeps: no storage is made anew at an old place.
+                # Held, with all that its graph keeps: no new storage gets an old address.
                 self.known[id(call)] = given(*args, **kwargs)
         finally:
             for hook in hooks:

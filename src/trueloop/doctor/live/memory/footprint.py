@@ -47,7 +47,7 @@ def on_device() -> int:
 
 
 def storage_of(tensor: Any) -> tuple[int, int]:
-    """(what tells its storage from others, the storage's bytes): views share one."""
+    """(a key of its storage, the storage's bytes): views share one."""
     if type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout == torch.strided:
         storage = tensor.untyped_storage()
         return storage.data_ptr() or id(tensor), storage.nbytes()

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from trueloop.doctor.live.memory.fake_forward import Saved, Segments
 
 USABLE = {"cuda": 0.9, "cpu": 0.5}
-"""Of the memory that there is, by device: allocators do not use the last of it, and what is given
-back to that of main memory lies in pieces (twice the sum was measured with glibc)."""
+"""The usable share of each device's memory: allocators do not use the last of it, and main memory
+that is freed stays in pieces (twice the sum was measured with glibc)."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class Exhausted:
 
 
 class Death:
-    """What is to be known of an exception before it goes on; it holds no tensor."""
+    """The facts about an exception, noted before it propagates; holds no tensor."""
 
     def __init__(
         self, watcher: Context, calls: RecentCalls, recipes: Recipes, error: BaseException

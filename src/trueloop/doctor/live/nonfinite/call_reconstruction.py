@@ -63,7 +63,7 @@ class Recall:
         self._calls = calls
         self.code: CodeType | None = None
         self.offset = -1
-        """Where the backward stands."""
+        """Where the backward is."""
         self._patterns: list[Pattern] = []
         self._seen = 0
         self._spoilt = False
@@ -78,14 +78,14 @@ class Recall:
         return _alive(self._patterns[0].function)
 
     def is_at(self, frame: Any) -> bool:
-        """The program stands where its backward does, and has what it calls."""
+        """The program is where its backward is, and has what it calls."""
         at = frame.f_code is self.code and frame.f_lasti == self.offset
         return at and self.model is not None
 
     # ------------------------------------------------------------------ learnt while looking
 
     def learn(self, raws: list[list[Any]], frame: Any, *, keeps: bool) -> None:
-        """A backward has ended, with these calls before it; `keeps`: there may be another."""
+        """A backward has ended, with these calls before it; `keeps`: a second one may follow."""
         if self._spoilt:
             return
         frame = user_frames.of_program(frame)
@@ -112,7 +112,7 @@ class Recall:
     # ------------------------------------------------------------------ asked for
 
     def again(self, frame: Any) -> list[list[Any]]:
-        """The calls before the backward at hand; as many of them as can be put together."""
+        """The calls before the current backward; as many of them as can be put together."""
         frame = user_frames.of_program(frame)
         code: CodeType = frame.f_code
         if not self.is_known or not self.is_at(frame):
@@ -130,7 +130,7 @@ class Recall:
         for pattern in self._patterns:
             found = [self._find(each, names, raws, given) for each in pattern.sources]
             function = _alive(pattern.function)
-            if pattern.called:  # another one may go by the same name now
+            if pattern.called:  # a different one may have the name now
                 function = self._find(pattern.called, names, raws, given)
             if not callable(function) or any(each is UNKNOWN for each in found):
                 break
@@ -214,7 +214,7 @@ def _patterns(raws: list[list[Any]], frame: Any) -> list[Pattern] | None:
 
 
 def _variables(names: FrameNames, code: CodeType) -> dict[int, set[Source]]:
-    """`id` of a value -> the variables that stand for it."""
+    """`id` of a value -> the variables that refer to it."""
     found: dict[int, set[Source]] = {}
     for name in {*code.co_varnames, *code.co_freevars, *code.co_cellvars, *code.co_names}:
         value = names.named(name)

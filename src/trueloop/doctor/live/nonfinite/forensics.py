@@ -57,7 +57,7 @@ class Monitor(Protocol):
 def of_loss(
     monitor: Monitor, calls: list[Call], loss: Any, indices: Sequence[Any], place: Location
 ) -> Found:
-    """Why a loss is not finite, before its backward, which stands at `place`."""
+    """Why a loss is not finite, before its backward, which is at `place`."""
     kind = kind_of_bad(loss.detach())
     found = Found(NonFiniteOrigin(what="loss", kind=kind))
     with untouched(monitor.calls):

@@ -68,7 +68,7 @@ class Health:
         self.recent: deque[float] = deque(maxlen=8)
         """The latest losses."""
         self.number: float | None = None
-        """The loss of the backward at hand, where it was read."""
+        """The loss of the current backward, where it was read."""
         self.small: tuple[Any, float] | None = None
         """A small parameter (weak), and the square of its gradient's norm after the latest
         backward; cleared by whoever reads it."""
@@ -92,7 +92,7 @@ class Health:
         self._count = 0
         self._asked: Any = None
 
-    # ------------------------------------------------------------------ told by the seams
+    # ------------------------------------------------------------------ called by the patches
 
     def scaled(self, outputs: Any, result: Any) -> None:
         """A scaler has multiplied a loss: it is the loss itself that counts."""

@@ -173,7 +173,7 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return index
 
     def _alias(self, tensor: Any, index: int) -> int:
-        """What a value is that was changed through another view of its memory."""
+        """A value that was changed through a different view of its memory."""
         if self.values[index].bad or tensor.layout != torch.strided:
             return index
         other = self._last_bad.get(tensor.untyped_storage()._cdata)

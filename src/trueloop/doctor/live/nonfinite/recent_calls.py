@@ -35,9 +35,9 @@ _LARGE = 4_000_000
 class Call:
     """One call: what was called, with what, and where.
 
-    `raw` is how it is noted at every update, where each name costs: the function, its arguments by
-    place and by name, where the program stands (code and instruction), the generators' state if it
-    draws, autocast's, and weak references to what it gave.
+    `raw` is the form that is noted at every update, where each name costs: the function, its
+    arguments by place and by name, where the program is (code and instruction), the generators'
+    state if it draws, autocast's, and weak references to its results.
     """
 
     __slots__ = ("raw",)
@@ -135,7 +135,7 @@ class RecentCalls:
                     frame = user_frames.of_program(frame)
                     raw = [function, args, kwargs, frame.f_code, frame.f_lasti, None, None, ()]
                     raws.append(raw)
-        except Exception as error:  # whatever it is, the program goes on
+        except Exception as error:  # whatever it is, the program continues
             self._failed(error)
         if raw is None:
             args = args if module is None else (module, *args)
@@ -178,7 +178,7 @@ class RecentCalls:
             # No frame is held: it would keep the variables of a function that has ended.
             autocast = autocast_state() if _is_any_autocast_enabled() else None
             raw = [function, args, kwargs, frame.f_code, frame.f_lasti, rng, autocast, ()]
-        except Exception as error:  # whatever it is, the program goes on
+        except Exception as error:  # whatever it is, the program continues
             self._failed(error)
             return None
         self.raws.append(raw)
@@ -196,7 +196,7 @@ class RecentCalls:
                 if draws_since(raw[5]):
                     self.draws.put(function, True)
                     self._any_draws = True
-        except Exception as error:  # whatever it is, the program goes on
+        except Exception as error:  # whatever it is, the program continues
             self._failed(error)
 
     def release(self) -> None:
@@ -225,7 +225,7 @@ def set_rng_state(states: tuple[Any, ...]) -> None:
 
 
 def draws_since(before: tuple[Any, ...] | None) -> bool | None:
-    """Something has drawn from a generator since; None where that cannot be told."""
+    """Something has drawn from a generator since; None where that is not known."""
     if before is None:
         return None
     now = rng_state()

@@ -141,7 +141,7 @@ class Rerun:
         return made
 
     def _remember(self, tensor: Any) -> None:
-        """A tensor that is no leaf cannot be copied by itself."""
+        """A tensor that is not a leaf cannot be copied by itself."""
         if tensor.grad_fn is not None and id(tensor) not in self._memo:
             self._memo[id(tensor)] = tensor.detach().clone()
             self._held.append(tensor)

@@ -1,5 +1,4 @@
-"""What a tensor's autograd graph tells: which models and losses it went through, and how its values
-were made.
+"""A tensor's autograd graph: which models and losses it went through, and how its values were made.
 
 Nothing is recorded while the program computes: the graph is read at the moment when an event needs
 it. Nodes that an earlier event spoke of carry a note (`Node.metadata`), so that a walk ends there.

@@ -121,7 +121,7 @@ def is_lazy(parameter: Any) -> bool:
 
 
 def number(value: Any) -> float | None:
-    """The number that something is, where nothing of the program's has to say so."""
+    """The number that something is, if no code of the program is needed to read it."""
     if type(value) in _NUMBERS:
         return float(value)
     if is_tensor(value) and value.numel() == 1 and not value.is_meta:

@@ -1,8 +1,8 @@
 """What the program does to gradients and parameters by hand, with no call that could be seen.
 
 `p.grad = None`, `p.grad.mul_(...)`, `p.data -= lr * p.grad`: between two events the gradients or
-the parameters have changed, and no event says so. A few tensors of each optimizer are looked at;
-the hand that changes one changes all.
+the parameters have changed, and no event explains it. A few tensors of each optimizer are looked
+at; the hand that changes one changes all.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Births:
 
         self.parameters = Weak()
         self.modules = Weak()
-        """Of modules that took another's place."""
+        """Of modules that replaced other modules."""
         self.displaced = Weak()
         """Modules whose place was taken."""
         self.loaded = Weak()
@@ -52,7 +52,7 @@ class Births:
         if child is None or old is None or old is child:
             return
         if any(part is old for part in child.modules()):
-            return  # it goes on inside of a wrapper
+            return  # it continues inside of a wrapper
         self.modules.put(child, Birth(_sites(frame), True))
         self.displaced.put(old, weakref.ref(parent))
 

@@ -88,7 +88,7 @@ class Things:
     # ------------------------------------------------------------------ modules
 
     def registered(self, parent: nn.Module, child: nn.Module | None) -> None:
-        """A module was put into another."""
+        """A module was put into a second one."""
         if child is None:
             return
         known = self.parents.get(child)
@@ -276,7 +276,7 @@ class Things:
             name = source_map.assigned_to(made) if made.line else ""
             written = source_map.written(made, -1, "enabled") if made.line else ""
             enabled = scaler.is_enabled()
-            # One that is off in this run may be on in another, unless its source says never.
+            # One that is off in this run may be on in the next, unless its source says never.
             off = None if written not in ("", "False") else False
             return Scaler(known=True, made=made, name=name, enabled=True if enabled else off)
 

@@ -99,7 +99,7 @@ class States:
         return root
 
     def resumes(self, loop: Loop) -> None:
-        """Note the file whose count a loop goes on from."""
+        """Note the file whose count a loop resumes."""
         start, name = loop.begins_at, loop.begin_spelled
         if not isinstance(start, int) or start < 1:
             return
@@ -112,7 +112,7 @@ class States:
 
 
 def path_of(file: Any) -> str:
-    """How a file is named: its path, or that it is no file that anybody else gets to see."""
+    """How a file is named: its path, or a note that the file is temporary or in memory."""
     if type(file).__module__ == "_io":  # what `open` gives
         file = getattr(file, "name", None)
     if not inspection.is_a(file, (str, bytes, PurePath)):

@@ -40,7 +40,7 @@ def _checkpoint(recorder: Recorder, original: Any) -> Any:
         def say() -> None:
             learns = any(each.requires_grad for each in autograd_graph.tensors_in(result))
             if learns and draws_since(before):
-                # No step of the program: where it stands says nothing about its loops.
+                # Not a step of the program: its place shows nothing about its loops.
                 here = user_frames.sites(frame)
                 recorder.send(recorder.track(), Used, here, {"what": WHAT})
 

@@ -46,7 +46,7 @@ def _backward(recorder: Recorder, original: Any) -> Any:
                         with no_torch_function():
                             hub.backward_begins(args[0], sys._getframe(1))
                         _ended(hub, args[0], (args, kwargs), sys._getframe(1))
-                except Exception as error:  # whatever it is, the program goes on
+                except Exception as error:  # whatever it is, the program continues
                     hub.failed(error)
                 return result
         if hub.training_thread != get_ident():
@@ -92,7 +92,7 @@ def _takes(hub: Hub) -> Any:
                 if number - number == 0:
                     return number
             between.leave()
-        except Exception as error:  # whatever it is, the program goes on
+        except Exception as error:  # whatever it is, the program continues
             hub.failed(error)
         return None
 
@@ -100,7 +100,7 @@ def _takes(hub: Hub) -> Any:
 
 
 def _notes(between: Unsampled, number: float) -> bool:
-    """Note a backward that was taken, unless its gradient stands out or cannot be read."""
+    """Note a backward that was taken, unless its gradient is a spike or cannot be read."""
     parameter = between.parameter()
     if parameter is not None:
         gradient = parameter.grad
@@ -138,7 +138,7 @@ def _unseen(hub: Hub, original: Any, tensors: Any, given: Any, frame: Any) -> An
     if is_asked:
         try:
             _ended(hub, tensors, given, frame)
-        except Exception as error:  # whatever it is, the program goes on
+        except Exception as error:  # whatever it is, the program continues
             hub.failed(error)
     return result
 

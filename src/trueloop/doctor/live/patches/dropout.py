@@ -1,4 +1,4 @@
-"""Functional dropout that is not told whether its module trains."""
+"""Functional dropout that does not depend on its module's training mode."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _used(
     }
     here = user_frames.sites(frame)
     fields = {"what": f"torch.nn.functional.{name}", "arguments": arguments}
-    # No step of the program: where it stands says nothing about its loops.
+    # Not a step of the program: its place shows nothing about its loops.
     recorder.send(recorder.track(), Used, here, fields)
 
 

@@ -18,7 +18,7 @@ from trueloop.doctor.live.frames.user_frames import passed_over
 class Arrival:
     """Calls `then` once a module has been imported; at once if it is there already.
 
-    It stands in `sys.meta_path` until then, and answers for no other module.
+    It is in `sys.meta_path` until then, and answers for no other module.
     """
 
     def __init__(self, name: str, then: Callable[[], None]) -> None:
@@ -40,7 +40,7 @@ class Arrival:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """What the finders behind it find, with a loader that calls back."""
+        """The spec that the later finders find, with a loader that calls back."""
         if fullname != self._name:
             return None
         for finder in list(sys.meta_path):

@@ -137,7 +137,7 @@ def _next_index(recorder: Recorder, original: Any) -> Any:
         if (hub.sampling or hub.checks_finite) and type(indices) is list:
             try:
                 _asked(recorder, self, indices)
-            except Exception as error:  # whatever it is, the program goes on
+            except Exception as error:  # whatever it is, the program continues
                 hub.failed(error, missed=True)
         return indices
 

@@ -104,7 +104,7 @@ def _without_graph(
             return
         with no_torch_function():
             hub.evaluation_loss(kind, args, kwargs, output, frame)
-    except Exception as error:  # whatever it is, the program goes on
+    except Exception as error:  # whatever it is, the program continues
         hub.failed(error)
 
 

@@ -139,7 +139,7 @@ def _after_step(recorder: Recorder) -> Any:
             if hub.follows_training and not dispatch_modes():
                 with no_torch_function():
                     hub.optimizer_stepped(optimizer, frame)
-        except Exception as error:  # whatever it is, the program goes on
+        except Exception as error:  # whatever it is, the program continues
             hub.failed(error)
         hub.updated()
         if hub.timer.on:

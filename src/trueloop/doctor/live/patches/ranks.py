@@ -114,7 +114,7 @@ def _moved(
     written = source_map.written(place, 0, "device") if name == "to" else name
     moved, cast = before[0] != after[0], before[1] != after[1]
     # Where there is one device only, a move to "the device" comes to nothing: elsewhere it would
-    # not. Asked for by its name it is no move anywhere.
+    # not. A device asked for by its name is not moved.
     dry = after[0].type == "cpu" and "cpu" not in written and "dtype" not in written
     if not (moved or cast or (dry and name in ("to", "cuda"))):
         return

@@ -147,7 +147,7 @@ def _ticked(recorder: Recorder, scheduler: Any, given: Any, count: Any, frame: A
     metric = inspection.number(given)
     thing = recorder.things.scheduler(scheduler)
     if thing.facts.setdefault("first count", count):
-        # It was told where it stands, by hand or by the state of an earlier run.
+        # Its position was set, by hand or by the state of an earlier run.
         thing.attributes["last_epoch"] = thing.facts["first count"]
     recorder.emit(
         SchedulerStep,

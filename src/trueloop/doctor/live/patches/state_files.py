@@ -1,4 +1,4 @@
-"""State: taken, kept in files, read from them, given back."""
+"""State: taken, kept in files, read from them, loaded again."""
 
 from __future__ import annotations
 

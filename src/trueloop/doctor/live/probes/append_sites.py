@@ -20,7 +20,7 @@ _SUBSCRIPT = re.compile(r"\[[^\[\]]*\]")
 
 
 def place(holder: Any) -> Location | None:
-    """Where a holder grows: in the function at hand, else where that calls the method which does
+    """Where a holder grows: in the current function, else where that calls the method which does
     it, else in the method itself, else in the one function that adds to an attribute of that
     name."""
     stack = list(_stack(holder.frame))

@@ -1,4 +1,4 @@
-"""Where a call is made from, as a few numbers that tell it from others."""
+"""The place of a call, as a few numbers that distinguish it from others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from trueloop.doctor.live.frames import user_frames
 
 
 def near(frame: Any) -> tuple[int, ...]:
-    """Where some frames stand."""
+    """The positions of some frames."""
     back = frame.f_back
     if back is None:
         return (id(frame), frame.f_lasti)
@@ -18,12 +18,12 @@ def near(frame: Any) -> tuple[int, ...]:
 
 
 def path(frame: Any) -> list[int]:
-    """Where the program's own frames stand: tells the calls of one function apart."""
+    """The positions of the program's own frames: distinguishes the calls of one function."""
     found = []
     while frame is not None:
         code = frame.f_code
         if user_frames.kind_of(code.co_filename) == "user":
-            # Its line: the instruction is another one once Python has specialised the call.
+            # Its line: the instruction is a different one once Python has specialised the call.
             found += [id(code), frame.f_lineno or 0]
         frame = frame.f_back
     return found

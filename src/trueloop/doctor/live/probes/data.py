@@ -1,4 +1,4 @@
-"""What is in the batches: values that are no numbers, raw inputs, columns that are the target, and
+"""The contents of batches: values that are not finite, raw inputs, columns that are the target, and
 samples that are both trained on and validated on."""
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class RawInputs(Probe):
         self._looks: Counter[int] = Counter()
         self._first: dict[int, tuple[float, float, str] | None] = {}
         self._followed: set[int] = set()
-        """Threads in which the module behind the first layer has been met."""
+        """Threads in which the module after the first layer has been met."""
 
     def entered(self, module: Any, given: Any, outer: list[Any]) -> None:
         thread = threading.get_ident()
@@ -234,7 +234,8 @@ class _Table:
         self.closed = self.rows > _ROWS or not (self._pairs or bool(self._equal.any()))
 
     def columns(self) -> list[int]:
-        """Those that are the target, if it is no constant and rare in none of its values."""
+        """The columns that equal the target, if it is not constant and rare in none of its
+        values."""
         if self.rows < 100 or len(self._counts) < 2:
             return []
         if len(self._counts) <= 20 and min(self._counts.values()) < 5:
@@ -249,7 +250,7 @@ class Overlap(Probe):
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._loaders: dict[Loader, tuple[Any, Any, Any]] = {}
-        """Loader -> what tells the data apart, the data set (weak), the samples (None: all)."""
+        """Loader -> the key of its data, the data set (weak), the samples (None: all)."""
 
     def fetched(self, batch: Any, event: Event) -> None:
         assert isinstance(event, BatchFetched)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trueloop.doctor.live.context import Context
 
 UPDATES = 20
-"""Updates after which something is said."""
+"""Updates after which a finding may be reported."""
 _NOISE = 1e-3
 """Of the others' gradients: what lies below may be rounding (a bias before a batch norm)."""
 _STEPS = 16
@@ -39,9 +39,9 @@ class ParameterRecord:
     moves: bool = False
     still: int = 0
     sums: tuple[float, ...] | None = None
-    """Before the step at hand."""
+    """Before the current step."""
     without: Location | None = None
-    """Where it was said that it gets no gradient."""
+    """Where it was reported that it gets no gradient."""
     unmoved: Location | None = None
 
 
@@ -168,7 +168,7 @@ class Updates(Probe):
 
 
 def _is_plain(parameter: Any) -> bool:
-    """In half precision small updates round to nothing: that is another fault."""
+    """In half precision small updates round to nothing: that is a different fault."""
     return parameter.dtype in (torch.float32, torch.float64)
 
 

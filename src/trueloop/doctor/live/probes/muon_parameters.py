@@ -70,7 +70,7 @@ class Matrices(Probe):
         ]
         if len(heads) != 1 or heads[0][1] is not owners[0]:
             return False
-        # A block's own layers stand in a numbered list of alike.
+        # A block's own layers are in a numbered list of equal blocks.
         return not any(part.isdecimal() for part in heads[0][0].split("."))
 
     def _name_of(self, parameter: Any) -> str:

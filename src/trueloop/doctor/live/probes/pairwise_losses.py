@@ -38,7 +38,7 @@ class Pairs(Probe):
         super().__init__(watcher)
         self._looks: Counter[Location] = Counter()
         self._samples: dict[int, int] = {}
-        """Thread -> samples of its latest batch, where a loader says so."""
+        """Thread -> samples of its latest batch, if a loader gives their number."""
         self._counted: dict[int, set[int]] = {}
         """Thread -> rows of which a cross-entropy since the last backward has asked: which column
         is your own?"""

@@ -1,4 +1,4 @@
-"""Whether a model tells its samples apart."""
+"""Whether a model's predictions differ from sample to sample."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Predictions(Probe):
 
 
 def _is_constant(output: Any) -> bool | None:
-    """All samples got the same; None where there are too few to tell."""
+    """All samples got the same; None if there are too few to decide."""
     values = parameter_stats.local(output)
     if values.dim() == 0 or len(values) < _SAMPLES or not values.is_floating_point():
         return None

@@ -47,7 +47,7 @@ class Probe:
         """A collective of torch's was called with a tensor: `all_reduce`, `broadcast`."""
 
     def made(self, optimizer: Any, frame: Any) -> None:
-        """An optimizer was made; told even while nobody looks."""
+        """An optimizer was made; called even outside of sampled updates."""
 
     def unwatched(self) -> None:
         """The watcher looks away: what was open may continue in any way."""

@@ -136,9 +136,9 @@ def _share(mine: list[float], yours: list[float]) -> float:
 
 
 def brings_together(path: str, early: set[Site]) -> bool:
-    """The program, in this file or another of its own, brings parameters together by hand, or knows
-    of ways to keep them apart. `early`: where it has copied some before its first update, as is
-    done once."""
+    """The program, in this file or in other files of the project, brings parameters together by
+    hand, or has ways to keep them apart. `early`: where it has copied some before its first update,
+    as is done once."""
     return any(_brings_together(each, early) for each in {path, *_files_beside(path)})
 
 

@@ -1,6 +1,6 @@
 """Parameters that each rank holds whole: are they still alike?
 
-No rank ever waits for another: each puts a few numbers of its own into the store that the process
+Ranks never wait for each other: each puts a few numbers of its own into the store that the process
 group was made with, at a few updates; the first rank reads later what has come in.
 """
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _NOTE = "trueloop kept"
 _ROW = 4
-"""Updates in a row, before the one at hand, whose graphs live on."""
+"""Updates in a row, before the current one, whose graphs live on."""
 _VISITS = 20_000
 _NODES = 5_000
 _OPTIMIZED = 0x1
@@ -254,8 +254,8 @@ def _is_open(value: Any) -> bool:
 
 
 def let_go(frame: Any, variables: Any) -> None:
-    """Before Python 3.13 a look at a function's variables leaves a copy behind, which would keep
-    them alive; unless the program itself has asked for it."""
+    """Before Python 3.13, reading a function's variables leaves a copy in the frame, which would
+    keep them alive; unless the program itself has asked for it."""
     fast = frame.f_code.co_flags & _OPTIMIZED
     if fast and isinstance(variables, dict) and sys.getrefcount(variables) <= 5:
         variables.clear()

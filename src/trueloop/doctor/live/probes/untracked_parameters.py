@@ -43,7 +43,7 @@ class Stray:
 
 @dataclass(eq=False)
 class Hidden:
-    """A module that is called in another's forward and not registered in it."""
+    """A module that is called in the forward of one in which it is not registered."""
 
     outer: Any
     """Weak reference to the module whose attribute holds it."""
@@ -266,7 +266,7 @@ class Strays(Probe):
 
 
 def _plain_holder(holder: Any, module: Any) -> tuple[str, str] | None:
-    """The attribute of a module that is, or holds, a list, tuple or dict with another module."""
+    """The attribute of a module that is, or contains, a list, tuple or dict with a module in it."""
 
     def within(value: Any, depth: int) -> bool:
         if value is module:
@@ -286,7 +286,7 @@ def _plain_holder(holder: Any, module: Any) -> tuple[str, str] | None:
 
 
 def _where_again(birth: Any, old: Any) -> Location:
-    """Where a model is made anew: of two that one function makes, the line that calls it."""
+    """Where a new model is made: of two that one function makes, the line that calls it."""
     sites = [each for each in birth.sites if each.kind == "user"]
     # Not inside of the modules' own constructors.
     while len(sites) > 1 and sites[-1].code.co_name == "__init__":

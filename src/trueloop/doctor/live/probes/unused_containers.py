@@ -183,7 +183,7 @@ def _is_known(node: ast.arg, parents: dict[ast.AST, ast.AST], tree: ast.Module) 
 
 
 def _is_dropped(call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:
-    """What a method gives back is not used, but to add to it: `d.setdefault(k, []).append(x)`."""
+    """The result of a method is only added to: `d.setdefault(k, []).append(x)`."""
     outer = parents[call]
     if isinstance(outer, ast.Attribute) and outer.attr in _ADDS:
         again = parents[outer]

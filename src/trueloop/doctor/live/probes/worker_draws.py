@@ -213,7 +213,7 @@ class _Reader:
 
 
 class _Scope:
-    """The source of a function, and what its names stand for."""
+    """The source of a function, and the values of its names."""
 
     def __init__(self, function: FunctionType, owner: Any, node: Any) -> None:
         self._function = function

@@ -63,7 +63,7 @@ class Order:
 
 
 class Child:
-    """The watching of one process that was started by another."""
+    """The watching of one process that the program started."""
 
     def __init__(self, order: Order) -> None:
         self._order = order
@@ -242,7 +242,7 @@ def _begun(order: Order) -> Child | None:
     except Exception:
         if os.environ.get("TRUELOOP_WATCH_DEBUG"):
             raise
-        return None  # the program goes on without us, as it would alone
+        return None  # the program continues without us, as it would by itself
     _children.append(child)
     return child
 

@@ -23,7 +23,7 @@ class Company:
         ignore: of those that are not.
         first: watch so many updates of each process; None: all.
         fail_fast: each process ends at its first error.
-        speed: tell where the time goes.
+        speed: report where the time goes.
     """
 
     def __init__(

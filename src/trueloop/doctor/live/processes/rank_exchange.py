@@ -1,8 +1,8 @@
 """The doctors of several ranks: the first rank keeps and prints what all of them have found.
 
-Nothing is waited for while the run goes on: each finding is put into the store of the process
-group, and the first rank looks there after each of its epochs. At the end it waits for the others,
-a few seconds at most.
+Nothing waits for it during the run: each finding is put into the store of the process group, and
+the first rank looks there after each of its epochs. At the end it waits for the others, a few
+seconds at most.
 """
 
 from __future__ import annotations

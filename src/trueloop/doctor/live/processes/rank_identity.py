@@ -49,7 +49,7 @@ def asked(written: str) -> bool:
 
 def shares(loader: Any, path: str, name: str) -> bool:
     """Ranks may well go through different data by this loader: the data set knows of ranks, the
-    source cuts data by them, or a library is given the loader and may give back another one."""
+    source cuts data by them, or a library is given the loader and may return a different one."""
     import torch
 
     dataset = inspection.held(loader, "dataset")

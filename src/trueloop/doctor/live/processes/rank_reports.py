@@ -21,7 +21,7 @@ WAIT = 15.0
 WAIT_FAILED = 1.0
 """The same of a rank that has failed."""
 WAIT_REPORTED = 5.0
-"""Seconds that it waits for the report of another."""
+"""Seconds that it waits for the report of a different process."""
 _NEEDED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _LOST: Any = (RuntimeError, ValueError, OSError)
 """The launcher's store does not answer."""

@@ -1,4 +1,4 @@
-"""What was found in several processes: as text from one to another, and as one report."""
+"""The findings of several processes: sent as text, and merged into one report."""
 
 from __future__ import annotations
 

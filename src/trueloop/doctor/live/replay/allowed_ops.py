@@ -175,7 +175,7 @@ class BadArgumentError(Exception):
 
 
 def is_allowed(name: str) -> bool:
-    """`aten.add.Tensor` may stand in a bundle (whether or not this torch has it)."""
+    """`aten.add.Tensor` is allowed in a bundle (whether or not this torch has it)."""
     space, _, rest = name.partition(".")
     packet, _, overload = rest.partition(".")
     return (
@@ -186,7 +186,7 @@ def is_allowed(name: str) -> bool:
 
 
 def _takes_numbers(packet: str) -> bool:
-    """A number may stand where its schema has a tensor: `x + 1` is `add.Tensor(x, 1)`."""
+    """A number is allowed in place of a tensor of the schema: `x + 1` is `add.Tensor(x, 1)`."""
     return packet in _ARITHMETIC or packet in _ELEMENTWISE or (
         packet.endswith("_") and packet[:-1] in _ELEMENTWISE
     )  # fmt: skip
@@ -264,7 +264,7 @@ def bind(operation: Any, packet: str, args: list[Any], kwargs: dict[str, Any]) -
 
 
 def _must_have_length(value: list[Any], argument: Any) -> None:
-    """Of `int[2]`: two, or one that stands for both, or none where that is the default."""
+    """Of `int[2]`: two, or one for both, or none where that is the default."""
     wanted = argument.N
     may_be_empty = argument.has_default_value() and argument.default_value in ([], None)
     if wanted and len(value) not in (1, wanted) and (value or not may_be_empty):
@@ -297,7 +297,7 @@ def _typed(kind: str, given: Any, name: str) -> Any:
 
 
 def _one(given: Any, key: str) -> Any:
-    """What stands in `{key: …}`."""
+    """The content of `{key: …}`."""
     return given[key] if isinstance(given, dict) and list(given) == [key] else None
 
 

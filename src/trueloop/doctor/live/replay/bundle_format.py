@@ -1,5 +1,5 @@
-"""What stands in the files of a bundle, read and checked: a file that somebody sends may be
-damaged, or made to do harm.
+"""The contents of a bundle's files, read and checked: a file from somebody else may be damaged, or
+made to do harm.
 
 Everything is looked at before anything is run: kinds and ranges of all values, sizes and strides of
 all tensors, each operation's name and arguments, and that an operation uses only what was made
@@ -103,7 +103,7 @@ def _read(path: str) -> Bundle:
     content = _object(_json(os.path.join(path, TAPE), MOST_TAPE), TAPE)
     if type(content.get("version")) is not int or content["version"] != VERSION:
         raise ConfigError(
-            f"{shown(path)} is of another version of trueloop: watch the program again"
+            f"{shown(path)} was written by a different version of trueloop: watch the program again"
         )
     values = [_value(each) for each in _list(content.get("values"), "values")]
     version = _text(content.get("torch"), "torch")

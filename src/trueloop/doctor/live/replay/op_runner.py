@@ -99,7 +99,7 @@ class OpRunner:
             self._blank.update(each.untyped_storage()._cdata for each in made)
         if packet.startswith(_EMPTY):
             for each in made:
-                each.zero_()  # not what another part of the process has left there
+                each.zero_()  # not the value that the rest of the process has left there
         if len(made) == _WITH_WORKSPACE.get(packet):
             workspace = made[3]
             self.hold(workspace)
@@ -130,7 +130,7 @@ def memory() -> int:
     """Bytes of memory that this machine, or the container, has."""
     try:
         whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not a system that says so
+    except (AttributeError, ValueError, OSError):  # not by a question to the system
         whole = 2**33
     try:
         with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
@@ -190,8 +190,8 @@ def _tensors(output: Any) -> Iterator[Any]:
 def _made_by(
     call: BoundCall, given: dict[str, Any], named: dict[str, Any], results: int
 ) -> list[int]:
-    """Bytes of each tensor that an operation would make. Raises `CannotRunError` where torch
-    refuses the sizes, or makes another number of tensors."""
+    """Bytes of each tensor that an operation would make. Raises `CannotRunError` if torch refuses
+    the sizes, or makes a different number of tensors."""
     if call.packet in _BY_VALUES:
         return [_BY_VALUES[call.packet](named)]
     abstract = {
@@ -239,7 +239,7 @@ def _count_pieces(packet: str, named: dict[str, Any], results: int) -> None:
     length = op_indices.length(named["self"], dim)
     size = named.get("split_size", 1)
     if length is None or not isinstance(size, int) or size < 0:
-        return  # torch says so itself
+        return  # torch reports it itself
     pieces = -(-length // max(size, 1))
     if pieces > max(results, 1):
         raise CannotRunError(f"it makes {pieces} tensors, not {results}")
@@ -298,4 +298,4 @@ _BY_VALUES: dict[str, Callable[[dict[str, Any]], int]] = {
     "multi_margin_loss_backward": lambda named: _bytes(named["self"]),
     "multilabel_margin_loss_backward": lambda named: _bytes(named["self"]),
 }
-"""Operations whose results have sizes that depend on values, or that torch does not tell."""
+"""Operations whose results have sizes that depend on values, or that torch does not give."""

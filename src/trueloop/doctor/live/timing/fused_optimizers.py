@@ -26,8 +26,8 @@ _TIMES = 5
 
 
 def could_be_fused(optimizer: Any) -> bool:
-    """There is a fused implementation for it and all that it holds, and nobody has decided for
-    another."""
+    """A fused implementation exists for it and all its parameters, and the program has not chosen
+    an implementation."""
     devices = _KINDS.get(type(optimizer))
     if devices is None or "fused" not in inspect.signature(type(optimizer)).parameters:
         return False

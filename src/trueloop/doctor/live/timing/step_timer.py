@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from trueloop.doctor.live.hub import Hub
 
 LEAST = 5.0
-"""Seconds that a training must last before anything is said about its speed unasked."""
+"""Seconds that a training must last before its speed is reported unasked."""
 WARM_UP = 5
 """Updates that are left out: the first ones allocate, compile and tune."""
 FIRST_BURST, BURST = 40, 20
@@ -63,7 +63,7 @@ _OUTSIDE = {
     "scheduler": ("rest",),
     OWN: PARTS,
 }
-"""Part -> what it may begin in: whatever else it stands in, it is a piece of that."""
+"""Part -> the parts in which it may begin: inside of others, it is a piece of them."""
 
 
 class Clock:
@@ -100,7 +100,7 @@ class Clock:
         self._unread: deque[Unit] = deque(maxlen=64)
         """On a GPU: units whose events may not have come to pass."""
         self.evaluated: tuple[Any, float] | None = None
-        """What was switched to `eval()`, and when. Once training goes on it is forgotten: an
+        """What was switched to `eval()`, and when. Once training continues it is forgotten: an
         evaluation whose end was not seen is not counted."""
 
     # ------------------------------------------------------------------ when it is on
@@ -272,7 +272,7 @@ class Clock:
                 return
             event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
             event.record()
-        except Exception as error:  # whatever it is, the program goes on
+        except Exception as error:  # whatever it is, the program continues
             self.hub.failed(error)
             self.close()
         else:
@@ -368,7 +368,7 @@ class Clock:
         first = next((p for group in groups for p in group["params"]), None)
         device = "cpu" if first is None else first.device.type
         if device not in ("cpu", "cuda"):
-            self.close()  # its work goes on after the calls that ask for it
+            self.close()  # its work continues after the calls that ask for it
             return
         self.device = device
         self.reads.on_device(device)
@@ -436,7 +436,7 @@ class Clock:
                     thing.fusible = could_be_fused(optimizer)
                     if thing.fusible:
                         thing.fused_ratio = ratio_of_fused(optimizer)
-                except Exception as error:  # whatever it is, the program goes on
+                except Exception as error:  # whatever it is, the program continues
                     thing.fusible = False
                     self.hub.failed(error)
 

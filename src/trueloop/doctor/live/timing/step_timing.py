@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from trueloop.doctor.model.things import Loader, Optimizer
 
 PARTS = ("data", "transfer", "forward", "loss", "backward", "optimizer", "scheduler", "rest")
-"""Of an update, in the order in which they are told."""
+"""The parts of an update, in the order of the report."""
 OWN = "own"
 """The watcher's own work, which is left out."""
 ENOUGH = 20
-"""Updates that must be measured before anything is said unasked."""
+"""Updates that must be measured before a report is made unasked."""
 Site = tuple["CodeType", int, int]
 """Code, offset of the instruction and line."""
 

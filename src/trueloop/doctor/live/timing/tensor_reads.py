@@ -102,8 +102,8 @@ class Reads:
         self.fresh()
 
     def compiles(self) -> None:
-        """The program uses `torch.compile`: what is compiled is compiled again if a function that
-        it calls has become another. Methods of tensors are no such functions."""
+        """The program uses `torch.compile`: compiled code is compiled again if a function that it
+        calls is replaced. Methods of tensors are not such functions."""
         self._compiles = True
         self._functions.undo()
 
@@ -140,7 +140,7 @@ class Reads:
         try:
             with no_torch_function():
                 return inspection.is_tensor(tensor) and tensor.is_cuda
-        except Exception as error:  # whatever it is, the program goes on
+        except Exception as error:  # whatever it is, the program continues
             self.clock.hub.failed(error)
             return False
 
@@ -148,7 +148,7 @@ class Reads:
         """Put torch's own functions back, until the next time."""
         try:
             self.end()
-        except Exception as error:  # whatever it is, the program goes on
+        except Exception as error:  # whatever it is, the program continues
             self.clock.hub.failed(error)
 
     def _counts(self, given: Any, frame: Any) -> bool:
@@ -158,7 +158,7 @@ class Reads:
         site = None
         try:
             site = _site(frame) if self._is_gradient(given) else None
-        except Exception as error:  # whatever it is, the program goes on
+        except Exception as error:  # whatever it is, the program continues
             self.clock.hub.failed(error)
         self.clock.leave(OWN)
         if site is None:
@@ -202,7 +202,7 @@ class Reads:
                     norms.end = self.clock.so_far()
                 else:
                     self._note(Calls(name, 1), _site(frame), perf_counter() - begin)
-            except Exception as error:  # whatever it is, the program goes on
+            except Exception as error:  # whatever it is, the program continues
                 self.clock.hub.failed(error)
             return result
 
@@ -220,7 +220,7 @@ class Reads:
             seconds = perf_counter() - begin
             try:
                 self._moved(name, (self_, result), (args, kwargs), sys._getframe(1), seconds)
-            except Exception as error:  # whatever it is, the program goes on
+            except Exception as error:  # whatever it is, the program continues
                 clock.hub.failed(error)
             return result
 
@@ -257,7 +257,7 @@ class Reads:
 
 
 def _site(frame: Any) -> Site | None:
-    """Where the program's own code stands; None where a library's does."""
+    """Where the program's own code is; None where a library's is."""
     while frame is not None and user_frames.kind_of(frame.f_code.co_filename) == "inside":
         frame = frame.f_back
     if frame is None or user_frames.kind_of(frame.f_code.co_filename) != "user":

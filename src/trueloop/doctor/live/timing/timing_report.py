@@ -73,7 +73,7 @@ def _tell_fetches(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
 
 
 def _by_place(found: dict[Any, Fetches]) -> dict[Any, Fetches]:
-    """A loader that is made anew for every epoch is one."""
+    """Loaders made again for every epoch count as one."""
     first: dict[Any, Any] = {}
     merged: dict[Any, Fetches] = {}
     for loader, fetches in found.items():
@@ -130,7 +130,7 @@ def _tell_norms(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
 
 
 def _adds_up(place: Location) -> bool:
-    """The numbers are added up in the loop that this line stands in: they make one norm."""
+    """The numbers are added up in the loop that contains this line: they make one norm."""
     source = source_map.source_of(place.path)
     loops = source.loops_around(place.line)
     over = loops[-1].iter if loops and isinstance(loops[-1], ast.For) else None

@@ -1,4 +1,4 @@
-"""What it costs to start a loader's workers anew for every pass over its data."""
+"""The cost of starting a loader's workers again for every pass over its data."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Starts:
     def _known(self, iterator: Any) -> LoaderPass | None:
         try:
             found: LoaderPass | None = self._going.get(iterator)
-        except Exception as error:  # whatever it is, the program goes on
+        except Exception as error:  # whatever it is, the program continues
             self.hub.failed(error)
             return None
         return found

@@ -1,7 +1,7 @@
 """A gradient that jumps far above its running level, and a loss that follows it: on numbers alone.
 
 The gradient of one small parameter is followed update by update, the norm of all of them now and
-then; where the small one stands out, all are looked at.
+then; if the small one is far above its level, all are looked at.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AFTER = 32
 _AT_LEAST = 96
 """Updates before a level is known."""
 _FACTOR = 30.0
-"""Of the running level, that a norm stands out by."""
+"""The factor above the running level that makes a norm a spike."""
 _TRIES = 8
 _NEAR = 40
 """Updates before a jump in which the loss may rise already."""
@@ -33,7 +33,7 @@ _NEAR = 40
 
 @dataclass
 class Jump:
-    """A gradient that stands out, and the losses since."""
+    """A spike of the gradient, and the losses since."""
 
     update: int
     norm: float
@@ -98,7 +98,7 @@ class Jumps:
         """What was usual before a jump is no longer."""
         self.losses: deque[float] = deque(maxlen=64 + _NEAR)
         self.limit = math.inf
-        """Of the square of the small gradient's norm: what is above stands out."""
+        """The limit of the square of the small gradient's norm: a spike is above it."""
         self.due = 0
         """Update at which the norm of all gradients is asked for."""
         self._count = 0
@@ -139,7 +139,7 @@ class Jumps:
         return pending
 
     def usual(self, square: float) -> None:
-        """The square of the small gradient's norm, which does not stand out."""
+        """The square of the small gradient's norm, which is within the limit."""
         self._count += 1
         if square > self._block:
             self._block = square
@@ -166,7 +166,7 @@ class Jumps:
         self.due = update + (_EVERY if len(self._norms) < 3 else _RARELY)
 
     def follow(self, update: int, norm: float, weights: float, where: Any) -> bool:
-        """The small gradient stood out: so do all, and the losses will tell."""
+        """The small gradient was a spike: so are all, and the losses will show more."""
         self._tries += 1
         norms = [each for _, each in self._norms]
         if len(norms) < 3:

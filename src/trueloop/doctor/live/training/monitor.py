@@ -68,14 +68,14 @@ class Progress(Probe):
         self._scaled: Any = None
         self._passes = 0
         self._near: Any = None
-        """Where the latest loss without a graph was computed, as far as the nearest frames tell."""
+        """Where the latest loss without a graph was computed, as far as the nearest frames show."""
         self._key: Any = None
         """The same, as all of them do."""
         self._judged: tuple[Model, Loss] | None = None
-        """Of the loss without a graph at hand: its model."""
+        """The model of the current loss without a graph."""
         self._lost_inside = False
 
-    # ------------------------------------------------------------------ told at every update
+    # ------------------------------------------------------------------ called at every update
 
     def scaled(self, outputs: Any, result: Any) -> None:
         """A scaler has multiplied a loss."""
@@ -118,7 +118,7 @@ class Progress(Probe):
         self._site = site
         health = self._nonfinite
         if not health.calls.holds and not health.recall.is_at(frame):
-            health.holds_again()  # another loop than the one that was looked at
+            health.holds_again()  # a different loop from the sampled one
 
     def _read(self, tensors: Any) -> float | None:
         """The loss that a backward begins at; None where it cannot be read without waiting."""
@@ -196,7 +196,7 @@ class Progress(Probe):
                 self._end_of(last)
         elif last is not None:
             last.mixed = known.mixed = True
-        self._nonfinite.holds_again()  # another model, perhaps
+        self._nonfinite.holds_again()  # perhaps a different model
         self.stream = known
         return known
 
@@ -300,7 +300,7 @@ class Progress(Probe):
         series.stops = any(t.loop.leaves and t.loop in stream.loops for t in event.turns)
 
     def _evaluated(self, stream: Stream) -> None:
-        """Training goes on after evaluations."""
+        """Training continues after evaluations."""
         stream.settle()
         evaluations = stream.evaluations
         evaluations.close(stream.updates)
@@ -326,7 +326,7 @@ class Progress(Probe):
         if stream.evaluations.open:
             self._evaluated(stream)
 
-    # ------------------------------------------------------------------ told while somebody looks
+    # ------------------------------------------------------------------ called in sampled updates
 
     def unwatched(self) -> None:
         self._cycle = Cycle(whole=False)

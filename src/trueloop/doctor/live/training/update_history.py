@@ -71,9 +71,9 @@ class Stream:
     mixed: bool = False
     """Another optimizer steps in turns with it."""
     odd: bool = False
-    """What it is trained by is no loss that compares predictions with what is true."""
+    """Its loss does not compare predictions with true values."""
     doubtful: bool = False
-    """Its targets may be the work of a model: such a loss is no measure of progress."""
+    """Its targets may come from a model: such a loss does not measure progress."""
     pure: bool = True
     """It is trained by what a loss function gives, and nothing beside."""
     acts: bool = False

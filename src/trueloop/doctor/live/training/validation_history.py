@@ -102,7 +102,7 @@ def _noise(values: list[float]) -> float:
 
 @dataclass
 class Pass:
-    """An evaluation that goes on."""
+    """An evaluation that has not ended."""
 
     kind: str
     total: Any = 0.0
@@ -147,7 +147,7 @@ class Evaluations:
         return series
 
     def close(self, update: int) -> None:
-        """Training goes on: the evaluations at hand have come to their end."""
+        """Training continues: the current evaluations have ended."""
         training = self._trained / self._count if self._count else None
         self._trained, self._count = 0.0, 0
         for key, each in self.open.items():

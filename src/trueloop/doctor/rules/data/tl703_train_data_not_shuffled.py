@@ -162,7 +162,7 @@ def _without_labels(event: Backward) -> bool:
 
 
 def _is_one_batch(loader: Loader) -> bool:
-    """All samples fit into one batch, or that cannot be told from how the size is written."""
+    """All samples fit into one batch, or the size is written so that this is not known."""
     size, batch = loader.dataset.size if loader.dataset else None, loader.batch_size
     if batch is None or batch == size or (isinstance(batch, str) and "len(" in batch):
         return True

@@ -36,7 +36,7 @@ optimizer.step()
 ## How it is detected
 
 In a running program: the gradient of one small parameter is followed at every update, after
-clipping and unscaling (on an accelerator only in sampled updates). If it stands out, the norm of
+clipping and unscaling (on an accelerator only in sampled updates). If it is a spike, the norm of
 all gradients is compared with the median of earlier samples. A finding needs a norm thirty times
 that median and ten times the largest of them; a loss that for the next 32 updates stays at 1.5
 times its largest calm value, at three times the median, and at least at half of its initial value;

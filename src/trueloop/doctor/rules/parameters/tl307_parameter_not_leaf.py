@@ -93,6 +93,6 @@ class ParameterNotLeaf(Rule):
 
 
 def _remedy(copy: Tensor) -> list[Remedy]:
-    """The conversion goes into the brackets of `nn.Parameter(...)`, where they are at hand."""
+    """The conversion goes into the brackets of `nn.Parameter(...)`, where they are known."""
     text, place = copy.facts.get("the other way round"), copy.facts.get("copied at")
     return [Replace(place, text)] if text and place else []

@@ -1,7 +1,7 @@
 """Whose gradients are touched, and when: what the rules about the order of a step share.
 
 An optimizer's *window* is what happened since it stepped last. Whether an event bears on an
-optimizer has three answers: True, False, and None where it cannot be told. A fault needs True; what
+optimizer has three answers: True, False, and None where it is not known. A fault needs True; what
 acquits may be None.
 """
 
@@ -42,7 +42,7 @@ _LEAVES_ALONE = re.compile(
 
 
 class StepRule(Rule):
-    """A rule that looks back over the events around gradients: those before the one at hand."""
+    """A rule that looks back over the events around gradients: those before the current one."""
 
     # ------------------------------------------------------------------ looking back
 

@@ -168,8 +168,8 @@ def counts_epochs(quantity: Sum | None) -> bool:
 def range_of(turns: Size) -> list[Sum]:
     """What the number of a loop's turns may be taken for.
 
-    `range(start, stop)` makes `stop - start` turns; where the start is not a constant it is where a
-    resumed run goes on, and the whole run makes `stop`.
+    `range(start, stop)` makes `stop - start` turns; if the start is not a constant, a resumed run
+    begins there, and the whole run makes `stop`.
     """
     whole = parse(turns)
     if whole is None:

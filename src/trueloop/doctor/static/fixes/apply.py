@@ -1,9 +1,9 @@
 """Makes the edits that findings suggest, and changes nothing else in the file.
 
-An edit is made on the text: lines are moved, added or taken out whole, an expression is replaced
-where it stands; every other byte stays. Whether the text then means what was meant is not left to
-the text: the same edit is made on the syntax tree, and the new text must parse to that very tree.
-Otherwise the edit is not made.
+An edit is made on the text: lines are moved, added or taken out whole, an expression is replaced in
+place; every other byte stays. Whether the text then means what was meant is not left to the text:
+the same edit is made on the syntax tree, and the new text must parse to that very tree. Otherwise
+the edit is not made.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _edit(source: SourceText, finding: Finding) -> Edit:
     for remedy in finding.remedies:
         place = remedy.target if isinstance(remedy, Insert) else remedy.what
         if place.path != finding.place.path:
-            raise EditRejected("the edit is in another file")
+            raise EditRejected("the edit is in a different file")
         if isinstance(remedy, Move):
             edit += _move(source, remedy)
         elif isinstance(remedy, Insert):
@@ -150,7 +150,7 @@ def _move(source: SourceText, remedy: Move) -> Edit:
     if remedy.target.path != remedy.what.path or _function(source, node) is not _function(
         source, target
     ):
-        raise EditRejected("it would go to another function")
+        raise EditRejected("it would go to a different function")
     if any(part is target for part in ast.walk(node)):
         raise EditRejected("it would go into itself")
     first, last = source.own_lines(node)
@@ -159,7 +159,7 @@ def _move(source: SourceText, remedy: Move) -> Edit:
     gap = source.gap(target, remedy.where)
     same_block = source.tree.block_of(node) is source.tree.block_of(target)
     if same_block and with_comments <= gap <= last + 1:
-        raise EditRejected("it stands there already")
+        raise EditRejected("it is there already")
     _check_names(source, node, gap)
     number, at = source.tree.number[id(node)], source.tree.number[id(target)]
     lines = source.indented(with_comments, last, indent, new_indent)
@@ -172,7 +172,7 @@ def _move(source: SourceText, remedy: Move) -> Edit:
 
 def _with_its_condition(source: SourceText, node: ast.stmt, target: ast.stmt) -> ast.stmt:
     """What is alone in an `if` moves with it."""
-    for outer in reversed(source.statements):  # inner blocks come behind those around them
+    for outer in reversed(source.statements):  # inner blocks come after those around them
         if (
             isinstance(outer, ast.If)
             and outer.body == [node]

@@ -15,7 +15,7 @@ LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 MARKS = re.compile(r"#\s?(%%|In\s?\[|fmt:|type:|region|endregion|pylint:|yapf:|isort:|!)")
 
 CHANGED = "the code there is not what was checked"
-CONFLICT = "another fix changes the same lines"
+CONFLICT = "a second fix changes the same lines"
 NOT_AS_MEANT = "the edited code would not mean what the fix means"
 SHARED_LINE = "the statement shares its line with other code"
 
@@ -29,7 +29,7 @@ class EditRejected(Exception):  # noqa: N818  (it says what happened; nothing we
 
 
 Cut = tuple[int, int, str]
-"""Characters from, to (exclusive) and what stands there instead."""
+"""Characters from, to (exclusive) and their replacement."""
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Tree:
         self._behind: dict[int, ast.AST] = {}
 
     def block_of(self, statement: ast.AST) -> list[ast.stmt]:
-        """The list that a statement stands in now."""
+        """The list that contains a statement now."""
         for node in self.nodes:
             for _, value in ast.iter_fields(node):
                 if isinstance(value, list) and any(each is statement for each in value):
@@ -75,7 +75,7 @@ class Tree:
         target = self.nodes[number]
         block = self.block_of(target)
         at = next(k for k, each in enumerate(block) if each is target)
-        if where == "after":  # behind what was already put there
+        if where == "after":  # after what was already put there
             last = self._behind.get(number, target)
             at = next((k for k, each in enumerate(block) if each is last), at) + 1
             if new:
@@ -83,8 +83,8 @@ class Tree:
         block[at:at] = new
 
     def exchange(self, number: int, new: ast.Call) -> None:
-        """Put the arguments of the call `new` in place of one expression: another expression, or,
-        where it is an argument itself, several arguments."""
+        """Put the arguments of the call `new` in place of one expression: a new expression, or, if
+        it is an argument itself, several arguments."""
         old = self.nodes[number]
         for node in self.nodes:
             for name, value in ast.iter_fields(node):
@@ -111,7 +111,7 @@ class Tree:
         raise EditRejected(CHANGED)
 
     def _add_keywords(self, keyword: ast.keyword, new: ast.Call) -> None:
-        """Further keywords behind one that is there."""
+        """More keywords after one that is there."""
         if len(new.args) != 1:
             raise EditRejected(NOT_AS_MEANT)
         for call in self.nodes:
@@ -150,7 +150,7 @@ class SourceText:
         return self.starts[line - 1] + column
 
     def span(self, node: ast.expr | ast.stmt | ast.keyword) -> tuple[int, int]:
-        """First character and the one behind the last."""
+        """First character and the one after the last."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         start = self.offset(node.lineno, node.col_offset)
@@ -267,12 +267,12 @@ class SourceText:
 
     def drop(self, first: int, last: int) -> Cut:
         start, end = self.starts[first], self.starts[last + 1]
-        if not ending(self.lines[last]) and first > 0:  # the file goes on having no last newline
+        if not ending(self.lines[last]) and first > 0:  # the file stays without a last newline
             start -= len(ending(self.lines[first - 1]))
         return start, end, ""
 
     def indented(self, first: int, last: int, old: str, new: str) -> list[str]:
-        """Lines in the indentation of another place; what is inside of a text is left alone."""
+        """Lines in the indentation of a different place; the inside of a string is left alone."""
         texts = {
             line
             for node in self.tree.nodes

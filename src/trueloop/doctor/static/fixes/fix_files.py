@@ -89,7 +89,7 @@ def _mend_file(
 
 
 def _found_in(text: str, path: str, config: Config) -> list[Finding]:
-    """What is found in another text of the file at `path`."""
+    """The findings of a different text of the file at `path`."""
     program = Program(decode(text.encode("utf-8")))
     found = check_program(program, path).findings
     asked = [
@@ -112,7 +112,7 @@ def unified(before: str, after: str, name: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines as `diff` counts them: each ends behind its line feed."""
+    """Lines as `diff` counts them: each ends after its line feed."""
     lines = text.split("\n")
     return [f"{line}\n" for line in lines[:-1]] + [line for line in lines[-1:] if line]
 

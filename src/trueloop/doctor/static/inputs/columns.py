@@ -16,7 +16,7 @@ def in_characters(
     findings: Iterable[Finding], path: str, text: str, above: int = 0
 ) -> list[Finding]:
     """The findings with all their places in characters; `text` is that of the file at `path`, or of
-    the part of it that stands below so many lines; other files are read again."""
+    the part of it below so many lines; other files are read again."""
     lines: dict[str, list[bytes]] = {path: _lines(text)}
 
     def place(at: Location) -> Location:

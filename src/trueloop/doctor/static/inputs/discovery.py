@@ -63,7 +63,7 @@ def find_files(
     seen: set[str] = set()
     for path in paths:
         if not path or "\0" in path:
-            raise ConfigError(f"{path!r} is no path: write the name of a file or folder")
+            raise ConfigError(f"{path!r} is not a path: write the name of a file or folder")
         root = os.path.normpath(os.path.expanduser(path))
         if not os.path.lexists(root):
             raise ConfigError(f"no such file or folder: {path}: check the path")

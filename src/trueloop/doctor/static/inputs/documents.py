@@ -31,9 +31,9 @@ class Program:
     text: str
     """With line breaks as `\\n`."""
     indent: int = 0
-    """How many columns further to the right it stands in the document."""
+    """How many columns further to the right it is in the document."""
     above: int = 0
-    """How many lines of the document stand above it."""
+    """How many lines of the document precede it."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Document:
 
 
 class UnreadableError(Exception):
-    """A file that is no text in an encoding that Python would take: (line, why)."""
+    """A file that is not text in an encoding that Python would take: (line, why)."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(line, message)
@@ -71,7 +71,7 @@ class UnreadableError(Exception):
 
 
 def is_python(path: str) -> bool:
-    """The file is one program, as it stands; all that is no notebook and no Markdown."""
+    """The file is one program, unchanged; true of all files but notebooks and Markdown."""
     return not path.endswith((".ipynb", ".md"))
 
 
@@ -119,7 +119,7 @@ def decode_exactly(data: bytes, *, python: bool = True) -> tuple[str, str]:
             if "encoding problem" in str(error) or "unknown encoding" in str(error):
                 why = cut(str(error.msg), 100)
                 raise UnreadableError(
-                    1, f"declares an encoding that Python does not know ({why}): mend it"
+                    1, f"declares an encoding that Python does not know ({why}): correct the file"
                 ) from None
     try:
         text = data.decode(encoding)
@@ -129,7 +129,7 @@ def decode_exactly(data: bytes, *, python: bool = True) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         line = _line_of(data, error.start)
         raise UnreadableError(line, _undecodable(data[error.start], encoding, python)) from None
-    except (LookupError, ValueError) as error:  # such as `coding: hex`, which is no text
+    except (LookupError, ValueError) as error:  # such as `coding: hex`, which is not text
         why = cut(str(error), 100)
         raise UnreadableError(1, f"declares an encoding that Python refuses ({why})") from None
 
@@ -139,9 +139,11 @@ def _refuse_odd(text: str, encoding: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise UnreadableError(0, f"holds halves of characters in {encoding}: mend it") from None
+        raise UnreadableError(
+            0, f"holds halves of characters in {encoding}: correct the file"
+        ) from None
     if "\0" in text:
-        raise UnreadableError(0, f"holds null characters in {encoding}: mend it")
+        raise UnreadableError(0, f"holds null characters in {encoding}: correct the file")
 
 
 def _undecodable(byte: int, encoding: str, python: bool) -> str:

@@ -90,7 +90,8 @@ def check_program(program: Program, path: str, steps: int = STEPS_A_FILE) -> sta
 
 
 def _placing(path: str, indent: int) -> Callable[[Location], Location]:
-    """Makes a place's path absolute, and moves one in the program at hand to where it stands."""
+    """Makes a place's path absolute, and moves a place in the current program to its place in the
+    document."""
 
     def place(at: Location) -> Location:
         absolute = os.path.abspath(at.path)

@@ -32,9 +32,9 @@ class Ignore:
     last: int
     """The lines whose findings it holds back."""
     named: dict[str, frozenset[str]]
-    """The words in its brackets that stand for rules, and which; none: it speaks of every rule."""
+    """The words in its brackets that name rules, and the rules; none: it applies to every rule."""
     unknown: tuple[str, ...] = ()
-    """Words in its brackets that stand for no rule."""
+    """Words in its brackets that name no rule."""
     empty: bool = False
     """It has brackets and nothing in them, or they are not closed."""
     whole_file: bool = False
@@ -51,14 +51,14 @@ class Ignore:
 
 
 def may_have_ignores(document: Document) -> bool:
-    """A quick look, before the comments are told from the strings."""
+    """A quick look, before comments and strings are distinguished."""
     return "trueloop:" in document.text.lower()
 
 
 def ignores_in(document: Document) -> list[Ignore]:
     """The comments of a document's programs, in order.
 
-    A comment speaks of the statement that it stands in or behind; alone on its line, of the
+    A comment applies to the statement that it is in or follows; on a line without code, to the
     statement below it.
     """
     if not may_have_ignores(document):
@@ -95,7 +95,7 @@ def _ignores_of(
 def _comments(text: str) -> Iterator[tuple[tokenize.TokenInfo, int, int]]:
     """Each comment of a program with the first and the last line of the statement it speaks of."""
     waiting: list[tokenize.TokenInfo] = []  # comments alone on their lines
-    within: list[tokenize.TokenInfo] = []  # comments of the statement at hand
+    within: list[tokenize.TokenInfo] = []  # comments of the current statement
     first = 0
     quiet = (tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER)
     try:
@@ -109,7 +109,7 @@ def _comments(text: str) -> Iterator[tuple[tokenize.TokenInfo, int, int]]:
             elif token.type not in quiet:
                 first = first or token.start[0]
     except (tokenize.TokenError, SyntaxError):
-        # The file does not parse, which is said elsewhere: what was seen so far stands.
+        # The file does not parse, which is reported elsewhere: comments found so far still count.
         return
     for comment in waiting:  # below the last statement
         yield comment, comment.start[0], comment.start[0]

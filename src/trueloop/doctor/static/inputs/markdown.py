@@ -43,7 +43,7 @@ def _closes(fence: re.Match[str], mark: str) -> bool:
 
 
 def _program(lines: list[str], start: int, indent: int) -> Program | None:
-    """A fence's text; `start` lines stand above it."""
+    """A fence's text; `start` lines precede it."""
     if any(line[:indent].strip(" >") for line in lines):
         return None
     code = "\n".join(line[indent:] for line in lines)

@@ -1,4 +1,4 @@
-"""Notebooks: the code cells joined to one program, in the order in which they stand."""
+"""Notebooks: the code cells joined to one program, in their order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ASSIGNED_MAGIC = re.compile(r"(\s*+[\w.,\[\]'\"][\w.,\[\]'\" ]*+=\s*+)[!%](?!=)
 
 def open_notebook(path: str, data: bytes) -> Document:
     """The notebook's code cells as one document; a cell that does not parse is left out of the
-    program and noted. Raises `UnreadableError` for what is no notebook."""
+    program and noted. Raises `UnreadableError` for a file that is not a notebook."""
     notebook = _load(data)
     document = Document(path)
     if not _is_python(notebook):
@@ -60,7 +60,7 @@ def _load(data: bytes) -> dict[str, Any]:
     except (RecursionError, ValueError):  # numbers of more digits than Python takes
         raise UnreadableError(0, "is not a notebook: its JSON is too deep or too long") from None
     if not isinstance(notebook, dict) or not isinstance(notebook.get("metadata", {}), dict):
-        raise UnreadableError(0, "is no notebook: it holds other JSON")
+        raise UnreadableError(0, "is not a notebook: it contains other JSON")
     return notebook
 
 
@@ -83,7 +83,7 @@ def _code_cells(notebook: dict[str, Any]) -> Iterator[tuple[int, str]]:
             more = sheet.get("cells") if isinstance(sheet, dict) else None
             cells += more if isinstance(more, list) else []
     if not isinstance(cells, list):
-        raise UnreadableError(0, "is no notebook: its cells are no list")
+        raise UnreadableError(0, "is not a notebook: its cells are not a list")
     for number, cell in enumerate(cells, 1):
         if not isinstance(cell, dict) or cell.get("cell_type") != "code":
             continue
@@ -157,7 +157,7 @@ def _plain(line: str) -> str:
 
 
 class _Within:
-    """Whether the next line goes on with a statement: an open bracket, string or backslash."""
+    """Whether the next line continues a statement: an open bracket, string or backslash."""
 
     def __init__(self) -> None:
         self.brackets = 0

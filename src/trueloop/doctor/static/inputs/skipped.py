@@ -31,7 +31,7 @@ class Gaps:
     """Errors of our own that ended a run."""
 
     def add(self, other: Gaps) -> None:
-        """Take over what was left out of another program of the same document."""
+        """Take over the skipped parts of a second program of the same document."""
         self.cuts += other.cuts
         self.not_begun += other.not_begun
         self.blocks += other.blocks
@@ -90,7 +90,7 @@ class Gaps:
 
 
 def _at(place: Location, path: str) -> str:
-    """`in train (line 12)`; of another file, with its name."""
+    """`in train (line 12)`; of a different file, with its name."""
     of = "" if os.path.abspath(place.path) == path else f" of {_name(place.path)}"
     where = f"line {place.line}{of}"
     return f"in `{place.function}` ({where})" if place.function else f"in {where}"

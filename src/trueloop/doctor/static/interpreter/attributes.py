@@ -181,7 +181,7 @@ def _of_unknown(m: Interpreter, value: Unknown, name: str) -> Value:
         return LibraryMethod(value, name)
     if found is None:
         fresh = Unknown(f"{value.key}.{name}", (value,), looped=value.looped)
-        # Of a batch, an `.image` is no module; of a trainer, an `.optimizer` is an optimizer.
+        # Of a batch, an `.image` is not a module; of a trainer, an `.optimizer` is an optimizer.
         found = value.attributes[name] = guess(m, name, fresh, m.modules[-1])
     return found
 
@@ -241,7 +241,7 @@ def _tell(m: Interpreter, owner: Model, name: str, value: Any, node: ast.AST) ->
 
 
 def _spelling_of_nn(m: Interpreter) -> str:
-    """How the file at hand writes `torch.nn`."""
+    """How the current file writes `torch.nn`."""
     scope = m.namespaces.get(id(m.modules[-1]))
     names = scope.variables.items() if scope is not None else ()
     found = {value.name: name for name, value in names if isinstance(value, LibraryName)}
@@ -373,7 +373,7 @@ def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subsc
 
 
 def _within_turn(m: Interpreter, loop: Any) -> bool:
-    """A loop begins anew in each turn of the batch loop around it."""
+    """A loop begins again in each turn of the batch loop around it."""
     inner: list[Loop] = []
     for turn in reversed(m.turns):
         if turn.loop.kind == "batches":

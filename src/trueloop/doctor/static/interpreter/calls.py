@@ -334,7 +334,7 @@ def _option(
 ) -> Value:
     """A parameter with a default, of a function that nobody is seen to call: given, or not.
 
-    A text keeps its default (it names one of several ways); a number stands for any.
+    A text keeps its default (it names one of several ways); a number may be any.
     """
     if not isinstance(default, Constant) or isinstance(default.value, (str, bytes)):
         return default
@@ -344,7 +344,7 @@ def _option(
 
 
 def decorate(m: Interpreter, function: Function, node: ast.AST) -> Value:
-    """What a definition leaves behind once the user's own decorators have seen it."""
+    """The value that a definition binds once the user's own decorators have seen it."""
     value: Value = function
     for decorator in reversed(function.decorators):
         if isinstance(decorator, (Function, Method)):
@@ -355,7 +355,7 @@ def decorate(m: Interpreter, function: Function, node: ast.AST) -> Value:
 
 
 def has_decorator(function: Function, *names: str) -> bool:
-    """A function stands under one of these (last part of the name)."""
+    """A function is inside one of these (last part of the name)."""
     for decorator in function.decorators:
         dotted = decorator.name if isinstance(decorator, LibraryName) else ""
         if dotted.rpartition(".")[2] in names:

@@ -161,7 +161,7 @@ def _numbers(m: Interpreter, kind: type[ast.cmpop], left: Constant, right: Const
         if kind in (ast.Eq, ast.NotEq):
             return _counted(m, kind, left, right)
         if right.value > 2:
-            # A few turns stand for many: whether the run gets that far is open.
+            # A few turns represent many: whether the run gets that far is open.
             return Unknown(f"{m.key(left)} {_SIGN[kind]} {right.value}", (left, right))
     try:
         return Constant(bool(_COMPARE[kind](left.value, right.value)))

@@ -65,7 +65,7 @@ def _number(m: Interpreter, node: ast.AST, *parts: Any) -> Value:
 
 
 def lookup(m: Interpreter, name: str, scope: Scope) -> Value | None:
-    """What a name stands for; None if nothing is known of it."""
+    """The value of a name; None if nothing is known of it."""
     holder = scope.find(name)
     if holder is not None:
         found = holder.variables[name]
@@ -176,7 +176,7 @@ def _constants(
 
 
 def _remainder(m: Interpreter, left: Any, right: Any, node: ast.AST) -> Value:
-    """A loop's count modulo the size of a window: the few turns that stand for all go through
+    """A loop's count modulo the size of a window: the few turns that represent all go through
     windows of two."""
     size = right.value if isinstance(right, Constant) else None
     if size == 1 or (isinstance(right, Unknown) and m.window_of_one(right.key)):

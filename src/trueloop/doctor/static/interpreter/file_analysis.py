@@ -49,7 +49,7 @@ from trueloop.errors import cut
 
 _FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 STEPS_TO_BEGIN = 20
-"""What a run costs before its first step: the rules are made anew for it."""
+"""The cost of a run before its first step: new rules are made for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ TRAINS = RunLimits()
 PASSES = RunLimits(steps=6_000, depth=4, both=False, more=2)
 """For a function in which nothing is trained."""
 INSIDE = "<inside>"
-"""In place of an owner: the function is defined within another, whose variables it may use."""
+"""In place of an owner: the function is defined within an outer one, whose variables it may use."""
 DEFINITIONS = (
     ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign,
     ast.AnnAssign, ast.If, ast.Try,
@@ -121,7 +121,7 @@ class FileAnalysis:
             reached |= more.reached
 
     def goes_on(self) -> bool:
-        """There is room for another run."""
+        """There is room for one more run."""
         return self.left > 0
 
     def _unreached(
@@ -161,7 +161,7 @@ class FileAnalysis:
             machine.budget += 10  # the end is not a step of the program
             machine.emit(Ended, self.module.tree, whole=whole)
         except OutOfBudgetError:
-            if machine.stopped is not None:  # what was seen before stands
+            if machine.stopped is not None:  # what was seen before still counts
                 limit = effort.steps if budget == effort.steps else 0
                 self.gaps.cuts.append((machine.stopped, limit))
         except LeaveGenerator:
@@ -203,7 +203,7 @@ def _start(statement: ast.stmt) -> tuple[int, int]:
 
 @once
 def _calls_of_interest(tree: ast.Module) -> list[tuple[int, int]]:
-    """Where the calls of a file stand that bear on training, in order."""
+    """Where a file has calls that bear on training, in order."""
     return sorted(
         (node.lineno, node.col_offset)
         for node in ast.walk(tree)

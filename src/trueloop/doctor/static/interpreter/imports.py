@@ -16,14 +16,14 @@ from trueloop.doctor.static.interpreter.values import (
 
 
 def now(m: Interpreter, imported: Imported) -> Value:
-    """What an imported name stands for."""
+    """The value of an imported name."""
     if imported.name:
         return member(m, imported.source, imported.name, imported.near)
     return module_value(m, imported.source, imported.near)
 
 
 def value_in(m: Interpreter, scope: Scope, name: str) -> Value | None:
-    """A name of another scope; None if it has none."""
+    """A name of a different scope; None if it has none."""
     found = scope.variables.get(name)
     if isinstance(found, Imported):
         del scope.variables[name]  # modules that import each other do not go round for ever

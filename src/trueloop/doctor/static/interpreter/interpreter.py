@@ -58,7 +58,7 @@ class ControlFlow(Enum):
     RAISE = 4
 
 
-class LeaveGenerator(Exception):  # noqa: N818 - it carries a signal, it is no error
+class LeaveGenerator(Exception):  # noqa: N818 - it carries a signal, it is not an error
     """Who consumes a generator of the user's has enough."""
 
 
@@ -80,7 +80,7 @@ class OpenBranch:
     negated: bool
     branches: tuple[list[ast.stmt], list[ast.stmt]]
     module: Module
-    """The file that it stands in."""
+    """The file that contains it."""
 
 
 class CallRecord(NamedTuple):
@@ -226,7 +226,7 @@ class Interpreter(Counting, ABC):
 
     @contextmanager
     def elsewhere(self, module: Module) -> Iterator[None]:
-        """Go through another module's top level: nothing of what holds here holds there."""
+        """Go through the top level of a different module, without the conditions that hold here."""
         kept = (self.turns, self.turn_starts, self.guards, self.grad, self.autocast, self.calls)
         self.turns, self.turn_starts, self.guards, self.calls = [], [], [], []
         self.grad, self.autocast = [True], [None]
@@ -253,7 +253,7 @@ class Interpreter(Counting, ABC):
         return Unknown(key, parts, looped=looped)
 
     def key(self, value: Any) -> str:
-        """A text that is equal for equal values, as far as that can be told."""
+        """A text that is equal for equal values, as far as they are known."""
         if isinstance(value, Constant):
             return value.symbol or self.written(value.value)
         if isinstance(value, Unknown):
@@ -345,8 +345,8 @@ class Interpreter(Counting, ABC):
         return fact != negated, key if fact else f"not {key}"
 
     def _ruled_out(self, value: Any) -> bool:
-        """The run was asked to take the same quantity for another constant, or has found it to lie
-        on another side (`n > 1`, and now `n == 1`)."""
+        """The run was asked to take the same quantity for a different constant, or has found it to
+        be on a different side (`n > 1`, and now `n == 1`)."""
         equals = getattr(value, "equals", None)
         if equals is None:
             return False
@@ -408,7 +408,7 @@ class Interpreter(Counting, ABC):
             del self.guards[before[0] :], self.windows[before[1] :]
 
     def note_site(self, node: ast.If, guard: str, outcome: bool) -> None:
-        """Remember an open condition, so that another run can take its other branch."""
+        """Remember an open condition, so that a later run can take its other branch."""
         fact = not guard.startswith("not ")
         key = guard.removeprefix("not ")
         self.sites[id(node)] = OpenBranch(
@@ -417,8 +417,8 @@ class Interpreter(Counting, ABC):
 
     # ------------------------------------------------------------------ moving on
 
-    # Expressions hold calls, calls run statements, statements hold expressions: each of these files
-    # asks the machine for what stands above it, and `interpreter` has the files.
+    # Expressions contain calls, calls run statements, statements contain expressions: each of these
+    # files asks the machine for the layers above it, and `interpreter` has the files.
 
     @abstractmethod
     def evaluate(self, node: ast.expr, scope: Scope) -> Value:

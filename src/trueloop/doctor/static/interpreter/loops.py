@@ -30,7 +30,7 @@ from trueloop.doctor.static.interpreter.values import (
 from trueloop.doctor.static.stubs.tensors import derive
 
 TURNS = 3
-"""Turns that stand for many: a first one, one that follows another, and a last."""
+"""Turns that represent many: a first one, a second one, and a last."""
 FEW = 6
 """A container of at most as many elements is gone through whole."""
 _BY_HAND = re.compile(r"batch|step|iter", re.I)
@@ -51,7 +51,7 @@ class LoopPlan:
     by_hand: bool = False
     """A range that moves in steps of a batch."""
     listed: bool = False
-    """Its elements stand in a container: they are no count."""
+    """Its elements are in a container: they do not count anything."""
 
 
 def plan(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
@@ -124,7 +124,7 @@ def _plan_of_container(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
 
 
 def _leaf(m: Interpreter, parameters: Parameters, node: ast.AST) -> Tensor:
-    """One parameter, which stands for all of them."""
+    """One parameter, which represents all of them."""
     leaf = Tensor(
         role="parameter", graph=False, models=frozenset(parameters.models), made=m.place(node)
     )
@@ -454,7 +454,7 @@ def _over_generator(
         enter(m, generator.function, args, kwargs, node, on_yield=on_yield)
     except LeaveGenerator:
         if not left:
-            raise  # another loop's
+            raise  # that of a different loop
         del m.turns[before:], m.turn_starts[before:]
     m.emit(LoopLeft, node, loop=loop)
     return left[0] if left and left[0] is not ControlFlow.BREAK else None

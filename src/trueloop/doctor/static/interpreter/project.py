@@ -128,7 +128,8 @@ class Project:
         return Module(shown, name, tree, FileSummary(tree), package)
 
     def later(self, source: str, name: str, near: Module) -> Value:
-        """What an import binds: a library's name, or what another file of the project will say."""
+        """The value that an import binds: a library's name, or a name of a different file of the
+        project."""
         if self.find(source, near) or (name and self.find(f"{source}.{name}".strip("."), near)):
             if name:
                 self.names.add(name)

@@ -1,4 +1,4 @@
-"""Statements: what each does to the state of a run, and where it goes on."""
+"""Statements: what each does to the state of a run, and where the run continues."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a run of the machine costs: a count of steps, and of levels of nesting.
 
-Steps stand for time, but are not measured in it: the same text costs the same on every machine,
-busy or not, and so gives the same findings. Each statement, expression, call and event is one step;
+Steps replace time, but are not measured in it: the same text costs the same on every machine, busy
+or not, and so gives the same findings. Each statement, expression, call and event is one step;
 whatever takes longer the more there is of it (a list of names, a text, a container) counts for its
 size.
 """
@@ -43,7 +43,7 @@ class Counting:
         """What was not gone into, by its description, with the first place of it."""
 
     def place(self, node: ast.AST) -> Location:
-        """Where a node of the file at hand is."""
+        """Where a node of the current file is."""
         raise NotImplementedError
 
     def spend(self, steps: int, node: ast.AST | Location) -> None:

@@ -27,7 +27,7 @@ class LibraryCall:
 
     machine: Interpreter
     node: ast.AST
-    """The call expression (or whatever else in the source stands for the call)."""
+    """The call expression (or whatever else in the source makes the call)."""
     name: str
     """Canonical dotted name of what is called; for a method, its bare name."""
     args: list[Value]
@@ -50,14 +50,14 @@ class LibraryCall:
         return default
 
     def given(self, position: int, name: str = "") -> bool | None:
-        """Whether an argument was given; None where that cannot be told."""
+        """Whether an argument was given; None where that is not known."""
         if self.arg(position, name, MISSING) is not MISSING:
             return True
         return None if self.open else False
 
     def const(self, position: int, name: str = "", default: Any = None, unknown: Any = None) -> Any:
         """The constant given for an argument: `default` if it was not given (and certainly not),
-        `unknown` if it was given and is no constant."""
+        `unknown` if it was given and is not a constant."""
         value = self.arg(position, name, MISSING)
         if value is MISSING:
             return unknown if self.open else default
@@ -93,8 +93,8 @@ _METHODS: dict[tuple[type, str], Model_] = {}
 
 
 def calls(*names: str) -> Callable[[F], F]:
-    """Register what calling one of these dotted names does; a name that ends in `.*` stands for all
-    that begins so (the longest such name wins, exact names before them)."""
+    """Register the effect of calling one of these dotted names; a name that ends in `.*` matches
+    all that begin so (the longest such name wins, exact names before them)."""
 
     def register(function: F) -> F:
         for name in names:

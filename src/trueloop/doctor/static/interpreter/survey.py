@@ -1,7 +1,7 @@
 """A first look at a file: what its names are used for, and what its functions and loops contain.
 
 The machine cannot enter what it does not see called, and has to guess what a parameter is. How the
-file uses a name tells: what `zero_grad()` and `step()` are called on is an optimizer.
+file uses a name shows it: an object with `zero_grad()` and `step()` is an optimizer.
 """
 
 from __future__ import annotations
@@ -227,7 +227,8 @@ class FileSummary:
 
 
 def leaves(statement: ast.stmt) -> bool:
-    """A statement ends the block it stands in: it leaves the loop, the function or the program."""
+    """A statement ends the block that contains it: it leaves the loop, the function or the
+    program."""
     if isinstance(statement, (ast.Break, ast.Continue, ast.Return, ast.Raise)):
         return True
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):

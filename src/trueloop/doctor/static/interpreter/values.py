@@ -90,8 +90,8 @@ class Constant:
 
     value: Any
     looped: Any = None
-    """The `Loop` that counts it (or True for a counter that a loop moves on): a number that stands
-    for many."""
+    """The `Loop` that counts it (or True for a counter that a loop increments): a number that
+    represents many."""
     modulo: Any = None
     """The `AccumulationWindow` that it was taken modulo, where it is the remainder of a looped
     number, or the outcome of a test of one."""
@@ -133,7 +133,7 @@ class Sequence:
     """There may be more than `values`: they are samples of what is in it."""
     made: Location | None = None
     turns: int = 0
-    """How many turns of loops had begun when it was made: older than the turn at hand or not."""
+    """How many turns of loops had begun when it was made: older than the current turn or not."""
     grown: bool = False
     """Turns of training have added to it: in a real run it is longer than here."""
 
@@ -251,7 +251,7 @@ class Class:
 
 @dataclass(eq=False, slots=True)
 class Instance:
-    """An object of a class of the user's that is no module, optimizer, ..."""
+    """An object of a class of the user's that is not a module, optimizer, ..."""
 
     cls: Class
     attributes: dict[str, Value] = field(default_factory=dict)
@@ -349,7 +349,7 @@ class Super:
 
 @dataclass(eq=False, slots=True)
 class Imported:
-    """A name that was imported from another file of the project and has not been asked for yet:
+    """A name that was imported from a different file of the project and has not been asked for yet:
     that file is not gone through before."""
 
     source: str

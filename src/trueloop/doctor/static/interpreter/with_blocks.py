@@ -61,7 +61,7 @@ def within(
 
 
 def inside_foreign(m: Interpreter, context: OpaqueObject, inside: Body) -> ControlFlow | None:
-    """A context of torch's (or of another library's) that changes what holds inside."""
+    """A context of torch's (or of a different library's) that changes what holds inside."""
     facts = context.facts
     if "grad" in facts:
         m.grad.append(facts["grad"])

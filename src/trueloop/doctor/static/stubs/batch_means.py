@@ -15,7 +15,7 @@ _DEPTH = 12
 
 
 def notice_division(m: Interpreter, left: Any, right: Any, node: ast.AST) -> None:
-    """`left / right`: tell the rules if it is a mean of batch means from one loader."""
+    """`left / right`: inform the rules if it is a mean of batch means from one loader."""
     if not isinstance(left, (Unknown, Tensor)):
         return
     loaders: set[Loader] = set()

@@ -285,8 +285,8 @@ def _fold(call: LibraryCall) -> Value:
 
 @calls("builtins.exec")
 def _exec(call: LibraryCall) -> Value:
-    """It may give any variable of the file another value: those that hold options do not keep
-    theirs (`exec(open("configurator.py").read())`)."""
+    """It may give any variable of the file a new value: those that hold options do not keep theirs
+    (`exec(open("configurator.py").read())`)."""
     scope = call.machine.namespaces.get(id(call.machine.modules[-1]))
     if scope is None:
         return NONE

@@ -62,7 +62,8 @@ def _is_own_buffer(value: Any, depth: int = 3) -> bool:
     if isinstance(value, OpaqueObject):
         return value.kind.rpartition(".")[2] in _BUFFERS
     if isinstance(value, LibraryMethod) and value.name == "name":
-        # A temporary file's name: the file goes when it is closed, unless it is told to stay.
+        # A temporary file's name: the file is deleted when it is closed, unless an argument keeps
+        # it.
         owner = value.receiver
         stays = isinstance(owner, OpaqueObject) and constant(owner.arguments.get("delete")) is False
         return not stays and _is_own_buffer(owner, depth)
@@ -221,8 +222,8 @@ def _state(call: LibraryCall) -> Value:
 
 
 def _describe(call: LibraryCall, state: StateDict, function: ast.expr) -> None:
-    """Facts of a model's state: where the model is written (`of`), whether the source loads a state
-    into something of that name (`loaded_back`), whether `copy` is at hand (`deepcopy at hand`)."""
+    """Facts of a model's state: where the model is written, whether the source loads a state into
+    something of that name, and whether the file imports `copy`."""
     if isinstance(function, ast.Attribute):
         state.taken_from = call.machine.place(function.value)
         name = last_name(function.value)

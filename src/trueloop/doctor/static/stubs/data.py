@@ -2,10 +2,10 @@
 
 A `Loader` has in its `facts`: `persistent` (workers live on), `worker_seeds` (what its
 `worker_init_fn` seeds; None where unknown), `reseeds` (that function may reach the data set's own
-generator), `sampler_given`, `epoch_set` (somewhere in the source `set_epoch` is called on a
-sampler of that name). The `Dataset` that it reads has `draws` (see `draws.Draw`), `sorted` (the
-place that orders it by label), `by_rank` (its making mentions the rank), `iterable`, `test` (the
-test part of a library's data set) and, for a part of another, `split` (the call that made it).
+generator), `sampler_given`, `epoch_set` (somewhere in the source `set_epoch` is called on a sampler
+of that name). The `Dataset` that it reads has `draws` (see `draws.Draw`), `sorted` (the place that
+orders it by label), `by_rank` (its making mentions the rank), `iterable`, `test` (the test part of
+a library's data set) and, for a part of a larger one, `split` (the call that made it).
 """
 
 from __future__ import annotations

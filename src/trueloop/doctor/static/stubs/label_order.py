@@ -44,7 +44,7 @@ def _tree(m: Interpreter, path: str) -> ast.Module | None:
 
 
 def _at(tree: ast.AST, place: Location) -> ast.expr | None:
-    """The expression that stands exactly there."""
+    """The expression at exactly this place."""
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.expr)
@@ -57,7 +57,7 @@ def _at(tree: ast.AST, place: Location) -> ast.expr | None:
 
 
 def is_ordered(node: ast.expr, tree: ast.Module, depth: int = 6) -> bool:
-    """The expression is a run of one label after that of another."""
+    """The expression is a run of one label after that of a second one."""
     if depth == 0:
         return False
     if isinstance(node, ast.Name):

@@ -62,7 +62,7 @@ def _criterion(call: LibraryCall) -> Value:
     "pytorch_msssim.SSIM", "pytorch_msssim.MS_SSIM", "piq.*", "focal_loss.focal_loss.*",
 )  # fmt: skip
 def _foreign_criterion(call: LibraryCall) -> Value:
-    """A loss of another library. What it wants is not known here; some want probabilities."""
+    """A loss of a different library. What it wants is not known here; some want probabilities."""
     if not call.name.rpartition(".")[2][:1].isupper():
         return _computed(call, Criterion(kind=call.name, reduction=None, made=call.place))
     return _made(call, call.name, None)
@@ -177,7 +177,7 @@ def _nothing(call: LibraryCall) -> Value:
 
 @methods(Criterion, "parameters", "named_parameters", "buffers")
 def _parameters(call: LibraryCall) -> Value:
-    """Torch's own have none; what another library's have is not known."""
+    """Torch's own have none; for those of other libraries it is not known."""
     whole = call.receiver.known and "." not in call.receiver.kind
     return Parameters([], whole=whole)
 

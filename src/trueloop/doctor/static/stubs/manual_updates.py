@@ -12,7 +12,7 @@ from trueloop.doctor.static.interpreter.values import Constant
 
 
 def owner_of(tensor: Any) -> tuple[str, Tensor | None]:
-    """What a tensor stands for: `grad` or `data` of which parameter; or a parameter itself."""
+    """The meaning of a tensor: `grad` or `data` of which parameter; or a parameter itself."""
     if isinstance(tensor, Tensor):
         for word in ("grad", "data"):
             if f"{word}_of" in tensor.facts:

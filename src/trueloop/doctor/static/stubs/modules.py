@@ -211,7 +211,7 @@ def run_forward(call: LibraryCall, *, direct: bool, functional: bool = False) ->
 
 
 def _spelling(call: LibraryCall) -> dict[str, Any]:
-    """What stands before the brackets of a call, and where."""
+    """The expression before the brackets of a call, and where."""
     function = getattr(call.node, "func", None)
     if not isinstance(function, (ast.Name, ast.Attribute)):
         return {}

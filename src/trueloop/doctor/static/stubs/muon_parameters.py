@@ -69,8 +69,8 @@ def _asks_for_dimensions_alone(node: ast.ListComp | ast.GeneratorExp) -> bool:
 
 
 def _leaf_of(target: ast.expr, source: ast.expr) -> str:
-    """What the parameter is called in a loop over a module's own list of them; empty if it is
-    no such loop."""
+    """The name of the parameter in a loop over a module's own list of them; empty if it is not such
+    a loop."""
     function = getattr(source, "func", None)
     if not isinstance(function, ast.Attribute) or function.attr not in _LISTS:
         return ""

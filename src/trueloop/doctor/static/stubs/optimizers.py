@@ -142,7 +142,7 @@ def _step(call: LibraryCall) -> Value:
 
 
 def spelled(call: LibraryCall) -> str:
-    """What stands before the dot of a method's call, where that is a plain name."""
+    """The expression before the dot of a method's call, if it is a plain name."""
     function = getattr(call.node, "func", None)
     owner = getattr(function, "value", None)
     return written(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else ""

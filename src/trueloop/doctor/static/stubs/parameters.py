@@ -32,7 +32,7 @@ def _parameter(call: LibraryCall) -> Value:
     "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout",
 )))  # fmt: skip
 def _dropout(call: LibraryCall) -> Value:
-    """`F.dropout(x, p=0.5, training=True)`: on, unless it is told otherwise."""
+    """`F.dropout(x, p=0.5, training=True)`: on, unless an argument turns it off."""
     m = call.machine
     subject = call.arg(0, "input")
     module = next((each for each in reversed(m.receivers) if isinstance(each, Model)), None)
@@ -64,7 +64,8 @@ def _last_argument(call: LibraryCall) -> Location | None:
 
 
 def _receiver_name(call: LibraryCall) -> str:
-    """What the function at hand calls the module whose method it is; empty if it is none's."""
+    """The name by which the current function refers to the module whose method it is; empty if it
+    belongs to none."""
     m = call.machine
     definition = m.calls[-1][1] if m.calls else None
     args = getattr(definition, "args", None)
@@ -142,7 +143,7 @@ def _update_parameters(call: LibraryCall) -> Value:
 
 @calls("torch.optim.swa_utils.update_bn")
 def _update_bn(call: LibraryCall) -> Value:
-    """Takes the statistics of batch norms anew, in train mode; puts the mode back after."""
+    """Takes the statistics of batch norms again, in train mode; restores the mode after."""
     model = call.arg(1, "model")
     call.emit(Used, what=call.name, subject=model, result_used=False)
     return Constant(None)

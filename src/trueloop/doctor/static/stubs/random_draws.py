@@ -1,6 +1,6 @@
 """What the user's code draws at random, or seeds, in a process of its own: a loader's workers.
 
-Such code is gone through on the side: rules are not told what happens in it.
+Such code is gone through on the side: rules do not hear of it.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _parts(dataset: Dataset) -> list[Dataset]:
 
 
 def parent_of(dataset: Dataset) -> Dataset | None:
-    """The data set that a part reads from now: it may have been given another one."""
+    """The data set that a part reads from now: it may have been replaced."""
     found = dataset.attributes.get("dataset", dataset.parent)
     return found if dataset.parent is not None and isinstance(found, Dataset) else None
 

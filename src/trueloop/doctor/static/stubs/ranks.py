@@ -91,8 +91,8 @@ def _nothing(call: LibraryCall) -> Value:
 
 
 def asks_for_rank(call: LibraryCall) -> bool:
-    """Only some ranks get here: the line stands under `if rank == 0:`, below `if rank != 0: return`
-    or in a function whose decorator says so, or a call that led here does."""
+    """Only some ranks get here: the line is under `if rank == 0:`, below `if rank != 0: return` or
+    in a function with such a decorator, or a call that led here is."""
     m = call.machine
     frames = [(definition, place.line) for place, definition in m.calls]
     lines = [line for _, line in frames[1:]] + [getattr(call.node, "lineno", 0)]
@@ -151,7 +151,7 @@ def shares_by_hand(m: Interpreter) -> bool:
 
 
 def wrap(call: LibraryCall, inner: Any, wrapper: str) -> Model:
-    """A module around another, that shares its parameters."""
+    """A module around a second one, that shares its parameters."""
     made = Model(
         kind=call.name,
         made=call.place,

@@ -58,7 +58,7 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "WarmupLinearSchedule": ("warmup_steps", "num_training_steps"),
     "WarmupCosineSchedule": ("warmup_steps", "num_training_steps"),
 }
-"""Kind -> its arguments behind the optimizer, in order."""
+"""Kind -> its arguments after the optimizer, in order."""
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "StepLR": {"gamma": 0.1},
     "MultiStepLR": {"gamma": 0.1},
@@ -105,7 +105,7 @@ def _with_warmup(call: LibraryCall) -> Value:
 
 @calls("timm.scheduler.*")
 def _of_timm(call: LibraryCall) -> Value:
-    """timm's count epochs and updates themselves: they are told the number at each step."""
+    """timm's count epochs and updates themselves: they are given the number at each step."""
     short = call.name.rpartition(".")[2]
     made = Scheduler(kind=f"timm.{short}", made=call.place, optimizer=_optimizer(call))
     if short.startswith("create_scheduler"):
@@ -151,7 +151,7 @@ def fill(call: LibraryCall, made: Scheduler, *, spelled_from: int = 0) -> None:
 
 def option_default(m: Interpreter, value: Any) -> Any:
     """The default of the command line's option that a value is (`args.gamma`): a number, or a list
-    of numbers; None if it is no option, or has none."""
+    of numbers; None if it is not an option, or has none."""
     if not isinstance(value, Unknown):
         return None
     name = value.key.rpartition(".")[2]

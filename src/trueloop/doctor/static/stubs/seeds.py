@@ -65,7 +65,7 @@ _TURN = re.compile(r"<\d+\.\d+\.(\d+)>")
 
 
 def changes(value: Any) -> bool | None:
-    """A value is another one in each turn of the loops that it stands in; None where unknown."""
+    """A value is different in each turn of the loops around it; None where unknown."""
     if any(getattr(each, "looped", None) for each in inside(value, _parts, 6)):
         return True
     if isinstance(value, Constant):

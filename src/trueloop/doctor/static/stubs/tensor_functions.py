@@ -144,7 +144,7 @@ def _same(call: LibraryCall) -> Value:
 
 
 def _makes_another(call: LibraryCall) -> bool:
-    """The method returns another tensor, on some machine at least (not `.float()`)."""
+    """The method returns a new tensor, on some machine at least (not `.float()`)."""
     if call.name in ("contiguous", "pin_memory", "float", "type_as", "to", "type"):
         given = [*call.args, *call.kwargs.values()]
         names = {str(constant(each, getattr(each, "name", "?"))) for each in given}

@@ -32,7 +32,8 @@ def derive(
 ) -> Tensor:
     """What an operation on tensors gives.
 
-    `same`: the values are the same, in another shape or type; `keeps_loss`: a loss stays a loss.
+    `same`: the values are the same, in a different shape or type; `keeps_loss`: a loss stays a
+    loss.
     """
     recorded = m.recording and graph is not False
     graphs = [parent.graph or parent.role == "parameter" or _needs(parent) for parent in parents]
