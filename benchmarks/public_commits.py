@@ -1,0 +1,96 @@
+"""Known bugs of public repositories: what `check` says before the fix, and after it.
+
+`public/buggy_commits.json` names the fix, its parent, the file, what was wrong and the code that is
+due for it, or none where no rule speaks of it. `folders`: only these are checked out.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common import save_results, table
+from public_clones import LISTS, check_out, git_folder
+from public_findings import run_command
+
+
+@dataclass(frozen=True)
+class KnownBug:
+    """One line of `public/buggy_commits.json`."""
+
+    repository: str
+    before: str
+    after: str
+    path: str
+    wrong: str
+    code: str
+    folders: tuple[str, ...] = ()
+
+
+def known_bugs(lists: Path = LISTS) -> list[KnownBug]:
+    content = json.loads((lists / "buggy_commits.json").read_text("utf-8"))
+    return [
+        KnownBug(**{**each, "folders": tuple(each.get("folders", ()))})
+        for each in content["commits"]
+    ]
+
+
+def codes_at(git: Path, commit: str, bug: KnownBug) -> Counter[str]:
+    """Errors and warnings in the file, with its repository around it."""
+    with tempfile.TemporaryDirectory() as name:
+        check_out(git, commit, Path(name), bug.folders)
+        if not (Path(name) / bug.path).exists():
+            raise SystemExit(f"{bug.repository}: no {bug.path} at {commit}")
+        told = run_command(Path(name), [bug.path])
+    return Counter(each["code"] for each in told["findings"] if each["severity"] != "advice")
+
+
+def outcome(bug: KnownBug, before: Counter[str], after: Counter[str]) -> dict[str, Any]:
+    """Found is what is due and gone after the fix; without a rule, whatever is gone after it."""
+    gone = before - after
+    found = gone[bug.code] > 0 if bug.code else bool(gone)
+    return {
+        "repository": bug.repository,
+        "path": bug.path,
+        "wrong": bug.wrong,
+        "due": bug.code,
+        "before": ", ".join(sorted(before)),
+        "after": ", ".join(sorted(after)),
+        "found": found,
+        "silent": not after[bug.code] if bug.code else not after,
+    }
+
+
+def try_commits(clones: Path, lists: Path, only: Sequence[str] | None) -> int:
+    """Print what was found before and what is silent after."""
+    rows = []
+    for bug in known_bugs(lists):
+        if only and bug.repository not in only:
+            continue
+        git = git_folder(clones, bug.repository)
+        if git is None:
+            print(f"no clone of {bug.repository} in {clones}")
+            continue
+        before, after = (codes_at(git, commit, bug) for commit in (bug.before, bug.after))
+        rows.append(outcome(bug, before, after))
+        each = rows[-1]
+        told = "found" if each["found"] else "missed"
+        told += "" if each["silent"] else ", not silent after the fix"
+        print(f"{bug.repository} {bug.path}: {bug.wrong}: {told}", flush=True)
+    due = [each for each in rows if each["due"]]
+    total = {
+        "known bugs": len(rows),
+        "found": sum(each["found"] for each in rows),
+        "silent after": sum(each["silent"] for each in rows),
+        "with a rule": len(due),
+        "found of these": sum(each["found"] for each in due),
+    }
+    print("\n" + table([total]))
+    if lists == LISTS and not only:
+        print(save_results("public_commits", {"total": total, "commits": rows}))
+    return 0
