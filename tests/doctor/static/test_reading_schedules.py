@@ -43,20 +43,21 @@ def made(body: str) -> Scheduler:
     [
         ("L.StepLR(optimizer, 30)", {"step_size": 30, "gamma": 0.1}),
         ("L.StepLR(optimizer, step_size=2 * 5, gamma=0.5)", {"step_size": 10, "gamma": 0.5}),
-        ("L.StepLR(optimizer, args.lr_step)", {"defaults": {"step_size": 30}}),
+        ("L.StepLR(optimizer, args.lr_step)", {"option_defaults": {"step_size": 30}}),
         ("L.MultiStepLR(optimizer, [3, 6])", {"milestones": [3, 6], "gamma": 0.1}),
         ("L.MultiStepLR(optimizer, milestones())", {"milestones": None}),
         ("L.OneCycleLR(optimizer, 0.1, epochs=3, steps_per_epoch=4)", {"total_steps": None}),
         ("L.ReduceLROnPlateau(optimizer)", {"mode": "min"}),
         ("L.ReduceLROnPlateau(optimizer, 'max')", {"mode": "max"}),
         ("L.ReduceLROnPlateau(optimizer, **options)", {"mode": None}),
-        ("L.LambdaLR(optimizer, lambda e: 0.9**e)", {"gamma": 0.9}),
-        ("L.CosineAnnealingLR(optimizer, T_max=n)", {"T_max": "n", "spelled": {"T_max": "n"}}),
+        ("L.LambdaLR(optimizer, lambda e: 0.9**e)", {"decay": 0.9}),
+        ("L.CosineAnnealingLR(optimizer, T_max=n)", {"T_max": "n", "written": {"T_max": "n"}}),
     ],
 )
-def test_facts(call: str, expected: dict[str, Any]) -> None:
-    facts = made(call).facts
-    assert {name: facts[name] for name in expected} == expected
+def test_arguments(call: str, expected: dict[str, Any]) -> None:
+    scheduler = made(call)
+    known = vars(scheduler) | scheduler.arguments
+    assert {name: known[name] for name in expected} == expected
 
 
 def test_a_length_is_what_the_loop_turns_by() -> None:
@@ -70,7 +71,7 @@ def test_a_length_is_what_the_loop_turns_by() -> None:
         """
     )
     tick = next(each for each in found if isinstance(each, SchedulerStep))
-    assert tick.scheduler.facts["T_max"] == tick.turns[0].loop.turns
+    assert tick.scheduler.arguments["T_max"] == tick.turns[0].loop.turns
     assert tick.metric is None
     assert tick.scheduler.name == "scheduler"
     assert tick.scheduler.optimizer is not None
@@ -81,11 +82,11 @@ def test_schedules_inside_a_schedule() -> None:
     outer = made(
         "L.SequentialLR(optimizer, [L.LinearLR(optimizer), L.ExponentialLR(optimizer, 0.9)], [5])"
     )
-    assert [inner.kind for inner in outer.facts["schedules"]] == ["LinearLR", "ExponentialLR"]
-    assert outer.facts["milestones"] == [5]
+    assert [inner.kind for inner in outer.schedules] == ["LinearLR", "ExponentialLR"]
+    assert outer.arguments["milestones"] == [5]
     chained = made("L.ChainedScheduler([L.ExponentialLR(optimizer, 0.9)])")
     assert chained.optimizer is not None
-    assert [inner.kind for inner in chained.facts["schedules"]] == ["ExponentialLR"]
+    assert [inner.kind for inner in chained.schedules] == ["ExponentialLR"]
 
 
 def test_metric_and_its_name() -> None:
@@ -98,13 +99,13 @@ def test_metric_and_its_name() -> None:
 def test_schedules_of_transformers() -> None:
     one = made("import transformers\ntransformers.get_scheduler('linear', optimizer, 10, 100)")
     assert one.known
-    assert one.facts["name"] == "linear"
-    assert (one.facts["num_warmup_steps"], one.facts["num_training_steps"]) == (10, 100)
+    assert one.arguments["name"] == "linear"
+    assert (one.arguments["num_warmup_steps"], one.arguments["num_training_steps"]) == (10, 100)
     other = made(
         "from transformers.optimization import get_linear_schedule_with_warmup as g\n"
         "g(optimizer, num_warmup_steps=0, num_training_steps=len(loader) * 3)"
     )
-    assert other.facts["num_training_steps"] == "(3 * len(loader))"
+    assert other.arguments["num_training_steps"] == "(3 * len(loader))"
 
 
 def test_a_schedule_of_the_users_own() -> None:

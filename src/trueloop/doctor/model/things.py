@@ -37,9 +37,6 @@ class Thing:
     """What was set on it (only while reading source)."""
     cls: Any = field(default=None, repr=False)
     """The user's own class, where it is one (only while reading source)."""
-    facts: dict[str, Any] = field(default_factory=dict, repr=False)
-    """Constructor arguments and others that rules of one area need: name -> plain value. Symbolic
-    where the value is not a constant; see the library module that makes the thing."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -67,6 +64,10 @@ class Model(Thing):
     """A wrapper was given devices."""
     ranks: int = 0
     """Processes in its wrapper's group; 0 where unknown."""
+    arguments: dict[str, Any] = field(default_factory=dict, repr=False)
+    """Those of its constructor that are constants, by the names that torch gives them."""
+    guards: frozenset[str] = frozenset()
+    """Open conditions that it was made under; see `Event.guards`."""
 
     def family(self) -> Iterator[Model]:
         """Itself and all that lies inside."""
@@ -99,7 +100,7 @@ class Model(Thing):
             if member.asks_mode:
                 return True
             if member.kind.rpartition(".")[2] in NOISY_LAYERS:
-                if member.facts.get("p") not in (0, 0.0):
+                if member.arguments.get("p") not in (0, 0.0):
                     return True
             elif not member.complete:
                 found = None
@@ -128,6 +129,8 @@ class Optimizer(Thing):
     """Single tensors that it holds (inputs that are optimised, `log_alpha`, ...)."""
     own_step: bool = False
     """Its class has a `step` of the user's own."""
+    arguments: dict[str, Any] = field(default_factory=dict, repr=False)
+    """Those of its constructor that are plain values, by the names that torch gives them."""
     prepared: str = ""
     """The library object that has wrapped it."""
     all_matrices_of: list[Model] = field(default_factory=list)
@@ -146,11 +149,32 @@ class Optimizer(Thing):
 
 @dataclass(eq=False, kw_only=True)
 class Scheduler(Thing):
-    """A learning-rate schedule. `facts` has its constructor's arguments by name."""
+    """A learning-rate schedule."""
 
     kind: str = ""
     """Class name alone: `CosineAnnealingLR`, `OneCycleLR`, `ReduceLROnPlateau`, ..."""
     optimizer: Optimizer | None = None
+    arguments: dict[str, Any] = field(default_factory=dict, repr=False)
+    """Those of its constructor, by the names that torch (or transformers) gives them. Lengths are
+    of the kind `Size`; `milestones` is a list of such, None if not all of it is known."""
+    written: dict[str, str] = field(default_factory=dict, repr=False)
+    """How each argument is written in the source."""
+    option_defaults: dict[str, Any] = field(default_factory=dict, repr=False)
+    """Argument -> the default of the command-line option that it is, if it is one (in source)."""
+    options: dict[str, Any] = field(default_factory=dict, repr=False)
+    """All command-line options of the program with their defaults (in source)."""
+    decay: float | None = None
+    """The `b` of a `LambdaLR` with `lambda epoch: b**epoch`."""
+    schedules: list[Scheduler] = field(default_factory=list)
+    """Those inside of a `SequentialLR` or `ChainedScheduler`."""
+    stepped_names: frozenset[str] = frozenset()
+    """The names on which the file calls `step` (in source)."""
+    read_by_hand: bool = False
+    """The program asks for its values with `get_lr()`, and may apply them itself."""
+    first_count: int | None = None
+    """Its `last_epoch` before the first `step()` that was seen (live)."""
+    calls_between_samples: int = 0
+    """Calls of `step()` that came while no update was sampled (live)."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -255,6 +279,8 @@ class Criterion(Thing):
     reduction: str | None = "mean"
     """`mean`, `sum`, `none`, `batchmean`; None where unknown."""
     reduction_written: bool = True
+    arguments: dict[str, Any] = field(default_factory=dict, repr=False)
+    """Those that are constants, by the names that torch gives them."""
 
 
 class Activation(NamedTuple):
@@ -272,6 +298,16 @@ class Activation(NamedTuple):
     place: Location
     guards: frozenset[str] = frozenset()
     """Open conditions that it depended on; see `Event.guards`."""
+
+
+class ParameterCopy(NamedTuple):
+    """What a method of a parameter returned instead of it: a plain tensor."""
+
+    parameter: Tensor
+    method: str
+    place: Location
+    rewritten: str
+    """The expression with the conversion inside of `nn.Parameter(...)`; empty if unknown."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -305,6 +341,28 @@ class Tensor(Thing):
     """`float16`, `int64`, ...; None where unknown."""
     values: tuple[float, ...] | None = None
     """The numbers themselves, where they are few and known (class counts, sorted labels)."""
+    position: int | None = None
+    """Its place in the batch that it is a part of: 0 for the first tensor."""
+    requires_grad: bool = False
+    """The program switched gradients on for it."""
+    is_parameter: bool = False
+    """`nn.Parameter(...)` made it (in source)."""
+    copy: ParameterCopy | None = None
+    grad_of: Tensor | None = None
+    data_of: Tensor | None = None
+    """The tensor whose `.grad` or `.data` it is (in source)."""
+    holder: Optimizer | None = None
+    """The optimizer whose `param_groups` it was taken from (in source)."""
+    terms: Any = None
+    """What was added up: two values, or a container of them (in source)."""
+    made_from: list[Any] = field(default_factory=list, repr=False)
+    """What a factory function was given: `torch.tensor(values)` (in source)."""
+    volatile: bool = False
+    """Recording was switched off as before torch 0.4 (in source)."""
+    version: int | None = None
+    """Counts the changes in place up to this state (live)."""
+    hidden: bool = False
+    """It came out of an operation that shows nothing of its kind (live)."""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -42,7 +42,7 @@ optimizer = torch.optim.SGD([weight], lr=0.1)
 
 
 @pytest.mark.parametrize(
-    ("made", "facts"),
+    ("made", "expected"),
     [
         ("L.CosineAnnealingLR(optimizer, 3 + 4)", {"T_max": 7, "eta_min": 0.0}),
         ("L.StepLR(optimizer, step_size=5)", {"step_size": 5, "gamma": 0.1}),
@@ -51,21 +51,22 @@ optimizer = torch.optim.SGD([weight], lr=0.1)
             "L.OneCycleLR(optimizer, 0.1, epochs=2, steps_per_epoch=3)",
             {"total_steps": None, "epochs": 2, "steps_per_epoch": 3},
         ),
-        ("L.LambdaLR(optimizer, lambda epoch: 0.95**epoch)", {"gamma": 0.95}),
+        ("L.LambdaLR(optimizer, lambda epoch: 0.95**epoch)", {"decay": 0.95}),
         ("L.ReduceLROnPlateau(optimizer, 'max')", {"mode": "max", "factor": 0.1}),
         ("L.LinearLR(optimizer)", {"start_factor": 1 / 3, "total_iters": 5}),
     ],
     ids=["cosine", "step", "milestones", "one-cycle", "lambda", "plateau", "defaults"],
 )
-def test_arguments_are_facts(made: str, facts: dict[str, Any], tmp_path: Path) -> None:
+def test_arguments(made: str, expected: dict[str, Any], tmp_path: Path) -> None:
     _, events = run(f"{SETUP}scheduler = {made}\n", tmp_path)
     things = [each.thing for each in events if isinstance(each, Made)]
     (scheduler,) = (each for each in things if isinstance(each, Scheduler))
-    assert {name: scheduler.facts[name] for name in facts} == facts
+    known = vars(scheduler) | scheduler.arguments
+    assert {name: known[name] for name in expected} == expected
     assert scheduler.name == "scheduler"
 
 
-def test_arguments_are_spelled_as_in_the_source(tmp_path: Path) -> None:
+def test_arguments_are_written_as_in_the_source(tmp_path: Path) -> None:
     text = f"{SETUP}epochs = 3\nscheduler = L.CosineAnnealingLR(optimizer, T_max=epochs * 2)\n"
     _, events = run(text, tmp_path)
     scheduler = next(
@@ -73,7 +74,7 @@ def test_arguments_are_spelled_as_in_the_source(tmp_path: Path) -> None:
         for each in events
         if isinstance(each, Made) and isinstance(each.thing, Scheduler)
     )
-    assert scheduler.facts["spelled"]["T_max"] == "epochs * 2"
+    assert scheduler.written["T_max"] == "epochs * 2"
 
 
 def loops(events: list[Event]) -> list[Loop]:

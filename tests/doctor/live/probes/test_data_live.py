@@ -166,4 +166,4 @@ def test_batches_are_events_with_their_parts(watcher: Watcher) -> None:
     for _ in DataLoader(TensorDataset(torch.zeros(4, 2), torch.zeros(4)), batch_size=2):
         pass
     parts = [each.batch for each in seen if isinstance(each, BatchFetched)]
-    assert [[part.facts["part"] for part in batch] for batch in parts] == [[0, 1], [0, 1]]
+    assert [[part.position for part in batch] for batch in parts] == [[0, 1], [0, 1]]

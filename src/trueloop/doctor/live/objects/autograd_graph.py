@@ -125,7 +125,7 @@ def _leaf(variable: Any, things: Things, found: GraphHistory) -> None:
 def tensor_of(tensor: Any, things: Things) -> Tensor:
     """The thing for a tensor, with its history."""
     known: Tensor | None = things.tensors.get(tensor)
-    if known is not None and known.facts.get("version") == version(tensor):
+    if known is not None and known.version == version(tensor):
         return known
     found = history(tensor, things)
     thing = Tensor(
@@ -141,9 +141,9 @@ def tensor_of(tensor: Any, things: Things) -> Tensor:
         activation=activation(tensor),
         shape=tuple(tensor.shape),
         dtype=str(tensor.dtype).rpartition(".")[2],
+        version=version(tensor),
+        hidden=is_hidden(tensor),
     )
-    thing.facts["version"] = version(tensor)
-    thing.facts["hidden"] = is_hidden(tensor)
     things.tensors.put(tensor, thing)
     return thing
 

@@ -147,7 +147,7 @@ class Things:
             )
             share = inspection.held(module, "p")
             if type(share) in (int, float):
-                found.facts["p"] = float(share)
+                found.arguments["p"] = float(share)
             self.modules.put(module, found)
             found.wrapper = _WRAPPERS.get(kind.__name__, "")
         self.refresh(module, found)
@@ -219,13 +219,11 @@ class Things:
                 made=made,
                 name=source_map.assigned_to(made) if made.line else "",
             )
-            thing.facts.update(
-                {
-                    key: value
-                    for key, value in (inspection.held(optimizer, "defaults") or {}).items()
-                    if type(value) in (int, float, str, bool, tuple)
-                }
-            )
+            thing.arguments = {
+                key: value
+                for key, value in (inspection.held(optimizer, "defaults") or {}).items()
+                if type(value) in (int, float, str, bool, tuple)
+            }
             if not kind.__module__.startswith("torch.optim"):
                 own = any("step" in vars(base) for base in kind.__mro__ if base in _users(kind))
                 thing.own_step = own
@@ -253,9 +251,7 @@ class Things:
         thing.models, thing.whole = models, True
         thing.tensors = [self.leaf(each) for each in loose]
 
-    def scheduler(
-        self, scheduler: Any, made: Location = NOWHERE, facts: dict[str, Any] | None = None
-    ) -> Scheduler:
+    def scheduler(self, scheduler: Any, made: Location = NOWHERE) -> Scheduler:
         def make() -> Scheduler:
             optimizer = inspection.held(scheduler, "optimizer")
             kind = type(scheduler)
@@ -265,7 +261,6 @@ class Things:
                 known=True,
                 made=made,
                 name=source_map.assigned_to(made) if made.line else "",
-                facts=facts or {},
                 optimizer=None if optimizer is None else self.optimizer(optimizer),
             )
 

@@ -223,7 +223,8 @@ def _fetched(recorder: Recorder, iterator: Any, batch: Any, frame: Any) -> None:
             loader=loader,
             shape=tuple(each.shape),
             dtype=str(each.dtype).rpartition(".")[2],
-            facts={"version": autograd_graph.version(each), "part": position},
+            version=autograd_graph.version(each),
+            position=position,
         )
         recorder.things.tensors.put(each, thing)
         parts.append(thing)

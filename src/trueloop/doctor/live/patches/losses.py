@@ -121,7 +121,7 @@ def _computed(
     if isinstance(target, Tensor) and target.loader is None:
         target = _moved(recorder.track().batch, source, target)
     criterion = Criterion(kind=kind, known=True, reduction=_reduction(given))
-    criterion.facts["log_target"] = given.get("log_target") is True
+    criterion.arguments["log_target"] = given.get("log_target") is True
     base = autograd_graph.tensor_of(output, things)
     reduced = criterion.reduction if criterion.reduction in ("mean", "sum") else None
     thing = replace(
@@ -147,8 +147,7 @@ def _moved(batch: tuple[Tensor, ...], source: Any, target: Tensor) -> Tensor:
     if len(fitting) != 1 or square:
         return target
     part = fitting[0]
-    facts = {**target.facts, "part": part.facts.get("part")}
-    return replace(target, loader=part.loader, role=part.role, facts=facts)
+    return replace(target, loader=part.loader, role=part.role, position=part.position)
 
 
 def _reduction(given: dict[str, Any]) -> str:

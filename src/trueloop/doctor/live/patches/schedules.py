@@ -11,6 +11,7 @@ from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.objects import constructor_arguments, inspection
 from trueloop.doctor.model.events import Made, SchedulerStep
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.things import Scheduler
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.patches.patching import Patches
@@ -49,11 +50,12 @@ def _made(recorder: Recorder, original: Any) -> Any:
         def say() -> None:
             hub.sample(why=("made", frame.f_code, frame.f_lasti))
             place = recorder.place(frame)
+            thing = recorder.things.scheduler(self, place)
             given = constructor_arguments.bound(original, self, *args, **kwargs)
-            thing = recorder.things.scheduler(self, place, _facts(recorder, original, given, place))
+            _note_arguments(recorder, thing, original, given)
             _by_function(thing, place)
-            if thing.facts.get("last_epoch", -1) != -1:
-                thing.attributes["last_epoch"] = thing.facts["last_epoch"]
+            if thing.arguments.get("last_epoch", -1) != -1:
+                thing.attributes["last_epoch"] = thing.arguments["last_epoch"]
             recorder.emit(Made, frame, thing=thing)
 
         hub.guarded(say)
@@ -61,23 +63,22 @@ def _made(recorder: Recorder, original: Any) -> Any:
     return __init__
 
 
-def _facts(
-    recorder: Recorder, original: Any, given: dict[str, Any], place: Location
-) -> dict[str, Any]:
-    """The arguments, as `source/library/schedules.py` has them."""
-    facts = constructor_arguments.plain(given)
-    facts["spelled"] = spelled = constructor_arguments.spelled(place, original)
+def _note_arguments(
+    recorder: Recorder, thing: Scheduler, original: Any, given: dict[str, Any]
+) -> None:
+    """The arguments, as `static/stubs/schedules.py` has them."""
+    thing.arguments = constructor_arguments.plain(given)
+    thing.written = constructor_arguments.spelled(thing.made, original)
     inner = given.get("schedulers")
     if inspection.is_a(inner, (list, tuple)):
-        facts["schedules"] = [recorder.things.scheduler(each) for each in inspection.entries(inner)]
+        thing.schedules = [recorder.things.scheduler(each) for each in inspection.entries(inner)]
     if "lr_lambda" in given:
-        facts["gamma"] = constructor_arguments.base_of_power(spelled.get("lr_lambda", ""))
-        facts |= constructor_arguments.of_partial(given["lr_lambda"])
-    facts["read_by_hand"] = ".get_lr(" in source_map.source_of(place.path).text
-    return facts
+        thing.decay = constructor_arguments.base_of_power(thing.written.get("lr_lambda", ""))
+        thing.arguments |= constructor_arguments.of_partial(given["lr_lambda"])
+    thing.read_by_hand |= ".get_lr(" in source_map.source_of(thing.made.path).text
 
 
-def _by_function(thing: Any, place: Location) -> None:
+def _by_function(thing: Scheduler, place: Location) -> None:
     """transformers makes its schedules by functions: `get_linear_schedule_with_warmup`."""
     if thing.kind == "LambdaLR":
         called, _ = source_map.callee_of(place)
@@ -103,7 +104,7 @@ def _get_lr(recorder: Recorder, original: Any) -> Any:
 
 def _read(recorder: Recorder, scheduler: Any) -> None:
     if not recorder.track().quiet:
-        recorder.things.scheduler(scheduler).facts.update(read_by_hand=True)
+        recorder.things.scheduler(scheduler).read_by_hand = True
 
 
 def _step(recorder: Recorder, original: Any) -> Any:
@@ -137,8 +138,8 @@ def _step(recorder: Recorder, original: Any) -> Any:
 def _wake(recorder: Recorder, scheduler: Any) -> None:
     """Look at a schedule's first ticks, and ever more rarely at later ones."""
     hub = recorder.hub
-    facts = recorder.things.scheduler(scheduler).facts
-    count = facts["unseen"] = facts.get("unseen", 0) + 1
+    thing = recorder.things.scheduler(scheduler)
+    thing.calls_between_samples = count = thing.calls_between_samples + 1
     if count <= _FIRST or not count & (count - 1):
         hub.sample()
 
@@ -146,9 +147,11 @@ def _wake(recorder: Recorder, scheduler: Any) -> None:
 def _ticked(recorder: Recorder, scheduler: Any, given: Any, count: Any, frame: Any) -> None:
     metric = inspection.number(given)
     thing = recorder.things.scheduler(scheduler)
-    if thing.facts.setdefault("first count", count):
+    if thing.first_count is None:
+        thing.first_count = count
+    if thing.first_count:
         # Its position was set, by hand or by the state of an earlier run.
-        thing.attributes["last_epoch"] = thing.facts["first count"]
+        thing.attributes["last_epoch"] = thing.first_count
     recorder.emit(
         SchedulerStep,
         frame,

@@ -47,7 +47,7 @@ class Inputs(Probe):
         source, thing = given.get("input"), event.input
         if not isinstance(thing, Tensor) or thing.activation is not None:
             return
-        if classes and (not thing.facts.get("hidden") or source.dim() < 1):
+        if classes and (not thing.hidden or source.dim() < 1):
             return
         if not source.is_floating_point() or source.numel() == 0:
             return

@@ -125,4 +125,4 @@ def _has_no_state(optimizer: Optimizer) -> bool:
     """Plain SGD: there is nothing to restore."""
     if not optimizer.kind.endswith(".SGD"):
         return False
-    return optimizer.facts.get("momentum") in (0, 0.0) or "momentum" not in optimizer.facts
+    return optimizer.arguments.get("momentum", 0) in (0, 0.0)

@@ -51,6 +51,7 @@ from typing import Any, NamedTuple
 
 from trueloop.doctor.model.events import Used
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.rules.base import Rule
 
 _DEPTH = 8
@@ -152,9 +153,8 @@ def _derives(value: Any, source: Any, depth: int = _DEPTH) -> bool:
     if depth == 0:
         return False
     parts = [*getattr(value, "of", ()), *(getattr(value, "values", None) or ())][:12]
-    facts = getattr(value, "facts", None)
-    if isinstance(facts, dict):
-        parts += facts.get("arguments", [])
+    if isinstance(value, Tensor):
+        parts += value.made_from
     attributes = getattr(value, "attributes", None)
     if isinstance(attributes, dict):
         # A column of a table that was assigned: `frame[columns] = scaler.fit_transform(...)`.

@@ -86,5 +86,5 @@ class KlDivMisused(Rule):
 
 
 def _log_target(event: Loss) -> bool | None:
-    given: bool | None = event.criterion.facts.get("log_target", False)
+    given: bool | None = event.criterion.arguments.get("log_target", False)
     return given

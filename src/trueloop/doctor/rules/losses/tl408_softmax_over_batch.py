@@ -78,6 +78,6 @@ class SoftmaxOverBatch(Rule):
 def _is_batch(target: object) -> bool:
     """It is a whole batch of labels: the input that it is compared with has the classes in
     dimension 1, and the batch in dimension 0."""
-    if not isinstance(target, Tensor) or "part" not in target.facts or target.loader is None:
+    if not isinstance(target, Tensor) or target.position is None or target.loader is None:
         return False
     return target.loader.known and target.loader.batch_size not in (None, 1)

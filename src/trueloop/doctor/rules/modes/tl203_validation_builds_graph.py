@@ -154,5 +154,4 @@ class ValidationBuildsGraph(Rule):
 
 def _is_special(tensor: Tensor) -> bool:
     """Its own gradient is wanted; or it is volatile, as torch's older programs say."""
-    wanted = bool(tensor.inputs) or bool(tensor.facts.get("requires_grad"))
-    return wanted or bool(tensor.facts.get("volatile"))
+    return bool(tensor.inputs) or tensor.requires_grad or tensor.volatile

@@ -195,7 +195,7 @@ def _same_graph(loss: Tensor | None, tensor: Tensor) -> bool:
     if loss is tensor:
         return True
     # Of several things that a model returns, one may be a plain count.
-    counts = "part" in tensor.facts and not tensor.is_loss and not _WORTH.search(tensor.name)
+    counts = tensor.position is not None and not tensor.is_loss and not _WORTH.search(tensor.name)
     return not counts and bool(loss.forwards & tensor.forwards)
 
 

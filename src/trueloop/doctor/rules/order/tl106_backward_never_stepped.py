@@ -219,7 +219,7 @@ def _by_hand(event: Event, optimizer: Optimizer) -> bool:
         return False
     target: Any = event.target
     if isinstance(target, Tensor) and target.role != "parameter":
-        is_input = bool(target.role) or target.facts.get("requires_grad")
+        is_input = bool(target.role) or target.requires_grad
         return not is_input  # the gradient of an input: an attack, a saliency map
     models = getattr(target, "models", None)
     if not models or not optimizer.models:

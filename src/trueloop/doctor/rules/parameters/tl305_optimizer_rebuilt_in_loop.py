@@ -182,7 +182,7 @@ def _has_state(optimizer: Optimizer) -> bool:
     if not optimizer.known or not optimizer.whole or optimizer.tensors:
         return False
     if optimizer.kind.rpartition(".")[2] == "SGD":
-        return "momentum" in optimizer.facts and optimizer.facts["momentum"] not in (0, 0.0)
+        return optimizer.arguments.get("momentum", 0) not in (0, 0.0)
     return bool(optimizer.kind)
 
 

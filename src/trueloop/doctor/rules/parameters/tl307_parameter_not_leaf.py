@@ -48,8 +48,8 @@ itself is neither assigned to a module nor passed to an optimizer. Not reported:
 from __future__ import annotations
 
 from trueloop.doctor.model.events import AttributeSet, Ended, Made
-from trueloop.doctor.model.findings import Remedy, Replace
-from trueloop.doctor.model.things import Optimizer, Tensor
+from trueloop.doctor.model.findings import Replace
+from trueloop.doctor.model.things import Optimizer, ParameterCopy, Tensor
 from trueloop.doctor.rules.base import Rule
 
 
@@ -58,17 +58,17 @@ class ParameterNotLeaf(Rule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.copies: list[tuple[AttributeSet, Tensor]] = []
+        self.copies: list[tuple[AttributeSet, ParameterCopy]] = []
         self.kept: set[Tensor] = set()
         """Parameters that a module or an optimizer has."""
 
     def on_attribute_set(self, event: AttributeSet) -> None:
         if not isinstance(event.value, Tensor):
             return
-        if "leaf" in event.value.facts:
+        if event.value.is_parameter:
             self.kept.add(event.value)
-        elif event.value.graph and isinstance(event.value.facts.get("copy of"), Tensor):
-            self.copies.append((event, event.value))
+        elif event.value.graph and event.value.copy is not None:
+            self.copies.append((event, event.value.copy))
 
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Optimizer):
@@ -76,23 +76,18 @@ class ParameterNotLeaf(Rule):
 
     def on_ended(self, event: Ended) -> None:
         for each, copy in self.copies:
-            leaf: Tensor = copy.facts["copy of"]
-            if leaf in self.kept or copy in self.kept:
+            if copy.parameter in self.kept or each.value in self.kept:
                 continue
             self.report(
                 each.place,
-                f"`.{copy.facts['copied by']}(...)` of a parameter returns a plain tensor:"
+                f"`.{copy.method}(...)` of a parameter returns a plain tensor:"
                 f" `{each.attribute}` is not registered, not trained and not saved.",
                 fix=(
                     "Prepare the tensor first (device, dtype, shape), and wrap it in"
                     " `nn.Parameter(...)` last."
                 ),
-                related=[(leaf.made, "the parameter that is lost")] if leaf.made.line else [],
-                remedies=_remedy(copy),
+                related=[(copy.parameter.made, "the parameter that is lost")]
+                if copy.parameter.made.line
+                else [],
+                remedies=[Replace(copy.place, copy.rewritten)] if copy.rewritten else [],
             )
-
-
-def _remedy(copy: Tensor) -> list[Remedy]:
-    """The conversion goes into the brackets of `nn.Parameter(...)`, where they are known."""
-    text, place = copy.facts.get("the other way round"), copy.facts.get("copied at")
-    return [Replace(place, text)] if text and place else []

@@ -58,6 +58,7 @@ from __future__ import annotations
 from typing import Any
 
 from trueloop.doctor.model.events import SchedulerStep
+from trueloop.doctor.model.things import Scheduler
 from trueloop.doctor.rules.shared import symbolic
 from trueloop.doctor.rules.shared.schedule_clock import (
     ScheduleClock,
@@ -116,22 +117,24 @@ def counted_in_epochs(clock: ScheduleClock, tick: SchedulerStep) -> str:
     batches, epochs = batches_of(loop), epochs_of(turns)
     if symbolic.number(batches) == 1:
         return ""
-    kind, facts = clock.scheduler.kind, clock.scheduler.facts
+    scheduler, kind = clock.scheduler, clock.scheduler.kind
     length = length_of(clock.scheduler)
     if length is not None:
         return _by_length(clock, length.ticks, length.written, batches, epochs)
-    options = facts.get("options", {})
-    counts = [count for each in epochs if (count := _count(each, options)) is not None]
+    counts = [count for each in epochs if (count := _count(each, scheduler.options)) is not None]
     run = _Run(max(counts, default=None), symbolic.number(batches))
-    if kind in ("StepLR", "ExponentialLR", "LambdaLR"):
-        size = _value(facts, "step_size") if kind == "StepLR" else 1
-        return _by_decay(_value(facts, "gamma"), size, run)
+    if kind == "LambdaLR":
+        return _by_decay(scheduler.decay, 1, run)
+    if kind in ("StepLR", "ExponentialLR"):
+        size = _value(scheduler, "step_size") if kind == "StepLR" else 1
+        return _by_decay(_value(scheduler, "gamma"), size, run)
     if kind == "MultiStepLR":
-        return _by_milestones(_value(facts, "milestones"), _value(facts, "gamma"), run)
+        return _by_milestones(_value(scheduler, "milestones"), _value(scheduler, "gamma"), run)
     if kind == "CosineAnnealingWarmRestarts":
-        period = symbolic.parse(facts.get("T_0"))
+        given = scheduler.arguments.get("T_0")
+        period = symbolic.parse(given)
         if symbolic.number(period) is None and any(symbolic.same(period, each) for each in epochs):
-            return f"T_0={facts['T_0']} is the number of epochs: it restarts far too early"
+            return f"T_0={given} is the number of epochs: it restarts far too early"
     return ""
 
 
@@ -144,9 +147,9 @@ def _count(quantity: symbolic.Sum, options: dict[str, Any]) -> float | None:
     return symbolic.number(quantity)
 
 
-def _value(facts: dict[str, Any], name: str) -> Any:
+def _value(scheduler: Scheduler, name: str) -> Any:
     """An argument; of an option, what it is by default."""
-    value, default = facts.get(name), facts.get("defaults", {}).get(name)
+    value, default = scheduler.arguments.get(name), scheduler.option_defaults.get(name)
     return value if default is None or isinstance(value, (int, float)) else default
 
 
@@ -171,9 +174,9 @@ def _by_length(
 
 def _is_warmup(clock: ScheduleClock) -> bool:
     """A warm-up of a few updates may happen to be as long as there are epochs."""
-    facts = clock.scheduler.facts
     if clock.scheduler.kind == "LinearLR":
-        begin, end = facts.get("start_factor"), facts.get("end_factor")
+        arguments = clock.scheduler.arguments
+        begin, end = arguments.get("start_factor"), arguments.get("end_factor")
         return begin is None or end is None or begin < end
     return clock.scheduler.kind == "ConstantLR"
 

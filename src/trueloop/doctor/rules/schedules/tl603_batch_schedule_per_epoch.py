@@ -110,30 +110,29 @@ def counted_in_batches(
     clock: ScheduleClock, tick: SchedulerStep, batches: symbolic.Sum | None
 ) -> str:
     """Why the schedule must be meant to step at every update; empty if that is not certain."""
-    kind, facts = clock.scheduler.kind, clock.scheduler.facts
+    kind, arguments = clock.scheduler.kind, clock.scheduler.arguments
     epochs = epochs_of(clock.epoch_turns(tick))
     length = length_of(clock.scheduler)
-    if kind == "OneCycleLR" and facts.get("total_steps") is None:
-        steps = symbolic.parse(facts.get("steps_per_epoch"))
+    if kind == "OneCycleLR" and arguments.get("total_steps") is None:
+        steps = symbolic.parse(arguments.get("steps_per_epoch"))
         if length is None or symbolic.number(steps) == 1:
             return ""
         if any(symbolic.same(length.ticks, each) for each in epochs):
             return ""
         return f"its {length.written} plan one step per batch"
     if kind == "SequentialLR":
-        for inner in facts.get("schedules", ()):
+        for inner in clock.scheduler.schedules:
             why = counted_in_batches(ScheduleClock(inner, clock.made), tick, batches)
             if why:
                 return why
     if length is not None and _is_product(length.ticks, batches, epochs):
         return f"{length.written} is the number of batches of the whole run"
-    milestones = facts.get("milestones")
-    counted = [facts.get(name) for name in _SIZES]
+    milestones = arguments.get("milestones")
+    counted = [arguments.get(name) for name in _SIZES]
     counted += milestones if isinstance(milestones, list) else []
-    spelled = facts.get("spelled", {})
     for name, size in zip((*_SIZES, *["milestones"] * len(counted)), counted, strict=False):
         if symbolic.counts_batches(symbolic.parse(size)):
-            return f"{name}={spelled.get(name) or size} counts batches"
+            return f"{name}={clock.scheduler.written.get(name) or size} counts batches"
     if length is not None and symbolic.counts_batches(length.ticks):
         return f"{length.written} counts batches"
     return ""

@@ -73,14 +73,14 @@ class PlateauWatchesWrongWay(ScheduleRule):
 
     def check(self, clock: ScheduleClock) -> None:
         scheduler = clock.scheduler
-        mode = scheduler.facts.get("mode")
+        mode = scheduler.arguments.get("mode")
         if scheduler.kind != "ReduceLROnPlateau" or mode not in ("min", "max"):
             return
-        spelled = scheduler.facts.get("spelled", {}).get("mode", "'min'")
-        if " if " in spelled:
+        written = scheduler.written.get("mode", "'min'")
+        if " if " in written:
             # An option says what to watch, and may say what the metric is as well.
             return
-        certain = spelled[:1] in "'\"" and (clock.made is None or not clock.made.guards)
+        certain = written[:1] in "'\"" and (clock.made is None or not clock.made.guards)
         for tick in clock.ticks:
             if tick.metric is None or not (certain or (self.whole and clock.free(tick))):
                 continue

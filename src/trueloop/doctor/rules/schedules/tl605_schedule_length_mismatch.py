@@ -111,12 +111,12 @@ class ScheduleLengthMismatch(ScheduleRule):
 
 def decays(clock: ScheduleClock) -> bool:
     """It goes down over its whole length, so that its end should be the end of the run."""
-    facts, kind = clock.scheduler.facts, clock.scheduler.kind
+    arguments, kind = clock.scheduler.arguments, clock.scheduler.kind
     if kind == "LinearLR":
-        begin, end = facts.get("start_factor"), facts.get("end_factor")
+        begin, end = arguments.get("start_factor"), arguments.get("end_factor")
         return begin is not None and end is not None and end < begin / 2
     if kind == "get_scheduler":
-        return facts.get("name") in ("linear", "cosine", "polynomial")
+        return arguments.get("name") in ("linear", "cosine", "polynomial")
     return kind not in ("ConstantLR",)
 
 

@@ -53,7 +53,7 @@ class SchedulerNeverSteps(ScheduleRule):
     def on_scheduler_step(self, event: SchedulerStep) -> None:
         super().on_scheduler_step(event)
         self.refute(event.scheduler.made)
-        for inner in event.scheduler.facts.get("schedules", ()):
+        for inner in event.scheduler.schedules:
             self.refute(inner.made)
 
     def check(self, clock: ScheduleClock) -> None:
@@ -65,10 +65,9 @@ class SchedulerNeverSteps(ScheduleRule):
             return
         if scheduler.cls is not None or not scheduler.name or scheduler.optimizer is None:
             return
-        facts = scheduler.facts
-        if facts.get("read_by_hand") or "last_epoch" in scheduler.attributes:
+        if scheduler.read_by_hand or "last_epoch" in scheduler.attributes:
             return
-        if scheduler.name.rpartition(".")[2] in facts.get("ticked_names", ()):
+        if scheduler.name.rpartition(".")[2] in scheduler.stepped_names:
             return
         turns = {clock.own(step)[-1] for step in clock.steps if clock.own(step)}
         if len(turns) < 2:

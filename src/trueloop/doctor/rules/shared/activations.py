@@ -34,7 +34,7 @@ def activation_of(event: Loss, value: object) -> Activation | None:
 
 def is_computed(value: object) -> bool:
     """An argument of a loss that came out of arithmetic of which nothing more is known."""
-    return isinstance(value, Tensor) and value.activation is None and not value.facts.get("hidden")
+    return isinstance(value, Tensor) and value.activation is None and not value.hidden
 
 
 class InputOrigins:

@@ -26,8 +26,9 @@ def _has_own(member: Model) -> bool:
         if short in _CONTAINERS or _WITHOUT.match(short) or short == "PReLU":
             return short == "PReLU"
         if _SIMPLE_NORMS.match(short):
-            return bool(member.facts.get("affine"))
-        return not any(member.facts.get(flag) is False for flag in ("affine", "elementwise_affine"))
+            return bool(member.arguments.get("affine"))
+        switches = (member.arguments.get("affine"), member.arguments.get("elementwise_affine"))
+        return not any(switch is False for switch in switches)
     if member.cls is not None:
         return any(_is_parameter(value) for value in member.attributes.values())
     # A network that a library builds.

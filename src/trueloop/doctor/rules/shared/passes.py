@@ -77,7 +77,7 @@ def may_switch(model: Model) -> bool:
     if model.asks_mode:
         return True
     if model.kind.rpartition(".")[2] in NOISY_LAYERS:
-        return model.facts.get("p") not in (0, 0.0)
+        return model.arguments.get("p") not in (0, 0.0)
     return not model.complete
 
 

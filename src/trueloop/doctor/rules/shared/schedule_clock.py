@@ -43,31 +43,28 @@ class Length(NamedTuple):
 
 def length_of(scheduler: Scheduler) -> Length | None:
     """The number of `step()` calls that a schedule is made for; None if it has no known length."""
-    facts = scheduler.facts
-    spelled = facts.get("spelled", {})
+    arguments, written = scheduler.arguments, scheduler.written
     name = _LENGTHS.get(scheduler.kind, "")
     if scheduler.kind == "OneCycleLR":
         name = "total_steps"
-        if facts.get(name) is None:
-            epochs = symbolic.parse(facts.get("epochs"))
-            steps = symbolic.parse(facts.get("steps_per_epoch"))
+        if arguments.get(name) is None:
+            epochs = symbolic.parse(arguments.get("epochs"))
+            steps = symbolic.parse(arguments.get("steps_per_epoch"))
             if epochs is None or steps is None:
                 return None
-            words = (f"{each}={spelled.get(each, '…')}" for each in ("epochs", "steps_per_epoch"))
+            words = (f"{each}={written.get(each, '…')}" for each in ("epochs", "steps_per_epoch"))
             return Length(symbolic.times(epochs, steps), ", ".join(words))
     if scheduler.kind == "SequentialLR":
         return _length_of_sequence(scheduler)
-    found = symbolic.parse(facts.get(name))
-    return None if found is None else Length(found, _written(name, facts, spelled))
-
-
-def _written(name: str, facts: dict[str, object], spelled: dict[str, str]) -> str:
-    return f"{name}={spelled.get(name) or facts.get(name)}"
+    found = symbolic.parse(arguments.get(name))
+    if found is None:
+        return None
+    return Length(found, f"{name}={written.get(name) or arguments.get(name)}")
 
 
 def _length_of_sequence(scheduler: Scheduler) -> Length | None:
     """Up to the last milestone, then the length of the last schedule."""
-    milestones, inner = scheduler.facts.get("milestones"), scheduler.facts.get("schedules")
+    milestones, inner = scheduler.arguments.get("milestones"), scheduler.schedules
     last = length_of(inner[-1]) if inner else None
     begin = symbolic.parse(milestones[-1]) if milestones else None
     if last is None or begin is None:
@@ -175,7 +172,7 @@ class ScheduleRule(Rule):
     def on_made(self, event: Made) -> None:
         if isinstance(event.thing, Scheduler):
             self.clock(event.thing).made = event
-            for inner in event.thing.facts.get("schedules", ()):
+            for inner in event.thing.schedules:
                 self.clock(inner).driven = True
 
     def on_scheduler_step(self, event: SchedulerStep) -> None:

@@ -265,7 +265,7 @@ def _inside_decorators(
             decorator = (
                 known(LibraryCall(m, function.node, decorator.name, [])) if known else decorator
             )
-        if isinstance(decorator, OpaqueObject) and decorator.facts:
+        if isinstance(decorator, OpaqueObject):
             results: list[Value] = []
 
             def inside(results: list[Value] = results) -> ControlFlow | None:
@@ -393,6 +393,12 @@ def instantiate(
     return made
 
 
+_ADOPTED = (
+    "models whole tensors optimizer size parent arguments written option_defaults options decay"
+    " schedules stepped_names"
+).split()
+
+
 def adopt(
     m: Interpreter,
     made: Thing,
@@ -408,10 +414,9 @@ def adopt(
             continue
         twin = known(LibraryCall(m, node, base, args, kwargs))
         if type(twin) is type(made):
-            for name in ("models", "whole", "tensors", "optimizer", "size", "parent"):
+            for name in _ADOPTED:
                 if hasattr(twin, name):
                     setattr(made, name, getattr(twin, name))
-            made.facts |= twin.facts
         return
 
 

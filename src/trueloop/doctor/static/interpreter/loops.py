@@ -77,7 +77,7 @@ def _plan(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
     if isinstance(value, Tensor):
         return LoopPlan(2, lambda loop, index: derive(m, node, value))
     if isinstance(value, Dataset):
-        return LoopPlan(TURNS, lambda loop, index: _sample(m, value, node), False, value.size)
+        return LoopPlan(TURNS, lambda loop, index: _sample(m, node), False, value.size)
     if isinstance(value, Instance):
         found = _plan_of_instance(m, value, node)
         if found is not None:
@@ -125,11 +125,13 @@ def _plan_of_container(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
 
 def _leaf(m: Interpreter, parameters: Parameters, node: ast.AST) -> Tensor:
     """One parameter, which represents all of them."""
-    leaf = Tensor(
-        role="parameter", graph=False, models=frozenset(parameters.models), made=m.place(node)
+    return Tensor(
+        role="parameter",
+        graph=False,
+        models=frozenset(parameters.models),
+        made=m.place(node),
+        holder=parameters.holder,
     )
-    leaf.facts["holder"] = parameters.holder
-    return leaf
 
 
 def _some(values: list[Value]) -> LoopPlan:
@@ -159,8 +161,8 @@ def _batch(m: Interpreter, loader: Loader, node: ast.AST) -> Tensor:
     return Tensor(role="batch", loader=loader, graph=False, made=m.place(node))
 
 
-def _sample(m: Interpreter, dataset: Dataset, node: ast.AST) -> Tensor:
-    return Tensor(role="batch", graph=False, made=m.place(node), facts={"dataset": dataset})
+def _sample(m: Interpreter, node: ast.AST) -> Tensor:
+    return Tensor(role="batch", graph=False, made=m.place(node))
 
 
 # ------------------------------------------------------------------------------- streams

@@ -20,7 +20,7 @@ from typing import Any
 
 from trueloop.doctor.model.arithmetic import SIZE
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.things import Model, Tensor, Thing
+from trueloop.doctor.model.things import Model, Optimizer, Tensor, Thing
 from trueloop.doctor.static.interpreter.survey import FileSummary
 
 KEY = 400
@@ -283,8 +283,19 @@ class OpaqueObject:
     """Dotted name of what made it: `accelerate.Accelerator`, `sklearn.decomposition.PCA`."""
     arguments: dict[str, Value] = field(default_factory=dict)
     attributes: dict[str, Value] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)
     key: str = ""
+    made: Location | None = None
+    """Where; None for a generator made in a worker."""
+    call: list[Value] = field(default_factory=list)
+    """Of a `functools.partial`: the function, and its first arguments."""
+    entered: Value | None = None
+    """What a `with` block binds; itself where None."""
+    grad: bool | None = None
+    """What a `with` block switches autograd to; None where it does not switch it."""
+    autocast: str | None = ""
+    """What a `with` block computes in, see `Event.autocast`; empty where it does not change it."""
+    forks_rng: bool = False
+    """A `with` block restores the state of torch's generators."""
 
 
 @dataclass(eq=False, slots=True)
@@ -313,7 +324,7 @@ class Parameters:
     """All that is in it is known."""
     part: bool = False
     """Only some of the modules' parameters (filtered by name, by `requires_grad`)."""
-    holder: Any = None
+    holder: Optimizer | None = None
     """The optimizer whose `param_groups` they were taken from."""
 
     def __post_init__(self) -> None:

@@ -46,7 +46,7 @@ def within(
 ) -> ControlFlow | None:
     """Run something inside one context."""
     if isinstance(context, OpaqueObject):
-        bind(context.facts.get("as", context))
+        bind(context.entered or context)
         return inside_foreign(m, context, inside)
     if isinstance(context, Instance) and context.cls.lookup("__enter__") is not None:
         bind(m.call_value(m.attribute(context, "__enter__", node), [], node=node))
@@ -62,20 +62,19 @@ def within(
 
 def inside_foreign(m: Interpreter, context: OpaqueObject, inside: Body) -> ControlFlow | None:
     """A context of torch's (or of a different library's) that changes what holds inside."""
-    facts = context.facts
-    if "grad" in facts:
-        m.grad.append(facts["grad"])
-    if "autocast" in facts:
-        m.autocast.append(facts["autocast"])
-    m.forked += "fork_rng" in facts
+    if context.grad is not None:
+        m.grad.append(context.grad)
+    if context.autocast != "":
+        m.autocast.append(context.autocast)
+    m.forked += context.forks_rng
     try:
         return inside()
     finally:
-        if "grad" in facts:
+        if context.grad is not None:
             m.grad.pop()
-        if "autocast" in facts:
+        if context.autocast != "":
             m.autocast.pop()
-        m.forked -= "fork_rng" in facts
+        m.forked -= context.forks_rng
 
 
 def inside_generator(

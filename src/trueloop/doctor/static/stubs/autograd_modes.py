@@ -10,7 +10,7 @@ from trueloop.doctor.static.interpreter.with_blocks import autocast_of
 
 
 def _grad(call: LibraryCall, on: bool) -> Value:
-    return OpaqueObject("torch.no_grad", facts={"grad": on})
+    return OpaqueObject("torch.no_grad", grad=on)
 
 
 @calls("torch.no_grad")
@@ -58,7 +58,7 @@ def _cpu_autocast(call: LibraryCall) -> Value:
 
 
 def _block(call: LibraryCall, device: str | None, dtype: Any, enabled: Any) -> Value:
-    return OpaqueObject("torch.autocast", facts={"autocast": autocast_of(dtype, enabled, device)})
+    return OpaqueObject("torch.autocast", autocast=autocast_of(dtype, enabled, device))
 
 
 def _device(value: Any) -> str | None:
@@ -69,4 +69,4 @@ def _device(value: Any) -> str | None:
 @calls("contextlib.nullcontext", "contextlib.suppress")
 def _nothing(call: LibraryCall) -> Value:
     given = call.arg(0, "enter_result")
-    return OpaqueObject("contextlib.nullcontext", facts={} if given is None else {"as": given})
+    return OpaqueObject("contextlib.nullcontext", entered=given)

@@ -55,9 +55,8 @@ def _counts_batches(m: Interpreter, value: Any, loader: Loader, total: Any) -> b
 
 
 def _holder(total: Any) -> Sequence | None:
-    facts = total.facts if isinstance(total, Tensor) else {}
-    holder = facts.get("holder")
-    return holder if isinstance(holder, Sequence) and not holder.open else None
+    held = total.terms if isinstance(total, Tensor) else None
+    return held if isinstance(held, Sequence) and not held.open else None
 
 
 def _sums_means(
@@ -70,14 +69,11 @@ def _sums_means(
     if isinstance(value, Constant):
         return value.value in (0, 0.0)
     if isinstance(value, Tensor):
-        holder = value.facts.get("holder")
-        if isinstance(holder, Sequence):
-            return bool(holder.values) and all(
-                _sums_means(m, node, each, loaders, depth - 1) for each in holder.values
+        parts = value.terms.values if isinstance(value.terms, Sequence) else value.terms
+        if isinstance(parts, (list, tuple)):
+            return bool(parts) and all(
+                _sums_means(m, node, each, loaders, depth - 1) for each in parts
             )
-        parts = value.facts.get("terms")
-        if parts is not None:
-            return all(_sums_means(m, node, each, loaders, depth - 1) for each in parts)
         return _is_mean(value, loaders)
     if isinstance(value, Unknown):
         if len(value.of) == 1 and isinstance(value.of[0], Tensor):

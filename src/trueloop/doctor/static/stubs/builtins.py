@@ -310,12 +310,12 @@ def _type(call: LibraryCall) -> Value:
 
 @calls("functools.partial")
 def _partial(call: LibraryCall) -> Value:
-    return OpaqueObject("functools.partial", dict(call.kwargs), facts={"call": call.args})
+    return OpaqueObject("functools.partial", dict(call.kwargs), call=call.args)
 
 
 @methods(OpaqueObject, "__call__")
 def _call_foreign(call: LibraryCall) -> Value:
-    given = call.receiver.facts.get("call")
+    given = call.receiver.call
     if given:
         kwargs = {**call.receiver.arguments, **call.kwargs}
         return call.machine.call_value(given[0], [*given[1:], *call.args], kwargs, call.node)

@@ -306,7 +306,7 @@ def _strict(call: LibraryCall) -> bool | None:
 @methods(StateDict, "items", "keys", "values")
 def _state_entries(call: LibraryCall) -> Value:
     key = Unknown(f"key of a state dict <{call.machine.number(call.receiver)}>", looped=True)
-    value = Tensor(graph=False, made=call.place, facts={"state": call.receiver})
+    value = Tensor(graph=False, made=call.place)
     pairs: dict[str, Value] = {
         "items": Sequence("tuple", [key, value]),
         "keys": key,
@@ -317,7 +317,7 @@ def _state_entries(call: LibraryCall) -> Value:
 
 @methods(StateDict, "__getitem__", "get", "pop")
 def _state_entry(call: LibraryCall) -> Value:
-    return Tensor(graph=False, made=call.place, facts={"state": call.receiver})
+    return Tensor(graph=False, made=call.place)
 
 
 @methods(StateDict, "copy")
@@ -365,12 +365,11 @@ def duplicate(call: LibraryCall, value: Value, memo: dict[int, Value], deep: boo
     else:
         made.attributes = {key: inner(part) for key, part in made.attributes.items()}
     if isinstance(made, Thing):
-        made.facts, made.name, made.made = dict(made.facts), "", call.place
+        made.name, made.made = "", call.place
     if isinstance(made, Model):
         made.children = {key: inner(child) for key, child in made.children.items()}
         made.wraps = inner(made.wraps) if made.wraps is not None else None
         made.parents = []
-        made.facts["copy of"] = value
         call.emit(Made, thing=made)
     return made
 

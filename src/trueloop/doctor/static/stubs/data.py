@@ -1,12 +1,4 @@
-"""Data sets, samplers, loaders and splits.
-
-A `Loader` has in its `facts`: `persistent` (workers live on), `worker_seeds` (what its
-`worker_init_fn` seeds; None where unknown), `reseeds` (that function may reach the data set's own
-generator), `sampler_given`, `epoch_set` (somewhere in the source `set_epoch` is called on a sampler
-of that name). The `Dataset` that it reads has `draws` (see `draws.Draw`), `sorted` (the place that
-orders it by label), `by_rank` (its making mentions the rank), `iterable`, `test` (the test part of
-a library's data set) and, for a part of a larger one, `split` (the call that made it).
-"""
+"""Data sets, samplers, loaders and splits."""
 
 from __future__ import annotations
 
@@ -321,9 +313,7 @@ def _transform(call: LibraryCall) -> Value:
     named = {str(i): arg for i, arg in enumerate(call.args)} | call.kwargs
     if not short[:1].isupper():
         return call.unknown(*call.args)
-    return OpaqueObject(
-        call.name, named, facts={"made": call.place}, key=f"{short}()@{call.place.line}"
-    )
+    return OpaqueObject(call.name, named, made=call.place, key=f"{short}()@{call.place.line}")
 
 
 # ------------------------------------------------------------------------------- scikit-learn

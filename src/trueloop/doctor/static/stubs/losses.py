@@ -70,7 +70,7 @@ def _foreign_criterion(call: LibraryCall) -> Value:
 
 def _made(call: LibraryCall, kind: str, reduction: str | None) -> Criterion:
     criterion = Criterion(kind=kind, reduction=reduction, made=call.place, known=True)
-    criterion.facts = {name: constant(value) for name, value in call.kwargs.items()}
+    criterion.arguments = {name: constant(value) for name, value in call.kwargs.items()}
     criterion.reduction_written = _is_written(call)
     call.emit(Made, thing=criterion)
     return criterion
@@ -117,7 +117,7 @@ def _function(call: LibraryCall) -> Value:
         known=True,
     )
     criterion.name = f"F.{short}" if ".functional." in call.name else short
-    criterion.facts = {
+    criterion.arguments = {
         name: constant(value)
         for name, value in call.kwargs.items()
         if name not in _INPUTS and name not in _TARGETS

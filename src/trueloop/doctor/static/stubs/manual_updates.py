@@ -14,9 +14,10 @@ from trueloop.doctor.static.interpreter.values import Constant
 def owner_of(tensor: Any) -> tuple[str, Tensor | None]:
     """The meaning of a tensor: `grad` or `data` of which parameter; or a parameter itself."""
     if isinstance(tensor, Tensor):
-        for word in ("grad", "data"):
-            if f"{word}_of" in tensor.facts:
-                return word, tensor.facts[f"{word}_of"]
+        if tensor.grad_of is not None:
+            return "grad", tensor.grad_of
+        if tensor.data_of is not None:
+            return "data", tensor.data_of
         if tensor.role == "parameter":
             return "parameter", tensor
     return "", None
@@ -37,7 +38,7 @@ def cleared(m: Interpreter, parameter: Tensor | None, node: ast.AST) -> None:
     target: Any = parameter
     if parameter is not None and parameter.role == "parameter" and len(models) == 1:
         target = models[0]
-    if not models and (parameter is None or not parameter.facts.get("requires_grad")):
+    if not models and (parameter is None or not parameter.requires_grad):
         target = None
     m.emit(ZeroGrad, node, target=target, by_hand=True)
 

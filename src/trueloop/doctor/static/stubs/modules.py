@@ -48,16 +48,16 @@ def _layer(call: LibraryCall) -> Value:
     if not short[:1].isupper():
         return call.arg(0, "", call.unknown())
     model = Model(kind=call.name, made=call.place, known=True)
-    model.facts = {name: constant(value) for name, value in call.kwargs.items()}
-    model.facts["guards"] = frozenset(call.machine.guards)
+    model.arguments = {name: constant(value) for name, value in call.kwargs.items()}
+    model.guards = frozenset(call.machine.guards)
     if short in ("Sequential", "ModuleList", "ModuleDict"):
         _fill(call, model, short)
     elif short.startswith(("Dropout", "AlphaDropout")) and call.args:
-        model.facts["p"] = constant(call.args[0])
+        model.arguments["p"] = constant(call.args[0])
     elif short in ("Softmax", "LogSoftmax") and call.args:
-        model.facts["dim"] = constant(call.args[0])
+        model.arguments["dim"] = constant(call.args[0])
     elif short.startswith("Transformer") and call.kwargs.get("dropout") is not None:
-        model.facts["p"] = constant(call.kwargs["dropout"])
+        model.arguments["p"] = constant(call.kwargs["dropout"])
     for name, value in call.kwargs.items():
         if isinstance(value, Model):
             model.children[name] = value
@@ -294,11 +294,11 @@ def _activation(call: LibraryCall, layer: Model) -> Activation | None:
         return None
     # Of a layer within a `Sequential`, the call is that of the whole.
     inside = any(parent.kind == "torch.nn.Sequential" for parent in layer.parents)
-    guards = frozenset(call.machine.guards) | layer.facts.get("guards", frozenset())
+    guards = frozenset(call.machine.guards) | layer.guards
     if kind == "linear":
         guards = frozenset()
     place = layer.made if inside else call.place
-    return Activation(kind, layer.facts.get("dim"), place, guards)
+    return Activation(kind, layer.arguments.get("dim"), place, guards)
 
 
 _NETWORKS = re.compile(

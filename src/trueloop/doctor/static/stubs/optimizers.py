@@ -49,7 +49,7 @@ def _optimizer(call: LibraryCall) -> Value:
         optimizer.whole = False
     else:
         hold(call, optimizer, given)
-    optimizer.facts = {name: constant(value) for name, value in call.kwargs.items()}
+    optimizer.arguments = {name: constant(value) for name, value in call.kwargs.items()}
     if call.name == MUON:
         optimizer.all_matrices_of = held_whole(call, given)
     call.emit(Made, thing=optimizer)

@@ -18,8 +18,8 @@ def _parameter(call: LibraryCall) -> Value:
     """A parameter: a leaf, and registered when it is set on a module."""
     data = call.arg(0, "data")
     needs = call.const(1, "requires_grad", True, True)
-    made = Tensor(role="parameter", made=call.place, known=True, graph=False)
-    made.facts = {"leaf": True, "requires_grad": needs is not False}
+    made = Tensor(role="parameter", made=call.place, known=True, graph=False, is_parameter=True)
+    made.requires_grad = needs is not False
     if isinstance(data, Tensor):
         made.shape, made.dtype, made.values = data.shape, data.dtype, data.values
     return made
@@ -114,7 +114,7 @@ def _weight_norm(call: LibraryCall) -> Value:
 def _to_empty(call: LibraryCall) -> Value:
     """Parameters on the meta device are replaced; others keep their identity."""
     model: Model = call.receiver
-    if any(member.facts.get("device") == "meta" for member in model.family()):
+    if any(member.arguments.get("device") == "meta" for member in model.family()):
         call.emit(Replaced, model=model, attribute="", old=None, new=None, how="to_empty")
     return model
 

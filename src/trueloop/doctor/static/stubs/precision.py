@@ -161,7 +161,7 @@ def _apex_initialize(call: LibraryCall) -> Value:
 @calls("apex.amp.scale_loss")
 def _apex_scale_loss(call: LibraryCall) -> Value:
     """`with amp.scale_loss(loss, optimizer) as scaled_loss`: unscaled again when it is left."""
-    return OpaqueObject("apex.amp.scale_loss", facts={"as": call.arg(0, "loss", call.unknown())})
+    return OpaqueObject("apex.amp.scale_loss", entered=call.arg(0, "loss", call.unknown()))
 
 
 @calls("apex.amp.master_params")
@@ -215,8 +215,7 @@ def _limit(value: Any) -> float | None:
 def _holder(value: Any, depth: int = 4) -> Optimizer | None:
     """The optimizer whose `param_groups` are meant."""
     if isinstance(value, (Parameters, Tensor)):
-        owner = value.holder if isinstance(value, Parameters) else value.facts.get("holder")
-        return owner if isinstance(owner, Optimizer) else None
+        return value.holder
     if not depth:
         return None
     parts: list[Value] = []

@@ -142,10 +142,10 @@ def _draws(call: CallRecord, dataset: Dataset, reseeded: set[int]) -> list[Draw]
         if _is_generator(own) and function.name in randomness.NO_DRAW:
             return []
     if isinstance(own, OpaqueObject) and _is_generator(own):
-        name, made = _augments(call, dataset), own.facts.get("made")
+        name, made = _augments(call, dataset), own.made
         return [] if id(own) in reseeded else [Draw("", call.place, name, made)]
     if isinstance(function, OpaqueObject) and is_random(function):
-        place = function.facts.get("made", call.place)
+        place = function.made or call.place
         return [Draw("torch", place, function.kind.rpartition(".")[2])]
     library = ""
     if isinstance(function, LibraryMethod) and function.name in randomness.IN_PLACE_DRAWS:
@@ -225,8 +225,8 @@ def seeds_of(m: Interpreter, function: Any, node: ast.AST) -> list[WorkerSeed] |
 
 def touches_dataset(function: Any) -> bool:
     """A `worker_init_fn` that may reach into the data set itself (or is not understood)."""
-    if isinstance(function, OpaqueObject) and function.facts.get("call"):
-        return touches_dataset(function.facts["call"][0])
+    if isinstance(function, OpaqueObject) and function.call:
+        return touches_dataset(function.call[0])
     inner = function.function if isinstance(function, Method) else function
     if not isinstance(inner, Function):
         return True

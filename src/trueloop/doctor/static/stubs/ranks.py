@@ -160,7 +160,6 @@ def wrap(call: LibraryCall, inner: Any, wrapper: str) -> Model:
         training=inner.training if isinstance(inner, Model) else None,
         complete=isinstance(inner, Model) and inner.complete,
         known=isinstance(inner, Model) and inner.known,
-        facts={name: value for name, value in call.kwargs.items() if name != "module"},
     )
     if isinstance(inner, Model):
         inner.parents.append(made)

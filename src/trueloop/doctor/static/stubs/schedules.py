@@ -1,13 +1,6 @@
 """Learning-rate schedules: torch's, those of transformers and timm, and their steps.
 
-Facts of a `Scheduler`: its constructor's arguments by name, with torch's defaults for those that
-were left out. Lengths are of the kind `events.Size`; `milestones` is a list of such, None if not
-all is known of it. A `LambdaLR` with `lambda epoch: 0.95**epoch` has a `gamma`. Moreover:
-- `schedules`: the schedules inside of a `SequentialLR` or `ChainedScheduler`;
-- `spelled`: how each argument is written in the source;
-- `defaults`: what an argument is by default that is an option of the command line;
-- `options`: what all these options are by default;
-- `ticked_names`: the names on which the file calls `step`.
+An argument that was left out has torch's default.
 """
 
 from __future__ import annotations
@@ -97,8 +90,8 @@ def _with_warmup(call: LibraryCall) -> Value:
     kind = call.name.rpartition(".")[2]
     if kind == "get_scheduler":  # its first argument names one of the others
         name = call.kwargs.pop("name", None) or (call.args.pop(0) if call.args else None)
-        made = _made(call, kind, spelled_from=1)
-        made.facts["name"] = constant(name)
+        made = _made(call, kind, first=1)
+        made.arguments["name"] = constant(name)
         return made
     return _made(call, kind)
 
@@ -113,40 +106,35 @@ def _of_timm(call: LibraryCall) -> Value:
     return made if short[:1].isupper() else call.unknown(*call.args)
 
 
-def _made(call: LibraryCall, kind: str, spelled_from: int = 0) -> Scheduler:
+def _made(call: LibraryCall, kind: str, first: int = 0) -> Scheduler:
     made = Scheduler(kind=kind, made=call.place, known=True)
-    fill(call, made, spelled_from=spelled_from)
+    fill(call, made, first=first)
     call.emit(Made, thing=made)
     return made
 
 
-def fill(call: LibraryCall, made: Scheduler, *, spelled_from: int = 0) -> None:
-    """Note what a schedule was made with."""
+def fill(call: LibraryCall, made: Scheduler, *, first: int = 0) -> None:
+    """Note what a schedule was made with; `first`: arguments that were taken off the front."""
     made.optimizer = _optimizer(call)
-    facts: dict[str, Any] = {}
-    spelled: dict[str, str] = {}
-    defaults: dict[str, Any] = {}
     for position, name in enumerate(SIGNATURES.get(made.kind, ()), 1):
         value = call.arg(position, name, MISSING)
         for other, real in _OTHER_NAMES.items():
             if real == name and other in call.kwargs:
                 value = call.kwargs[other]
         if value is MISSING:
-            facts[name] = None if call.open else _DEFAULTS.get(made.kind, {}).get(name)
+            made.arguments[name] = None if call.open else _DEFAULTS.get(made.kind, {}).get(name)
             continue
-        facts[name] = _fact(call, name, value)
-        defaults[name] = option_default(call.machine, value)
-        spelled[name] = _spelled(call, position + spelled_from, name)
+        made.arguments[name] = _argument(call, name, value)
+        made.option_defaults[name] = option_default(call.machine, value)
+        made.written[name] = _as_written(call, position + first, name)
     inner = call.arg(0 if made.kind == "ChainedScheduler" else 1, "schedulers")
     if isinstance(inner, Sequence):
-        facts["schedules"] = [each for each in inner.values if isinstance(each, Scheduler)]
-    facts["spelled"], facts["defaults"] = spelled, defaults
+        made.schedules = [each for each in inner.values if isinstance(each, Scheduler)]
     if made.kind == "LambdaLR":
-        facts["gamma"] = _base_of_power(call.arg(1, "lr_lambda"))
-    facts["options"] = _options(call.machine)
+        made.decay = _base_of_power(call.arg(1, "lr_lambda"))
+    made.options = _options(call.machine)
     uses = call.machine.modules[-1].survey.uses
-    facts["ticked_names"] = frozenset(name for name, used in uses.items() if "step" in used)
-    made.facts = facts
+    made.stepped_names = frozenset(name for name, used in uses.items() if "step" in used)
 
 
 def option_default(m: Interpreter, value: Any) -> Any:
@@ -190,7 +178,7 @@ def _optimizer(call: LibraryCall) -> Optimizer | None:
     return found if isinstance(found, Optimizer) else None
 
 
-def _fact(call: LibraryCall, name: str, value: Any) -> Any:
+def _argument(call: LibraryCall, name: str, value: Any) -> Any:
     if name == "milestones":
         if isinstance(value, Sequence) and not value.open:
             return [_size(call, each) for each in value.values]
@@ -204,7 +192,7 @@ def _size(call: LibraryCall, value: Any) -> Size:
     return call.machine.size(value)
 
 
-def _spelled(call: LibraryCall, position: int, name: str) -> str:
+def _as_written(call: LibraryCall, position: int, name: str) -> str:
     node = call.node
     if not isinstance(node, ast.Call):
         return ""
@@ -261,5 +249,5 @@ def _last_lr(call: LibraryCall) -> Value:
 @methods(Scheduler, "get_lr")
 def _get_lr(call: LibraryCall) -> Value:
     """What it says is put into the optimizer by hand, as likely as not."""
-    call.receiver.facts["read_by_hand"] = True
+    call.receiver.read_by_hand = True
     return call.unknown()

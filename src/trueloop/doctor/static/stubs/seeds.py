@@ -54,7 +54,7 @@ def _seed(call: LibraryCall) -> Value:
         forked=bool(call.machine.forked),
         by_rank=names_rank(call.machine, value),
     )
-    return OpaqueObject("torch.Generator", facts={"global": True}) if "torch" in call.name else NONE
+    return OpaqueObject("torch.Generator") if "torch" in call.name else NONE
 
 
 def constant_none(value: Any) -> bool:
@@ -104,7 +104,7 @@ def _worker_info(call: LibraryCall) -> Value:
 
 @calls("torch.random.fork_rng")
 def _fork(call: LibraryCall) -> Value:
-    return OpaqueObject("torch.random.fork_rng", facts={"fork_rng": True})
+    return OpaqueObject("torch.random.fork_rng", forks_rng=True)
 
 
 @calls("torch.get_rng_state", "torch.random.get_rng_state", "torch.cuda.get_rng_state",
@@ -123,10 +123,10 @@ def _restore(call: LibraryCall) -> Value:
 @calls("numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator",
        "random.Random", "torch.Generator")  # fmt: skip
 def _generator(call: LibraryCall) -> Value:
-    """A generator of the user's own. `facts`: where it was `made`, if not in a worker."""
+    """A generator of the user's own."""
     named = {str(i): arg for i, arg in enumerate(call.args)} | call.kwargs
-    facts = {"made": call.place if call.machine.noted is None else None}
-    return OpaqueObject(call.name, named, facts=facts, key=f"{call.name}()@{call.place.line}")
+    made = call.place if call.machine.noted is None else None
+    return OpaqueObject(call.name, named, made=made, key=f"{call.name}()@{call.place.line}")
 
 
 @methods(OpaqueObject, "manual_seed")

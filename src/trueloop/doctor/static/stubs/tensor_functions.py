@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from trueloop.doctor.model.events import Backward, GradTaken
-from trueloop.doctor.model.things import Activation, Tensor
+from trueloop.doctor.model.things import Activation, ParameterCopy, Tensor
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.survey import last_name
 from trueloop.doctor.static.interpreter.syntax import written
@@ -119,25 +119,19 @@ def _inside_out(node: ast.AST) -> str:
 def _same(call: LibraryCall) -> Value:
     tensor: Tensor = call.receiver
     made = derive(call.machine, call.node, tensor, same=True, keeps_loss=True)
-    made.facts = {
-        key: value
-        for key, value in tensor.facts.items()
-        if key in ("grad_of", "data_of", "dataset", "part")
-    }
+    made.grad_of, made.data_of = tensor.grad_of, tensor.data_of
+    made.position = tensor.position
     casts = {"half": "float16", "bfloat16": "bfloat16", "double": "float64", "float": "float32",
              "long": "int64", "int": "int32"}  # fmt: skip
     made.dtype = casts.get(call.name, tensor.dtype)
     made.loader = tensor.loader
     if call.name == "requires_grad_":
         needs = call.const(0, "requires_grad", True)
-        tensor.facts["requires_grad"] = needs is not False
+        tensor.requires_grad = needs is not False
         flagged(call.machine, tensor, needs, call.node)
         return tensor
-    if "leaf" in tensor.facts and _makes_another(call):
-        made.facts["copy of"] = tensor
-        made.facts["copied by"] = call.name
-        made.facts["copied at"] = call.place
-        made.facts["the other way round"] = _inside_out(call.node)
+    if tensor.is_parameter and _makes_another(call):
+        made.copy = ParameterCopy(tensor, call.name, call.place, _inside_out(call.node))
     if call.name == "retain_grad":
         return NONE
     return made
@@ -300,7 +294,7 @@ def _torch(call: LibraryCall) -> Value:
         made.reduced = name
     if name.endswith("_like"):
         made = Tensor(made=call.place, graph=False, loader=made.loader)
-        made.facts["requires_grad"] = bool(call.const(-1, "requires_grad", False, False))
+        made.requires_grad = bool(call.const(-1, "requires_grad", False, False))
     return made
 
 
@@ -329,7 +323,8 @@ def make(call: LibraryCall, name: str) -> Tensor:
         graph=False,
         loader=source.loader if source is not None else None,
         dtype=getattr(dtype, "name", "").rpartition(".")[2] or None,
-        facts={"requires_grad": needs, "maker": name, "arguments": list(call.args)},
+        requires_grad=needs,
+        made_from=list(call.args),
     )
 
 
@@ -338,5 +333,5 @@ def _passed(call: LibraryCall) -> Value:
     first = call.arg(0)
     if isinstance(first, Tensor) and call.kwargs.get("volatile") is not None:
         # How recording was turned off before torch 0.4.
-        first.facts["volatile"] = True
+        first.volatile = True
     return first if first is not None else call.unknown()

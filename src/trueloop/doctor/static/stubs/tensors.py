@@ -65,7 +65,7 @@ def derive(
 
 
 def _needs(tensor: Tensor) -> bool:
-    return bool(tensor.facts.get("requires_grad"))
+    return tensor.requires_grad
 
 
 def _union(parts: Iterable[frozenset[Any]]) -> frozenset[Any]:
@@ -126,7 +126,6 @@ def combine(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: ast
         if not isinstance(other, Tensor):
             one = isinstance(other, Constant) and other.value in (1, 1.0, -1)
             made.divided = made.divided if one else True
-            made.facts["factor"] = other
         else:
             # Weighted by a tensor: by tokens, by class, by an uncertainty that is learnt.
             made.divided = None
@@ -137,7 +136,7 @@ def combine(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: ast
     elif isinstance(sign, ast.Pow):
         made.is_loss = False
     if isinstance(sign, ast.Add):
-        made.facts["terms"] = (left, right)
+        made.terms = (left, right)
     made.dtype = mine[0].dtype if len(mine) == 1 else None
     return made
 
@@ -159,7 +158,7 @@ def add_up(m: Interpreter, source: Any, node: ast.AST) -> Value:
                 pass
         return m.unknown(node, (source,))
     made = derive(m, node, *parents, keeps_loss=True)
-    made.facts["holder"] = source
+    made.terms = source
     return made
 
 
@@ -170,7 +169,8 @@ def parts_of(m: Interpreter, value: Tensor, count: int, node: ast.AST) -> list[V
     """`inputs, targets = batch`."""
     parts = [derive(m, node, value, keeps_loss=True) for _ in range(count)]
     for position, part in enumerate(parts):
-        part.loader, part.facts = value.loader, {**value.facts, "part": position}
+        part.loader, part.position = value.loader, position
+        part.grad_of, part.data_of = value.grad_of, value.data_of
         if value.role == "batch":
             part.role = "batch"
             if count > 1 and position == 0:
@@ -196,8 +196,7 @@ def element(m: Interpreter, value: Tensor, index: Any, node: ast.AST) -> Tensor:
             made.role = "target" if any(word in key.lower() for word in _TARGETS) else "input"
         elif isinstance(key, int):
             made.role = "input" if key == 0 else "target"
-    if "grad_of" in value.facts or "data_of" in value.facts:
-        made.facts = dict(value.facts)
+    made.grad_of, made.data_of = value.grad_of, value.data_of
     return made
 
 
@@ -205,13 +204,12 @@ def attribute_of(m: Interpreter, value: Tensor, name: str, node: ast.AST) -> Val
     """`tensor.name`."""
     if name == "data":
         made = derive(m, node, value, graph=False, same=True)
-        made.facts = {"data_of": value} if value.role == "parameter" else {}
-        if "grad_of" in value.facts:
-            made.facts = dict(value.facts)
+        made.grad_of = value.grad_of
+        made.data_of = value if value.role == "parameter" else None
         return made
     if name == "grad":
         m.emit(GradRead, node, target=value, logged=id(node) in m.modules[-1].survey.logged)
-        return Tensor(made=m.place(node), facts={"grad_of": value})
+        return Tensor(made=m.place(node), grad_of=value)
     if name == "shape":
         sizes = value.shape
         if sizes is not None:
@@ -240,12 +238,12 @@ def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: Any, node: a
         if is_nothing(value):
             cleared(m, tensor, node)
         else:
-            notice(m, Tensor(facts={"grad_of": tensor}), value, node)
+            notice(m, Tensor(grad_of=tensor), value, node)
     elif name == "data":
-        notice(m, Tensor(facts={"data_of": tensor}), value, node)
+        notice(m, Tensor(data_of=tensor), value, node)
     elif name == "requires_grad":
         needs = constant(value)
-        tensor.facts["requires_grad"] = needs is not False
+        tensor.requires_grad = needs is not False
         flagged(m, tensor, needs, node)
     else:
         tensor.attributes[name] = value
@@ -260,7 +258,7 @@ def flagged(m: Interpreter, tensor: Tensor, needs: Any, node: ast.AST) -> None:
 
 def set_element(m: Interpreter, tensor: Tensor, value: Any, node: ast.AST) -> None:
     """`tensor[...] = value`."""
-    if "grad_of" in tensor.facts or "data_of" in tensor.facts:
+    if tensor.grad_of is not None or tensor.data_of is not None:
         notice(m, tensor, value, node)
     elif isinstance(value, Tensor) and value.graph:
         tensor.graph = True
