@@ -9,7 +9,7 @@ Whatever is not known for certain is `None` (or a symbolic `Size`). A rule that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from trueloop.doctor.model.findings import Location
@@ -72,16 +72,63 @@ class Made(Event):
 class Used(Event):
     """A function or class of a library was called that rules of one area ask about.
 
-    `what` is its canonical dotted name (`torch.nn.functional.dropout`, `torch.load`,
-    `sklearn.model_selection.train_test_split`, `torch.optim.swa_utils.update_bn`), `subject` the
-    thing it was called on or with first.
+    `what` is its canonical dotted name (`torch.distributed.all_reduce`,
+    `torch.optim.swa_utils.update_bn`), `subject` the thing it was called on or with first.
     """
 
     what: str
     subject: Any = None
-    arguments: dict[str, Any] = field(default_factory=dict)
-    """By name; positions as "0", "1". Values of the reader, plain constants where known."""
     result_used: bool = True
+    ranks: int = 0
+    """Processes of the group; 0 where unknown."""
+    mesh: bool = False
+    """It was given a mesh of devices (in source)."""
+
+
+@dataclass(eq=False, kw_only=True)
+class FunctionalDropout(Event):
+    """`torch.nn.functional.dropout` or a function like it was called."""
+
+    function: str
+    p: Any
+    """None where unknown."""
+    training: bool | None
+    """Its argument `training` was given; None where unknown."""
+    module: Model | None = None
+    """The module whose method it was called in."""
+    asks_mode: bool = False
+    """That method has a condition on the mode."""
+    last_argument: Location | None = None
+    receiver: str = ""
+    """What the method calls its module: `self` (in source)."""
+
+
+@dataclass(eq=False, kw_only=True)
+class SamplesSplit(Event):
+    """`random_split` or `train_test_split` divided samples (in source)."""
+
+    function: str
+    data: list[Any]
+    seeded: bool = False
+    """With a generator of its own."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Preprocessed(Event):
+    """A preprocessor of scikit-learn was fitted or applied (in source)."""
+
+    method: str
+    preprocessor: Any
+    data: Any
+    result: Any
+
+
+@dataclass(eq=False, kw_only=True)
+class Sliced(Event):
+    """`data[index]` in a program that preprocesses (in source)."""
+
+    data: Any
+    index: Any
 
 
 @dataclass(eq=False, kw_only=True)

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from trueloop.doctor.live.frames import source_map, user_frames
 from trueloop.doctor.live.objects import inspection
-from trueloop.doctor.model.events import Used
+from trueloop.doctor.model.events import FunctionalDropout
 from trueloop.doctor.model.vocabulary import tests_mode
 
 if TYPE_CHECKING:
@@ -54,19 +54,15 @@ def _used(
     if user_frames.kind_of(site[0].co_filename) != "user":
         return
     seen.add(site)
-    module = inside[-1]
-    arguments = {
+    fields = {
+        "function": name,
         "p": share,
         "training": False,
-        "module": recorder.things.model(module),
-        "asks": _asks(frame),
-        "last": None,
-        "self": "",
+        "module": recorder.things.model(inside[-1]),
+        "asks_mode": _asks(frame),
     }
-    here = user_frames.sites(frame)
-    fields = {"what": f"torch.nn.functional.{name}", "arguments": arguments}
-    # Not a step of the program: its place shows nothing about its loops.
-    recorder.send(recorder.track(), Used, here, fields)
+    # No step of the program: where it stands says nothing about its loops.
+    recorder.send(recorder.track(), FunctionalDropout, user_frames.sites(frame), fields)
 
 
 def _asks(frame: Any) -> bool:

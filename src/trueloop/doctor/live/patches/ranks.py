@@ -133,8 +133,8 @@ def _used(recorder: Recorder, name: str, original: Any) -> Any:
         if not is_compiling() and hub.sampling:
             frame = sys._getframe(1)
             what = f"torch.distributed.{name}"
-            given = {"ranks": dist.get_world_size()} if dist.is_initialized() else {}
-            hub.guarded(lambda: recorder.emit(Used, frame, what=what, arguments=given))
+            group = dist.get_world_size() if dist.is_initialized() else 0
+            hub.guarded(lambda: recorder.emit(Used, frame, what=what, ranks=group))
             if name != "init_process_group":
                 tensor = args[0] if args else kwargs.get("tensor")
                 hub.summed(name, tensor, frame)

@@ -45,7 +45,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from trueloop.doctor.model.events import Backward, Ended, Made, Seeded, StateDictLoaded, Used
+from trueloop.doctor.model.events import (
+    Backward,
+    Ended,
+    Made,
+    SamplesSplit,
+    Seeded,
+    StateDictLoaded,
+)
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
@@ -71,10 +78,10 @@ class SeededTooLate(Rule):
             if always and draws_weights(thing):
                 self._models.append(thing)
 
-    def on_used(self, event: Used) -> None:
-        if event.what != "torch.utils.data.random_split" or self._seed is not None:
+    def on_samples_split(self, event: SamplesSplit) -> None:
+        if event.function != "torch.utils.data.random_split" or self._seed is not None:
             return
-        if not event.arguments.get("seeded") and not event.turns and not event.guards:
+        if not event.seeded and not event.turns and not event.guards:
             self._split = self._split or event.place
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:

@@ -49,7 +49,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from trueloop.doctor.model.events import Used
+from trueloop.doctor.model.events import Preprocessed, SamplesSplit, Sliced
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Tensor
 from trueloop.doctor.rules.base import Rule
@@ -77,38 +77,31 @@ class PreprocessingSeesValidation(Rule):
         """Data that is a part of something."""
         self._cuts: dict[int, list[tuple[str, str]]] = {}
 
-    def on_used(self, event: Used) -> None:
-        if event.what.startswith("sklearn.fit"):
-            self._fitted(event)
-        elif event.what == "sklearn.transform":
-            self._transformed(event)
-        elif event.what == "sklearn.model_selection.train_test_split":
-            for data in event.arguments["parts"]:
+    def on_samples_split(self, event: SamplesSplit) -> None:
+        if event.function == "sklearn.model_selection.train_test_split":
+            for data in event.data:
                 self._is_split(data, event.place)
-        elif event.what == "slice":
-            self._sliced(event)
 
-    def _fitted(self, event: Used) -> None:
-        data, result = event.arguments["data"], event.arguments["result"]
-        if data is None or _is_part(data):
-            return
-        outcomes = [result] if event.what == "sklearn.fit_transform" else []
-        self._fits.append(_Fit(event.place, event.subject, data, outcomes))
+    def on_preprocessed(self, event: Preprocessed) -> None:
+        if event.method == "transform":
+            self._transformed(event)
+        elif event.data is not None and not _is_part(event.data):
+            outcomes = [event.result] if event.method == "fit_transform" else []
+            self._fits.append(_Fit(event.place, event.preprocessor, event.data, outcomes))
 
-    def _transformed(self, event: Used) -> None:
-        data, result = event.arguments["data"], event.arguments["result"]
-        pending = self._split.get(id(event.subject))
+    def _transformed(self, event: Preprocessed) -> None:
+        pending = self._split.get(id(event.preprocessor))
         if pending is not None:
             self._report(*pending)
         for fit in self._fits:
-            if fit.scaler is event.subject and data is fit.data:
-                fit.outcomes.append(result)
+            if fit.scaler is event.preprocessor and event.data is fit.data:
+                fit.outcomes.append(event.result)
 
-    def _sliced(self, event: Used) -> None:
-        bounds = _bounds(event.arguments["index"])
+    def on_sliced(self, event: Sliced) -> None:
+        bounds = _bounds(event.index)
         if bounds is None:
             return
-        cuts = self._cuts.setdefault(id(event.subject), [])
+        cuts = self._cuts.setdefault(id(event.data), [])
         lower, upper = bounds
         meets = any(
             (lower and before[1] == lower and not before[0])
@@ -117,7 +110,7 @@ class PreprocessingSeesValidation(Rule):
         )
         cuts.append(bounds)
         if meets:
-            self._is_split(event.subject, event.place)
+            self._is_split(event.data, event.place)
 
     def _is_split(self, data: Any, place: Location) -> None:
         for fit in self._fits:

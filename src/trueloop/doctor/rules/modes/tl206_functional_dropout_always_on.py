@@ -48,31 +48,25 @@ any module, and a "Prenet", whose dropout Tacotron 2 keeps on at inference.
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Used
+from trueloop.doctor.model.events import FunctionalDropout
 from trueloop.doctor.model.findings import Location, Remedy, Replace
-from trueloop.doctor.model.things import Model
 from trueloop.doctor.rules.base import Rule
 
 
 class FunctionalDropoutAlwaysOn(Rule):
     code = "TL206"
 
-    def on_used(self, event: Used) -> None:
-        head, _, name = event.what.rpartition(".")
-        if head != "torch.nn.functional" or "dropout" not in name:
+    def on_functional_dropout(self, event: FunctionalDropout) -> None:
+        if event.training is not False or event.asks_mode or event.p in (0, 0.0):
             return
-        given = event.arguments
-        if given["training"] is not False or given["asks"] or given["p"] in (0, 0.0):
-            return
-        module = given["module"]
-        if not isinstance(module, Model) or "prenet" in module.kind.lower():
+        if event.module is None or "prenet" in event.module.kind.lower():
             return
         self.report(
             event.place,
-            f"`{name}` ignores the module's train/eval mode: dropout stays on after"
+            f"`{event.function}` ignores the module's train/eval mode: dropout stays on after"
             " `eval()`, so validation and inference drop activations at random.",
             fix="Pass `training=self.training`, or use `nn.Dropout`.",
-            remedies=_remedy(given["last"], given["self"]),
+            remedies=_remedy(event.last_argument, event.receiver),
         )
 
 

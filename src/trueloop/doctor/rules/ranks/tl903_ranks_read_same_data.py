@@ -86,7 +86,7 @@ class RanksReadSameData(Rule):
         # In source a mesh may have axes along which ranks see the same data.
         if event.what.endswith(".fully_shard") and isinstance(model, Model):
             self._wrapped |= event.guards
-            if "mesh" not in event.arguments:
+            if not event.mesh:
                 model.sharded = model.sharded is not False
 
     def on_model_forward(self, event: ModelForward) -> None:

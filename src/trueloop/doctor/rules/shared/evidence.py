@@ -27,7 +27,7 @@ def is_alone(wrapper: Model) -> bool:
 def makes_world_of_one(event: Used) -> bool:
     """The process group has one rank, here or wherever the program runs."""
     is_group = event.what == "torch.distributed.init_process_group"
-    return is_group and event.arguments.get("ranks") == 1
+    return is_group and event.ranks == 1
 
 
 def where_seeded(event: Seeded) -> Location:

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from trueloop.doctor.model.arithmetic import is_hashable
-from trueloop.doctor.model.events import AttributeSet, GradRead, Replaced, TensorRetained, Used
+from trueloop.doctor.model.events import AttributeSet, GradRead, Replaced, Sliced, TensorRetained
 from trueloop.doctor.model.things import (
     NOWHERE,
     Dataset,
@@ -313,7 +313,7 @@ def item_of(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:
         if not fresh.looped:
             value.attributes[name] = found
         if m.preprocesses and isinstance(index, (Constant, Sequence)):
-            m.emit(Used, node, what="slice", subject=value, arguments={"index": index})
+            m.emit(Sliced, node, data=value, index=index)
         return found
     if isinstance(value, LibraryName):
         return m.unknown(node, (value, index), key=f"{value.name}[{m.key(index)}]")

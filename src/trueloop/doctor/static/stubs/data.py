@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from trueloop.doctor.model.events import Made, Used
+from trueloop.doctor.model.events import Made, Preprocessed, SamplesSplit, Used
 from trueloop.doctor.model.things import Dataset, Loader, Sampler, Size, Tensor, Thing
 from trueloop.doctor.static.interpreter.calls import HARMLESS
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
@@ -108,10 +108,10 @@ def _random_split(call: LibraryCall) -> Value:
     parent, lengths = as_dataset(call.arg(0, "dataset")), call.arg(1, "lengths")
     generator = call.arg(2, "generator")
     call.emit(
-        Used,
-        what=call.name,
-        subject=parent,
-        arguments={"seeded": generator is not None and constant(generator, 0) is not None},
+        SamplesSplit,
+        function=call.name,
+        data=[parent],
+        seeded=generator is not None and constant(generator, 0) is not None,
     )
     count = len(lengths.values) if isinstance(lengths, Sequence) and not lengths.open else 2
     parts: list[Value] = []
@@ -338,8 +338,13 @@ def _preprocess(call: LibraryCall) -> Value:
     result = call.unknown(receiver, *call.args, *call.kwargs.values())
     if receiver.kind in _PREPROCESSORS:
         call.machine.preprocesses = True
-        arguments = {"data": call.arg(0, "X"), "result": result}
-        call.emit(Used, what=f"sklearn.{call.name}", subject=receiver, arguments=arguments)
+        call.emit(
+            Preprocessed,
+            method=call.name,
+            preprocessor=receiver,
+            data=call.arg(0, "X"),
+            result=result,
+        )
         return receiver if call.name == "fit" else result
     if receiver.kind.partition(".")[0] not in HARMLESS:
         call.expose(*call.args, *call.kwargs.values())
@@ -348,7 +353,7 @@ def _preprocess(call: LibraryCall) -> Value:
 
 @calls("sklearn.model_selection.train_test_split")
 def _train_test_split(call: LibraryCall) -> Value:
-    call.emit(Used, what=call.name, subject=call.arg(0), arguments={"parts": list(call.args)})
+    call.emit(SamplesSplit, function=call.name, data=list(call.args))
     parts: list[Value] = [
         Unknown(f"split<{call.place.line}.{position}>({call.machine.key(data)})", (data,))
         for data in call.args

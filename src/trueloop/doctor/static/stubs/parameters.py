@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trueloop.doctor.model.events import Made, Replaced, Used
+from trueloop.doctor.model.events import FunctionalDropout, Made, Replaced, Used
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.model.vocabulary import tests_mode
@@ -36,19 +36,15 @@ def _dropout(call: LibraryCall) -> Value:
     m = call.machine
     subject = call.arg(0, "input")
     module = next((each for each in reversed(m.receivers) if isinstance(each, Model)), None)
-    last = _last_argument(call)
     call.emit(
-        Used,
-        what=call.name,
-        subject=subject,
-        arguments={
-            "p": call.const(1, "p", 0.5),
-            "training": call.given(2, "training"),
-            "module": module,
-            "asks": module is not None and _mode_is_asked(call),
-            "last": last,
-            "self": _receiver_name(call),
-        },
+        FunctionalDropout,
+        function=call.name.rpartition(".")[2],
+        p=call.const(1, "p", 0.5),
+        training=call.given(2, "training"),
+        module=module,
+        asks_mode=module is not None and _mode_is_asked(call),
+        last_argument=_last_argument(call),
+        receiver=_receiver_name(call),
     )
     return derive(
         m, call.node, *tensors_in(m, subject, call.node), same=isinstance(subject, Tensor)

@@ -51,7 +51,7 @@ def _group(call: LibraryCall) -> Value:
     one = isinstance(size, Constant) and size.value == 1 and not size.symbol
     call.emit(
         Used, what="torch.distributed.init_process_group", result_used=call.result_used,
-        arguments={"ranks": 1} if one else {},
+        ranks=int(one),
     )  # fmt: skip
     return NONE
 
@@ -207,7 +207,7 @@ def _shard(call: LibraryCall) -> Value:
     """Sharded in place: it stays the same module."""
     call.emit(
         Used, what=call.name, subject=call.arg(0, "module"), result_used=call.result_used,
-        arguments=dict(call.kwargs),
+        mesh="mesh" in call.kwargs,
     )  # fmt: skip
     found = call.arg(0, "module")
     return found if found is not None else call.unknown()
