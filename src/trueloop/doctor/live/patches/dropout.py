@@ -61,7 +61,7 @@ def _used(
         "module": recorder.things.model(inside[-1]),
         "asks_mode": _asks(frame),
     }
-    # No step of the program: where it stands says nothing about its loops.
+    # Not a step of the program: its place shows nothing about its loops.
     recorder.send(recorder.track(), FunctionalDropout, user_frames.sites(frame), fields)
 
 
