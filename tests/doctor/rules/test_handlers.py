@@ -89,3 +89,10 @@ def test_what_is_known_of_a_thing_has_a_typed_field() -> None:
                 keys[match.group(1)] = path.name
     assert {"momentum", "T_0", "log_target", "p"} <= set(keys)
     assert set(keys) <= PARAMETERS, {key: keys[key] for key in set(keys) - PARAMETERS}
+
+
+def test_rules_read_fields_that_mypy_knows() -> None:
+    """None asks a value whether it happens to have an attribute of some name."""
+    asking = re.compile(r"\b(?:getattr|hasattr)\(")
+    files = {path.name for path in RULES.rglob("*.py") if asking.search(path.read_text("utf-8"))}
+    assert files == {"base.py", "loading.py"}  # which look for handlers, and for rules

@@ -9,6 +9,7 @@ Whatever is not known for certain is `None` (or a symbolic `Size`). A rule that 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -28,6 +29,7 @@ from trueloop.doctor.model.things import (
     Thing,
     Turn,
 )
+from trueloop.doctor.model.values import OpaqueObject, Unknown, Value
 
 
 @dataclass(eq=False, kw_only=True)
@@ -108,7 +110,7 @@ class SamplesSplit(Event):
     """`random_split` or `train_test_split` divided samples (in source)."""
 
     function: str
-    data: list[Any]
+    data: list[Value | None]
     seeded: bool = False
     """With a generator of its own."""
 
@@ -118,17 +120,17 @@ class Preprocessed(Event):
     """A preprocessor of scikit-learn was fitted or applied (in source)."""
 
     method: str
-    preprocessor: Any
-    data: Any
-    result: Any
+    preprocessor: OpaqueObject
+    data: Value | None
+    result: Value
 
 
 @dataclass(eq=False, kw_only=True)
 class Sliced(Event):
     """`data[index]` in a program that preprocesses (in source)."""
 
-    data: Any
-    index: Any
+    data: Value
+    index: Value
 
 
 @dataclass(eq=False, kw_only=True)
@@ -190,14 +192,15 @@ class GradTaken(Event):
 class GradEdited(Event):
     """`.grad` was changed by hand: divided, clamped, replaced, averaged over ranks."""
 
-    target: Any = None
+    target: Optimizer | Tensor | None = None
+    """The parameter, or what holds it (live)."""
 
 
 @dataclass(eq=False, kw_only=True)
 class GradRead(Event):
     """`.grad` was looked at by hand: gathered, measured, or about to be edited."""
 
-    target: Any = None
+    target: Tensor | Unknown
     logged: bool = False
     """In the arguments of a call that writes a log: nothing is done with it."""
 
@@ -245,7 +248,13 @@ class OptimizerStep(Event):
 class ManualUpdate(Event):
     """Parameters were changed by hand: `p -= lr * p.grad`, `p.data.copy_(...)`, EMA."""
 
-    target: Any = None
+    target: Optimizer | Tensor | None = None
+    """The parameter, or what holds it (live)."""
+
+    @property
+    def models(self) -> Collection[Model]:
+        """The modules whose parameters were changed, as far as known."""
+        return self.target.models if self.target is not None else ()
 
 
 @dataclass(eq=False, kw_only=True)
@@ -298,7 +307,7 @@ class AttributeSet(Event):
 
     model: Model
     attribute: str
-    value: Any
+    value: Value
     what: Location = NOWHERE
     """The expression of the value."""
     nn: str = ""
@@ -364,7 +373,7 @@ class StateDictCreated(Event):
 class FileSaved(Event):
     """`torch.save(value, file)`."""
 
-    value: Any
+    value: Value | None
     file: str = ""
     """How the file is written in the source, or its path."""
     by_rank: bool | None = None
@@ -391,7 +400,7 @@ class StateDictLoaded(Event):
     """`thing.load_state_dict(state)`."""
 
     thing: Thing
-    state: Any
+    state: Value | None
     strict: bool | None = True
     assign: bool | None = False
     result_used: bool = False
@@ -405,8 +414,8 @@ class Seeded(Event):
 
     library: str
     """`torch`, `numpy`, `random`, `all`."""
-    value: Any
-    """The seed: a constant, or a value of the reader."""
+    value: Value | int | float | str | None
+    """The seed; a plain number or text when live."""
     depends: bool | None = False
     """It changes with the loops around it; None where unknown."""
     forked: bool = False

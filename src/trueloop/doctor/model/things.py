@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.values import Value
 
 NOWHERE = Location("", 0)
 
@@ -21,7 +22,7 @@ Size = int | str | None
 
 
 @dataclass(eq=False, kw_only=True)
-class Thing:
+class Thing(Value):
     """Anything that events speak of; compared by identity."""
 
     name: str = ""
@@ -58,6 +59,8 @@ class Model(Thing):
     """`ddp`, `dp`, `compile`, `fsdp`, `ema`, ...; empty for none."""
     asks_mode: bool = False
     """Its own code asks whether it trains."""
+    names_parameters: bool = False
+    """Its class overrides `parameters()`, `modules()` or the like (in source)."""
     sharded: bool | None = None
     """Its parameters are, among the ranks that share the data."""
     device_ids: bool = False

@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Checkpoint, Loop, StateDict
+from trueloop.doctor.model.values import DictValue, Sequence, Value
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.objects.registry import Things
@@ -32,14 +33,6 @@ _SOME = 4
 _FILES = 16
 """Files whose numbers are remembered."""
 _COUNTS = re.compile(r"epoch|step|iter|start|round", re.I)
-
-
-@dataclass(eq=False)
-class Held:
-    """A container with things in place of the objects."""
-
-    entries: dict[str, Any] = field(default_factory=dict)
-    values: list[Any] = field(default_factory=list)
 
 
 class States:
@@ -59,7 +52,7 @@ class States:
             self._things.states.put(each, thing)
         return thing
 
-    def of(self, value: Any, depth: int = 4) -> Any:
+    def of(self, value: Any, depth: int = 4) -> Value | None:
         """The thing for what is saved or loaded: a model, a state dict, a file's contents, or a
         container of these."""
         if inspection.is_a(value, nn.Module):
@@ -68,12 +61,15 @@ class States:
             found = self._known(value)
             if found is not None or not depth:
                 return found
-            entries = [
-                (key, each) for key, each in inspection.items(value) if type(key) in (str, int)
-            ]
-            return Held({str(key): self.of(each, depth - 1) for key, each in entries})
+            held = {
+                str(key): self.of(each, depth - 1)
+                for key, each in inspection.items(value)
+                if type(key) in (str, int)
+            }
+            return DictValue({key: each for key, each in held.items() if each is not None})
         if inspection.is_a(value, (list, tuple)) and depth:
-            return Held(values=[self.of(each, depth - 1) for each in inspection.entries(value)])
+            parts = [self.of(each, depth - 1) for each in inspection.entries(value)]
+            return Sequence("list", [each for each in parts if each is not None])
         return None
 
     def _known(self, value: Mapping[Any, Any]) -> StateDict | Checkpoint | None:

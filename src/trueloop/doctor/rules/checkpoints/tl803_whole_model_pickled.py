@@ -43,11 +43,11 @@ buffers in memory, tensors, scripted modules, and values that may be a model onl
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from trueloop.doctor.model.events import FileSaved, ModelForward, ModeSet
 from trueloop.doctor.model.findings import Remedy, Replace
 from trueloop.doctor.model.things import Model
+from trueloop.doctor.model.values import DictValue, Value, contents
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 
@@ -88,14 +88,10 @@ class WholeModelPickled(Rule):
             )
 
 
-def _models_in(value: Any) -> list[tuple[str, Model]]:
+def _models_in(value: Value | None) -> list[tuple[str, Model]]:
     """A model, or those that a container holds directly, by key."""
     if isinstance(value, Model):
         return [("", value)]
-    entries = getattr(value, "entries", None)
-    if isinstance(entries, dict):
-        return [(str(key), each) for key, each in entries.items() if isinstance(each, Model)]
-    values = getattr(value, "values", None)
-    if not isinstance(values, list):
-        return []
-    return [("", each) for each in values if isinstance(each, Model)]
+    if isinstance(value, DictValue):
+        return [(str(key), each) for key, each in value.entries.items() if isinstance(each, Model)]
+    return [("", each) for each in contents(value) if isinstance(each, Model)]

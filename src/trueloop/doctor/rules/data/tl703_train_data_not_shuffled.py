@@ -48,7 +48,7 @@ from dataclasses import dataclass, field
 from trueloop.doctor.model.events import Backward, LoopLeft, SamplingGap
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import LabelRuns
-from trueloop.doctor.model.things import Dataset, Loader, Loop
+from trueloop.doctor.model.things import Dataset, Loader, Loop, Sampler
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import batch_loop, called, trained_loader
 
@@ -146,8 +146,10 @@ class TrainDataNotShuffled(Rule):
 def _in_order(loader: Loader) -> bool:
     """It reads its data set from the first sample to the last."""
     sampler = loader.sampler
-    plain = sampler is None or getattr(sampler, "kind", "").endswith("SequentialSampler")
-    return loader.shuffle is False and plain
+    if loader.shuffle is not False:
+        return False
+    by_class = isinstance(sampler, Sampler) and sampler.kind.endswith("SequentialSampler")
+    return sampler is None or by_class
 
 
 def _order(dataset: Dataset) -> Location | None:

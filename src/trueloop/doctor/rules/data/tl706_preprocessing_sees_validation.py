@@ -47,11 +47,12 @@ part of a split, and fits whose result is not split.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trueloop.doctor.model.events import Preprocessed, SamplesSplit, Sliced
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.things import Tensor
+from trueloop.doctor.model.things import Tensor, Thing
+from trueloop.doctor.model.values import Constant, OpaqueObject, Sequence, Unknown, Value
 from trueloop.doctor.rules.base import Rule
 
 _DEPTH = 8
@@ -59,9 +60,9 @@ _DEPTH = 8
 
 class _Fit(NamedTuple):
     place: Location
-    scaler: Any
-    data: Any
-    outcomes: list[Any]
+    scaler: OpaqueObject
+    data: Value
+    outcomes: list[Value]
     """What the scaler made of that data."""
 
 
@@ -112,7 +113,7 @@ class PreprocessingSeesValidation(Rule):
         if meets:
             self._is_split(event.data, event.place)
 
-    def _is_split(self, data: Any, place: Location) -> None:
+    def _is_split(self, data: Value | None, place: Location) -> None:
         for fit in self._fits:
             if any(_derives(data, outcome) for outcome in fit.outcomes):
                 self._report(fit, place)
@@ -120,7 +121,7 @@ class PreprocessingSeesValidation(Rule):
                 self._split.setdefault(id(fit.scaler), (fit, place))
 
     def _report(self, fit: _Fit, split: Location) -> None:
-        kind = getattr(fit.scaler, "kind", "").rpartition(".")[2]
+        kind = fit.scaler.kind.rpartition(".")[2]
         self.report(
             fit.place,
             f"`{kind}` is fitted on all samples before the split: it uses statistics of"
@@ -131,38 +132,42 @@ class PreprocessingSeesValidation(Rule):
         )
 
 
-def _is_part(value: Any, depth: int = _DEPTH) -> bool:
+def _is_part(value: Value, depth: int = _DEPTH) -> bool:
     """The data is itself what a split or a slice left."""
-    key = getattr(value, "key", "")
-    if isinstance(key, str) and (key.startswith("split<") or "train" in key):
+    if not isinstance(value, (Unknown, OpaqueObject)):
+        return False
+    if value.key.startswith("split<") or "train" in value.key:
         return True
-    return depth > 0 and any(_is_part(part, depth - 1) for part in getattr(value, "of", ()))
+    return depth > 0 and any(_is_part(part, depth - 1) for part in _made_of(value))
 
 
-def _derives(value: Any, source: Any, depth: int = _DEPTH) -> bool:
+def _made_of(value: Value) -> tuple[Value, ...]:
+    return value.of if isinstance(value, Unknown) else ()
+
+
+def _derives(value: Value | None, source: Value, depth: int = _DEPTH) -> bool:
     """A value was computed from a different one, or contains it."""
     if value is source:
         return True
-    if depth == 0:
+    if depth == 0 or value is None:
         return False
-    parts = [*getattr(value, "of", ()), *(getattr(value, "values", None) or ())][:12]
+    parts = [*_made_of(value), *(value.values if isinstance(value, Sequence) else ())][:12]
     if isinstance(value, Tensor):
         parts += value.made_from
-    attributes = getattr(value, "attributes", None)
-    if isinstance(attributes, dict):
+    if isinstance(value, (Unknown, OpaqueObject, Thing)):
         # A column of a table that was assigned: `frame[columns] = scaler.fit_transform(...)`.
-        written = [each for name, each in attributes.items() if str(name).startswith("[")]
-        parts += [each for each in written if value not in getattr(each, "of", ())]
+        columns = [each for name, each in value.attributes.items() if name.startswith("[")]
+        parts += [each for each in columns if value not in _made_of(each)]
     return any(_derives(part, source, depth - 1) for part in parts if part is not value)
 
 
-def _bounds(index: Any) -> tuple[str, str] | None:
+def _bounds(index: Value) -> tuple[str, str] | None:
     """Where a slice along the first axis begins and ends, as texts; None for anything else."""
-    if getattr(index, "kind", "") == "tuple":
-        index = index.values[0] if index.values else None
-    if getattr(index, "kind", "") == "slice":
+    if isinstance(index, Sequence) and index.kind == "tuple" and index.values:
+        index = index.values[0]
+    if isinstance(index, Sequence) and index.kind == "slice":
         lower, upper, step = (_text(part) for part in index.values)
-    elif isinstance(getattr(index, "value", None), slice):
+    elif isinstance(index, Constant) and isinstance(index.value, slice):
         found = index.value
         lower, upper, step = (
             "" if part is None else str(part) for part in (found.start, found.stop, found.step)
@@ -172,7 +177,7 @@ def _bounds(index: Any) -> tuple[str, str] | None:
     return None if step or lower == upper else (lower, upper)
 
 
-def _text(value: Any) -> str:
-    if hasattr(value, "value"):
+def _text(value: Value) -> str:
+    if isinstance(value, Constant):
         return "" if value.value is None else str(value.value)
-    return str(getattr(value, "key", id(value)))
+    return value.key if isinstance(value, (Unknown, OpaqueObject)) else str(id(value))

@@ -46,8 +46,6 @@ own optimizers.
 
 from __future__ import annotations
 
-from typing import Any
-
 from trueloop.doctor.model.events import (
     Backward,
     Event,
@@ -59,6 +57,7 @@ from trueloop.doctor.model.events import (
 )
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Loop, Optimizer, Turn
+from trueloop.doctor.model.values import Constant, OpaqueObject, Unknown
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import where_seeded
 
@@ -121,6 +120,8 @@ class ReseedsInLoop(Rule):
                 )
 
 
-def _text(seed: Any) -> str:
+def _text(seed: object) -> str:
     """Equal for equal seeds."""
-    return str(getattr(seed, "key", None) or getattr(seed, "value", seed))
+    if isinstance(seed, (Unknown, OpaqueObject)) and seed.key:
+        return seed.key
+    return str(seed.value if isinstance(seed, Constant) else seed)

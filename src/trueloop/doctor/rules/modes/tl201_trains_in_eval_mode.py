@@ -171,10 +171,9 @@ class TrainsInEvalMode(Rule):
 
     def on_manual_update(self, event: ManualUpdate) -> None:
         """A step without an optimizer."""
-        models = getattr(event.target, "models", ())
         for serial in sorted(self.fresh):
             forward = self.forwards.by_serial[serial]
-            if any(model.kin(forward.model) for model in models):
+            if any(model.kin(forward.model) for model in event.models):
                 self.fresh.discard(serial)
                 self._check(forward)
 

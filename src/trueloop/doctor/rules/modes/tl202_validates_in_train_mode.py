@@ -179,7 +179,7 @@ class ValidatesInTrainMode(Rule):
         self.steps.append(event)
 
     def on_manual_update(self, event: ManualUpdate) -> None:
-        self.updated.update(getattr(event.target, "models", ()))
+        self.updated.update(event.models)
 
     def on_ended(self, event: Ended) -> None:
         reported: set[Loop] = set()

@@ -50,8 +50,6 @@ read, programs without an optimizer, and a step in a branch that only some runs 
 
 from __future__ import annotations
 
-from typing import Any
-
 from trueloop.doctor.model.events import (
     Backward,
     Ended,
@@ -215,13 +213,14 @@ def _stays(event: EscapedToUnknown, optimizer: Optimizer) -> bool:
 
 def _by_hand(event: Event, optimizer: Optimizer) -> bool:
     """Gradients are read, or parameters are changed, without the optimizer."""
-    if not isinstance(event, (GradRead, ManualUpdate)) or getattr(event, "logged", False):
+    if not isinstance(event, (GradRead, ManualUpdate)):
         return False
-    target: Any = event.target
+    if isinstance(event, GradRead) and event.logged:
+        return False
+    target = event.target
     if isinstance(target, Tensor) and target.role != "parameter":
         is_input = bool(target.role) or target.requires_grad
         return not is_input  # the gradient of an input: an attack, a saliency map
-    models = getattr(target, "models", None)
-    if not models or not optimizer.models:
+    if not isinstance(target, (Tensor, Optimizer)) or not target.models or not optimizer.models:
         return True
-    return any(holds(optimizer, model) for model in models)
+    return any(holds(optimizer, model) for model in target.models)

@@ -137,7 +137,7 @@ class OptimizerHoldsStaleParameters(Rule):
             self.used[event.thing] = event.serial
 
     def on_manual_update(self, event: ManualUpdate) -> None:
-        for model in getattr(event.target, "models", ()):
+        for model in event.models:
             self.used[model] = event.serial
 
     def _note(self, event: Event, owner: Model, new: Model | None, what: str) -> None:

@@ -44,7 +44,6 @@ their own `parameters()`; and modules that come from outside (a teacher hidden o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from trueloop.doctor.model.events import (
     AttributeSet,
@@ -55,11 +54,10 @@ from trueloop.doctor.model.events import (
 )
 from trueloop.doctor.model.findings import Location, Remedy, Replace
 from trueloop.doctor.model.measurements import HiddenParameter, StrayResolved
-from trueloop.doctor.model.things import Model, Optimizer, Thing
+from trueloop.doctor.model.things import Model, Optimizer
+from trueloop.doctor.model.values import DictValue, Sequence, Value, contents
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.own_parameters import has_parameters
-
-_OWN_PARAMETERS = ("parameters", "named_parameters", "_apply", "state_dict", "modules", "children")
 
 
 class ModulesInPlainContainer(Rule):
@@ -108,7 +106,7 @@ class ModulesInPlainContainer(Rule):
     def on_ended(self, event: Ended) -> None:
         for each in self.set:
             model = each.model
-            if model.attributes.get(each.attribute) is not each.value or _defines_parameters(model):
+            if model.attributes.get(each.attribute) is not each.value or model.names_parameters:
                 continue
             hidden = [layer for layer in layers_in(each.value) if self._is_hidden(model, layer)]
             if hidden and all(self._is_hidden(model, layer) for layer in _trained(each.value)):
@@ -134,8 +132,8 @@ class ModulesInPlainContainer(Rule):
         return any(place[:3] == model.made[:3] for place in self.made.get(layer, ()))
 
     def _report(self, event: AttributeSet, layer: Model) -> None:
-        how = "ModuleDict" if hasattr(event.value, "entries") else "ModuleList"
-        kind = {"ModuleDict": "dict"}.get(how) or getattr(event.value, "kind", "list")
+        how = "ModuleDict" if isinstance(event.value, DictValue) else "ModuleList"
+        kind = event.value.kind if isinstance(event.value, Sequence) else "dict"
         self.report(
             event.place,
             f"`{event.attribute}` is a plain {kind}, so its layers are not registered:"
@@ -147,40 +145,28 @@ class ModulesInPlainContainer(Rule):
         )
 
 
-def layers_in(value: Any, depth: int = 2) -> Iterator[Model]:
+def layers_in(value: Value, depth: int = 2) -> Iterator[Model]:
     """The modules in a container, and in containers in it."""
-    entries = getattr(value, "entries", None)
-    parts = [*entries.values(), *value.rest] if entries is not None else _values(value)
-    for part in parts:
+    rest = value.rest if isinstance(value, DictValue) else []
+    for part in [*contents(value), *rest]:
         if isinstance(part, Model):
             yield part
         elif depth:
             yield from layers_in(part, depth - 1)
 
 
-def _values(value: Any) -> list[Any]:
-    found = [] if isinstance(value, Thing) else getattr(value, "values", [])
-    return found if isinstance(found, list) else []
-
-
-def _trained(value: Any) -> list[Model]:
+def _trained(value: Value) -> list[Model]:
     return [layer for layer in layers_in(value) if has_parameters(layer)]
-
-
-def _defines_parameters(model: Model) -> bool:
-    """Its class overrides what names parameters."""
-    lookup = getattr(model.cls, "lookup", None)
-    return lookup is not None and any(lookup(name) is not None for name in _OWN_PARAMETERS)
 
 
 def _remedy(event: AttributeSet, how: str) -> list[Remedy]:
     """The container around the value, where it holds modules alone."""
     if not event.nn or not event.what.line:
         return []
-    entries = getattr(event.value, "entries", None)
-    flat = list(entries.values()) if entries is not None else _values(event.value)
+    flat = contents(event.value)
     if not flat or not all(isinstance(part, Model) for part in flat):
         return []
-    if entries is not None and not all(isinstance(key, str) for key in entries):
+    keys = event.value.entries if isinstance(event.value, DictValue) else ()
+    if not all(isinstance(key, str) for key in keys):
         return []
     return [Replace(event.what, f"{event.nn}.{how}({{}})")]

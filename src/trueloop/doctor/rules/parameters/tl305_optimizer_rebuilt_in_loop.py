@@ -131,7 +131,7 @@ class OptimizerRebuiltInLoop(Rule):
         self.reset.append((event.serial, event.model))
 
     def on_manual_update(self, event: ManualUpdate) -> None:
-        for model in getattr(event.target, "models", ()) or (None,):
+        for model in event.models or (None,):
             self.reset.append((event.serial, model))
 
     def _check(self, build: Build) -> None:

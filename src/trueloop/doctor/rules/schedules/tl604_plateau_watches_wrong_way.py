@@ -141,7 +141,8 @@ def _of_arithmetic(node: ast.BinOp) -> int:
 
 def _of_call(node: ast.Call) -> int:
     function = node.func
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    name = function.attr if isinstance(function, ast.Attribute) else ""
+    name = function.id if isinstance(function, ast.Name) else name
     if name not in _THROUGH:
         return _of_words(name)
     if name == "get" and node.args and isinstance(node.args[0], ast.Constant):

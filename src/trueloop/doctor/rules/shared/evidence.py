@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from trueloop.doctor.model.events import Backward, Event, Seeded, Used
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Checkpoint, Dataset, Loader, Loop, Model, StateDict, Thing
+from trueloop.doctor.model.values import Unknown, Value, contents
 from trueloop.doctor.model.vocabulary import RANK_GUARD
 
 _SEEDER = re.compile(r"seed|determin|reproduc|random", re.I)
@@ -69,13 +69,13 @@ def called(thing: Thing | None, otherwise: str) -> str:
     return f"`{thing.name}`" if thing is not None and thing.name else otherwise
 
 
-def checkpoint_of(value: Any, depth: int = 6) -> Checkpoint | None:
+def checkpoint_of(value: object, depth: int = 6) -> Checkpoint | None:
     """The file's contents that a value was read from."""
     if isinstance(value, Checkpoint):
         return value
-    if depth == 0:
+    if depth == 0 or not isinstance(value, Unknown):
         return None
-    for part in getattr(value, "of", ()):
+    for part in value.of:
         found = checkpoint_of(part, depth - 1)
         if found is not None:
             return found
@@ -99,13 +99,8 @@ def draws_weights(model: Model) -> bool:
     )
 
 
-def held(value: Any, depth: int = 4) -> list[StateDict]:
+def held(value: Value | None, depth: int = 4) -> list[StateDict]:
     """The state dicts that a value is, or holds in its containers."""
     if isinstance(value, StateDict):
         return [value]
-    if depth == 0:
-        return []
-    parts = [*(getattr(value, "entries", None) or {}).values()]
-    inside = getattr(value, "values", None)
-    parts += inside if isinstance(inside, list) else []
-    return [state for part in parts for state in held(part, depth - 1)]
+    return [state for part in contents(value) if depth for state in held(part, depth - 1)]

@@ -420,6 +420,9 @@ def adopt(
         return
 
 
+_NAMES_PARAMETERS = "parameters named_parameters _apply state_dict modules children".split()
+
+
 def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
     """An object of a class of the user's, before its `__init__`."""
     bases = cls.dotted_bases()
@@ -439,7 +442,8 @@ def new_object(m: Interpreter, cls: Class, node: ast.AST) -> Value:
     looks_like_one = cls.lookup("forward") is not None and cls.lookup("backward") is None
     if is_module or (bases and looks_like_one):
         complete = any(base.startswith("torch.nn.") for base in bases)
-        return Model(kind=cls.name, complete=complete, **common)
+        names = any(cls.lookup(name) is not None for name in _NAMES_PARAMETERS)
+        return Model(kind=cls.name, complete=complete, names_parameters=names, **common)
     return Instance(cls, key=f"{cls.name}()@{place.line}")
 
 

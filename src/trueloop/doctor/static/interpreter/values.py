@@ -1,30 +1,35 @@
 """What an expression may be worth, as far as the source says.
 
 A value is one of
-- a thing of `events` (Model, Optimizer, Tensor, ...);
-- `Constant`: a constant of Python;
-- `Sequence`, `DictValue`: containers whose contents are (partly) known;
+- a thing of `model.things` (Model, Optimizer, Tensor, ...);
+- what `model.values` has: a constant, a container, an object of a library's, an unknown value;
 - `Function`, `Method`, `Class`, `Instance`: the user's own code;
-- `LibraryName`: a dotted name of code that is not the user's (`torch.nn.Linear`);
-- `Unknown`: anything. Two unknowns with the same key are the same value.
+- `LibraryName`: a dotted name of code that is not the user's (`torch.nn.Linear`).
 """
 
 from __future__ import annotations
 
 import ast
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 from trueloop.doctor.model.arithmetic import SIZE
-from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Model, Optimizer, Tensor, Thing
+from trueloop.doctor.model.values import (
+    KEY as KEY,
+    NONE as NONE,
+    Constant as Constant,
+    DictValue as DictValue,
+    OpaqueObject as OpaqueObject,
+    Sequence as Sequence,
+    Unknown as Unknown,
+    Value as Value,
+    constant as constant,
+    short_key as short_key,
+)
 from trueloop.doctor.static.interpreter.survey import FileSummary
 
-KEY = 400
-"""Characters of a key; the rest of a longer one is a digest of it."""
 VISITS = 1_000
 """Parts that one look through a value goes to."""
 
@@ -85,112 +90,7 @@ class Scope:
 
 
 @dataclass(eq=False, slots=True)
-class Constant:
-    """A constant: number, text, bool, None, bytes, Ellipsis."""
-
-    value: Any
-    looped: Any = None
-    """The `Loop` that counts it (or True for a counter that a loop increments): a number that
-    represents many."""
-    modulo: Any = None
-    """The `AccumulationWindow` that it was taken modulo, where it is the remainder of a looped
-    number, or the outcome of a test of one."""
-    symbol: str = ""
-    """What the program calls the quantity, where it was an option that had to be given a number."""
-
-
-@dataclass(eq=False, slots=True)
-class Unknown:
-    """Something that cannot be known."""
-
-    key: str
-    """Says where it comes from; equal keys are equal values within one run."""
-    of: tuple[Value, ...] = ()
-    """Values that it was computed from."""
-    looped: bool = False
-    """It changes with the loops around it."""
-    equals: tuple[str, Any] | None = None
-    """It is the outcome of comparing the unknown of this key with this constant."""
-    number: bool = False
-    """It is a plain number, text or flag: whatever it was computed from, no graph leads through."""
-    attributes: dict[str, Value] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if len(self.key) > KEY:
-            self.key = short_key(self.key)
-        if len(self.of) > SIZE:
-            self.of = self.of[:SIZE]
-
-
-@dataclass(eq=False, slots=True)
-class Sequence:
-    """A list, tuple, set or generator."""
-
-    kind: str
-    """`list`, `tuple`, `set`, `generator`."""
-    values: list[Value]
-    open: bool = False
-    """There may be more than `values`: they are samples of what is in it."""
-    made: Location | None = None
-    turns: int = 0
-    """How many turns of loops had begun when it was made: older than the current turn or not."""
-    grown: bool = False
-    """Turns of training have added to it: in a real run it is longer than here."""
-
-    def __post_init__(self) -> None:
-        if len(self.values) > SIZE:
-            del self.values[SIZE:]
-            self.open = True
-
-    def add(self, value: Any) -> None:
-        """Append a value, as long as there is room."""
-        if len(self.values) < SIZE:
-            self.values.append(value)
-        else:
-            self.open = True
-
-
-@dataclass(eq=False, slots=True)
-class DictValue:
-    """A dict."""
-
-    entries: dict[Any, Value]
-    """Constant key -> value."""
-    open: bool = False
-    rest: list[Value] = field(default_factory=list)
-    """Values under keys that are not known."""
-    turns: int = 0
-
-    def __post_init__(self) -> None:
-        if len(self.entries) > SIZE:
-            self.entries = dict(islice(self.entries.items(), SIZE))
-            self.open = True
-        del self.rest[SIZE:]
-
-    def put(self, key: Any, value: Any) -> None:
-        """`table[key] = value` for a constant key."""
-        if key in self.entries or len(self.entries) < SIZE:
-            self.entries[key] = value
-        else:
-            self.put_somewhere(value)
-
-    def put_somewhere(self, value: Any) -> None:
-        """`table[key] = value` for a key that is not known."""
-        self.open = True
-        if len(self.rest) < SIZE:
-            self.rest.append(value)
-
-    def merge(self, other: DictValue) -> None:
-        """`table.update(other)`."""
-        for key, value in other.entries.items():
-            self.put(key, value)
-        for value in other.rest:
-            self.put_somewhere(value)
-        self.open |= other.open
-
-
-@dataclass(eq=False, slots=True)
-class Function:
+class Function(Value):
     """A function of the user's."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -205,7 +105,7 @@ class Function:
 
 
 @dataclass(eq=False, slots=True)
-class Method:
+class Method(Value):
     """A function of the user's, bound to what it is a method of."""
 
     receiver: Any
@@ -213,7 +113,7 @@ class Method:
 
 
 @dataclass(eq=False, slots=True)
-class Class:
+class Class(Value):
     """A class of the user's."""
 
     node: ast.ClassDef
@@ -250,7 +150,7 @@ class Class:
 
 
 @dataclass(eq=False, slots=True)
-class Instance:
+class Instance(Value):
     """An object of a class of the user's that is not a module, optimizer, ..."""
 
     cls: Class
@@ -261,14 +161,14 @@ class Instance:
 
 
 @dataclass(eq=False, slots=True)
-class LibraryName:
+class LibraryName(Value):
     """A name of code that is not the user's, dotted and canonical: `torch.nn.functional.relu`."""
 
     name: str
 
 
 @dataclass(eq=False, slots=True)
-class LibraryMethod:
+class LibraryMethod(Value):
     """A method of a thing or of an unknown value: `optimizer.step`, not called yet."""
 
     receiver: Any
@@ -276,30 +176,7 @@ class LibraryMethod:
 
 
 @dataclass(eq=False, slots=True)
-class OpaqueObject:
-    """An object that a library made and that nothing here understands in detail."""
-
-    kind: str
-    """Dotted name of what made it: `accelerate.Accelerator`, `sklearn.decomposition.PCA`."""
-    arguments: dict[str, Value] = field(default_factory=dict)
-    attributes: dict[str, Value] = field(default_factory=dict)
-    key: str = ""
-    made: Location | None = None
-    """Where; None for a generator made in a worker."""
-    call: list[Value] = field(default_factory=list)
-    """Of a `functools.partial`: the function, and its first arguments."""
-    entered: Value | None = None
-    """What a `with` block binds; itself where None."""
-    grad: bool | None = None
-    """What a `with` block switches autograd to; None where it does not switch it."""
-    autocast: str | None = ""
-    """What a `with` block computes in, see `Event.autocast`; empty where it does not change it."""
-    forks_rng: bool = False
-    """A `with` block restores the state of torch's generators."""
-
-
-@dataclass(eq=False, slots=True)
-class CombinedIterable:
+class CombinedIterable(Value):
     """Something to loop over that is made of other things to loop over."""
 
     kind: str
@@ -314,7 +191,7 @@ class CombinedIterable:
 
 
 @dataclass(eq=False, slots=True)
-class Parameters:
+class Parameters(Value):
     """`model.parameters()`, or some of them."""
 
     models: list[Model]
@@ -333,7 +210,7 @@ class Parameters:
 
 
 @dataclass(eq=False, slots=True)
-class Generator:
+class Generator(Value):
     """What calling a generator function of the user's returns: nothing of it has run yet."""
 
     function: Function
@@ -342,7 +219,7 @@ class Generator:
 
 
 @dataclass(eq=False, slots=True)
-class GeneratorContext:
+class GeneratorContext(Value):
     """What calling a function under `@contextmanager` returns."""
 
     function: Function
@@ -351,7 +228,7 @@ class GeneratorContext:
 
 
 @dataclass(eq=False, slots=True)
-class Super:
+class Super(Value):
     """What `super()` returns: the receiver, seen from the class above."""
 
     owner: Class | None
@@ -359,7 +236,7 @@ class Super:
 
 
 @dataclass(eq=False, slots=True)
-class Imported:
+class Imported(Value):
     """A name that was imported from a different file of the project and has not been asked for yet:
     that file is not gone through before."""
 
@@ -370,32 +247,10 @@ class Imported:
 
 
 @dataclass(eq=False, slots=True)
-class Namespace:
+class Namespace(Value):
     """A module of the user's, as a value."""
 
     scope: Scope
-
-
-Value = (
-    Constant | Unknown | Sequence | DictValue | Function | Method | Class | Instance | LibraryName
-    | LibraryMethod | OpaqueObject | CombinedIterable | Parameters | Generator | Namespace
-    | GeneratorContext | Super | Imported | Thing
-)  # fmt: skip
-
-NONE = Constant(None)
-
-
-def constant(value: Any, otherwise: Any = None) -> Any:
-    """The constant that a value is; `otherwise` if it is none."""
-    return value.value if isinstance(value, Constant) else otherwise
-
-
-def short_key(key: str) -> str:
-    """A long key, cut: equal for equal ones, and with its beginning."""
-    if key.startswith("not "):
-        return f"not {short_key(key[4:])}"
-    found = hashlib.blake2b(key.encode("utf-8", "backslashreplace"), digest_size=12).hexdigest()
-    return f"{key[: KEY // 2]}…<{found}>"
 
 
 def inside(value: Any, parts: Callable[[Any], Iterable[Value]], depth: int) -> Iterator[Value]:

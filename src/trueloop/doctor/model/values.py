@@ -1,0 +1,174 @@
+"""Values: what an expression is known to be.
+
+Reading source makes them of everything; watching makes containers of what is saved to a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from trueloop.doctor.model.arithmetic import SIZE
+from trueloop.doctor.model.findings import Location
+
+KEY = 400
+"""Characters of a key; the rest of a longer one is a digest of it."""
+
+
+class Value:
+    """A thing, or one of the values below or in `static.interpreter.values`."""
+
+    __slots__ = ()
+
+
+@dataclass(eq=False, slots=True)
+class Constant(Value):
+    """A constant: number, text, bool, None, bytes, Ellipsis."""
+
+    value: Any
+    looped: Any = None
+    """The `Loop` that counts it (or True for a counter that a loop increments): a number that
+    represents many."""
+    modulo: Any = None
+    """The `AccumulationWindow` that it was taken modulo, where it is the remainder of a looped
+    number, or the outcome of a test of one."""
+    symbol: str = ""
+    """What the program calls the quantity, where it was an option that had to be given a number."""
+
+
+@dataclass(eq=False, slots=True)
+class Unknown(Value):
+    """Something that cannot be known."""
+
+    key: str
+    """Says where it comes from; equal keys are equal values within one run."""
+    of: tuple[Value, ...] = ()
+    """Values that it was computed from."""
+    looped: bool = False
+    """It changes with the loops around it."""
+    equals: tuple[str, Any] | None = None
+    """It is the outcome of comparing the unknown of this key with this constant."""
+    number: bool = False
+    """It is a plain number, text or flag: whatever it was computed from, no graph leads through."""
+    attributes: dict[str, Value] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.key) > KEY:
+            self.key = short_key(self.key)
+        if len(self.of) > SIZE:
+            self.of = self.of[:SIZE]
+
+
+@dataclass(eq=False, slots=True)
+class Sequence(Value):
+    """A list, tuple, set or generator."""
+
+    kind: str
+    """`list`, `tuple`, `set`, `generator`."""
+    values: list[Value]
+    open: bool = False
+    """There may be more than `values`: they are samples of what is in it."""
+    made: Location | None = None
+    turns: int = 0
+    """How many turns of loops had begun when it was made: older than the current turn or not."""
+    grown: bool = False
+    """Turns of training have added to it: in a real run it is longer than here."""
+
+    def __post_init__(self) -> None:
+        if len(self.values) > SIZE:
+            del self.values[SIZE:]
+            self.open = True
+
+    def add(self, value: Any) -> None:
+        """Append a value, as long as there is room."""
+        if len(self.values) < SIZE:
+            self.values.append(value)
+        else:
+            self.open = True
+
+
+@dataclass(eq=False, slots=True)
+class DictValue(Value):
+    """A dict."""
+
+    entries: dict[Any, Value]
+    """Constant key -> value."""
+    open: bool = False
+    rest: list[Value] = field(default_factory=list)
+    """Values under keys that are not known."""
+    turns: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.entries) > SIZE:
+            self.entries = dict(islice(self.entries.items(), SIZE))
+            self.open = True
+        del self.rest[SIZE:]
+
+    def put(self, key: Any, value: Any) -> None:
+        """`table[key] = value` for a constant key."""
+        if key in self.entries or len(self.entries) < SIZE:
+            self.entries[key] = value
+        else:
+            self.put_somewhere(value)
+
+    def put_somewhere(self, value: Any) -> None:
+        """`table[key] = value` for a key that is not known."""
+        self.open = True
+        if len(self.rest) < SIZE:
+            self.rest.append(value)
+
+    def merge(self, other: DictValue) -> None:
+        """`table.update(other)`."""
+        for key, value in other.entries.items():
+            self.put(key, value)
+        for value in other.rest:
+            self.put_somewhere(value)
+        self.open |= other.open
+
+
+@dataclass(eq=False, slots=True)
+class OpaqueObject(Value):
+    """An object that a library made and that nothing here understands in detail."""
+
+    kind: str
+    """Dotted name of what made it: `accelerate.Accelerator`, `sklearn.decomposition.PCA`."""
+    arguments: dict[str, Value] = field(default_factory=dict)
+    attributes: dict[str, Value] = field(default_factory=dict)
+    key: str = ""
+    made: Location | None = None
+    """Where; None for a generator made in a worker."""
+    call: list[Value] = field(default_factory=list)
+    """Of a `functools.partial`: the function, and its first arguments."""
+    entered: Value | None = None
+    """What a `with` block binds; itself where None."""
+    grad: bool | None = None
+    """What a `with` block switches autograd to; None where it does not switch it."""
+    autocast: str | None = ""
+    """What a `with` block computes in, see `Event.autocast`; empty where it does not change it."""
+    forks_rng: bool = False
+    """A `with` block restores the state of torch's generators."""
+
+
+NONE = Constant(None)
+
+
+def contents(value: object) -> list[Value]:
+    """What a container holds under keys that are known; nothing for other values."""
+    if isinstance(value, DictValue):
+        return [*value.entries.values()]
+    return value.values if isinstance(value, Sequence) else []
+
+
+def constant(value: Any, otherwise: Any = None) -> Any:
+    """The constant that a value is; `otherwise` if it is none."""
+    return value.value if isinstance(value, Constant) else otherwise
+
+
+def short_key(key: str) -> str:
+    """A long key, cut: equal for equal ones, and with its beginning."""
+    if key.startswith("not "):
+        return f"not {short_key(key[4:])}"
+    found = hashlib.blake2b(key.encode("utf-8", "backslashreplace"), digest_size=12).hexdigest()
+    return f"{key[: KEY // 2]}…<{found}>"
