@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.known_values import OpaqueObject, Unknown, Value
 from trueloop.doctor.model.things import (
     NOWHERE,
     AccumulationWindow,
@@ -29,7 +30,6 @@ from trueloop.doctor.model.things import (
     Thing,
     Turn,
 )
-from trueloop.doctor.model.values import OpaqueObject, Unknown, Value
 
 
 @dataclass(eq=False, kw_only=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.values import Value
+from trueloop.doctor.model.known_values import Value
 
 NOWHERE = Location("", 0)
 

@@ -16,7 +16,7 @@ from trueloop.doctor.live.nonfinite.operation_trace import (
     Operation,
     Source,
     Tape,
-    Value,
+    TracedValue,
     kind_of_bad,
 )
 from trueloop.doctor.live.nonfinite.rerun import Again, Rerun, call_on, gradients, untouched
@@ -126,13 +126,15 @@ def _made(rerun: Rerun, call: Call) -> Again | None:
 # ---------------------------------------------------------------------- in words
 
 
-def _describe(found: Found, began: Operation | Value, again: Again, indices: Sequence[Any]) -> None:
+def _describe(
+    found: Found, began: Operation | TracedValue, again: Again, indices: Sequence[Any]
+) -> None:
     origin = found.origin
     origin.call = again.call.place if again.call.is_users else None
     origin.model = type(again.call.function).__name__ if again.module is not None else (
         getattr(again.call.function, "__name__", "")
     )  # fmt: skip
-    if isinstance(began, Value):
+    if isinstance(began, TracedValue):
         _describe_value(origin, began, again, indices)
         return
     origin.cause = "operation"
@@ -152,7 +154,7 @@ def _describe(found: Found, began: Operation | Value, again: Again, indices: Seq
 
 
 def _describe_value(
-    origin: NonFiniteOrigin, began: Value, again: Again, indices: Sequence[Any]
+    origin: NonFiniteOrigin, began: TracedValue, again: Again, indices: Sequence[Any]
 ) -> None:
     source = began.source or Source("constant", "")
     origin.cause, origin.name, origin.makes = source.kind, source.name, began.bad

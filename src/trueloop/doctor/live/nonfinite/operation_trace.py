@@ -32,7 +32,7 @@ class Source(NamedTuple):
 
 
 @dataclass
-class Value:
+class TracedValue:
     source: Source | None
     bad: str
     """`NaN`, `inf`, `-inf`, or empty: all of it is finite."""
@@ -97,7 +97,7 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, stop: CodeType) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.operations: list[Operation] = []
-        self.values: list[Value] = []
+        self.values: list[TracedValue] = []
         self.inside: list[tuple[str, str]] = []
         """Path and class of the modules whose calls are open."""
         self.whole = True
@@ -165,7 +165,7 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _made(self, tensor: Any) -> int:
         bad = kind_of_bad(tensor)
         rows = bad_rows(tensor) if bad else ()
-        self.values.append(Value(None, bad, rows, now=tensor, size=tuple(tensor.shape)))
+        self.values.append(TracedValue(None, bad, rows, now=tensor, size=tuple(tensor.shape)))
         index = len(self.values) - 1
         self._known[self._key(tensor)] = index
         if bad and tensor.layout == torch.strided:
@@ -187,7 +187,7 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
         _, source = self._names.get(id(tensor), (None, Source("constant", "")))
         bad = kind_of_bad(tensor)
         rows = bad_rows(tensor) if bad else ()
-        value = Value(source, bad, rows, now=tensor, size=tuple(tensor.shape))
+        value = TracedValue(source, bad, rows, now=tensor, size=tuple(tensor.shape))
         self._bytes += tensor.numel() * tensor.element_size()
         if self._bytes > LIMIT or tensor.layout != torch.strided:
             self.whole = False
@@ -244,7 +244,7 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     # ------------------------------------------------------------------ where it began
 
-    def origin(self, ends: list[int], kind: str) -> Operation | Value | None:
+    def origin(self, ends: list[int], kind: str) -> Operation | TracedValue | None:
         """Where the values that are not finite began: an operation on finite numbers, or a value
         that came from outside."""
         makers = {index: op for op in self.operations for index in op.outputs}

@@ -20,8 +20,8 @@ from torch import nn
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.known_values import DictValue, Sequence, Value
 from trueloop.doctor.model.things import Checkpoint, Loop, StateDict
-from trueloop.doctor.model.values import DictValue, Sequence, Value
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.objects.registry import Things

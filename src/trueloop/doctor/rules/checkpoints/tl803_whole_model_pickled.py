@@ -46,8 +46,8 @@ import re
 
 from trueloop.doctor.model.events import FileSaved, ModelForward, ModeSet
 from trueloop.doctor.model.findings import Remedy, Replace
+from trueloop.doctor.model.known_values import DictValue, Value, contents
 from trueloop.doctor.model.things import Model
-from trueloop.doctor.model.values import DictValue, Value, contents
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import called
 

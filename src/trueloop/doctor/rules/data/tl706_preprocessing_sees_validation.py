@@ -51,8 +51,8 @@ from typing import NamedTuple
 
 from trueloop.doctor.model.events import Preprocessed, SamplesSplit, Sliced
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.known_values import Constant, OpaqueObject, Sequence, Unknown, Value
 from trueloop.doctor.model.things import Tensor, Thing
-from trueloop.doctor.model.values import Constant, OpaqueObject, Sequence, Unknown, Value
 from trueloop.doctor.rules.base import Rule
 
 _DEPTH = 8

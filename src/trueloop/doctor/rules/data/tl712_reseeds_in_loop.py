@@ -56,8 +56,8 @@ from trueloop.doctor.model.events import (
     Used,
 )
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.known_values import Constant, OpaqueObject, Unknown
 from trueloop.doctor.model.things import Loop, Optimizer, Turn
-from trueloop.doctor.model.values import Constant, OpaqueObject, Unknown
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.evidence import where_seeded
 

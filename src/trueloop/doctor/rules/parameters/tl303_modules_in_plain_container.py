@@ -53,9 +53,9 @@ from trueloop.doctor.model.events import (
     Made,
 )
 from trueloop.doctor.model.findings import Location, Remedy, Replace
+from trueloop.doctor.model.known_values import DictValue, Sequence, Value, contents
 from trueloop.doctor.model.measurements import HiddenParameter, StrayResolved
 from trueloop.doctor.model.things import Model, Optimizer
-from trueloop.doctor.model.values import DictValue, Sequence, Value, contents
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.own_parameters import has_parameters
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from trueloop.doctor.model.events import Backward, Event, Seeded, Used
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.known_values import Unknown, Value, contents
 from trueloop.doctor.model.things import Checkpoint, Dataset, Loader, Loop, Model, StateDict, Thing
-from trueloop.doctor.model.values import Unknown, Value, contents
 from trueloop.doctor.model.vocabulary import RANK_GUARD
 
 _SEEDER = re.compile(r"seed|determin|reproduc|random", re.I)

@@ -2,7 +2,7 @@
 
 A value is one of
 - a thing of `model.things` (Model, Optimizer, Tensor, ...);
-- what `model.values` has: a constant, a container, an object of a library's, an unknown value;
+- what `model.known_values` has: a constant, a container, a library's object, an unknown value;
 - `Function`, `Method`, `Class`, `Instance`: the user's own code;
 - `LibraryName`: a dotted name of code that is not the user's (`torch.nn.Linear`).
 """
@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trueloop.doctor.model.arithmetic import SIZE
-from trueloop.doctor.model.things import Model, Optimizer, Tensor, Thing
-from trueloop.doctor.model.values import (
+from trueloop.doctor.model.known_values import (
     KEY as KEY,
     NONE as NONE,
     Constant as Constant,
@@ -28,6 +27,7 @@ from trueloop.doctor.model.values import (
     constant as constant,
     short_key as short_key,
 )
+from trueloop.doctor.model.things import Model, Optimizer, Tensor, Thing
 from trueloop.doctor.static.interpreter.survey import FileSummary
 
 VISITS = 1_000

@@ -351,7 +351,7 @@ def duplicate(call: LibraryCall, value: Value, memo: dict[int, Value], deep: boo
     call.machine.spend(1, call.node)
     made = memo[id(value)] = copy.copy(value)
 
-    def inner(part: Any) -> Any:
+    def inner(part: Value) -> Value:
         with call.machine.nested(call.node) as may_go:
             return duplicate(call, part, memo, deep) if deep and may_go else part
 
@@ -367,8 +367,10 @@ def duplicate(call: LibraryCall, value: Value, memo: dict[int, Value], deep: boo
     if isinstance(made, Thing):
         made.name, made.made = "", call.place
     if isinstance(made, Model):
-        made.children = {key: inner(child) for key, child in made.children.items()}
-        made.wraps = inner(made.wraps) if made.wraps is not None else None
+        inside = {key: inner(child) for key, child in made.children.items()}
+        made.children = {key: each for key, each in inside.items() if isinstance(each, Model)}
+        wrapped = inner(made.wraps) if made.wraps is not None else None
+        made.wraps = wrapped if isinstance(wrapped, Model) else None
         made.parents = []
         call.emit(Made, thing=made)
     return made

@@ -137,7 +137,7 @@ def fill(call: LibraryCall, made: Scheduler, *, first: int = 0) -> None:
     made.stepped_names = frozenset(name for name, used in uses.items() if "step" in used)
 
 
-def option_default(m: Interpreter, value: Any) -> Any:
+def option_default(m: Interpreter, value: Any) -> object:
     """The default of the command line's option that a value is (`args.gamma`): a number, or a list
     of numbers; None if it is not an option, or has none."""
     if not isinstance(value, Unknown):
@@ -178,7 +178,7 @@ def _optimizer(call: LibraryCall) -> Optimizer | None:
     return found if isinstance(found, Optimizer) else None
 
 
-def _argument(call: LibraryCall, name: str, value: Any) -> Any:
+def _argument(call: LibraryCall, name: str, value: Any) -> object:
     if name == "milestones":
         if isinstance(value, Sequence) and not value.open:
             return [_size(call, each) for each in value.values]

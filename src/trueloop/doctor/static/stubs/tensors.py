@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from trueloop.doctor.model.events import FlagsSet, GradRead
 from trueloop.doctor.model.things import Model, Tensor
@@ -20,6 +20,8 @@ from trueloop.doctor.static.interpreter.values import (
     constant,
 )
 from trueloop.doctor.static.stubs.manual_updates import cleared, is_nothing, notice
+
+T = TypeVar("T")
 
 
 def derive(
@@ -77,7 +79,7 @@ def _inputs(parents: tuple[Tensor, ...]) -> frozenset[Tensor]:
     return _union(parent.inputs for parent in parents) | leaves
 
 
-def _common(values: Iterable[Any]) -> Any:
+def _common(values: Iterable[T]) -> T | None:
     found = set(values)
     return found.pop() if len(found) == 1 else None
 
