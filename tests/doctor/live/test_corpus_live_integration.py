@@ -23,8 +23,8 @@ PROGRAMS = sorted(
     if path.parent.name != "TL001" and (path.parent.name not in RANKS or path.stem[:3] == "bad")
 )
 
-AT_THE_END = frozenset({"TL106"})
-"""A step that never comes is known when there are no more."""
+AT_THE_END = frozenset({"TL106", "TL108"})
+"""A step or a backward that never comes is known when there are no more."""
 NEED_CUDA = frozenset(
     {
         "TL504-bad_cuda_default",

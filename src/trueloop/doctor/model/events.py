@@ -242,6 +242,8 @@ class OptimizerStep(Event):
     """What it calls the scaler, for a step through one."""
     conditional: bool = False
     """It is inside an `if` (live; in source, `guards` and `windows` show it)."""
+    without_gradients: bool | None = None
+    """None of its parameters had a gradient (live)."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -430,6 +432,21 @@ class EscapedToUnknown(Event):
 
     things: list[Thing]
     callee: str
+
+
+@dataclass(eq=False, kw_only=True)
+class GraphEscaped(Event):
+    """A tensor with a graph, or a call of a model's own method, went to code that cannot be read;
+    once in a run for each `callee` (in source)."""
+
+    callee: str
+
+
+@dataclass(eq=False, kw_only=True)
+class NotCalled(Event):
+    """A statement is the name of a method, without brackets: `loss.backward` (in source)."""
+
+    method: str
 
 
 @dataclass(eq=False, kw_only=True)

@@ -53,6 +53,7 @@ ENTRIES = (
     Entry("TL105", "clip-after-step", "error", "SL"),
     Entry("TL106", "backward-never-stepped", "error", "SL"),
     Entry("TL107", "step-outside-batch-loop", "error", "SL"),
+    Entry("TL108", "step-without-backward", "error", "SL"),
     Entry("TL109", "step-repeated", "error", "SL"),
     # Modes and the graph
     Entry("TL201", "trains-in-eval-mode", "error", "SL"),

@@ -168,7 +168,12 @@ def _stepped(recorder: Recorder, optimizer: Any, closure: bool, frame: Any) -> N
         }
 
     event = recorder.emit(
-        OptimizerStep, frame, late, optimizer=things.optimizer(optimizer), closure=closure
+        OptimizerStep,
+        frame,
+        late,
+        optimizer=things.optimizer(optimizer),
+        closure=closure,
+        without_gradients=all(each.grad is None for each in inspection.parameters_of(optimizer)),
     )
     if event is not None:
         hub.after_step(optimizer, event, frame)

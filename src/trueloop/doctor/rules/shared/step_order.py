@@ -33,7 +33,7 @@ _MEDDLES = re.compile(
 _TOUCHES = re.compile(r"grad|zero|backward|clear|step|(?-i:Opt(im(izer)?)?(Wrapper)?$)", re.I)
 """The last: `ScheduledOptim(optimizer)`, `NoamOpt(...)` are optimizers themselves."""
 _PARAMETERS = re.compile(r"[\w.]+\.parameters\(\)")
-_LEAVES_ALONE = re.compile(
+LEAVES_ALONE = re.compile(
     r"sched|warm_?up|(^|[._])lr([._]|$)|learning_rate|save|load|checkpoint|ckpt|resume|restore|log"
     r"|print|writer|summary|watch|count|num_|plot|info|ema|average|eval|valid|test|metric|device"
     r"|parallel|prepare|initialize|accuracy|get_|freeze|init",
@@ -210,7 +210,7 @@ def meddles(event: Event, optimizer: Optimizer) -> bool:
     """Code that cannot be read may have changed the optimizer's gradients here."""
     if not isinstance(event, EscapedToUnknown):
         return False
-    if _LEAVES_ALONE.search(event.callee) and not _TOUCHES.search(event.callee):
+    if LEAVES_ALONE.search(event.callee) and not _TOUCHES.search(event.callee):
         return False
     if any(thing is optimizer for thing in event.things):
         return True

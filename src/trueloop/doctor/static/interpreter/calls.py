@@ -128,6 +128,7 @@ def _method(
             own = isinstance(receiver, Optimizer) and name not in _OF_OPTIMIZERS
             m.expose([*everything, receiver] if own else everything, name, node)
     if isinstance(receiver, Model):
+        m.graph_escapes(name, node)
         return call_foreign_method(m, receiver, name, everything, node)
     found = m.unknown(node, [receiver, *everything])
     found.number = isinstance(receiver, Unknown) and receiver.number

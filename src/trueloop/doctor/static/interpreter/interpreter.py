@@ -17,7 +17,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from trueloop.doctor.model.arithmetic import SIZE
-from trueloop.doctor.model.events import EscapedToUnknown, Event, Made
+from trueloop.doctor.model.events import EscapedToUnknown, Event, GraphEscaped, Made
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import AccumulationWindow, Loop, Size, Tensor, Thing, Turn
 from trueloop.doctor.static.interpreter.project import Project
@@ -118,6 +118,8 @@ class Interpreter(Counting, ABC):
         self.turn_starts: list[int] = []
         self.turns_begun = 0
         self.guards: list[str] = []
+        self.escaped: set[str] = set()
+        """What was handed tensors with a graph, and cannot be read."""
         self.windows: list[AccumulationWindow] = []
         """The windows whose branches the run is in."""
         self.tested: list[AccumulationWindow] = []
@@ -284,13 +286,22 @@ class Interpreter(Counting, ABC):
         for value in values:
             for each in inside(value, parts_of, 4):
                 self.look(node)
-                if isinstance(each, Thing) and not isinstance(each, Tensor):
+                if isinstance(each, Tensor):
+                    if each.graph is not False and each.models:
+                        self.graph_escapes(callee, node)
+                elif isinstance(each, Thing):
                     things.append(each)
         if not things:
             return
         for thing in things:
             thing.exposed = True
         self.emit(EscapedToUnknown, node, things=things, callee=callee)
+
+    def graph_escapes(self, callee: str, node: ast.AST) -> None:
+        """Code that cannot be read may run a backward."""
+        if callee not in self.escaped:
+            self.escaped.add(callee)
+            self.emit(GraphEscaped, node, callee=callee)
 
     # ------------------------------------------------------------------ conditions
 

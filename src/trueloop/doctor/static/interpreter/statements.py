@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from trueloop.doctor.model.events import TensorRetained
+from trueloop.doctor.model.events import NotCalled, TensorRetained
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import NOWHERE, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
@@ -65,6 +65,8 @@ def _expression(m: Interpreter, node: ast.Expr, scope: Scope) -> ControlFlow | N
         return None
     m.bare.add(id(node.value))
     evaluate(m, node.value, scope)
+    if isinstance(node.value, ast.Attribute):
+        m.emit(NotCalled, node.value, method=node.value.attr)
     ends = ("exit", "_exit", "abort", "quit")
     if isinstance(node.value, ast.Call) and last_name(node.value.func) in ends:
         return ControlFlow.RAISE

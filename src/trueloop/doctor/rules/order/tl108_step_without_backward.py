@@ -1,0 +1,201 @@
+"""An optimizer is cleared and stepped in every iteration, but no `backward()` reaches it.
+
+## What it does
+
+Finds a training loop that calls the model, clears the gradients and steps the optimizer, while no
+`backward()` in the program computes a gradient for its parameters.
+
+## Why it breaks training
+
+A `step()` skips parameters without a gradient. The loop computes a loss and takes the time of a
+forward pass, but the model keeps its initial weights. `loss.backward` without brackets does
+nothing. A loss that was turned into a number and back (`.item()`, `torch.tensor(loss)`) has lost
+its graph: `requires_grad=True` on it stops the error that torch raises, and `backward()` then ends
+at that number. Nothing raises; the loss varies around its first value.
+
+## Wrong
+
+```python
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    loss = criterion(model(inputs), targets)
+    optimizer.step()
+```
+
+## Right
+
+```python
+for inputs, targets in loader:
+    optimizer.zero_grad()
+    loss = criterion(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+```
+
+## Sources
+
+- PyTorch, [Optimizing Model
+  Parameters](https://docs.pytorch.org/tutorials/beginner/basics/optimization_tutorial.html): a
+  training loop clears the gradients, calls `loss.backward()`, and then steps
+- PyTorch, [Autograd
+  mechanics](https://docs.pytorch.org/docs/stable/notes/autograd.html#setting-requires-grad): a leaf
+  that requires a gradient is where the graph begins
+
+## How it is detected
+
+At the end of a run: in several iterations of a loop a model is called, an optimizer of that model
+is cleared and steps, and no `backward()` anywhere can reach its parameters. In a running program,
+none of its parameters had a gradient at any step. Not reported: gradients that are written by hand
+or taken by `autograd.grad`, losses or optimizers that are passed to code that cannot be read (it
+may call `backward()`), and optimizer classes with their own `step()`.
+"""
+
+from __future__ import annotations
+
+from trueloop.doctor.model.events import (
+    Backward,
+    Ended,
+    Event,
+    GradTaken,
+    GraphEscaped,
+    LoopLeft,
+    ModelForward,
+    NotCalled,
+    OptimizerStep,
+    ZeroGrad,
+)
+from trueloop.doctor.model.findings import Replace
+from trueloop.doctor.model.things import Optimizer
+from trueloop.doctor.rules.order.tl102_missing_zero_grad import is_plain
+from trueloop.doctor.rules.shared.step_order import (
+    LEAVES_ALONE,
+    StepRule,
+    clears,
+    feeds,
+    holds,
+    inside,
+    micro,
+    named,
+    same_turn,
+    supplies,
+)
+
+_TURNS = 2
+
+
+class StepWithoutBackward(StepRule):
+    code = "TL108"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._forwards: list[ModelForward] = []
+        self._unsure = False
+        """A gradient may come from elsewhere."""
+        self._fed: set[Optimizer] = set()
+        """They had a gradient at some time."""
+        self._named: NotCalled | None = None
+
+    def on_grad_taken(self, event: GradTaken) -> None:
+        self._unsure = True
+
+    def on_graph_escaped(self, event: GraphEscaped) -> None:
+        self._unsure |= not LEAVES_ALONE.search(event.callee)
+
+    def on_not_called(self, event: NotCalled) -> None:
+        if event.method == "backward":
+            self._named = event
+
+    def on_model_forward(self, event: ModelForward) -> None:
+        self._forwards.append(event)
+        del self._forwards[:-64]
+
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
+        if event.without_gradients is False:
+            self._fed.add(event.optimizer)
+            self.refute(event.place)
+
+    def on_backward(self, event: Backward) -> None:
+        for optimizer in self.timeline.optimizers:
+            if _may_reach(event, optimizer):
+                self._fed.add(optimizer)
+
+    def on_loop_left(self, event: LoopLeft) -> None:
+        """The outermost loop is over: a run may be too long to be read to its end."""
+        if not event.turns:
+            self._check()
+
+    def on_ended(self, event: Ended) -> None:
+        self._check()
+
+    def _check(self) -> None:
+        if self._unsure:
+            return
+        for optimizer in self.timeline.optimizers:
+            if optimizer in self._fed or not is_plain(optimizer):
+                continue
+            if any(self._may_supply(each, optimizer) for each in self.timeline.events):
+                continue
+            step = self._empty(optimizer)
+            if step is not None:
+                self._report(step)
+
+    def _may_supply(self, event: Event, optimizer: Optimizer) -> bool:
+        if isinstance(event, Backward):
+            return _may_reach(event, optimizer)
+        return supplies(event, optimizer)
+
+    def _empty(self, optimizer: Optimizer) -> OptimizerStep | None:
+        """Its step in a loop that calls the model and clears the gradients."""
+        steps = [
+            each
+            for each in self.timeline.events
+            if isinstance(each, OptimizerStep) and each.optimizer is optimizer
+        ]
+        for step in steps:
+            again = [each for each in steps if each.place == step.place]
+            # Live, a turn that is one call of `step(closure)` cannot be told from the next.
+            count = len(again) if step.closure else len({micro(each) for each in again})
+            if micro(step) is None or count < _TURNS or step.guards:
+                continue
+            if self._is_cleared(step) and self._is_called(step):
+                return step
+        return None
+
+    def _is_cleared(self, step: OptimizerStep) -> bool:
+        return any(
+            isinstance(each, ZeroGrad)
+            and clears(each, step.optimizer)
+            and inside(each, micro(step))
+            for each in self.timeline.events
+        )
+
+    def _is_called(self, step: OptimizerStep) -> bool:
+        """The optimizer's model goes forward in the turn of the step, or in its closure."""
+        return any(
+            each.result_used
+            and each.serial < step.serial
+            and same_turn(each, step)
+            and holds(step.optimizer, each.model)
+            for each in self._forwards
+        )
+
+    def _report(self, step: OptimizerStep) -> None:
+        name = named(step.optimizer, step.spelled)
+        lost = [each for each in self.timeline.events if isinstance(each, Backward)][-1:]
+        self.report(
+            step.place,
+            f"{name[:1].upper()}{name[1:]} steps in every iteration, but no `backward()` computes"
+            " gradients for its parameters: they keep their initial values.",
+            related=[(each.place, "does not reach these parameters") for each in lost],
+            remedies=[Replace(self._named.place, "{}()")] if self._named else [],
+            fix="Call `loss.backward()` before `step()`, on the loss that the model's output went"
+            " into.",
+        )
+
+
+def _may_reach(event: Backward, optimizer: Optimizer) -> bool:
+    """A backward may compute gradients that the optimizer holds; not where its loss is a leaf."""
+    if feeds(event, optimizer) is False:
+        return False
+    loss = event.loss
+    return loss is None or loss.graph is not False or loss in optimizer.tensors
