@@ -23,7 +23,7 @@ WANTED = {
     "exploding_lr": ("training has diverged", "learning rate is 5"),
     "fp16_overflow": ("`attention` (Scores)", "float16"),
     "infinite_target": ("`target` of `MSELoss` contains -inf", "sample 211"),
-    "log_of_zero": ("`aten.log` in `Mixture`", "its input holds 0"),
+    "log_of_zero": ("`aten.log` in `Mixture`", "its input contains 0"),
     "masked_row": ("`aten._softmax` in `pool` (Pooling)", "row 4 of the batch"),
     "sqrt_at_zero": ("`SqrtBackward0` in `distance`",),
     "uninitialised_buffer": ("the buffer `1.scale` contains NaN", "before the first update"),

@@ -461,7 +461,7 @@ def test_more_mistakes(tmp_path: Path) -> None:
     loss = trueloop.supervised(nn.MSELoss())
     step = trueloop.Step(model, torch.optim.SGD(model.parameters(), 0.1), loss)
     data = trueloop.Feed((torch.randn(8, 2), torch.randn(8, 1)), 4)
-    with pytest.raises(ConfigError, match="a batch holds none: its first tensor is not one"):
+    with pytest.raises(ConfigError, match="a batch has none: its first tensor is not one"):
         trueloop.fit(step, data, tokens=100)
     step = make_step()
     trueloop.fit(step, train, val, updates=3)

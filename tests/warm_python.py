@@ -206,7 +206,7 @@ def warm_forkserver() -> None:
             start()
         finally:
             for name in ("PYTHONPATH", "TRUELOOP_WARM_PYTHON"):
-                os.environ.pop(name)
+                os.environ.pop(name, None)  # of two threads, one has done it
             os.environ.update(before)
 
     server.ensure_running = ensure_running

@@ -40,7 +40,7 @@ def shown(value: Any) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """What a value is, in two or three words: "a list", "an Adam", "the class Linear"."""
+    """A value in two or three words: "a list", "an Adam", "the class Linear"."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if value is None:

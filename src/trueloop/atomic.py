@@ -54,7 +54,7 @@ def write_whole(path: Path, content: bytes | memoryview | Callable[[BinaryIO], o
 
 
 def cannot_write(path: Path, error: OSError) -> WriteError:
-    """What to say when a file of a run cannot be written."""
+    """The message for a file of a run that cannot be written."""
     remedy = "check the disk or choose a different folder"
     if error.errno in _FULL:
         remedy = "free some space or choose a different folder"

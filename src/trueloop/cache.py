@@ -1,4 +1,4 @@
-"""What is kept from run to run: folders in the user's cache directory, each whole or absent.
+"""Data that is kept from run to run: folders in the user's cache directory, each whole or absent.
 
 An entry is named by a digest of all that it depends on. It is written under a temporary name, on
 disk before it is renamed into place, and one process writes it while the others wait.
@@ -57,7 +57,7 @@ def _users_own() -> Path:
 @contextmanager
 def locked(entry: Path, waiting: Callable[[], object] = lambda: None) -> Iterator[bool]:
     """Hold the lock of an entry, after all current holders; `waiting` is called if there are any.
-    False where the file system has no locks, and other processes may hold it too.
+    False where the file system has no locks, and other processes may have it too.
 
     The system gives it up when the process ends, however it ends. Raises `OSError` where the lock
     file cannot be made.
@@ -80,7 +80,7 @@ def _open_lock(entry: Path) -> int:
 
 
 def _take(handle: int, *, wait: bool) -> bool | None:
-    """True if this process holds the lock now; None if the file system has no locks."""
+    """True if this process has the lock now; None if the file system has no locks."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -99,7 +99,7 @@ def _take(handle: int, *, wait: bool) -> bool | None:
 def publishing(entry: Path, *, alone: bool = True) -> Iterator[Path]:
     """A new folder, which becomes `entry` when it is left without an error; else it is removed.
 
-    `alone` says that the caller holds the entry's lock: what a killed process left of it is then
+    `alone` says that the caller has the entry's lock: the remains of a killed process are then
     removed first. Files in it are to be `flushed`.
     """
     if alone:

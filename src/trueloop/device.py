@@ -82,7 +82,7 @@ OUT_OF_MEMORY = re.compile(
     r"Cannot allocate memory",
     re.IGNORECASE,
 )
-"""What messages of torch, numpy and the operating system say then."""
+"""The texts of torch's, numpy's and the operating system's messages then."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -110,7 +110,7 @@ def matmul_in(kind: str, device: torch.device) -> Iterator[None]:
 
 
 def is_immediate(device: torch.device) -> bool:
-    """Whether reading a number from the device costs no wait (true of the CPU alone)."""
+    """Whether reading a number from the device costs no wait (true only of the CPU)."""
     return device.type == "cpu"
 
 

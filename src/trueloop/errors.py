@@ -1,7 +1,7 @@
-"""What can go wrong, as a small tree.
+"""The package's errors, as a small tree.
 
 `UserError` and everything below it is the user's to fix: its message is one line that names the
-cause and ends with the remedy, and the command line prints that line alone, with exit status 2.
+cause and ends with the remedy, and the command line prints only that line, with exit status 2.
 `NonFiniteError` is the training's own failure. Mistakes of ours are assertions, not these.
 """
 
@@ -148,7 +148,7 @@ def shortened(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """`text`, its middle left out where it is longer than `most` characters (40 at least)."""
+    """`text`, its middle cut if it is longer than `most` characters (40 at least)."""
     if len(text) <= most:
         return text
     gap = f"…({len(text):,} characters)…"
@@ -220,8 +220,8 @@ def nearest(name: str, candidates: Iterable[str]) -> str:
     """The end of a message about an unknown name: the known ones that may be meant, or all.
 
     Those are the ones that this is a common name for (`learning_rate` for `lr`), or else those
-    spelled alike. Returns e.g. "did you mean 'price'?" or "known: 'a', 'b'"; empty when there are
-    no candidates.
+    spelled alike. Returns e.g. "did you mean 'price'?" or "known: 'a', 'b'"; empty without
+    candidates.
     """
     known = sorted(set(candidates))
     meant = _targets(re.sub(r"[\s-]", "_", name.strip().lower()))

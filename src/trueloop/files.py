@@ -33,7 +33,7 @@ class NotAFileError(OSError):
 
 
 class TooLargeError(OSError):
-    """A file holds more than was to be read of it."""
+    """A file is longer than the limit for reading."""
 
     def __init__(self, path: Path, most: int) -> None:
         super().__init__(errno.EFBIG, f"it is larger than {size(most)}", os.fspath(path))
@@ -50,7 +50,7 @@ def special_kind(path: Path) -> str | None:
 
 
 def open_regular(path: Path, mode: str = "rb", *, buffering: int = -1) -> IO[Any]:
-    """`open(path, mode)` for a binary mode, and for regular files alone: never waits for a FIFO.
+    """`open(path, mode)` for a binary mode, and only for regular files: never waits for a FIFO.
 
     Raises `NotAFileError` for anything else, and the `OSError` of `open`.
     """
@@ -124,7 +124,7 @@ def _refuse(path: Path, mode: int) -> None:
 
 
 def _kind(mode: int) -> str | None:
-    """What a file of this mode is; None for a regular one."""
+    """The kind of a file with this mode; None for a regular one."""
     if stat.S_ISREG(mode):
         return None
     return next((name for is_it, name in _KINDS if is_it(mode)), "something else")

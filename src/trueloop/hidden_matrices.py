@@ -1,5 +1,5 @@
-"""What of a model is repeated, and which of its matrices are hidden ones: between its embeddings
-and its output layer."""
+"""The repeated part of a model, and its hidden matrices: those between its embeddings and its
+output layer."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ from typing import Any
 from trueloop.errors import ConfigError
 
 UNITS = ("updates", "samples", "tokens", "epochs", "minutes")
-"""What an interval of a run is counted in."""
+"""The units of a run's intervals."""
 
 LENGTHS = ("epochs", "updates", "tokens")
-"""What the length of a run is given in."""
+"""The units of a run's length."""
 
 _LENGTH = re.compile(r"(\d[\d_]*(?:\.\d+)?(?:e\d+)?|\.\d+) ?(%|[a-z]*)")
 

@@ -8,7 +8,7 @@ at zero, so that the adapted model begins as the model that it adapts.
     lora.apply(model, ["query", "value"], rank=8)
     step = trueloop.Step(model, optimizers.adamw(model, lr=1e-3), loss_fn)
     ...
-    lora.save(model, "style.safetensors")   # the adapters alone: a few megabytes
+    lora.save(model, "style.safetensors")   # only the adapters: a few megabytes
     lora.merge(model)                       # the plain model again, its weights changed
 """
 
@@ -44,8 +44,8 @@ _LISTED = 3
 class LoRALinear(nn.Module):
     """A frozen `nn.Linear` with the two matrices that train beside it.
 
-    Takes and returns what the linear layer does: (…, in) to (…, out). Dropout acts on the input of
-    the matrices alone. They have the weight's dtype, or float32 beside one of half precision.
+    Takes and returns what the linear layer does: (…, in) to (…, out). Dropout acts only on the
+    input of the matrices. They have the weight's dtype, or float32 beside one of half precision.
 
     Args:
         base: the layer itself.
@@ -154,11 +154,12 @@ def apply(
         dropout: share of the inputs of the matrices that is dropped in training, from 0 to below 1.
 
     Returns:
-        The model. Make the optimizer after: those of `trueloop.optimizers` hold what is not frozen.
+        The model. Make the optimizer after: those of `trueloop.optimizers` take only what is not
+        frozen.
 
     Raises:
-        ConfigError: nothing has the name, or what has it is not a linear layer of its own (an
-            embedding, a weight that is tied to one), or is adapted already.
+        ConfigError: nothing has the name, or it is not the name of a separate linear layer (but an
+            embedding, or a weight that is tied to one), or is adapted already.
     """
     _options.model(model, "lora.apply(model, ['query', 'value'])")
     rank = _options.whole("rank", rank, example=8)
@@ -212,7 +213,7 @@ def merge(model: M) -> M:
 
 
 def state_dict(model: nn.Module) -> dict[str, Tensor]:
-    """The adapters alone.
+    """The adapters without the model.
 
     Args:
         model: a module with adapters.
@@ -273,7 +274,7 @@ def load_state_dict(model: nn.Module, state: Mapping[str, Any]) -> None:
 
 
 def save(model: nn.Module, path: str | Path) -> Path:
-    """Write the adapters alone as safetensors, whole or not at all.
+    """Write only the adapters as safetensors, whole or not at all.
 
     Of a model whose parameters are sharded, all ranks call it.
 

@@ -121,7 +121,7 @@ def sgd(
         weight_decay: an L2 term: weight_decay · weight is added to the gradient; 0 or above.
         momentum: the share of the last update's buffer that is kept, from 0 (none) to below 1.
         nesterov: take the gradient's part of the buffer one update ahead; without momentum it has
-            no meaning and is left out.
+            no effect.
 
     Returns:
         torch's optimizer, with one or two parameter groups.
@@ -157,7 +157,7 @@ def muon(
     Muon has the two-dimensional parameters of `nn.Linear`, `nn.MultiheadAttention` and recurrent
     layers. AdamW has the rest: embeddings (`nn.Embedding`, also where a matrix is tied to one), the
     head, norms and biases, convolution kernels (torch's Muon takes two dimensions only), and
-    parameters that a module of a different class holds itself.
+    parameters that a module of a different class has itself.
 
     Args:
         model: the module.
@@ -179,7 +179,7 @@ def muon(
             head.
 
     Returns:
-        Both optimizers; Muon alone where nothing is left for AdamW.
+        Both optimizers; only Muon if nothing is left for AdamW.
 
     Raises:
         ConfigError: an impossible value, no hidden matrix, or a torch without Muon (before 2.9).

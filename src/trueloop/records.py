@@ -1,4 +1,4 @@
-"""What flows upward: plain values that the step, the feed and the loop hand to their callers.
+"""Plain values that the step, the feed and the loop hand to their callers.
 
 Tensors in a record stay on their device; reading one (`float(record.loss)`) is what waits for it.
 """
@@ -26,7 +26,7 @@ Count = int | float | Tensor | Callable[[], "int | float | Tensor"]
 
 @dataclass(slots=True, eq=False)
 class LossOutput:
-    """What a `loss_fn(model, batch)` may return instead of the bare loss.
+    """A result of a `loss_fn(model, batch)` in place of the bare loss.
 
     Attributes:
         loss: mean loss of the batch, a scalar, with its graph.
@@ -46,7 +46,7 @@ class LossOutput:
 
     @classmethod
     def of(cls, returned: Any) -> LossOutput:
-        """What a `loss_fn` returned, checked, its parts detached scalars on the loss's device.
+        """The result of a `loss_fn`, checked, its parts detached scalars on the loss's device.
 
         Args:
             returned: the loss, (loss, count), (loss, parts), (loss, count, parts) or a
@@ -57,7 +57,7 @@ class LossOutput:
 
         Raises:
             LossError: the loss is not one real number, the count not a number from 0 on, or a part
-                not a number with a name of its own.
+                not a number with a separate name.
         """
         if isinstance(returned, torch.Tensor):
             output = cls(returned)
@@ -102,7 +102,7 @@ class LossOutput:
 
 
 def resolve_count(count: Count | None, samples: int) -> int | float | Tensor:
-    """What a mean is over, as a number: `samples` for None, what a callable returns for it.
+    """The count that a mean divides by, as a number: `samples` for None, the result of a callable.
 
     Raises `LossError` unless it is a number from 0 on; a tensor on an accelerator is not read.
     """
@@ -139,7 +139,7 @@ _RESERVED = frozenset(
     {"loss", "kind", "epoch", "batch", "update", "grad_norm", "lr", "samples", "skipped", "time"}
     | {"seconds"}
 )
-"""What a line of the log and the scores of an epoch already have."""
+"""Names that a line of the log and the scores of an epoch already have."""
 
 
 def _scalars(parts: Mapping[str, Any], loss: Tensor) -> dict[str, Tensor]:
@@ -148,8 +148,8 @@ def _scalars(parts: Mapping[str, Any], loss: Tensor) -> dict[str, Tensor]:
     for name, part in parts.items():
         if not isinstance(name, str) or not name or name in _RESERVED:
             raise LossError(
-                f"loss_fn returned a part named {name!r}: name it in words of its own, such as "
-                "'kl' (not one of " + ", ".join(sorted(_RESERVED)) + ")"
+                f"loss_fn returned a part named {name!r}: choose a different name, such as 'kl' "
+                "(not one of " + ", ".join(sorted(_RESERVED)) + ")"
             )
         if isinstance(part, torch.Tensor) and part.numel() == 1:
             found[name] = part.detach().reshape(()).to(loss.device)
@@ -172,7 +172,7 @@ def _kind_of(value: Any) -> str:
 
 
 class OutlierCheck(NamedTuple):
-    """What `Outliers` found of an update.
+    """The findings of `Outliers` about an update.
 
     Attributes:
         action: what it does about an outlier: `clip` or `skip`.
@@ -206,7 +206,7 @@ class StepRecord(NamedTuple):
             host, on any device.
         updated: the optimizer stepped.
         skipped: the window ended, but its gradient was not finite, or an outlier, and the update
-            was left out.
+            was skipped.
         lrs: learning rate of each parameter group, by the group's `name` or else its number ("0",
             …).
         parts: mean over the window so far of each named part of the loss, of an update over those
@@ -261,7 +261,7 @@ class EvalRecord:
 
 def first_tensor(batch: Any) -> Tensor | None:
     """The batch's first tensor of one dimension or more, searched depth-first in tuples, lists and
-    mappings; None if it holds none."""
+    mappings; None without one."""
     if isinstance(batch, torch.Tensor):
         return batch if batch.ndim else None
     if isinstance(batch, dict) or hasattr(batch, "values"):
@@ -278,13 +278,13 @@ def first_tensor(batch: Any) -> Tensor | None:
 
 
 def batch_samples(batch: Any) -> int | None:
-    """How many samples a batch holds: the first dimension of its first tensor; None if it holds no
-    tensor of one dimension or more."""
+    """How many samples a batch has: the first dimension of its first tensor; None without a tensor
+    of one dimension or more."""
     return batch_counts(batch)[0]
 
 
 def batch_tokens(batch: Any) -> int:
-    """How many tokens a batch holds: the elements of its first tensor, where that is of token ids
+    """How many tokens a batch has: the elements of its first tensor, where that is of token ids
     (batch, length, ...): int64 or int32, of two dimensions or more; else 0."""
     return batch_counts(batch)[1]
 

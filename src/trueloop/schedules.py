@@ -216,7 +216,7 @@ def one_cycle(
         div_factor: the first lr is max_lr / div_factor.
         final_div_factor: the last lr is max_lr / (div_factor · final_div_factor).
         cycle_momentum: let the momentum (or the first beta) fall from 0.95 to 0.85 while the lr
-            rises, and rise while it falls; an optimizer that has neither is left alone.
+            rises, and rise while it falls; an optimizer that has neither does not change.
 
     Returns:
         The schedule, for `Step(schedule=...)`.

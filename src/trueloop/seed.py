@@ -58,9 +58,9 @@ CPU_STATE = {
         TupleOf(int, ListOf(int), OneOf(None, float)), _is_python_state, "one of random's"
     ),
 }
-"""What `set_rng_state` takes, apart from accelerators."""
+"""The form of the state that `set_rng_state` takes, apart from accelerators."""
 STATE = {**CPU_STATE, "cuda": Maybe(ListOf(torch.Tensor))}
-"""What `set_rng_state` takes."""
+"""The form of the state that `set_rng_state` takes."""
 
 # In the environment, because spawned worker processes inherit that and nothing else.
 _BASE_SEED = "TRUELOOP_SEED"
@@ -142,9 +142,9 @@ def seed_rank(seed: int, rank: int) -> None:
 
 
 def for_sample(epoch: int, index: int, seed: int | None = None) -> torch.Generator:
-    """A CPU generator that depends on (seed, epoch, sample index) alone.
+    """A CPU generator that depends only on (seed, epoch, sample index).
 
-    For use inside a data set that wants a generator of its own: the draws are the same whichever
+    For use inside a data set that wants a private generator: the draws are the same whichever
     worker makes them, after any resume, and differ from epoch to epoch.
 
     Args:
@@ -168,7 +168,7 @@ def for_sample(epoch: int, index: int, seed: int | None = None) -> torch.Generat
 def seed_sample(seed: int, epoch: int, index: int) -> None:
     """Point the process's CPU generators (torch, numpy, `random`) at one sample of one epoch.
 
-    Call it inside `rng_preserved()` where the process has draws of its own to make.
+    Call it inside `rng_preserved()` where the process itself has draws to make.
     """
     word = mix(seed, epoch, index)
     # Not torch.manual_seed: that also queues a call for every accelerator, once per sample.

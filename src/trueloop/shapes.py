@@ -1,4 +1,4 @@
-"""What a saved state must look like: declared by its owner as data, and checked before it is used.
+"""The form of a saved state: declared by its owner as data, and checked before it is used.
 
 A shape is a type (`int`, `str`, `Tensor`, …), None, a dict of shapes by key, or one of the classes
 below. Types are exact: True is not an int. `float` takes an int too, as JSON does.
@@ -117,7 +117,7 @@ def problem(value: Any, shape: Shape, path: str = "") -> Problem | None:
 
 
 def words(shape: Shape) -> str:
-    """What a value of this shape is, as `a …`."""
+    """A value of this shape, as `a …`."""
     if shape is None:
         return "None"
     if isinstance(shape, OneOf):
@@ -195,7 +195,7 @@ def _article(name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value in a few characters: a file that was tampered with may hold anything."""
+    """A value in a few characters: a file that was tampered with may contain anything."""
     if isinstance(value, Tensor):
         return f"a {value.layout} tensor of {value.dtype} and shape {tuple(value.shape)}"
     if isinstance(value, (bool, float, str)) or (isinstance(value, int) and abs(value) < 10**30):

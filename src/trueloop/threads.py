@@ -3,7 +3,7 @@
 torch spreads each operation over all cores and waits for the last of them. For small operations the
 waiting costs more than the sharing gains, and if a different process is busy on a core, each of
 them waits until that core is free again: many times as long as one thread would take. The number is
-a function of the model and the batch size alone, never of the clock: threads change the order of
+a function of only the model and the batch size, never of the clock: threads change the order of
 floating-point sums, and a run that is started again must be bitwise the same.
 """
 

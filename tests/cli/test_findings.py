@@ -72,7 +72,7 @@ def test_a_leak_is_said_kept_and_shown(command: Command, table: str) -> None:
     assert done.status == 0
     leak, constant = done.err.splitlines()
     assert leak.startswith(
-        "trueloop: error TL710, people.csv, column 'alive': Column 'alive' alone"
+        "trueloop: error TL710, people.csv, column 'alive': Column 'alive' by itself"
     )
     assert leak.endswith("(trueloop explain TL710)")
     (text,) = shown("tests/cli/test_findings.py::test_a_leak_is_said_kept_and_shown")

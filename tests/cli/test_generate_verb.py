@@ -252,7 +252,7 @@ def test_ctrl_c_leaves_what_was_written(
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("", "there is no prompt: write --prompt TEXT"),
+        ("", "a prompt is missing: write --prompt TEXT"),
         ("--prompt a --temperature -1", "--temperature -1.0 must not be below 0"),
         ("--prompt a --top-p 0", "--top-p 0.0 must be above 0 and at most 1"),
         ("--prompt a --top-p 1.5", "--top-p 1.5 must be above 0 and at most 1"),

@@ -37,7 +37,7 @@ WRONG = [
     ("pictures", "pictures contains no text file, and 1 of other kinds: give a text file"),
     ("odd.bin --tokenizer ids:9", "odd.bin has 3 bytes, not a multiple of the 2 of an id"),
     ("ids.bin", "ids.bin contains token ids, which need their tokenizer: write"),
-    ("ids.bin --tokenizer ids:100", "ids.bin holds the id 100 at position 100, outside the voc"),
+    ("ids.bin --tokenizer ids:100", "ids.bin contains the id 100 at position 100, outside the voc"),
     ("fine.txt --tokenizer fine.txt", "fine.txt is not a tokenizer file ("),
     (
         "fine.txt --tokenizer gone/tokenizer.json",

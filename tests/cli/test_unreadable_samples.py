@@ -175,8 +175,8 @@ def test_rows_that_cannot_be_read_are_marked(command: Command, houses: str) -> N
     assert [k for k, cell in enumerate(frame["prediction"], 1) if cell is None] == [2, 3, 4, 5, 6]
     assert frame["error"].to_list() == [
         None,
-        "column 'size' holds numbers, but row 2 holds 'n/m'",
-        "column 'day' holds dates (YYYY-MM-DD), but row 3 holds '2024-13-01'",
+        "column 'size' contains numbers, but row 2 contains 'n/m'",
+        "column 'day' contains dates (YYYY-MM-DD), but row 3 contains '2024-13-01'",
         "line 6 has 3 cells, the header has 4",
         "line 7 has 5 cells, the header has 4",
         "row 6 of column 'size' is inf",
@@ -187,7 +187,7 @@ def test_rows_that_cannot_be_read_are_marked(command: Command, houses: str) -> N
     assert scored.status == 1
     skipped = json.loads(scored.out)["skipped"]
     assert list(skipped) == [f"row {k}" for k in range(2, 8)]
-    assert skipped["row 7"] == "column 'price' holds numbers, but row 7 holds 'x'"
+    assert skipped["row 7"] == "column 'price' contains numbers, but row 7 contains 'x'"
 
 
 def test_a_table_without_one_good_row_is_refused(command: Command, houses: str) -> None:

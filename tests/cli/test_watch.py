@@ -42,7 +42,7 @@ def test_the_help_shows_an_example(command: Command) -> None:
         (["--ignore", "TL999", "a.py"], "--ignore: unknown rule 'TL999': "),
         (["--select", ",", "a.py"], "--select names no rule: write codes such as TL101,TL2"),
         (["--select", "TL101,TL205", "a.py"],
-         "--select: TL205 is found in source alone: use trueloop check, or leave it out"),
+         "--select: TL205 is found only in source: use trueloop check, or remove it"),
         (["--output", "no/such/file", "a.py"],
          "--output no/such/file cannot be written (No such file or directory): choose a"),
         (["--output", "folder", "a.py"],

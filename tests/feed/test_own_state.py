@@ -378,7 +378,7 @@ def test_a_replay_is_exact_too_and_its_cost_said(
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (NotPlain, "NotPlain.state_dict() holds a collections.deque at ['buffers'][0], which a"),
+        (NotPlain, "NotPlain.state_dict() contains a collections.deque at ['buffers'][0], which a"),
         (Raising, "Raising.state_dict() raised NotImplementedError: not yet"),
     ],
 )
@@ -492,7 +492,7 @@ def test_a_checkpoint_without_a_state_is_replayed() -> None:
     del state["place"]  # as in an earlier version
     other = Feed(FromStart(), 9)
     other.load_state_dict(state)
-    with pytest.warns(RuntimeWarning, match="the checkpoint holds no state of it"):
+    with pytest.warns(RuntimeWarning, match="the checkpoint contains no state of it"):
         rest = list(other.epoch(0, 1))
     assert len(rest) == 4
 
@@ -519,7 +519,7 @@ def test_a_loader_with_other_generators_is_an_error() -> None:
     feed = make(True)
     next(feed.epoch(0))
     other = make(False)
-    with pytest.raises(RunError, match="had 1 generators of its own and this one has 0"):
+    with pytest.raises(RunError, match="had 1 private generators and this one has 0"):
         other.load_state_dict(feed.state_dict())
     assert other.position == (0, 0)
 

@@ -181,8 +181,7 @@ def test_a_split_loader_goes_on_on_each_rank_as_it_was() -> None:
     assert on_ranks(2, _gone_on, saved[0][0], generators) == [rest for _, _, rest in saved]
     (alone,) = on_ranks(1, _loaded_alone, saved[0][0])
     assert (
-        "are those of 2 ranks, each with batches of its own, and these of 1: continue with 2"
-        in alone
+        "are those of 2 ranks, each with its own batches, and these of 1: continue with 2" in alone
     )
 
 

@@ -304,10 +304,10 @@ def test_prompts_are_read_in_one_pass_and_tokens_one_by_one() -> None:
         ("text", {}, "tokens='text' are not token ids"),
         ([1.5], {}, "are not token ids|which is not a token id"),
         ([[1], ["a"]], {}, "tokens contain 'a', which is not a token id"),
-        ([], {}, "a prompt is empty, and there is no end-of-text token"),
+        ([], {}, "a prompt is empty, and no end-of-text token is known"),
         ([[1], []], {}, "a prompt is empty"),
         (torch.zeros(2, 0, dtype=torch.long), {}, "a prompt is empty"),
-        (torch.zeros(0, 2, dtype=torch.long), {}, "there is no prompt"),
+        (torch.zeros(0, 2, dtype=torch.long), {}, "tokens is empty"),
         (torch.zeros(2, 2), {}, "tokens are float32 of shape"),
         (
             torch.zeros(2, 2, dtype=torch.long),

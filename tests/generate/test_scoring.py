@@ -100,7 +100,7 @@ def test_multiple_choice() -> None:
 
 def test_mistakes() -> None:
     model = ToyModel()
-    with pytest.raises(ConfigError, match="no token to score"):
+    with pytest.raises(ConfigError, match="tokens has nothing to score"):
         score(model, [])
     with pytest.raises(ConfigError, match="after has 2 texts for 3"):
         score(model, [[1], [2], [3]], after=[[1], [2]])

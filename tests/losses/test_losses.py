@@ -16,7 +16,7 @@ from hypothesis import given, settings, strategies as st
 from torch import Tensor, nn
 
 from trueloop import losses
-from trueloop.errors import ConfigError, LossError
+from trueloop.errors import ConfigError, DataError, LossError
 
 
 class Identity(nn.Module):
@@ -61,6 +61,34 @@ def test_apply_model_takes_tensors_tuples_and_mappings() -> None:
     assert losses.apply_model(model, (one, two)) == 21
     assert losses.apply_model(model, [one, two]) == 21
     assert losses.apply_model(model, {"y": one, "x": two}) == 12
+
+
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [
+        (nn.Linear(4, 2), (3, 4)),
+        (nn.Conv2d(3, 4, 3), (2, 3, 8, 8)),
+        (nn.ConvTranspose2d(3, 4, 3), (2, 3, 8, 8)),
+        (nn.BatchNorm1d(4), (3, 4)),
+        (nn.LayerNorm(4), (3, 4)),
+        (nn.LSTM(4, 5), (2, 3, 4)),
+        (nn.TransformerEncoderLayer(8, 2, 16), (2, 3, 8)),
+        (nn.PReLU(), (3, 4)),
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8, torch.bool, torch.float64])
+def test_inputs_of_a_dtype_that_the_model_does_not_compute_with(
+    model: nn.Module, shape: tuple[int, ...], dtype: torch.dtype
+) -> None:
+    says = f"inputs are {dtype} and the model's parameters torch.float32: write inputs.to(torch."
+    with pytest.raises(DataError, match=re.escape(says)):
+        losses.apply_model(model, torch.ones(shape).to(dtype))
+
+
+def test_a_fault_after_an_embedding_is_not_one_of_its_integer_inputs() -> None:
+    model = nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 2).double())
+    with pytest.raises(RuntimeError, match="must have the same dtype"):
+        losses.apply_model(model, torch.tensor([1, 2]))
 
 
 @pytest.mark.parametrize(
@@ -474,7 +502,7 @@ MISFITS = [
     ("binary", {}, drawn(4, 5), torch.ones(4, 5), "write the task 'multilabel'"),
     ("binary", {}, drawn(4), torch.tensor([0, 1, 2, 1]), "target 2 of sample 2 is outside 0 to 1"),
     ("binary", {}, drawn(4), torch.tensor([-1, 1, 1, -1]), "write (targets + 1) / 2"),
-    ("binary", {}, drawn(2), torch.tensor([0.0, float("nan")]), "target of sample 1 holds nan"),
+    ("binary", {}, drawn(2), torch.tensor([0.0, float("nan")]), "target of sample 1 is nan"),
     ("binary", {}, drawn(4).long(), torch.ones(4), "return the model's logits"),
     ("binary", {}, drawn(0), torch.ones(0), "the batch is empty"),
     ("multiclass", {}, drawn(4, 3), torch.ones(4), "write targets.long()"),
@@ -487,13 +515,13 @@ MISFITS = [
     ("multiclass", {"ignore_index": 9}, drawn(2, 3), torch.tensor([9, 8]),
      "target 8 of sample 1"),
     ("multiclass", {"classes": 5}, drawn(4, 3), indices(3, 4),
-     "hold 3 classes on dimension 1, the data 5: give the model's last layer 5 outputs"),
+     "have 3 classes on dimension 1, the data 5: give the model's last layer 5 outputs"),
     ("multiclass", {}, drawn(4, 1), indices(2, 4), "write the task 'binary'"),
     ("multiclass", {}, drawn(4), indices(2, 4), "fewer than two classes"),
     ("multiclass", {}, drawn(4, 7, 3), indices(3, 4, 7), "write outputs.movedim(-1, 1)"),
     ("multiclass", {}, drawn(4, 3), drawn(4, 5).softmax(1), "last layer 5 outputs"),
     ("multiclass", {}, drawn(4, 3), drawn(4, 3).sigmoid(), "write targets / targets.sum(1"),
-    ("multiclass", {"ignore_index": 1}, drawn(4, 3), drawn(4, 3).softmax(1), "leave ignore_index"),
+    ("multiclass", {"ignore_index": 1}, drawn(4, 3), drawn(4, 3).softmax(1), "remove ignore_index"),
     ("multiclass", {"class_weights": [1, 2]}, drawn(4, 3), indices(3, 4), "2 entries for 3"),
     ("multiclass", {}, drawn(4, 3).softmax(1), indices(3, 4), "remove the softmax"),
     ("multiclass", {}, (drawn(4, 3), None), indices(3, 4), "the model returned a tuple"),
@@ -502,7 +530,7 @@ MISFITS = [
     ("multilabel", {"classes": 4}, drawn(4, 3), indices(2, 4, 3), "give its last layer 4 outputs"),
     ("multilabel", {}, drawn(4, 3), torch.full((4, 3), 255), "write targets / 255"),
     ("regression", {}, drawn(4, 1), drawn(4), "write outputs.squeeze(1)"),
-    ("regression", {}, drawn(4), torch.tensor([1, 2, float("inf"), 0]), "of sample 2 holds inf"),
+    ("regression", {}, drawn(4), torch.tensor([1, 2, float("inf"), 0]), "of sample 2 is inf"),
     ("robust", {}, drawn(4), drawn(4, 1), "robust loss: outputs (4,) against targets (4, 1)"),
     ("ranking", {}, drawn(4), torch.ones(4), "are not (N, 2)"),
     ("ranking", {}, drawn(4, 2), torch.tensor([0, 1, 1, 0]), "write 2 * targets - 1"),

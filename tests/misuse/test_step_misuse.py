@@ -200,7 +200,7 @@ PARTS: dict[str, Wrong] = {
     "two of one model": Wrong(
         made(MODEL, [SGD, optimizers.adamw(MODEL)], LOSS),
         ConfigError,
-        "held by two optimizers, SGD and AdamW",
+        "in two optimizers, SGD and AdamW",
         "give it to one of them",
     ),
     "schedules of two": Wrong(
@@ -383,7 +383,7 @@ CALLS: dict[str, Wrong] = {
         returned(lambda m: (m, {3: 1.0})), LossError, "a part named 3", "such as 'kl'"
     ),
     "an empty batch": Wrong(
-        batch((X[:0], Y[:0])), DataError, "no samples", "leave empty batches out"
+        batch((X[:0], Y[:0])), DataError, "no samples", "drop empty batches"
     ),
     "None as batch": Wrong(batch(None), LossError, "this one is None", "loss_fn(model, batch)"),
     "a number as batch": Wrong(batch(3), LossError, "an int", "loss_fn(model, batch)"),

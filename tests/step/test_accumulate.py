@@ -392,12 +392,12 @@ def test_counts_that_cannot_be(count: Any, accumulate: int, asked: bool) -> None
 def test_a_batch_without_samples_is_refused() -> None:
     step, _ = ones_step(1)
     step(torch.ones(2, 1))
-    with pytest.raises(trueloop.DataError, match="batch 2 of epoch 1 holds no samples"):
+    with pytest.raises(trueloop.DataError, match="batch 2 of epoch 1 has no samples"):
         step(torch.ones(0, 1))
     step.loss_fn = lambda m, b: m(b["x"]).mean()
     # A graph without edges has samples all the same.
     assert step({"edges": torch.ones(0, 2), "x": torch.ones(3, 1)}).updated
-    with pytest.raises(trueloop.DataError, match="holds no samples"):
+    with pytest.raises(trueloop.DataError, match="has no samples"):
         step({"edges": torch.ones(0, 2), "x": torch.ones(0, 1)})
 
 

@@ -296,7 +296,7 @@ def test_schedules_and_ownership_are_as_in_one_process(parallel: str) -> None:
     (lrs, _), *others = on_ranks(1, _scheduled, parallel) + on_ranks(2, _scheduled, parallel)
     for found, message in others:
         assert found == lrs
-        assert "the loss depends on 1.weight, 1.bias, and the optimizer does not hold" in message
+        assert "the loss depends on 1.weight, 1.bias, and the optimizer does not have" in message
 
 
 def _resumed() -> tuple[float, str, bool]:

@@ -275,7 +275,7 @@ def test_on_an_accelerator_clip_reads_nothing(monkeypatch: pytest.MonkeyPatch) -
         ({"action": "stop"}, "action='stop' is unknown: write action='clip' or action='skip'"),
         ({"window": 0}, "window=0 is not an integer of at least 1"),
         ({"min_updates": 0}, "min_updates=0 is not"),
-        ({"window": 16}, "min_updates=32 is more than window=16 holds: write min_updates=16"),
+        ({"window": 16}, "min_updates=32 is more than window=16: write min_updates=16"),
         ({"max_in_a_row": 0}, "max_in_a_row=0 is not"),
     ],
 )

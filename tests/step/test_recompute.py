@@ -141,7 +141,7 @@ def test_a_model_without_blocks() -> None:
         if recompute == "Linear/1":
             assert recompute_blocks(model, recompute) == ["0", "1"]
             continue
-        with pytest.raises(ConfigError, match="leave recompute out"):
+        with pytest.raises(ConfigError, match="remove recompute"):
             recompute_blocks(model, recompute)
 
 

@@ -353,7 +353,7 @@ def test_a_part_that_is_refused_late_puts_the_first_back() -> None:
 def test_a_parameter_of_two_optimizers_is_refused() -> None:
     model = Net()
     muon, _ = optimizers(model)
-    with pytest.raises(ConfigError, match=r"'up.weight' is held by two optimizers, Muon and AdamW"):
+    with pytest.raises(ConfigError, match=r"'up.weight' is in two optimizers, Muon and AdamW"):
         trueloop.Step(model, [muon, AdamW(model.parameters())], loss_fn)
     with pytest.raises(ConfigError, match="the same Muon twice"):
         trueloop.Step(model, [muon, muon], loss_fn)
@@ -364,7 +364,7 @@ def test_a_parameter_of_none_is_refused_with_its_first_gradient() -> None:
     muon, _ = optimizers(model)
     rest = [*model.embedding.parameters(), *model.head.parameters()]
     step = trueloop.Step(model, [muon, AdamW(rest)], loss_fn)
-    with pytest.raises(ConfigError, match=r"up.bias.*none of the optimizers holds them"):
+    with pytest.raises(ConfigError, match=r"up.bias.*none of the optimizers has them"):
         step(batches(1)[0])
 
 
@@ -374,7 +374,7 @@ def test_what_is_no_list_of_optimizers_is_refused() -> None:
         trueloop.Step(model, [], loss_fn)
     with pytest.raises(ConfigError, match="must be a torch optimizer, not"):
         trueloop.Step(model, [optimizers(model)[0], "adamw"], loss_fn)  # type: ignore[list-item]
-    with pytest.raises(ConfigError, match="AdamW holds none of the model's parameters"):
+    with pytest.raises(ConfigError, match="AdamW has none of the model's parameters"):
         trueloop.Step(model, [optimizers(model)[0], AdamW([nn.Parameter(torch.ones(1))])], loss_fn)
 
 

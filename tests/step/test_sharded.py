@@ -253,7 +253,7 @@ REFUSED = {
     "shared": "'blocks.2.linear.weight' is shared by two blocks.*FSDPOptions\\(blocks",
     "sparse": "embedding '0' has sparse gradients.*sparse=False, or write parallel='ddp'",
     "adafactor": "Adafactor cannot update sharded parameters.*parallel='ddp'",
-    "mixed group": "group of Adam holds sharded parameters and others.*a group of their own",
+    "mixed group": "group of Adam has sharded parameters and others.*a separate group",
     "another method": "outside the forward of their block.*register_fsdp_forward_method",
     "open window": "window is open.*last=True",
     "state of an open window": "RunError: an accumulation window is open.*after an update",

@@ -301,8 +301,8 @@ def test_a_test_class_must_be_known(image_folder, tmp_path, refusal):
         ({"broken": "skp"}, "did you mean 'skip'"),
         ({"size": 4}, "--size must be 8 to 1,024 pixels, not 4: write --size 64"),
         ({"width": 0}, "--width must be 2 to 1,024 channels"),
-        ({"val_share": 0.9}, "--val-share must lie between"),
-        ({"test_share": 0.0}, "--test-share must lie between"),
+        ({"val_share": 0.9}, "--val-share must be between"),
+        ({"test_share": 0.0}, "--test-share must be between"),
         ({"memory_gb": -1.0}, "--memory-gb must be 0 to 1,000,000 GB"),
     ],
 )

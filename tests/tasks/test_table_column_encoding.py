@@ -80,7 +80,7 @@ def test_numbers_are_read_as_python_reads_them():
 @pytest.mark.parametrize(
     ("column", "match"),
     [
-        (text(["1", "2", "abc"]), "'c' holds numbers, but row 3 holds 'abc'.*--drop c"),
+        (text(["1", "2", "abc"]), "'c' contains numbers, but row 3 contains 'abc'.*--drop c"),
         (text(["1", "NaN"]), "row 2 of column 'c' is nan.*--nan missing"),
         (text(["-inf", "1"]), "row 1 of column 'c' is -inf"),
         (text(["1", "1e999"]), "row 2 of column 'c' is inf"),
@@ -108,7 +108,7 @@ def test_dates_become_numbers(one_line):
     assert all(np.isnan(part[2]) for part in parts.values())
     typed = date_parts(pl.Series("c", [datetime.datetime(2024, 2, 29, 18)]), READING)
     assert typed["c: days"][0] == days + 0.75
-    with pytest.raises(DataError, match="row 2 holds '2024-02-30'") as error:
+    with pytest.raises(DataError, match="row 2 contains '2024-02-30'") as error:
         date_parts(text(["2024-02-28", "2024-02-30"]), READING)
     one_line(error)
 
@@ -158,7 +158,7 @@ def test_columns_that_tell_nothing_are_dropped():
     assert NumberColumn.fit("c", np.array([np.nan, np.nan])) is None
     assert NumberColumn.fit("c", np.array([2.0, np.nan])) is not None
     assert CategoryColumn.fit("c", text(["a", "a"])) == "the same value in every row"
-    assert "of its own" in CategoryColumn.fit("c", text([str(k) for k in range(40)]))
+    assert "a different value" in CategoryColumn.fit("c", text([str(k) for k in range(40)]))
 
 
 def test_rare_and_unseen_categories_are_unknown():

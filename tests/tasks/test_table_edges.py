@@ -98,14 +98,14 @@ def test_a_parquet_file_of_nothing_is_named(parquet, refusal):
 
 
 def test_a_target_that_cannot_be_read_is_not_to_be_dropped(parquet, refusal):
-    said = refusal(table(parquet(x=NUMBERS, y=[b"a"] * 40)), "'y' holds Binary")
+    said = refusal(table(parquet(x=NUMBERS, y=[b"a"] * 40)), "'y' is Binary")
     assert "--drop" not in said
     assert said.endswith("choose a different --target")
 
 
 def test_rows_keep_the_numbers_of_the_file_where_some_have_no_target(table_file, refusal):
     lines = [f"{'n/m' if k == 30 else k},{'' if k < 5 else k % 2}" for k in NUMBERS]
-    refusal(table(table_file("x,y", lines)), "row 31 holds 'n/m'")
+    refusal(table(table_file("x,y", lines)), "row 31 contains 'n/m'")
 
 
 @pytest.mark.parametrize(

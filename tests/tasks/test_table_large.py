@@ -316,11 +316,11 @@ def test_cells_that_do_not_fit_are_named(
     digits = data["digits"].to_list()
     digits[1234] = "n/m"
     path = parquet(data.with_columns(digits=pl.Series(digits)))
-    refusal(table(path), "row 1,235 holds 'n/m'")
+    refusal(table(path), "row 1,235 contains 'n/m'")
     refusal(table(parquet(data.with_columns(y=None))), "'y' is empty in every row")
     refusal(table(parquet(data.with_columns(y=pl.lit("a")))), "one class only")
     refusal(table(parquet(data.with_columns(y=pl.col("whole").cast(pl.String) + "x")),
-                  kind="regression"), "holds text such as")  # fmt: skip
+                  kind="regression"), "contains text such as")  # fmt: skip
     refusal(table(parquet(data), log_target=True), "which has no logarithm")
     refusal(table(parquet(data), split="time:when"), "--val-data FILE --test-data FILE")
     refusal(table(parquet(data), target="prize"), "no column 'prize'")

@@ -173,7 +173,7 @@ def test_files_of_their_own_are_the_parts(table_file):
 @pytest.mark.parametrize(
     ("lines", "match"),
     [
-        (["n/m,p1,2024-06-01,1"], "row 1 of v.csv holds 'n/m'"),
+        (["n/m,p1,2024-06-01,1"], "row 1 of v.csv contains 'n/m'"),
         (["3,p1,2024-06-01,"], "no row with a target is left for validation"),
     ],
 )

@@ -73,7 +73,8 @@ def remark(folder: Path) -> None:
 
 
 def _read(folder: Path) -> dict[str, Any] | None:
-    """What best.json says; None where it cannot be read, or says nothing of what is there."""
+    """The content of best.json; None where it cannot be read, or names no checkpoint that
+    exists."""
     try:
         found = json.loads(read_bytes(folder / BEST, _MOST_BYTES))
     except (OSError, ValueError, RecursionError):

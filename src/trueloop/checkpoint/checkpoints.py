@@ -45,9 +45,9 @@ class Checkpoints:
 
     Under several ranks every rank makes one, with the same options and a folder that all hosts
     share, and calls its methods at the same places. Each rank writes its part of the state, and
-    rank 0 makes it a checkpoint when all have: what one rank cannot write is missing on all. What
-    `state` holds is saved of each rank, where it is not the same as on rank 0; on a different
-    number of ranks, all resume with rank 0's.
+    rank 0 makes it a checkpoint when all have: what one rank cannot write is missing on all.
+    `state` is saved of each rank, where it is not the same as on rank 0; on a different number of
+    ranks, all resume with rank 0's.
 
     Args:
         folder: where to write; created if it is missing.
@@ -94,7 +94,7 @@ class Checkpoints:
         self.every = parse_interval("every", every)
         """How often the state is written; None for the ends of epochs."""
         self.state = check_named({} if state is None else state)
-        """What is saved and restored with the rest, by name."""
+        """The objects that are saved and restored with the rest, by name."""
         self._claim = FolderClaim(self.folder)
         self.unsaved: str | None = None
         """Why the latest state is not on the disk; None if it is, or while it is being written."""
@@ -189,8 +189,7 @@ class Checkpoints:
                 or without its `val_`) is saved and marked as such.
 
         Raises:
-            ConfigError: it is not a step, a feed or an `EvalRecord`; or `every` is counted by `fit`
-                alone.
+            ConfigError: it is not a step, a feed or an `EvalRecord`; or only `fit` counts `every`.
             RunError: a checkpoint cannot be written, and `on_error` is `stop`.
         """
         _check_step_and_feed(step, feed)
@@ -241,7 +240,7 @@ class Checkpoints:
         return found
 
     def _better(self, step: Step, scores: EvalRecord) -> dict[str, Any] | None:
-        """What marks this epoch as the best so far; None if it is not."""
+        """The mark of this epoch as the best so far; None if it is not."""
         if self.keep_best is None:
             return None
         bare = self.keep_best.removeprefix("val_")
@@ -431,7 +430,7 @@ class Checkpoints:
             self._failure = error
 
     def _end(self, path: Path, best: dict[str, Any] | None) -> None:
-        """What follows when a checkpoint is on the disk and verified."""
+        """The work to do once a checkpoint is on the disk and verified."""
         if best is not None:
             bests.mark(self.folder, path.name, best)
         self._delete_older(path.name)
@@ -444,7 +443,7 @@ class Checkpoints:
                 shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def _judge(self) -> None:
-        """What follows from how a write went: an error is raised, or said and counted."""
+        """Act on the outcome of a write: raise its error, or report and count it."""
         failure, self._failure = self._failure, None
         if failure is None:
             if self._missed:
@@ -467,7 +466,7 @@ class Checkpoints:
 
 
 def _facts(place: Place, best: dict[str, Any] | None) -> dict[str, Any]:
-    """What the manifest says of a checkpoint, beside its files."""
+    """The manifest's entries about a checkpoint, beside its files."""
     epoch, batch, update = place
     return {
         "epoch": epoch,

@@ -1,4 +1,4 @@
-"""What the state in a checkpoint must hold: checked before anything is made of it.
+"""The form of the state in a checkpoint: checked before it is used.
 
 Each part is declared by its owner; what `fit` adds is declared here, since a file is checked before
 there is a `fit`. The model, optimizer and feed check themselves whether the state fits them.
@@ -38,7 +38,7 @@ STATE = {
     "named": Maybe(DictOf(str, Anything)),
     "ranks": Maybe({"count": COUNT, "rank": COUNT}),
 }
-"""What `capture` returns."""
+"""The result of `capture`."""
 
 # Levels of nesting; what holds itself has no end of them.
 _DEEPEST = 60
@@ -77,7 +77,7 @@ OF_FIT = {
     "line": Maybe(OneOf(None, {"counts": TupleOf(COUNT, COUNT, COUNT), **_MEANS})),
     "records": ListOf(TupleOf(_SCORES, COUNT, OneOf(None, COUNT), OneOf(None, COUNT), FINITE)),
 }
-"""What `fit` keeps beside it."""
+"""The state that `fit` keeps beside it."""
 
 
 def check(state: Any, path: Path | None = None) -> None:

@@ -1,7 +1,7 @@
 """torch's distributed checkpoint (DCP) as checkpoints use it: boxes of tensors in one file per
 rank, every byte hashed on its way, and an index (`.metadata`) that is looked at before it is used.
 
-The index is a pickle. It is read by an unpickler that knows a handful of plain classes alone, and
+The index is a pickle. It is read by an unpickler that knows only a handful of plain classes, and
 each of its numbers is checked against the files before anything is allocated or read by it.
 """
 
@@ -62,7 +62,7 @@ class ShardWriter(FileSystemWriter):
         self.files = hashed.files
 
     def storage_meta(self) -> None:
-        """Nothing: it would hold the temporary folder's path."""
+        """Nothing: it would contain the temporary folder's path."""
 
 
 class ShardPlanner(DefaultSavePlanner):
@@ -185,7 +185,7 @@ class _Unpickler(pickle.Unpickler):
 def read_index(content: bytes, sizes: Mapping[str, int]) -> Metadata:
     """The index in these bytes; `sizes` are those of the files beside it, in bytes, by name.
 
-    Raises `ValueError` (or whatever wrong bytes make the unpickler raise) unless every box lies
+    Raises `ValueError` (or whatever wrong bytes make the unpickler raise) unless every box is
     within its tensor and within its file, and the boxes of a tensor are as large as the tensor.
     """
     index = _Unpickler(io.BytesIO(content)).load()
@@ -204,7 +204,7 @@ def read_index(content: bytes, sizes: Mapping[str, int]) -> Metadata:
 def _misplaced(
     key: str, tensor: TensorStorageMetadata, places: Mapping[Any, Any], sizes: Mapping[str, int]
 ) -> str | None:
-    """What is wrong with the place that the index gives a tensor."""
+    """The fault in the place that the index gives a tensor."""
     dtype, size = tensor.properties.dtype, tensor.size
     if type(dtype) is not torch.dtype or not _are_counts(size):
         return "has no dtype or shape"

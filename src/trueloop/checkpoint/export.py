@@ -1,4 +1,4 @@
-"""Writing a model's weights alone, as safetensors, one tensor at a time.
+"""Writing only a model's weights, as safetensors, one tensor at a time.
 
 The file is laid out before the first value is there, so that only one tensor is in memory in
 addition to the model: of a sharded model all ranks gather one parameter after another, of a
@@ -38,9 +38,9 @@ _GATHERED = "the gathering of sharded weights"
 def save_weights(model: nn.Module | Mapping[str, Any] | str | Path, path: str | Path) -> Path:
     """Write a model's weights and buffers, or a state dict, as safetensors.
 
-    The file is whole or absent, and carries a digest of what it holds. Names, shapes and dtypes are
-    kept as they are. Weights that are tied (the same memory under several names) are stored once,
-    and the file says which they are; `load_weights` gives them back, and so does
+    The file is whole or absent, and has a digest of its content. Names, shapes and dtypes are kept
+    as they are. Weights that are tied (the same memory under several names) are stored once, and
+    the file says which they are; `load_weights` gives them back, and so does
     `safetensors.torch.load_model`. Views that overlap otherwise are stored as copies.
 
     Of a model whose parameters are sharded over ranks (FSDP), every rank calls it; they gather one
@@ -71,12 +71,12 @@ def save_weights(model: nn.Module | Mapping[str, Any] | str | Path, path: str | 
 
 @dataclass
 class WeightsHeader:
-    """What a file of weights has, before any value is there."""
+    """The header of a file of weights, before any value is there."""
 
     kinds: dict[str, tuple[torch.dtype, tuple[int, ...]]] = field(default_factory=dict)
     """Dtype and shape of each tensor that is stored."""
     ties: dict[str, str] = field(default_factory=dict)
-    """For each name left out, the one it is tied to."""
+    """For each name that is not written, the one it is tied to."""
 
     @classmethod
     def of(cls, named: Mapping[str, Any], groups: Iterable[list[str]]) -> WeightsHeader:
@@ -111,7 +111,7 @@ class WeightsHeader:
 
 
 def _codes(dtypes: Iterable[torch.dtype]) -> dict[torch.dtype, str]:
-    """What safetensors calls each dtype. Raises `RunError` for one that it has no name for."""
+    """The names of the dtypes in safetensors. Raises `RunError` for one that it has no name for."""
     from safetensors.torch import save
 
     codes = {}
@@ -164,7 +164,7 @@ def tied(named: Mapping[str, Any]) -> list[list[str]]:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, in short."""
+    """An error in short."""
     text = str(error).strip()
     return text.splitlines()[0][:160] if text else type(error).__name__
 

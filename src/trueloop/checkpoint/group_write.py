@@ -1,10 +1,9 @@
 """One checkpoint written by all ranks of a group: each its own part, and rank 0 makes it one.
 
-It runs in a thread beside the training, with a group of its own, so that what the ranks say here
-never meets the training's collectives. Three rounds, each "all to rank 0, and its answer back":
-rank 0 makes the folder; the ranks send what they could write, and get back which of it; the ranks
-have written, and rank 0 commits. A failure on any rank is a failure on all of them, in the same
-round.
+It runs in a thread beside the training, with a separate group, so that its messages never meet the
+training's collectives. Three rounds, each "all to rank 0, and its answer back": rank 0 makes the
+folder; the ranks send what they could write, and get back which of it; the ranks have written, and
+rank 0 commits. A failure on any rank is a failure on all of them, in the same round.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ class GroupWriter:
         answer: Callable[[list[Any]], Any],
         each: bool = False,
     ) -> Any:
-        """What rank 0 answers to what each rank has to say: one answer, or one for `each`."""
+        """Rank 0's answer to the messages of all ranks: one answer, or one for `each`."""
         told: list[Any] = [None]
         said = _tried(path, mine)
         heard: list[Any] = [None] * ranks.world_size()
@@ -113,7 +112,7 @@ class GroupWriter:
 
 
 def _tried(path: Path, work: Callable[[], Any]) -> tuple[Any, TrueloopError | None]:
-    """What `work()` returns, and its error."""
+    """The result of `work()`, and its error."""
     try:
         return work(), None
     except OSError as error:
@@ -150,7 +149,8 @@ class _Writing:
         return self.temporary, {place: _digest(part) for place, part in self.parts.own().items()}
 
     def plan(self, digests: Mapping[Any, str]) -> Any:
-        """What this rank would write: its boxes, and what of its own is not as on rank 0."""
+        """The part that this rank would write: its boxes, and the state that differs from rank
+        0's."""
         from trueloop.checkpoint.dcp import ShardPlanner, ShardWriter
 
         assert self.temporary is not None
@@ -187,7 +187,7 @@ class _Writing:
         store.commit(self.temporary, self.path, files, facts)
 
     def _own_shard(self, digests: Mapping[Any, str]) -> dict[str, Shard]:
-        """What of this rank's own state is not as on rank 0, as a tensor of bytes."""
+        """This rank's state that differs from rank 0's, as a tensor of bytes."""
         own = {
             place: part
             for place, part in self.parts.own().items()

@@ -28,7 +28,7 @@ from trueloop.step import Step
 
 def laid_out(state: dict[str, Any], step: Step, named: Mapping[str, Any]) -> dict[str, Any]:
     """`state` with every tensor that the live model, optimizer and named state have in shards in
-    shards like theirs, and what is still on the disk read, this rank's part alone.
+    shards like theirs, and those still on the disk read, only this rank's part.
 
     Raises `RunError` for a file that cannot be read, and for a state that was saved in an
     accumulation window by one process.
@@ -84,7 +84,7 @@ def like_live(saved: Any, live: Any) -> Any:
 
 
 class _Layout:
-    """How a sharded tensor lies over the ranks."""
+    """How a sharded tensor is divided over the ranks."""
 
     def __init__(self, mesh: Any, placements: Any, box: Shard, stride: tuple[int, ...]) -> None:
         self._mesh = mesh
@@ -108,7 +108,7 @@ class _Layout:
         return cls(mesh, [Replicate()] * mesh.ndim, box, tensor.stride())
 
     def empty(self, dtype: torch.dtype) -> Tensor:
-        """A tensor that lies so, its values not set."""
+        """A tensor that is divided so, its values not set."""
         return self._made(torch.empty_like(self._box.tensor, dtype=dtype))
 
     def of_whole(self, tensor: Tensor) -> Tensor:
@@ -144,7 +144,8 @@ class _Live:
         self._named = named
 
     def layout(self, path: Path, saved: Tensor) -> _Layout | None:
-        """How the tensor at `path` lies over the ranks; None for one that each has as a whole."""
+        """How the tensor at `path` is divided over the ranks; None for one that each has as a
+        whole."""
         like = self._like(path)
         if not is_sharded(like):
             return None

@@ -34,13 +34,13 @@ def load_checkpoint(
     Under several ranks every rank calls it, and all of them get the same checkpoint. Without a
     `map_location`, the large tensors of one that several ranks have written then stay on the disk
     (here they have a shape, and no values) until a resume reads each rank's part of them. With one,
-    a rank may call it alone, and gets them as a whole.
+    a single rank may call it, and gets them as a whole.
 
     Args:
         path: a checkpoint, or a folder of checkpoints.
         which: `last` or `best`, of a folder.
-        map_location: the device for weights, gradients and the optimizer's tensors (`meta`: shapes
-            alone); generators and counters stay on the CPU. None is the CPU, from where a resume
+        map_location: the device for weights, gradients and the optimizer's tensors (`meta`: only
+            shapes); generators and counters stay on the CPU. None is the CPU, from where a resume
             puts each part where it belongs.
         dtype: floating-point weights and gradients are converted to it, for a model of that dtype;
             None: as they are.

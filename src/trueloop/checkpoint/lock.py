@@ -40,7 +40,7 @@ class _Hold:
 def claimed(folder: Path) -> Iterator[None]:
     """Hold the run directory `folder`, which is there, against other processes.
 
-    Within one process it may be held several times over. The system gives it up when the process
+    Within one process it may be locked several times over. The system gives it up when the process
     ends, however that ends, and forked children do not inherit it. A file system without locks (or
     a system without POSIX ones) lets everybody in.
 
@@ -48,7 +48,7 @@ def claimed(folder: Path) -> Iterator[None]:
         folder: the run directory.
 
     Raises:
-        RunError: a different process holds it, or nothing can be written there.
+        RunError: a different process has it, or the folder is read-only.
     """
     key = os.getpid(), folder.resolve()
     hold = _held.get(key) or _held.setdefault(key, _Hold(folder / LOCK))
@@ -128,7 +128,7 @@ class FolderClaim:
 
     def take(self) -> None:
         """Hold the folder, which is made if it is not there. Raises `RunError` if a different
-        process has it. No effect if it is held already or is read-only."""
+        process has it. No effect if it is locked already or is read-only."""
         if self._is_held:
             return
         key = os.getpid(), self._folder.resolve()

@@ -43,7 +43,7 @@ _IN_PLACE = (dict, list, deque, Tensor, torch.Generator)
 
 
 def capture_named(state: Mapping[str, Any]) -> dict[str, Any]:
-    """What each value holds now, as plain data and tensors, some of them live.
+    """The current content of each value, as plain data and tensors, some of them live.
 
     Raises `RunError` for what a checkpoint cannot store.
     """
@@ -52,7 +52,8 @@ def capture_named(state: Mapping[str, Any]) -> dict[str, Any]:
         held = _held(name, value)
         if why := _not_plain(held, ""):
             raise RunError(
-                f"state[{name!r}] holds {why}, which a checkpoint cannot store: use numbers, text, "
+                f"state[{name!r}] contains {why}, which a checkpoint cannot store: use numbers, "
+                "text, "
                 "tensors, dicts, lists and tuples"
             )
         found[name] = held
@@ -136,13 +137,14 @@ def _beside(here: Any, saved: Any) -> Any:
 
 
 def _keep(name: str, value: Any) -> Callable[[], None]:
-    """Remember what the value holds; returns what puts it back."""
+    """Remember the content of the value; returns a function that restores it."""
     held = copy.deepcopy(_held(name, value))
     return lambda: _give(value, held)
 
 
 def _not_plain(value: Any, where: str) -> str:
-    """What in `value` could not be read back without running code, and where; empty if nothing."""
+    """The part of `value` that could not be read back without running code, and its place; empty if
+    none."""
     if type(value) in _LEAVES or isinstance(value, Tensor):
         return ""
     if isinstance(value, dict):

@@ -49,7 +49,7 @@ class ShardedState(dict[str, Any]):
     """A state whose large tensors are still on the disk: they have a shape and no values here
     (`meta`), until `restore` reads this rank's part of each.
 
-    `ranks` in it is {"count": how many ranks saved it, "rank": whose own state it holds}.
+    `ranks` in it is {"count": how many ranks saved it, "rank": whose own state it has}.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class ShardedState(dict[str, Any]):
 
 
 def opened(path: Path, state: dict[str, Any], rank: int, count: int) -> ShardedState:
-    """The checkpoint `path` that several ranks have written, whose state.pt holds `state`.
+    """The checkpoint `path` that several ranks have written, with `state` in state.pt.
 
     If it was saved by `count` ranks, it has the own state of rank `rank`, else that of rank 0.
     Raises `RunError` where it is damaged.

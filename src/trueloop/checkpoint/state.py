@@ -44,8 +44,8 @@ def capture(step: Step, feed: Feed) -> dict[str, Any]:
 
 
 def _about(step: Step) -> dict[str, Any]:
-    """What dividing the state over the ranks needs to know: for each name of a parameter its first
-    one (of tied weights), and the names of the optimizer's parameters by their numbers."""
+    """The names that dividing the state over the ranks needs: for each name of a parameter its
+    first one (of tied weights), and the names of the optimizer's parameters by their numbers."""
     first: dict[int, str] = {}
     named = step.model.named_parameters(remove_duplicate=False)
     parameters = {name: first.setdefault(id(p), name) for name, p in named}
@@ -134,7 +134,7 @@ def relocated(
 
 
 def _moved_slots(slots: Any, device: torch.device | None) -> Any:
-    """What an optimizer keeps of one parameter, on `device` but for scalars."""
+    """The optimizer's state of one parameter, on `device` but for scalars."""
     if not isinstance(slots, dict):
         return slots
     return {

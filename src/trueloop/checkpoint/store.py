@@ -131,7 +131,7 @@ def reached(stage: str) -> None:
 
 
 def read(path: Path, part: tuple[int, int] = (0, 1)) -> dict[str, Any]:
-    """What state.pt of the checkpoint `path` holds, on the CPU, after `verify(path, part)`.
+    """The content of state.pt of the checkpoint `path`, on the CPU, after `verify(path, part)`.
 
     Raises `RunError` naming the file that is missing or damaged.
     """
@@ -154,7 +154,7 @@ def read(path: Path, part: tuple[int, int] = (0, 1)) -> dict[str, Any]:
 def verify(path: Path, part: tuple[int, int] = (0, 1)) -> dict[str, Any]:
     """The manifest of the checkpoint `path`; `RunError` if any byte is not what it says.
 
-    `part` = (k, n) looks at every n-th file of shards alone, from the k-th on: n ranks do it
+    `part` = (k, n) looks only at every n-th file of shards, from the k-th on: n ranks do it
     together.
     """
     facts = manifest(path)
@@ -183,7 +183,7 @@ def verify_file(file: Path, said: Mapping[str, Any]) -> None:
 
 
 def manifest(path: Path) -> dict[str, Any]:
-    """What the checkpoint `path` says of itself, unverified; `RunError` if it is damaged."""
+    """The manifest of the checkpoint `path`, unverified; `RunError` if it is damaged."""
     file = path / MANIFEST
     try:
         facts = json.loads(read_bytes(file, _MOST_BYTES))
@@ -206,7 +206,7 @@ def manifest(path: Path) -> dict[str, Any]:
 
 
 def in_file(best: Mapping[str, Any]) -> dict[str, Any]:
-    """What marks a checkpoint as the best, as files have it: with its `epoch` counted from 1."""
+    """The mark of a checkpoint as the best, as files have it: with its `epoch` counted from 1."""
     return {**best, "epoch": best["epoch"] + 1}
 
 

@@ -47,7 +47,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Hole:
-    """Where a tensor stood that is written apart from the rest."""
+    """The place of a tensor that is written apart from the rest."""
 
     size: torch.Size
     dtype: torch.dtype
@@ -55,7 +55,7 @@ class Hole:
 
 @dataclass
 class Divided:
-    """What one rank writes of a state."""
+    """One rank's part of a state to write."""
 
     shards: dict[str, Shard] = field(default_factory=dict)
     """By the key of the whole tensor."""
@@ -68,12 +68,12 @@ class Divided:
     """Names in the model's state that are of parameters."""
 
     def own(self) -> dict[Path, Any]:
-        """What may differ from rank to rank: generators, the user's own state, and a model's
-        buffers."""
+        """The state that may differ from rank to rank: generators, the user's own state, and a
+        model's buffers."""
         return own_parts(self.rest, self.parameters)
 
     def tensors(self) -> dict[str, Any]:
-        """What has to be copied for a write beside the training."""
+        """The tensors to copy for a write beside the training."""
         shards = {key: shard.tensor for key, shard in self.shards.items()}
         return {"shards": shards, "rest": self.rest}
 
@@ -142,7 +142,8 @@ def mapped(value: Any, change: Callable[[Path, Any], Any], path: Path = ()) -> A
 
 
 def divided(state: Mapping[str, Any], rank: int, count: int) -> Divided:
-    """What rank `rank` of `count` writes of `state`, which `capture` has taken on all of them.
+    """The part of `state` that rank `rank` of `count` writes; `capture` has taken it on all of
+    them.
 
     Makes the same choices on all ranks without asking them. The tensors are the live ones. Raises
     `RunError` inside an accumulation window, whose gradients are different on each rank.
@@ -240,7 +241,8 @@ def _is_shared(path: Path, leaf: Tensor, about: Mapping[str, Any]) -> bool:
 
 
 def _twin(path: Path, about: Mapping[str, Any]) -> Path | None:
-    """Where a weight is written to which that at `path` is tied; None for a path of its own."""
+    """Where a weight is written to which that at `path` is tied; None for a path with its own
+    weight."""
     if path[:1] == ("model",) or path[:2] == ("early_stop", "weights"):
         first = about["parameters"].get(path[-1], path[-1])
         return None if first == path[-1] else (*path[:-1], first)
@@ -248,7 +250,7 @@ def _twin(path: Path, about: Mapping[str, Any]) -> Path | None:
 
 
 def own_parts(tree: Mapping[str, Any], parameters: Mapping[str, str]) -> dict[Path, Any]:
-    """What of a state may differ from rank to rank, as `Divided.own` says."""
+    """The parts of a state that may differ from rank to rank, as `Divided.own` lists them."""
     paths: list[Path] = [("rng",)]
     paths += [("named", name) for name in tree.get("named") or ()]
     paths += [
@@ -260,7 +262,7 @@ def own_parts(tree: Mapping[str, Any], parameters: Mapping[str, str]) -> dict[Pa
 
 
 def as_tree(parts: Mapping[Path, Any]) -> dict[str, Any]:
-    """What `own_parts` has found, as a part of a state."""
+    """The result of `own_parts`, as a part of a state."""
     tree: dict[str, Any] = {"model": {}}
     for path, value in parts.items():
         if len(path) == 1:

@@ -37,7 +37,7 @@ class Mismatch(NamedTuple):
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What `load_weights` has loaded and what not; as `str`, a table of what not.
+    """The names that `load_weights` has loaded, and the rest; as `str`, a table of the rest.
 
     Attributes:
         path: the file.
@@ -55,7 +55,7 @@ class LoadReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the model holds the file's weights, all of them and no others."""
+        """Whether the model has the file's weights, all of them and no others."""
         return not (self.missing or self.unexpected or self.mismatched)
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ def load_weights(
     """Load the weights of a safetensors file into `model`, in place.
 
     Every name, shape and dtype of the file is compared with the model's before the first value
-    changes. A name that the file leaves out is not missing when the model ties it to one that is
+    changes. A name that is not in the file is not missing when the model ties it to one that is
     there, or when the file says which one it was tied to. Nothing in the file is executed, and a
     pickle (`torch.save`) is not opened.
 
@@ -195,7 +195,7 @@ def _check_kind(path: Path) -> None:
 
 
 def _compared(state: Mapping[str, Any], weights: Mapping[str, Tensor], path: Path) -> LoadReport:
-    """What of `weights` goes into a model with this state dict, name by name."""
+    """The entries of `weights` that go into a model with this state dict, name by name."""
     report = LoadReport(path, unexpected=[name for name in weights if name not in state])
     for names in tied(state):
         good: list[str] = []
@@ -273,7 +273,7 @@ def _listed(names: list[str], kind: str, count: int | None = None) -> str:
 
 
 def _prefix(longer: Iterable[str], shorter: Iterable[str]) -> str:
-    """What each of the longer names has before one of the shorter; empty if they differ more."""
+    """The prefix of the longer names before the shorter; empty if they differ more."""
     wanted, known = set(longer), set(shorter)
     any_name = min(wanted, default="")
     ends = (any_name[: -len(name)] for name in known if any_name.endswith(f".{name}"))

@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _watched(words: list[str]) -> Callable[[], int] | int:
-    """A function that runs the program under the watcher, or the exit status if there is no
+    """A function that runs the program under the watcher, or the exit status without a
     program."""
     watch = importlib.import_module("trueloop.cli.watch")
     prepared: Callable[[], int] | int = watch.prepared(words)
@@ -161,7 +161,7 @@ def _fail(error: BaseException, message: str, status: int) -> int:
 
 
 def _of_the_machine(error: Exception) -> str:
-    """What to say of an error that is the machine's rather than the program's; else it is raised
+    """The message for an error that is the machine's rather than the program's; any other is raised
     on."""
     from trueloop.device import is_out_of_memory
 

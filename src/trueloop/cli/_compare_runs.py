@@ -56,7 +56,8 @@ class Divergence:
 
 
 def compare(straight: Path, other: Path) -> list[Difference]:
-    """What differs between two runs' logs and last checkpoints, apart from times; one line each."""
+    """The differences between two runs' logs and last checkpoints, apart from times; one line
+    each."""
     found = list(_log_differences(straight, other))
     return found + list(state_differences(final_state(straight), final_state(other)))
 
@@ -209,7 +210,7 @@ _EVALUATION = (
 
 
 def compared(run: Path) -> str:
-    """What `compare` has compared, where there is something to compare."""
+    """The comparison by `compare`, if it found something to compare."""
     state = final_state(run)
     parts = [_SECTIONS.get(name, name) for name, part in state.items() if part]
     parts[0] = f"{len(state['model'])} tensors of weights"
@@ -217,7 +218,7 @@ def compared(run: Path) -> str:
 
 
 def seen(parted: Divergence) -> str:
-    """What can be seen at the place where two runs part."""
+    """The facts visible at the place where two runs part."""
     return f"{parted.place}: {_SEEN[parted.field]}"
 
 

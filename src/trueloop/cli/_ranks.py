@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 
 TOGETHER = frozenset({"train", "resume", "evaluate", "predict", "verify-resume"})
-"""Verbs that all ranks run together. Any other is run by rank 0 alone."""
+"""Verbs that all ranks run together. Any other is run only by rank 0."""
 _IN_ONE_PROCESS = {
     "tune": "trueloop tune measures one process, and starts its trials itself: start it without "
     "torchrun",
@@ -49,7 +49,7 @@ def _refuse(reason: str) -> int:
 
 @contextmanager
 def together() -> Iterator[None]:
-    """All ranks in one process group, of which rank 0 alone prints and warns."""
+    """All ranks in one process group, of which only rank 0 prints and warns."""
     import torch
 
     from trueloop import ranks
@@ -72,8 +72,8 @@ def is_restarted() -> bool:
 
 
 def launched() -> dict[str, str]:
-    """What the launcher of several ranks has put into the environment, for a process that one of
-    them starts in its place; nothing in one process."""
+    """The environment that the launcher of several ranks has set, for a process that one of them
+    starts in its place; nothing in one process."""
     if os.environ.get("WORLD_SIZE", "1").strip() == "1":
         return {}
     found = {name: os.environ[name] for name in _OF_LAUNCHER if name in os.environ}

@@ -34,7 +34,8 @@ _OF_TRAIN = (
     "torchmetrics", "trueloop.cli._doctor", "trueloop.cli._training", "trueloop.cli._session",
     "trueloop.cli.train", "trueloop.doctor.live.session", "trueloop.loop", "trueloop.tasks",
 )  # fmt: skip
-"""What a run imports: seconds of each trial, where the process that starts them has not."""
+"""The modules that a run imports: seconds of each trial, if the process that starts them has not
+imported them."""
 STUDIES = Path("studies")
 """Where studies go that are given no folder."""
 
@@ -61,7 +62,7 @@ def search(settings: Settings, options: TuneOptions, say: Callable[[str], None])
 
 
 def plan_of(settings: Settings, options: TuneOptions) -> StudyConfig:
-    """What is searched, with every end of every range checked. Raises `ConfigError`."""
+    """The space of the search, with every end of every range checked. Raises `ConfigError`."""
     assert options.search is not None
     source = str(options.search)
     content = _read_space(options.search)
@@ -140,7 +141,7 @@ def _forget_weights(checkpoints: Path) -> None:
 
 
 def _tell(folder: StudyFolder, study: optuna.Study, options: TuneOptions) -> None:
-    """What the search has come to."""
+    """The results of the search."""
     from trueloop.cli._training import shown
 
     page = write_page(folder, study)
@@ -177,8 +178,8 @@ def _tell(folder: StudyFolder, study: optuna.Study, options: TuneOptions) -> Non
 
 
 def prepare(count: int) -> tuple[Callable[[Sequence[str]], int], None]:
-    """What carries out a trial's command, in a copy of the process that runs this; what takes
-    seconds to import is there."""
+    """Runs a trial's command in a copy of the process that runs this; the slow imports are done
+    there."""
     import importlib
 
     import torch

@@ -1,4 +1,4 @@
-"""The runs that `trueloop verify-resume` compares, each trained in a process of its own.
+"""The runs that `trueloop verify-resume` compares, each trained in a separate process.
 
 A resumed run has nothing but its checkpoint and its code: what one run leaves in memory must not
 reach the next one, be it the state of a data set or of a module that the task imports.
@@ -63,7 +63,7 @@ class Segment:
     """Epoch and batch of the micro-batch after which it is stopped."""
     resume: bool = False
     launcher: dict[str, str] = field(default_factory=launched)
-    """What `torchrun` has put into the environment, for the process to meet its peers."""
+    """The variables that `torchrun` has set, for the process to meet its peers."""
 
 
 class EndedError(RunError):
@@ -72,7 +72,7 @@ class EndedError(RunError):
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """What one call of the step was given and what it said, exactly."""
+    """The argument and the result of one call of the step, exactly."""
 
     epoch: int
     batch: int
@@ -90,12 +90,12 @@ class MicroBatch:
 
 @dataclass
 class Trace:
-    """What happened in a leg, micro-batch by micro-batch."""
+    """The events of a segment, micro-batch by micro-batch."""
 
     updates: int
     """Updates after which the leg was to end."""
     data: str
-    """What the training data are: `arrays`, `samples`, `stream` or `loader`."""
+    """The kind of the training data: `arrays`, `samples`, `stream` or `loader`."""
     steps: list[MicroBatch] = field(default_factory=list)
 
 
@@ -151,7 +151,7 @@ def _said_in_fresh_process(leg: Segment) -> Trace:
 
 
 def _answer(leg: Segment, start_method: str, sender: Connection) -> None:
-    """What a fresh process does: train, and send the trace, or the error that is the user's."""
+    """The work of a fresh process: train, and send the trace, or the error that is the user's."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it reaches the parent, which ends this process
     os.chdir(leg.here)
     os.environ.update(leg.launcher)

@@ -263,7 +263,7 @@ def _placed(model: nn.Module, device: torch.device) -> nn.Module:
 
 
 def _check_memory(task: Task, batch_size: int, on_oom: str) -> None:
-    """Refuse a model and batch that the machine's memory cannot hold, before they are made."""
+    """Refuse a model and batch that do not fit into the machine's memory, before they are made."""
     if task.example_inputs(1) is not None:
         # A batch that is split needs room for a sample.
         samples = 1 if on_oom == "accumulate" else _share(batch_size)
@@ -361,7 +361,7 @@ def settings_of(run: Run, **changes: Any) -> Settings:
 
 
 def load_trained(run: Run, device: str, *, quiet: bool = False) -> Trained:
-    """The run's best weights in its model, rebuilt from the run directory alone.
+    """The run's best weights in its model, rebuilt only from the run directory.
 
     Raises `RunError` when the run saved no weights, or they do not fit the task's model any more.
     """

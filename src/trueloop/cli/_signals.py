@@ -1,9 +1,9 @@
-"""What Ctrl-C and its like do to the command line, from its first line to the process's very end.
+"""Ctrl-C and similar signals on the command line, from its first line to the process's very end.
 
 The first SIGINT, SIGTERM or SIGUSR1 ends the command with one line and status 128 + the signal's
-number, whatever it does: importing, reading data, writing a report. (Training has handlers of its
-own, `trueloop.stopping`, and ends saved.) A second one, while the first is still being obeyed, ends
-the process at once. None of them is ever answered with a traceback.
+number, whatever it does: importing, reading data, writing a report. (Training has its own handlers,
+`trueloop.stopping`, and ends saved.) A second one, while the first is still being obeyed, ends the
+process at once. None of them is ever answered with a traceback.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Signals:
 
     With `to_the_end`, a process that ends after it keeps the signals quiet until it is gone.
     Signals that are ignored (of a background job, under nohup) stay ignored. Outside Python's main
-    thread, which alone receives signals, it does nothing.
+    thread, the only one that receives signals, it does nothing.
     """
 
     def __init__(self, *, to_the_end: bool = False) -> None:
@@ -79,7 +79,7 @@ class Signals:
             signal.signal(*self._previous.popitem())
 
     def outlast(self, work: Callable[[], T]) -> T | int:
-        """What `work` returns; or, if a signal ends it, the exit status, after one line."""
+        """The result of `work`; or, if a signal ends it, the exit status, after one line."""
         try:
             result = work()
             self._status = result if isinstance(result, int) else 0

@@ -119,7 +119,8 @@ def conclude(
 ) -> None:
     """Leave results and report, and the last words on the terminal.
 
-    All ranks score the best weights together, and rank 0 writes. After a failure it is alone.
+    All ranks score the best weights together, and rank 0 writes. After a failure no other rank
+    takes part.
     """
     found: dict[str, Any] = {}
     if failure is not None and ranks.is_distributed():
@@ -138,7 +139,7 @@ def conclude(
 
 
 def _marked_best(run: Run) -> dict[str, Any]:
-    """What is known of the best epoch without a look at its weights."""
+    """The facts about the best epoch that need no look at its weights."""
     if not has_checkpoint(run.checkpoints, "best"):
         return {}
     mark = best_checkpoint.marked(run.checkpoints)
@@ -146,7 +147,7 @@ def _marked_best(run: Run) -> dict[str, Any]:
 
 
 def _of_mark(best: Mapping[str, Any]) -> dict[str, Any]:
-    """What results.json says of the best checkpoint, by its mark."""
+    """The entry of results.json about the best checkpoint, by its mark."""
     return {
         "best_epoch": best["epoch"] + 1,
         "best_update": best.get("update"),
@@ -307,7 +308,7 @@ def _totals(session: TrainingSession, run: Run, status: str) -> dict[str, Any]:
 
 
 def _of_best_weights(session: TrainingSession, album: Figures) -> dict[str, Any]:
-    """What the model, with the best weights in it, shows on each split."""
+    """The figures of the model, with the best weights in it, for each split."""
     val = session.score(session.val, collect=True)
     outputs, targets = val.details["outputs"], val.details["targets"]
     results: dict[str, Any] = {
@@ -344,7 +345,7 @@ def residuals(outputs: Tensor, targets: Tensor) -> dict[str, list[float]]:
 
 
 def last_words(run: Run, results: dict[str, Any], report: Path, settings: Settings) -> list[str]:
-    """What stays on the terminal: the result first, then where everything is."""
+    """The last lines on the terminal: the result first, then where everything is."""
     lines = [_result(results, settings)]
     if results["test_scores"]:
         name = _headline(results["test_scores"], "test_loss")

@@ -1,4 +1,4 @@
-"""What the processes of `trueloop tune` do: read the task's data, and build trainings of it."""
+"""The processes of `trueloop tune`: they read the task's data, and build trainings of it."""
 
 from __future__ import annotations
 
@@ -152,6 +152,6 @@ def _warm_updates(compiled: bool | str) -> int:
 
 
 def _compile_choices(run: RunOptions) -> tuple[Any, ...]:
-    """What `--compile` can be beside what it is."""
+    """The values of `--compile` beside its own."""
     now = "model" if run.compile is True else run.compile
     return tuple(value for value in (False, "step", "model") if value != (now or False))

@@ -87,7 +87,7 @@ def check(options: TuneOptions) -> None:
 
 
 def stated_of_train(settings: Settings) -> dict[str, Any]:
-    """What the user stated, as plain data, without what only `tune` takes."""
+    """The options that the user gave, as plain data, without those that only `tune` takes."""
     plain = settings.config()
     return {
         name: plain[name] for name in sorted(settings.stated) if name in plain and name not in OWN

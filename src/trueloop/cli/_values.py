@@ -1,4 +1,4 @@
-"""What the value of an option must be, whichever it is; each function raises `ConfigError`."""
+"""Checks of options' values; each function raises `ConfigError`."""
 
 from __future__ import annotations
 

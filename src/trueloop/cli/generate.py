@@ -111,7 +111,7 @@ def _check(given: Any) -> None:
     """Refuse options that do not go together."""
     modes = [name for name in _MODES if getattr(given, name) is not None]
     if not modes:
-        raise ConfigError("there is no prompt: write --prompt TEXT, or --prompts FILE")
+        raise ConfigError("a prompt is missing: write --prompt TEXT, or --prompts FILE")
     if len(modes) > 1:
         raise ConfigError(
             f"--{modes[0]} and --{modes[1]} do not go together: leave out one of them"
@@ -134,7 +134,7 @@ def _first(given: Any, names: Sequence[str]) -> str | None:
 
 
 def _options_of(given: Any) -> dict[str, Any]:
-    """What `generate` takes; those of the preset give way to those that are written."""
+    """The arguments of `generate`; those of the preset give way to those that are written."""
     from trueloop import _options
     from trueloop.generate import PRESETS, GenerationOptions
     from trueloop.seed import check_seed

@@ -62,7 +62,7 @@ class RunOptions:
     left_out: ClassVar[frozenset[str]] = frozenset()
     """Fields that are not options of this verb: ignored in a configuration file."""
     of_recipe: ClassVar[frozenset[str]] = frozenset()
-    """Fields of the recipe that this verb has a meaning of its own for."""
+    """Fields of the recipe that have a special meaning for this verb."""
 
     data: Path | None = None
     """File or folder with the data, for tasks that read one."""
@@ -117,7 +117,7 @@ class RunOptions:
     keep_last: int = 3
     """Checkpoints to keep, in addition to the best one."""
     on_save_error: str = "stop"
-    """What to do when a checkpoint cannot be written: stop, or continue without it."""
+    """If a checkpoint cannot be written: stop, or continue without it."""
     compile: bool | str = False
     """Without a value: compile the model with torch.compile. step: compile the whole update as one
     graph; auto: do that if it is faster; or a mode of torch.compile for the model."""
@@ -125,8 +125,8 @@ class RunOptions:
     """Blocks whose activations are recomputed in the backward pass instead of kept in memory: 1 for
     each block of the model, 2 for every second one, or the name of their class."""
     on_oom: str = "stop"
-    """What to do if a batch does not fit into memory: stop, or accumulate, which splits it and
-    computes the gradient of the whole batch."""
+    """If a batch does not fit into memory: stop, or accumulate, which splits it and computes the
+    gradient of the whole batch."""
     matmul: str = "fp32"
     """How a CUDA device multiplies float32 matrices: fp32, or tf32, which rounds their entries to
     10 bits and is faster."""
@@ -217,8 +217,8 @@ class Settings:
     def config(self) -> dict[str, Any]:
         """The resolved configuration as flat plain data: what `--config` takes again.
 
-        The run's own place, `resume` and `quiet` are left out: they say nothing about what is
-        trained.
+        The run's own place, `resume` and `quiet` are not part of it: they do not change the
+        training.
         """
         config: dict[str, Any] = {"task": self.task}
         for part in (self.options, self.recipe, self.run):
@@ -254,8 +254,8 @@ def settings_from(
 ) -> Settings:
     """The settings of a run of `task`: the command line over the file over the task's recipe.
 
-    `file` holds the keys of a configuration file called `source` in messages; `run_options` are
-    those of a verb other than train. Raises `ConfigError`.
+    `file` has the keys of a configuration file called `source` in messages; `run_options` are those
+    of a verb other than train. Raises `ConfigError`.
     """
     name, task_class = resolve_task(task)
     parser = train_parser(name, task_class, run_options)

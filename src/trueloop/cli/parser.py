@@ -130,9 +130,9 @@ def _one_line(parser: Parser, message: str) -> str:
         option = match[1]
         return f"{option} needs a value: write {option}=VALUE"
     if match := re.match(r"argument (?:-h/)?(--[\w-]+).*: ignored explicit argument (.*)", message):
-        return f"{match[1]} takes no value, but got {match[2]}: write {match[1]} alone"
+        return f"{match[1]} takes no value, but got {match[2]}: write {match[1]} without a value"
     if match := re.match(r"argument (--[\w-]+).*invalid _boolean_type value: (.*)", message):
-        return f"{match[1]} must be yes or no, not {match[2]}: write {match[1]} alone, or =no"
+        return f"{match[1]} must be yes or no, not {match[2]}: write {match[1]} or {match[1]}=no"
     if match := re.match(r"the following arguments are required: (\w+)", message):
         return f"{match[1].upper()} is missing: write {parser.prog} {match[1].upper()}"
     if match := re.match(r'Parser key "([\w.]+)":?', message):
@@ -155,7 +155,7 @@ def _wrong_kind(option: str, message: str) -> str:
 
 
 def _told_apart(joined: str, words: Sequence[str]) -> list[str]:
-    """The words of the command line that argparse has joined by blanks, which they may hold."""
+    """The words of the command line that argparse has joined by blanks, which they may contain."""
     found, rest = [], joined
     for word in words:
         if rest == word or rest.startswith(f"{word} "):
@@ -179,7 +179,7 @@ def _unknown(parser: Parser, word: str) -> str:
 
 
 def _instead_of(word: str, known: Collection[str]) -> str:
-    """What to write in place of a word without an option."""
+    """The remedy for a word without an option."""
     option = option_for(word, known)
     if option is not None:
         return f"write {option} {shlex.quote(word)}"

@@ -117,7 +117,8 @@ def _is_over(run: Run, length: tuple[str, int] | None) -> bool:
 
 
 def parse(parser: Parser, argv: Sequence[str]) -> Any:
-    """What was given; an option of `train` is answered with those that a resume takes."""
+    """The options that were given; an option of `train` is answered with those that a resume
+    takes."""
     try:
         return parser.parse(argv)
     except ConfigError as error:

@@ -47,9 +47,9 @@ def usage() -> str:
     return (
         "usage: trueloop tune TASK [options]\n\n"
         "Measure what makes a training faster, in separate trials: the learning rate (range\n"
-        "test), the batch size, workers, threads, precision, compilation, each alone and all\n"
-        "together; and write the useful changes as a file for trueloop train --config. Or, with\n"
-        "--search FILE, search for the best values of options by training with them.\n\n"
+        "test), the batch size, workers, threads, precision, compilation, each by itself and then\n"
+        "all together; and write the useful changes as a file for trueloop train --config. Or,\n"
+        "with --search FILE, search for the best values of options by training with them.\n\n"
         "  trueloop tune TASK --help     the options: --minutes, --search, those of train\n\n"
         "example:\n"
         "  trueloop tune images --data photos --minutes 5 --out tuned.yaml\n"
@@ -118,7 +118,7 @@ def _run_trials(
 
 
 def _goal(settings: Settings, options: TuneOptions) -> Goal | None:
-    """What `--goal` asks for, of the score that the run monitors. Raises `ConfigError`."""
+    """The goal of `--goal`, for the score that the run monitors. Raises `ConfigError`."""
     from trueloop.records import direction
     from trueloop.tune.goal import Goal
 

@@ -22,7 +22,7 @@ KEYS = ("select", "ignore", "exclude", "per-file-ignores")
 
 @dataclass(frozen=True)
 class Config:
-    """What is checked below one folder."""
+    """The settings of a check below one folder."""
 
     root: str
     """Folder of the pyproject.toml; patterns are relative to it."""
@@ -111,7 +111,7 @@ def project_root(folder: str) -> str | None:
 
 
 def _read(path: str) -> dict[str, Any] | None:
-    """The file's `[tool.trueloop]`; None where there is no such file or no such table."""
+    """The file's `[tool.trueloop]`; None without such a file or such a table."""
     try:
         content = tomllib.loads(read_text(path, LARGEST))
     except (FileNotFoundError, NotADirectoryError):

@@ -23,7 +23,7 @@ def evaluating(
 ) -> Iterator[None]:
     """Eval mode, and inference mode unless `gradients`; afterwards each module's own mode again.
 
-    A batch norm that was held in eval during training stays there. On many ranks that do this
+    A batch norm that was in eval mode during training stays there. On many ranks that do this
     `together` each has rank 0's buffers from here on. A sharded model runs without inference mode:
     training could not use the memory that it gathers its parameters in.
     """

@@ -82,7 +82,7 @@ class Collected:
 
 
 def _in_order(batches: list[tuple[int, Any]]) -> list[Any]:
-    """What all ranks have of numbered batches, in the order of the numbers."""
+    """All ranks' values of numbered batches, in the order of the numbers."""
     everywhere = ranks.of_each_part(batches, "the other ranks' outputs")
     numbered = [pair for found in everywhere for pair in found]
     return [found for _, found in sorted(numbered, key=lambda pair: pair[0])]

@@ -140,7 +140,7 @@ def scored(
 
 
 class _PassScores:
-    """What a pass over a feed adds up."""
+    """The sums of a pass over a feed."""
 
     def __init__(self, meter: metric_sets.MetricSet | None, collect: bool) -> None:
         self.samples = 0
@@ -185,8 +185,8 @@ _Table = npt.NDArray[np.float64]
 
 
 class _BatchMeans:
-    """What the batches of a pass say of one name: their means and weights, kept batch by batch and
-    read once, since a sum depends on the order of adding."""
+    """The batches' values of one name: their means and weights, kept batch by batch and read once,
+    since a sum depends on the order of adding."""
 
     _FOLD = 256
 

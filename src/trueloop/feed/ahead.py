@@ -19,7 +19,8 @@ from trueloop import ranks
 WORTH = 1e-3
 """Seconds that a batch must take to be fetched on a thread: far more than handing it over costs."""
 _LOOKED_AT = 6
-"""Batches that are measured; of these the first, which finds nothing in any cache, is left out."""
+"""Batches that are measured; the first of these, which finds nothing in any cache, does not
+count."""
 _IDLE = 2.0
 """Seconds after which a thread that nobody asks for a batch ends; the next request starts one."""
 _END = object()
@@ -134,7 +135,7 @@ def remedy() -> str:
     """A note for the message about the user's code that failed on a thread."""
     if threading.current_thread().name != _NAME:
         return ""
-    return ", or write fetch_ahead=False if it works in the loop's own thread alone"
+    return ", or write fetch_ahead=False if it works only in the loop's own thread"
 
 
 @contextmanager

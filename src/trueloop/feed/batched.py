@@ -34,9 +34,9 @@ class BatchDataset(Dataset[Any]):
 
     @abstractmethod
     def get_batch(self, indices: Indices, epoch: int) -> Any:
-        """Return a batch: CPU tensors of its own, in a tuple or a dict.
+        """Return a batch: new CPU tensors, in a tuple or a dict.
 
-        They depend on the two arguments alone.
+        They depend only on the two arguments.
 
         Args:
             indices: of the samples, int64, shape (B,).

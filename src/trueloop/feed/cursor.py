@@ -1,4 +1,4 @@
-"""Where a feed is, and the state of its own that a loader or a stream has there."""
+"""Where a feed is, and the state that a loader or a stream has there."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class OwnState:
         self._owner = owner
         self._name = type(owner).__name__
         self.why = why
-        """Why there is no state to be had, and the way to a place is a replay; None if there is."""
+        """Why no state is available, and the way to a place is a replay; None if one is."""
         self.is_refused = False
         """The owner has a state, and it cannot be stored."""
         for method in ("state_dict", "load_state_dict"):
@@ -48,7 +48,9 @@ class OwnState:
         try:
             return plain(self._owner.state_dict())
         except _NotPlainError as error:
-            self.why = f"{self._name}.state_dict() holds {error}, which a checkpoint cannot store"
+            self.why = (
+                f"{self._name}.state_dict() contains {error}, which a checkpoint cannot store"
+            )
         except Exception as error:  # the user's code; said when a state is asked for
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             self.why = f"{self._name}.state_dict() raised {reason[:120]}"
@@ -185,7 +187,7 @@ class Cursor:
         self._end = own
 
     def handed_out(self, *, last: bool) -> None:
-        """A batch of a source with a state of its own is out, as far as known the `last`."""
+        """A batch of a source that has a state is out, as far as known the `last`."""
         if self.waiting:
             self.own, _, self.stand_in = self.waiting.popleft()
         if last:
@@ -211,7 +213,7 @@ def timed(batches: Iterator[Any], place: Cursor, own: OwnState) -> Iterator[Any]
     count, started = place.batch, time.perf_counter()
     first = next(batches, _END)
     seconds = time.perf_counter() - started
-    why = own.why or place.why or "the checkpoint holds no state of it"
+    why = own.why or place.why or "the checkpoint contains no state of it"
     warnings.warn(
         f"going through {count:,} batch{'' if count == 1 else 'es'} again to get to the place "
         f"({why}); took {seconds:.1f} s",

@@ -116,7 +116,7 @@ class ExternalLoader:
         for states in (state["generators"], *([] if beginning is None else [beginning["own"]])):
             if len(states) != len(self._generators):
                 raise RunError(
-                    f"the saved loader had {len(states)} generators of its own and this one has "
+                    f"the saved loader had {len(states)} private generators and this one has "
                     f"{len(self._generators)}: build it as it was"
                 )
 

@@ -48,8 +48,8 @@ class Feed:
     - a `trueloop.feed.BatchDataset`, whose `get_batch(indices, epoch)` gathers a whole batch at
       once, in this process.
     - `trueloop.Shards`: samples in Parquet, tar and Arrow files, on a disk or at a URL.
-    - an iterable data set (`__iter__` alone), read by this process or one worker. What it draws
-      depends on (seed, epoch, position in the stream) alone.
+    - an iterable data set (only `__iter__`), read by this process or one worker. What it draws
+      depends only on (seed, epoch, position in the stream).
     - an iterable data set with `iter_range(start, stop)`, which yields the samples at these
       positions of the epoch of `set_epoch`, and `__len__` (samples per epoch). It is called once
       for each batch, by any number of workers, so that any position is reached at once.
@@ -60,8 +60,8 @@ class Feed:
     same set of samples on any number of ranks, and each takes its part: of arrays, map-style data
     sets and ranges it reads no other samples. An iterable data set without `iter_range` is read
     whole by every rank, and must give the same stream on all. A `DataLoader` must be split by rank
-    already (a `DistributedSampler`, or attributes `rank` and `num_replicas` of its own), with as
-    many batches on each; what it yields is this rank's part.
+    already (a `DistributedSampler`, or its own attributes `rank` and `num_replicas`), with as many
+    batches on each; what it yields is this rank's part.
 
     The order is a function of (seed, epoch, position), so that starting in the middle costs
     nothing. Iterating over the feed itself is `epoch(0)` each time; a training loop writes
@@ -74,11 +74,11 @@ class Feed:
 
     Args:
         data: the samples, see above.
-        batch_size: samples per batch, of all ranks together; None for a `DataLoader` alone.
+        batch_size: samples per batch, of all ranks together; None only for a `DataLoader`.
         shuffle: a new order in each epoch; False takes the samples as they come.
         seed: of the order and of all that the samples and `transform` draw.
         workers: processes that fetch single samples; arrays need none, and none is started.
-        drop_last: leave out a last batch that is smaller than the others.
+        drop_last: skip a last batch that is smaller than the others.
         device: where batches are put (a `torch.device` or "auto", "cpu", "cuda", "cuda:1",
             "mps"); None leaves them where they are.
         collate_fn: makes a batch of a list of samples; None is torch's `default_collate`.
@@ -89,14 +89,13 @@ class Feed:
         persistent_workers: keep the workers from epoch to epoch.
         fetch_ahead: for arrays and `BatchDataset`s, fetch each batch on a thread while the one
             before is used: the same batches. None does so where a batch takes long enough, by the
-            first few of them; `get_batch` and `transform` must then depend on their arguments
-            alone.
+            first few of them; `get_batch` and `transform` must then depend only on their arguments.
 
     Raises:
         ConfigError: an argument has a value that cannot work, or does not fit the kind of data.
         DataError: the data is empty, its parts differ in length, or it is of no known kind; or,
             during an epoch, a sample cannot be fetched.
-        DeviceError: there is no such device.
+        DeviceError: the device does not exist.
     """
 
     STATE: ClassVar[Shape] = {
@@ -225,7 +224,7 @@ class Feed:
             size = self.batch_size
             count = self.samples // size if self.drop_last else -(-self.samples // size)
         if self.samples == 0 or (count == 0 and self.samples is None):
-            raise DataError("the data holds no samples: check where it comes from")
+            raise DataError("the data has no samples: check where it comes from")
         if count == 0:
             raise ConfigError(
                 f"drop_last leaves no batch at all, since {self.samples} samples do not fill one: "
@@ -277,7 +276,7 @@ class Feed:
         _options.whole("start", start, 0)
         if self._length is not None and start > self._length:
             raise ConfigError(
-                f"start={start} lies beyond the {self._length} batches of an epoch: write a start "
+                f"start={start} is beyond the {self._length} batches of an epoch: write a start "
                 f"from 0 to {self._length}"
             )
         place = self._place.begin(epoch, start)
@@ -294,7 +293,7 @@ class Feed:
             batches: how many.
 
         Returns:
-            The indices; None for a stream or a loader, which knows its order alone.
+            The indices; None for a stream or a loader, which does not give its order away.
         """
         if self._length is None or self.samples is None or self.batch_size is None:
             return None
@@ -484,8 +483,8 @@ class Feed:
             count = 1 + len(state.get("others", ()))
             if count != ranks.world_size():
                 raise RunError(
-                    f"the saved loaders are those of {count} ranks, each with batches of its own, "
-                    f"and these of {ranks.world_size()}: continue with {count}, or train with "
+                    f"the saved loaders are those of {count} ranks, each with its own batches, and "
+                    f"these of {ranks.world_size()}: continue with {count}, or train with "
                     "Feed(loader.dataset, batch_size=...), whose batches are those of all ranks"
                 )
 

@@ -94,8 +94,8 @@ def check_data_set(data: Any) -> None:
     if hasattr(data, "__getitem__"):
         if not defines_len(data):
             raise DataError(
-                f"the data set {kind} has __getitem__ and no __len__: define __len__ (or __iter__ "
-                "alone, for samples that can only be read in sequence)"
+                f"the data set {kind} has __getitem__ and no __len__: define __len__ (or only "
+                "__iter__, for samples that can only be read in sequence)"
             )
     elif not hasattr(data, "__iter__"):
         raise DataError(

@@ -55,7 +55,7 @@ class LoaderOptions:
     def loader(
         self, dataset: Dataset[Any], collator: type[Collator] = Collator, **batching: Any
     ) -> DataLoader[Any]:
-        """A DataLoader with a generator of its own, so that it never draws from torch's global one.
+        """A DataLoader with a private generator, so that it never draws from torch's global one.
 
         What it draws reaches no sample: each is fetched with generators seeded for it.
         """
@@ -105,7 +105,7 @@ def not_fetched(sample: int, epoch: int, error: Exception) -> SampleFailure:
 
 
 class _Samples(Dataset[Any]):
-    """A map-style data set in which every sample is fetched with generators of its own."""
+    """A map-style data set in which every sample is fetched with its own generators."""
 
     def __init__(self, dataset: Any, seed: int) -> None:
         self.dataset = dataset
@@ -206,9 +206,9 @@ class MapSource:
 
 
 class _SeededStream(IterableDataset[Any]):
-    """An iterable data set in which every sample is drawn with generators of its own: yields, for
-    each batch, a rank's part of it and whether that is a stand-in; first, on several ranks, the
-    digest of its first sample in place of a part."""
+    """An iterable data set in which every sample is drawn with its own generators: yields, for each
+    batch, a rank's part of it and whether that is a stand-in; first, on several ranks, the digest
+    of its first sample in place of a part."""
 
     def __init__(self, dataset: Any, batch_size: int, drop_last: bool, seed: int) -> None:
         self.dataset = dataset

@@ -2,8 +2,8 @@
 
 Up to `TABLE_SIZE` samples an epoch's order is the order of keyed 64-bit hashes of the indices, a
 table of at most 512 KiB. Beyond, it is a keyed Feistel network: any position is reached at once, in
-constant memory, whatever the size. Both use integer arithmetic of our own, so that an order does
-not change with the version of torch or numpy.
+constant memory, whatever the size. Both use our own integer arithmetic, so that an order does not
+change with the version of torch or numpy.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _CHUNK = 4096
 class SampleOrder:
     """The order of `size` samples in one epoch: `SampleOrder(…).at(positions)` are sample indices.
 
-    `shuffle=False` is 0, 1, 2, …; otherwise a pseudo-random permutation that depends on (seed,
-    epoch, size) alone.
+    `shuffle=False` is 0, 1, 2, …; otherwise a pseudo-random permutation that depends only on (seed,
+    epoch, size).
     """
 
     def __init__(self, size: int, seed: int, epoch: int, shuffle: bool = True) -> None:
@@ -94,7 +94,7 @@ class Feistel:
 
     The generalised Feistel network over Z_a × Z_b, a·b ≥ size, of Black and Rogaway, "Ciphers with
     arbitrary finite domains" (CT-RSA 2002), with `ROUNDS` rounds of modular addition and cycle
-    walking. With a = ⌈√size⌉ and b = ⌈size / a⌉ fewer than a values lie outside, so almost no
+    walking. With a = ⌈√size⌉ and b = ⌈size / a⌉ fewer than a values are outside, so almost no
     position walks at all.
     """
 

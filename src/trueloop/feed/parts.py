@@ -1,4 +1,4 @@
-"""Which samples of each global batch a rank takes: computed from their number alone.
+"""Which samples of each global batch a rank takes: computed only from their number.
 
 Of a batch of n samples, part k of W is the positions ⌈k·n/W⌉ to ⌈(k+1)·n/W⌉ - 1: the parts are
 disjoint, together the batch, and differ in size by at most one. The first part of a batch is never

@@ -36,7 +36,7 @@ def map_batch(
     on_tensor: Callable[[Tensor], Any],
     on_movable: Callable[[Any], Any] = lambda part: part,
 ) -> Any:
-    """`value` with its tensors changed, and the objects that have a `to` method of their own.
+    """`value` with its tensors changed, and the objects that have a `to` method.
 
     Searched in tuples, named tuples, lists and mappings, whose types are kept. What is neither,
     numbers and text, say, stays as it is.
@@ -55,7 +55,7 @@ def map_batch(
 
 
 def _ahead(batches: Iterator[Any], device: torch.device) -> Iterator[Any]:
-    """Copies on a CUDA stream of their own, one batch ahead of the one handed out."""
+    """Copies on a separate CUDA stream, one batch ahead of the one handed out."""
     stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
     waiting: tuple[Any, torch.cuda.Event] | None = None
     for batch in batches:

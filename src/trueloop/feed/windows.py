@@ -25,12 +25,13 @@ _KEPT = 4
 
 
 class WindowOrder(SampleOrder):
-    """The order of samples that lie in blocks of `sizes` samples, one block after the other.
+    """The order of samples in blocks of `sizes` samples, one block after the other.
 
-    `window` is in samples. A window holds the blocks that begin within `window` samples of the
-    order: fewer than `window` samples and one more block, and at least one block. The order
-    depends on (sizes, window, seed, epoch) alone. It takes 32 bytes for each block, and each
-    position is computed from that: nothing is remembered from one to the next.
+    `window` is in samples. A window consists of the blocks that begin within `window` samples of
+        the
+    order: fewer than `window` samples and one more block, and at least one block. The order depends
+    only on (sizes, window, seed, epoch). It takes 32 bytes for each block, and each position is
+    computed from that: nothing is remembered from one to the next.
 
     `shuffle=False` is 0, 1, 2, …, and each block is a window.
     """
@@ -81,7 +82,7 @@ class WindowOrder(SampleOrder):
         return self.at(np.arange(start, stop, dtype=np.int64))
 
     def window_at(self, position: int) -> int:
-        """The number of the window that `position` lies in."""
+        """The number of the window of `position`."""
         return int(np.searchsorted(self._windows, position, side="right")) - 1
 
     def blocks_of(self, window: int) -> Indices:

@@ -28,17 +28,17 @@ def generate(
 ) -> Generated:
     """Continue each text of `tokens`, token by token, e.g. `generate(model, tokens, top_p=0.9)`.
 
-    A row of a batch is what it would be alone. The model is put into eval mode for it, and each
-    module gets its own mode back; the global generators are left alone.
+    A row of a batch gets the text that it would get in a batch of one. The model is put into eval
+    mode for it, and each module gets its own mode back; the global generators do not change.
 
     Args:
         model: maps token ids int64 (batch, length) to logits (batch, length, vocabulary). One with
-            `new_cache(batch, capacity)` is called as `model(tokens, cache=cache)`, with the new
-            tokens alone.
+            `new_cache(batch, capacity)` is called as `model(tokens, cache=cache)`, only with the
+            new tokens.
         tokens: one text or several, of any lengths: ids, or a tensor (batch, length).
         lengths: of the rows of a tensor that is padded on the right.
-        seed: of the draws, from 0 on; a sequence has one for each prompt, which then draws as if
-            it were alone.
+        seed: of the draws, from 0 on; a sequence has one for each prompt, which then draws as in a
+            batch of one.
         stop: token ids and strings (these need `tokenizer`) that end a text.
         end_of_text: the id that ends a text, and with which an empty prompt begins.
         tokenizer: has `stream()`; the result then has `texts`.
@@ -67,7 +67,7 @@ def generate(
 
 
 class Piece(NamedTuple):
-    """What `stream` yields.
+    """An item of `stream`.
 
     Attributes:
         tokens: the new token of each row; None of a row that has ended.
@@ -105,7 +105,7 @@ def stream(
         tokenizer: as for `generate`; each piece then has `texts`.
         context: as for `generate`.
         cache: as for `generate`.
-        options: as for `generate`, but for `beams`: a beam search knows its text at the end alone.
+        options: as for `generate`, but for `beams`: a beam search knows its text only at the end.
 
     Returns:
         An iterator of pieces.

@@ -18,8 +18,8 @@ class Decoder:
     """Feeds a model and keeps its cache; `prompt` once, then `put` and `next` for each new token.
 
     Texts are kept with padding on the left, so that a new token is a column. To the model they go
-    with padding on the right, each at its own positions, so that a row of a batch is computed as
-    if it were alone.
+    with padding on the right, each at its own positions, so that a row is computed as in a batch of
+    one.
 
     When a text would exceed the model's context, the model continues with the text's last `context
     // 2` tokens, at positions from 0 on, until the context is full again: it sees between a half
@@ -74,7 +74,7 @@ class Decoder:
         return floats(checked_logits(logits)[:, -1])
 
     def reorder(self, rows: Tensor) -> None:
-        """Let row k be what `rows[k]` was: a text may be left out or repeated."""
+        """Let row k be what `rows[k]` was: a text may be dropped or repeated."""
         self.texts, self.starts = self.texts[rows], self.starts[rows]
         if self.is_ragged:
             self._begins = [self._begins[row] for row in rows.tolist()]

@@ -23,10 +23,10 @@ class Attend(NamedTuple):
 class KeyValueCache:
     """Keys and values of every layer, in memory that is reserved once.
 
-    A row of the batch is a text of its own length. New keys and values are written after its last
-    position, and a query sees its own row up to its own position, and nothing else: the logits are
-    those of a forward over the whole text. Rows of one length, which is the common case, take a
-    path of slices: no mask, no scatter.
+    A row of the batch is a text, each with its own length. New keys and values are written after
+    its last position, and a query sees its own row up to its own position, and nothing else: the
+    logits are those of a forward over the whole text. Rows of one length, which is the common case,
+    take a path of slices: no mask, no scatter.
 
     A forward of `length` new tokens calls `positions(length)` once, `extend(layer, keys, values)`
     in each layer, and `advance(length)` at its end. Prompts of different lengths go through in one
@@ -69,7 +69,7 @@ class KeyValueCache:
 
     @property
     def lengths(self) -> list[int]:
-        """Positions that each row holds."""
+        """Positions that each row has."""
         return list(self._lengths)
 
     def _set_lengths(self, lengths: list[int]) -> None:
@@ -165,7 +165,7 @@ class KeyValueCache:
         """Keep the first positions of each row.
 
         Args:
-            lengths: how many, for each row; at most what it holds.
+            lengths: how many, for each row; at most those that it has.
         """
         short = zip(lengths, self._lengths, strict=True)
         assert all(0 <= new <= old for new, old in short), "a row has no more than it has"
@@ -177,7 +177,7 @@ class KeyValueCache:
         In beam search a beam continues a different beam; one prompt has several samples.
 
         Args:
-            rows: int64 (new batch,); a row may be left out or repeated.
+            rows: int64 (new batch,); a row may be dropped or repeated.
         """
         index = torch.as_tensor(rows, device=self._every.device)
         reach = max(self._lengths)

@@ -33,8 +33,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 class StreamingTokenizer(Protocol):
-    """What `generate` needs of a tokenizer: `stream()` makes an object whose `push(id)` returns the
-    text that is certain by then, and whose `finish()` returns the rest."""
+    """The part of a tokenizer that `generate` needs: `stream()` makes an object whose `push(id)`
+    returns the text that is certain by then, and whose `finish()` returns the rest."""
 
     def stream(self) -> Any: ...
 
@@ -187,7 +187,7 @@ def options_from(given: Mapping[str, Any]) -> GenerationOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Ends:
-    """What ends a text before `max_new_tokens`."""
+    """The reasons for which a text ends before `max_new_tokens`."""
 
     end_of_text: int | None
     stop_ids: tuple[int, ...]

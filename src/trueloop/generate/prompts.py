@@ -1,4 +1,4 @@
-"""What `generate` and `score` take for tokens: checked, as rows of ids on the host."""
+"""The tokens of `generate` and `score`: checked, as rows of ids on the host."""
 
 from __future__ import annotations
 
@@ -111,10 +111,10 @@ def check_model(model: Any, call: str) -> None:
 def begun(rows: list[list[int]], end_of_text: int | None) -> list[list[int]]:
     """`rows`, with an empty one begun by the end of the text before it, as in training."""
     if not rows:
-        raise ConfigError(f"there is no prompt: {_EXAMPLE}")
+        raise ConfigError(f"tokens is empty: {_EXAMPLE}")
     if end_of_text is None and not all(rows):
         raise DataError(
-            "a prompt is empty, and there is no end-of-text token to start from: write at least "
+            "a prompt is empty, and no end-of-text token is known to start from: write at least "
             "one token, or end_of_text=..."
         )
     return [row or [int(end_of_text or 0)] for row in rows]
@@ -140,7 +140,7 @@ def check_room(rows: list[list[int]], context: int | None, options: GenerationOp
 
 
 def inferring(model: Model) -> AbstractContextManager[Any]:
-    """Eval mode and inference mode; of a callable that is not a module, inference mode alone.
+    """Eval mode and inference mode; of a callable that is not a module, only inference mode.
 
     One rank of many may do it by itself, to print a sample.
     """

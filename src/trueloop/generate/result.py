@@ -1,4 +1,4 @@
-"""What `generate` returns."""
+"""The result of `generate`."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Generated:
     scores: Tensor | None = None
 
     def rows(self) -> list[list[int]]:
-        """Return the new tokens of each row as a list of its own length."""
+        """Return the new tokens of each row as a list, each with its own length."""
         counts = self.lengths.tolist()
         return [row[:count] for row, count in zip(self.tokens.tolist(), counts, strict=True)]
 
 
 class NewTokens(NamedTuple):
-    """What a search has found."""
+    """The result of a search."""
 
     tokens: Tensor
     """int64 (rows, new); after a row's own tokens may be anything."""

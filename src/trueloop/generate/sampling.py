@@ -17,7 +17,7 @@ _AHEAD = 64
 class UniformDraws:
     """A uniform number for each row and position, whatever the other rows are.
 
-    Row r at its n-th new token draws `mix(streams[r], n)`, cut to 52 bits: from 0 to 1, 1 left out.
+    Row r at its n-th new token draws `mix(streams[r], n)`, cut to 52 bits: from 0 to 1, without 1.
     """
 
     def __init__(self, streams: Sequence[int], device: torch.device) -> None:
@@ -38,7 +38,7 @@ class UniformDraws:
         return self._drawn[position - self._first]
 
     def select(self, rows: Sequence[int]) -> None:
-        """Go on with `rows` alone."""
+        """Continue only with `rows`."""
         self._streams = [self._streams[row] for row in rows]
         if len(self._drawn):
             self._drawn = self._drawn[:, list(rows)]
@@ -46,7 +46,7 @@ class UniformDraws:
 
 def streams(seed: int | Sequence[int], prompts: int, samples: int) -> list[int]:
     """The stream of each row, prompts × samples: of prompt p and sample s by (seed, p, s), or,
-    where `seed` has one seed for each prompt, as if that prompt were alone."""
+    where `seed` has one seed for each prompt, as if it were the only prompt."""
     pairs = [(seed, p) for p in range(prompts)] if isinstance(seed, int) else [(s, 0) for s in seed]
     return [mix(start, prompt, sample) for start, prompt in pairs for sample in range(samples)]
 

@@ -22,7 +22,7 @@ NORMALIZE = ("sum", "token", "byte")
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
-    """What `score` returns.
+    """The result of `score`.
 
     Attributes:
         log_probs: float (rows, longest), natural logarithm of the probability of each token after
@@ -70,7 +70,7 @@ def score(
     device = prompts.where(model, tokens)
     longest = max(map(len, rows), default=0)
     if not longest:
-        raise ConfigError("there is no token to score: write e.g. score(model, [1, 2, 3])")
+        raise ConfigError("tokens has nothing to score: write e.g. score(model, [1, 2, 3])")
     texts = [[*first, *row] for first, row in zip(before, rows, strict=True)]
     log_probs = torch.zeros(len(rows), longest, device=device)
     with prompts.inferring(model):

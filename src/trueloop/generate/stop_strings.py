@@ -10,8 +10,8 @@ from trueloop.generate.options import StreamingTokenizer
 class TextUntilStop:
     """Turns ids into text, piece by piece, and ends at the first of `stops`.
 
-    A piece is held back as long as a stop string could begin in it; the stop string itself and
-    what follows it are left out.
+    A piece is kept back as long as a stop string could begin in it; the stop string itself and what
+    follows it are cut.
     """
 
     def __init__(self, tokenizer: StreamingTokenizer, stops: Sequence[str] = ()) -> None:
@@ -27,7 +27,7 @@ class TextUntilStop:
         return "" if self.is_stopped else self._take(str(self._stream.push(token)))
 
     def finish(self) -> str:
-        """What was held back and turns out to be text."""
+        """Text that was kept back and turns out not to begin a stop string."""
         if self.is_stopped:
             return ""
         last = self._take(str(self._stream.finish()))
@@ -50,7 +50,7 @@ class TextUntilStop:
         return certain
 
     def _beginnings(self) -> int:
-        """How many characters at the end of what is held may be a stop string's beginning."""
+        """How many characters at the end of the text may be a stop string's beginning."""
         return max(
             (
                 length

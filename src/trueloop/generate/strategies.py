@@ -1,4 +1,4 @@
-"""What is done to the logits before a token is chosen: small functions that compose.
+"""Changes of the logits before a token is chosen: small functions that compose.
 
 Each takes logits, floating (rows, vocabulary), and returns new ones of the same shape and dtype;
 a token that is ruled out has −inf. Those that go by the text so far also take its tokens, int64

@@ -22,8 +22,9 @@ _NOTHING: frozenset[str] = frozenset()
 class Stopwatch:
     """Seconds that the run has trained, those of its earlier parts included.
 
-    On its own, and not a method of what holds the clock: a cycle of references would leave the end
-    of a loader's workers to the garbage collector, which takes five seconds for each of them.
+    A function, and not a method of the object that has the clock: a cycle of references would leave
+    the end of a loader's workers to the garbage collector, which takes five seconds for each of
+    them.
     """
 
     def __init__(self) -> None:
@@ -57,7 +58,7 @@ class RunClock:
     What is asked for every so many epochs is due at their ends; every so many updates, after each
     update whose number is a multiple; samples and tokens, after the first update with which their
     total reaches a multiple; minutes, after the first update at which the run has trained for a
-    multiple, by the clock of rank 0. An update that was left out (`skipped`) counts for nothing.
+    multiple, by the clock of rank 0. An update that was skipped (`skipped`) counts for nothing.
 
     `intervals` names them by what is due (None: never by this clock); `seconds` returns how long
     the run has trained. On several ranks each has one, with the same intervals, and gets the same
@@ -111,7 +112,7 @@ class RunClock:
             self.tokens += record.tokens
             if self._needs_tokens and not record.tokens:
                 raise ConfigError(
-                    "the run is counted in tokens, and a batch holds none: its first tensor is not "
+                    "the run is counted in tokens, and a batch has none: its first tensor is not "
                     "one of token ids (batch, length), int64 or int32; count it in updates or "
                     "samples"
                 )

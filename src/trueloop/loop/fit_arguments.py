@@ -63,7 +63,7 @@ def check_alike(
 def intervals(
     eval_every: Any, log_every: Any, save_every: Any, run: Any, checkpoints: Any
 ) -> dict[str, Interval | None]:
-    """How often each thing is due; None where its default holds. Raises `ConfigError`."""
+    """How often each thing is due; None for its default. Raises `ConfigError`."""
     found = {
         EVALUATION: parse_interval("eval_every", eval_every),
         LINE: parse_interval("log_every", log_every),

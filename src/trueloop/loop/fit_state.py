@@ -42,7 +42,7 @@ class History:
         updates: updates applied, by earlier parts of a resumed run too.
         samples: samples in them, of all ranks.
         tokens: tokens in them (`StepRecord.tokens`).
-        skipped: updates left out because their gradient was not finite, or an outlier.
+        skipped: updates skipped because their gradient was not finite, or an outlier.
         seconds: wall time of the training, of a resumed run in all.
     """
 
@@ -359,6 +359,6 @@ def _check_monitors(state: FitState, step: Step) -> None:
     for what, name in [*watched.items(), *(("the schedule's", name) for name in step.monitors)]:
         if name.startswith("val_"):
             raise ConfigError(
-                f"{what} is {name!r}, and there is no val to measure it on: give val=…, or watch "
+                f"{what} is {name!r}, and fit has no val to measure it on: give val=…, or watch "
                 "'train_loss'"
             )

@@ -24,7 +24,7 @@ class LogLine:
         """Updates, samples, tokens."""
 
     def add(self, record: StepRecord) -> None:
-        """Take in an update, without reading its tensors; one that was left out counts for
+        """Take in an update, without reading its tensors; one that was skipped counts for
         nothing."""
         if record.updated:
             self._means.add(record)

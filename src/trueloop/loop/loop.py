@@ -141,7 +141,7 @@ def _train(state: FitState, stop: Stop, sinks: Sequence[Sink]) -> History:
 def _opened(
     run: Any, state: FitState, saved: Checkpoints | None, resumed: Any
 ) -> Iterator[list[Any]]:
-    """The run begun, and the sinks of a run directory, which is held against other processes.
+    """The run begun, and the sinks of a run directory, which is locked against other processes.
 
     However the run ends, they are closed, and no write is left under way. The log of a resumed run
     is cut back to where the state was saved: what was logged after that is trained, and logged,

@@ -116,8 +116,8 @@ def apply_model(model: nn.Module, inputs: Any) -> Any:
 
     Raises:
         LossError: the model's `forward` does not take these arguments.
-        DataError: the inputs are one tensor, on a different device or of a different floating-point
-            dtype than the model's parameters, and the model fails for it.
+        DataError: the inputs are one tensor, on a different device or of a different dtype than
+            the model's parameters, and the model fails for it.
     """
     try:
         if isinstance(inputs, (tuple, list)):
@@ -128,7 +128,7 @@ def apply_model(model: nn.Module, inputs: Any) -> Any:
     except TypeError as error:
         _error_hints.check_inputs(model, inputs, error)
         raise
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         if not isinstance(error, torch.OutOfMemoryError):
             _error_hints.check_tensors(model, inputs, error)
         raise
@@ -187,8 +187,7 @@ class Supervised:
         Raises:
             LossError: the batch is not a pair, outputs and targets do not fit, or the criterion
                 does not return a scalar.
-            DataError: a tensor has a dtype, or is on a device, that the model does not compute
-                with.
+            DataError: the inputs do not fit the model: see `apply_model`.
         """
         if not isinstance(batch, (tuple, list)) or len(batch) != 2:
             raise _no_pair(batch)

@@ -1,7 +1,7 @@
 """Whether a model's outputs and its targets fit a loss; each function raises `LossError` if not.
 
 A message names the cause and ends with what to write. The functions that look at values, not only
-at shapes, wait for the device: a loss calls them on its first batch alone.
+at shapes, wait for the device: a loss calls them only on its first batch.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def are_tensors(task: str, outputs: Any, targets: Any) -> None:
 
 
 def _loss(task: str) -> str:
-    """What the loss is called: one of ours by its task, one of torch's by its name."""
+    """The name of the loss: one of ours by its task, one of torch's by its name."""
     return f"{task} loss" if task.islower() and "_" not in task else task
 
 
 def _other(task: str, other: str) -> str:
-    """What to write for a loss of a different task, in the words in which this one was chosen."""
+    """The remedy for a loss of a different task, in the words in which this one was chosen."""
     if _loss(task) != task:
         return f"write the task {other!r}"
     return "write nn.BCEWithLogitsLoss()" if other == "binary" else "write nn.CrossEntropyLoss()"
@@ -110,7 +110,7 @@ def columns(task: str, outputs: Tensor, classes: int | None) -> None:
     """Outputs have their classes on dimension 1, at least two, and as many as were announced."""
     if outputs.ndim < 2 or outputs.shape[1] < 2:
         raise LossError(
-            f"{_loss(task)}: outputs {shown(outputs)} hold fewer than two classes on dimension 1: "
+            f"{_loss(task)}: outputs {shown(outputs)} have fewer than two classes on dimension 1: "
             f"give the last layer one output per class, or {_other(task, 'binary')}"
         )
     if classes is not None and outputs.shape[1] != classes:
@@ -118,7 +118,7 @@ def columns(task: str, outputs: Tensor, classes: int | None) -> None:
         if outputs.ndim > 2 and outputs.shape[-1] == classes:
             remedy = "write outputs.movedim(-1, 1) in the model"
         raise LossError(
-            f"{_loss(task)}: outputs {shown(outputs)} hold {outputs.shape[1]} classes on dimension "
+            f"{_loss(task)}: outputs {shown(outputs)} have {outputs.shape[1]} classes on dimension "
             f"1, the data {classes}: {remedy}"
         )
 
@@ -167,7 +167,7 @@ def class_range(task: str, targets: Tensor, classes: int, ignore_index: int | No
     if value == classes and int(targets.min()) == 1:
         remedy = "classes count from 0: write targets - 1"
     elif value < 0:
-        remedy = f"write ignore_index={value} if such targets are to be left out"
+        remedy = f"write ignore_index={value} if such targets are to be ignored"
     raise LossError(
         f"{_loss(task)}: target {value} of sample {sample} is outside the classes 0 to "
         f"{classes - 1} (C = {classes}): {remedy}"
@@ -186,7 +186,7 @@ def finite(task: str, targets: Tensor) -> None:
     if bool(wrong.any()):
         value, sample = _first(wrong, targets)
         raise LossError(
-            f"{_loss(task)}: the target of sample {sample} holds {value}: "
+            f"{_loss(task)}: the target of sample {sample} is {value}: "
             "drop the sample or fill the value in before training"
         )
 
@@ -226,8 +226,8 @@ def sums_to_one(task: str, targets: Tensor) -> None:
 def are_logits(task: str, outputs: Tensor) -> None:
     """The outputs have not been through softmax already.
 
-    Only outputs that all lie in [0, 1] and whose every row sums to 1 are refused, and only from
-    two rows and eight numbers on: logits do not do that by chance.
+    Only outputs that are all in [0, 1] and whose every row sums to 1 are refused, and only from two
+    rows and eight numbers on: logits do not do that by chance.
     """
     rows = outputs.numel() // outputs.shape[1]
     if rows < 2 or outputs.numel() < 8:

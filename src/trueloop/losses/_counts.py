@@ -1,4 +1,4 @@
-"""What torch's mean losses are the mean over, so that micro-batches can be weighted exactly.
+"""The count that torch's mean losses divide by, so that micro-batches can be weighted exactly.
 
 With weights `count_i`, the micro-batches' losses add up to their union's:
 `sum(count_i * loss_i) / sum(count_i)`. Every function here is free of waits for the device.

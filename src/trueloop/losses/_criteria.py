@@ -2,7 +2,7 @@
 
 Each is called as `loss(outputs, targets)` and returns a mean, a scalar in float32 (float64 for
 float64 outputs). On its first batch it checks shapes, dtypes and values; later, whenever shapes,
-dtypes or the device change, those alone, which costs no wait for the device.
+dtypes or the device change, only those, which costs no wait for the device.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class TaskLoss(nn.Module):
         self._seen = form
 
     def _form(self, outputs: Any, targets: Any) -> object:
-        """What must not change without a new look: shapes, dtypes, device; None if no tensors."""
+        """The properties that must not change without a new check: shapes, dtypes, device; None if
+        no tensors."""
         if isinstance(outputs, Tensor) and isinstance(targets, Tensor):
             return (outputs.shape, targets.shape, outputs.dtype, targets.dtype, outputs.device)
         return None
@@ -187,7 +188,7 @@ class MulticlassLoss(TaskLoss):
         class_weights: C weights above 0, a list or a tensor.
         label_smoothing: the share in [0, 1) of the target that is spread over all classes
             (Szegedy et al., "Rethinking the Inception architecture", CVPR 2016).
-        ignore_index: the target value that is left out.
+        ignore_index: the target value to ignore.
     """
 
     task = "multiclass"
@@ -232,7 +233,7 @@ class MulticlassLoss(TaskLoss):
         return torch.where(kept, loss, torch.zeros_like(loss))
 
     def count(self, outputs: Tensor, targets: Tensor) -> int | Tensor:
-        """What the mean is over, for accumulation: see `supervised`.
+        """The count that the mean divides by, for accumulation: see `supervised`.
 
         Args:
             outputs: logits, (N, C) or (N, C, d1, ...).
@@ -251,8 +252,7 @@ class MulticlassLoss(TaskLoss):
         _checks.columns(self.task, outputs, self.classes)
         if targets.is_floating_point() and self.ignore_index >= 0:
             raise LossError(
-                "multiclass loss: soft targets hold no class index to ignore: "
-                "leave ignore_index out"
+                "multiclass loss: soft targets have no class index to ignore: remove ignore_index"
             )
         if self.class_weights is not None:
             self.class_weights.check_length(outputs.shape[1])

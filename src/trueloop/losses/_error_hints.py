@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -17,12 +18,18 @@ from trueloop.losses import _checks
 
 _INDEXED = (nn.CrossEntropyLoss, nn.NLLLoss, nn.MultiMarginLoss)
 _INDEXED_FUNCTIONS = (F.cross_entropy, F.nll_loss, F.multi_margin_loss)
+_TAKES_INTEGERS = (nn.Embedding, nn.EmbeddingBag)
+_ABOUT_DTYPES = re.compile(
+    r"d(?:ata)?type|[Ii]nput type|scalar type|[Tt]ype promoting"
+    r"|not implemented for '(?:Bool|Byte|Char|Short|Int|Long)'"
+)
+"""Torch's errors about tensors of two dtypes, or of one that an operation does not compute with."""
 _BINARY = (nn.BCELoss, nn.BCEWithLogitsLoss)
 _BINARY_FUNCTIONS = (F.binary_cross_entropy, F.binary_cross_entropy_with_logits)
 
 
 def name_of(criterion: Any) -> str:
-    """What a criterion is called in messages: its class, or its function."""
+    """The name of a criterion in messages: its class, or its function."""
     function = _function(criterion)
     return str(getattr(function, "__name__", None) or type(criterion).__name__)
 
@@ -107,18 +114,22 @@ def _check_binary(name: str, outputs: Tensor, targets: Tensor) -> None:
         )
 
 
-def check_tensors(model: nn.Module, inputs: Any, error: RuntimeError) -> None:
+def check_tensors(model: nn.Module, inputs: Any, error: Exception) -> None:
     """Raise `DataError` if inputs with a different dtype or device than the model's made it
     fail."""
     parameter = next(model.parameters(), None)
     if not isinstance(inputs, Tensor) or parameter is None:
         return
-    if inputs.device != parameter.device:
+    if inputs.device != parameter.device and isinstance(error, RuntimeError):
         raise DataError(
             f"the inputs are on {inputs.device} and the model on {parameter.device}: write "
             f"Feed(..., device='{parameter.device}')"
         ) from error
-    if inputs.is_floating_point() and inputs.dtype != parameter.dtype and "dtype" in str(error):
+    # Integers are the natural inputs of an embedding: the error is then about something else.
+    fits = not inputs.is_floating_point() and any(
+        isinstance(m, _TAKES_INTEGERS) for m in model.modules()
+    )
+    if inputs.dtype != parameter.dtype and not fits and _ABOUT_DTYPES.search(str(error)):
         dtype = str(parameter.dtype).removeprefix("torch.")
         raise DataError(
             f"the inputs are {inputs.dtype} and the model's parameters {parameter.dtype}: write "

@@ -1,4 +1,4 @@
-"""Losses of `losses.for_task` whose inputs or means have a structure of their own."""
+"""Losses of `losses.for_task` whose inputs or means have a special structure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RankingLoss(TaskLoss):
         method: ``"margin"``, max(0, margin - y (s1 - s2)) (`F.margin_ranking_loss`); or
             ``"logistic"``, log(1 + exp(-y (s1 - s2))): RankNet (Burges et al., ICML 2005), which
             for y = 1 is BPR (Rendle et al., UAI 2009).
-        margin: by how much the higher score must lead, above 0; 1.0 if left out. Only for
+        margin: by how much the higher score must lead, above 0; 1.0 by default. Only for
             ``"margin"``.
     """
 
@@ -167,7 +167,7 @@ class SegmentationLoss(TaskLoss):
 
     Both terms are computed per sample and then averaged over samples, so that accumulated
     micro-batches equal their union. (Dice over a whole batch has no such property: its ratio does
-    not split into parts.) A sample without any pixel that counts is left out of the mean.
+    not split into parts.) A sample without any pixel that counts is not part of the mean.
 
     Shapes: one class: outputs (N, 1, H, W), targets the same, in [0, 1] (floating point, or
     integers or bools of 0 and 1). C classes: outputs (N, C, H, W), targets (N, H, W), class
@@ -179,7 +179,7 @@ class SegmentationLoss(TaskLoss):
         smooth: s, at least 0; above 0, a class that is neither there nor predicted costs nothing.
         weights: of Dice and of cross-entropy, both at least 0.
         class_weights: C weights above 0 of the classes in the cross-entropy; not for one class.
-        ignore_index: the target value of pixels that are left out of both terms.
+        ignore_index: the target value of pixels that count in neither term.
     """
 
     task = "segmentation"
@@ -242,7 +242,7 @@ class SegmentationLoss(TaskLoss):
         return (1 - overlap / size.clamp(min=torch.finfo(size.dtype).tiny)).mean(1)
 
     def count(self, outputs: Tensor, targets: Tensor) -> int | Tensor:
-        """What the mean is over, for accumulation: see `supervised`.
+        """The count that the mean divides by, for accumulation: see `supervised`.
 
         Args:
             outputs: logits, (N, C, H, W); not read.

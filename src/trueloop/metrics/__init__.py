@@ -1,4 +1,4 @@
-"""What `evaluate` measures beside the loss: one set of metrics per task.
+"""The metrics that `evaluate` computes beside the loss: one set per task.
 
 ================  ==================================================  =======================
 kind              scores                                              options
@@ -17,9 +17,9 @@ kind              scores                                              options
 ================  ==================================================  =======================
 
 Accuracy counts samples. Precision, recall and F1 are averaged over the classes that occur in
-targets or predictions, AUROC (each class against the rest) over those that occur in the
-targets, but not alone; likewise iou and dice (with one output channel, those of the
-foreground) and, over several outputs, rmse and r2. NaN where nothing is defined.
+targets or predictions, AUROC (each class against the rest) over those that occur in the targets
+together with others; likewise iou and dice (with one output channel, those of the foreground) and,
+over several outputs, rmse and r2. NaN where nothing is defined.
 
 A set takes the model's raw outputs (logits) batch by batch and keeps sums on their device; nothing
 is averaged before `compute`, so that uneven batches do not matter. Accuracy, precision, recall, F1
@@ -73,7 +73,7 @@ def for_task(
             sample and class (80 MB per million samples of 10 classes). A number sorts the
             probabilities into that many equal bins instead, in constant memory; beyond some ten
             million scores, write thresholds=1000.
-        ignore_index: the target value that is left out; -100 by default, as in the loss.
+        ignore_index: the target value to ignore; -100 by default, as in the loss.
 
     Returns:
         The metrics, to give to `evaluate` or `fit`.
@@ -156,7 +156,7 @@ def _check_classes(kind: str, classes: int | None) -> None:
 
 
 def wrap(metrics: Any) -> MetricSet | None:
-    """What a user gives to `evaluate`, as a `MetricSet`.
+    """The metrics that a user gives to `evaluate`, as a `MetricSet`.
 
     Args:
         metrics: a `MetricSet`, a torchmetrics `Metric` or `MetricCollection`, a dict of names to

@@ -1,4 +1,4 @@
-"""What a set of metrics is, how it adds up over ranks, and the exact sums that sets are made of."""
+"""Sets of metrics, their sums over ranks, and the exact sums that sets are made of."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MetricSet(ABC):
     `compute` and `details` do it themselves; None is an error on several ranks.
     """
     _is_reduced = False
-    """It holds what the batches of all ranks have left (`over_ranks`)."""
+    """It has the batches of all ranks (`over_ranks`)."""
 
     @abstractmethod
     def reset(self) -> None:
@@ -74,7 +74,7 @@ class MetricSet(ABC):
         """Return the state since `reset`, as plain data and tensors, some of them live.
 
         `fit` saves it when the set is one of `train_metrics`, which are measured over an epoch in
-        the midst of which a run may stop. Define it with `load_state_dict`, or leave out both.
+        the midst of which a run may stop. Define it with `load_state_dict`, or define neither.
         """
         raise NotImplementedError
 
@@ -96,11 +96,11 @@ class MetricSet(ABC):
         )
 
     def _local(self) -> dict[str, Any]:
-        """What the batches of this rank have left: what `_merged` takes of each rank."""
+        """The sums of this rank's batches: `_merged` takes those of each rank."""
         return {name: getattr(self, name) for name in self.reductions or {}}
 
     def _merged(self, states: list[dict[str, Any]]) -> dict[str, Any]:
-        """What the batches of all ranks have left, from what `_local` gave on each."""
+        """The sums of all ranks' batches, from the result of `_local` on each."""
         reductions = self.reductions or {}
         return {
             name: reduced([state[name] for state in states], how, f"{type(self).__name__}.{name}")
@@ -179,7 +179,7 @@ def merge(states: list[Any]) -> Any:
 
 @contextmanager
 def over_ranks(meter: MetricSet) -> Iterator[None]:
-    """Let a set hold the batches of all ranks within a `with`, and after it its own again.
+    """Give a set the batches of all ranks within a `with`, and its own after it.
 
     Every rank must enter it. For a loop of your own: `with over_ranks(meter): meter.compute()`.
 

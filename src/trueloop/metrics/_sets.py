@@ -329,7 +329,7 @@ class Regression(MergedSet):
 
 
 def _union(one: tuple[int, Tensor], other: tuple[int, Tensor]) -> tuple[int, Tensor]:
-    """What `Regression` keeps of two batches, of that of both."""
+    """The sums of `Regression` for two batches, merged."""
     before, sums = one
     n, batch = other
     total = before + n
@@ -387,7 +387,7 @@ def _same_size(task: str, outputs: Tensor, targets: Tensor) -> None:
     if len(outputs) != len(targets) or outputs.numel() != targets.numel():
         raise LossError(
             f"{task} metrics: outputs {tuple(outputs.shape)} against targets "
-            f"{tuple(targets.shape)}: they must hold one value each for every sample"
+            f"{tuple(targets.shape)}: they must have one value each for every sample"
         )
 
 

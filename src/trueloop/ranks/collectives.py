@@ -1,4 +1,4 @@
-"""What all ranks compute together. Every rank must make the same calls in the same order."""
+"""Values that all ranks compute together. Every rank must make the same calls in the same order."""
 
 from __future__ import annotations
 

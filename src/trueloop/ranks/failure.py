@@ -1,4 +1,5 @@
-"""What a failure on one rank means to the others: who says it, once, and how each rank leaves."""
+"""The effect of one rank's failure on the others: which rank reports it, once, and how each rank
+leaves."""
 
 from __future__ import annotations
 
@@ -185,7 +186,7 @@ def _said(store: Store) -> None:
 
 
 def end_for_certain() -> None:
-    """Let no destructor of a process group that waits for the dead hold this process back."""
+    """Let no destructor of a process group that waits for the dead block this process."""
     if hasattr(signal, "alarm"):
         util.Finalize(None, _alarm, exitpriority=-2000)
 

@@ -101,9 +101,9 @@ def joined(device: torch.device, *, minutes: float = 30.0) -> Iterator[None]:
     CPU tensors travel by gloo, those of CUDA by nccl. A collective that takes longer than `minutes`
     raises.
 
-    An exception on one rank, or its death, ends all of them within 20 seconds. It is raised on by
-    that rank alone (with its rank as a note); the others leave with a `SystemExit` of the same
-    status, without a word. If a rank has died, one of the others raises `RankError`.
+    An exception on one rank, or its death, ends all of them within 20 seconds. It is raised on only
+    by that rank (with its rank as a note); the others leave with a `SystemExit` of the same status,
+    without a word. If a rank has died, one of the others raises `RankError`.
 
     Raises `ConfigError` where the environment does not say how to meet the others.
     """
@@ -208,7 +208,7 @@ def watcher_of_group() -> RankWatcher | None:
 def fail_before_joining(error: BaseException) -> None:
     """Tell the other ranks of a failure of a process that has never joined them.
 
-    Afterwards `failure.speaks` is true on one rank alone. Without effect in one process, or where
+    Afterwards `failure.speaks` is true only on one rank. Without effect in one process, or where
     the failure is known.
     """
     if failure.known is not None or launched_ranks() == 1:

@@ -17,7 +17,7 @@ from trueloop.ranks.progress import here
 
 @dataclass(frozen=True)
 class Beat:
-    """What a rank last said of itself."""
+    """A rank's last report about itself."""
 
     rank: int
     count: int
@@ -45,7 +45,7 @@ class Beat:
 
     @property
     def place(self) -> str:
-        """What it was doing, in words."""
+        """Its activity, in words."""
         where = f"{self.phase}, epoch {self.epoch + 1}, batch {self.batch}, update {self.update}"
         return where if self.pending is None else f"{where}, in: {self.pending}"
 

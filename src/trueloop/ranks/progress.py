@@ -1,4 +1,4 @@
-"""What this rank is doing just now: written by the training, read by the thread that watches it."""
+"""This rank's current activity: written by the training, read by the thread that watches it."""
 
 from __future__ import annotations
 

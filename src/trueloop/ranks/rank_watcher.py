@@ -50,7 +50,7 @@ class RankWatcher:
         """The store does not answer any more."""
         self._store = store
         self.shared = store.clone() if hasattr(store, "clone") else store
-        """For threads: the one of the main thread may be held by a wait."""
+        """For threads: that of the main thread may be blocked in a wait."""
         # At 10,000 ranks the store's host would be busy with nothing else.
         self.every = max(_BEAT_SECONDS, world_size / 1000)
         self._count = 0
@@ -74,7 +74,7 @@ class RankWatcher:
             heartbeat.put(self._store, heartbeat.own(self.rank, self._count + 1, {}, left=True))
 
     def leave(self, error: BaseException) -> BaseException:
-        """What to raise instead of `error`, which has come out of the group's block.
+        """The exception to raise instead of `error`, which has come out of the group's block.
 
         It is the error itself on the rank that is to say it, and a silent `SystemExit` on all
         others; if the error only shows that a different rank is gone, a `RankError` names that one.
@@ -219,8 +219,8 @@ class RankWatcher:
     def _meet_neighbours(self) -> None:
         """Find out which ranks run on this machine.
 
-        Each rank asks for those of its own host alone: for all, 10,000 ranks would ask the one
-        store for 100 million signs of life.
+        Each rank asks only for those of its own host: for all, 10,000 ranks would ask the one store
+        for 100 million signs of life.
         """
         beats, host = heartbeat.read(self.shared, sorted(self._unmet)), heartbeat.this_host()
         self._unmet -= set(beats)
@@ -296,6 +296,6 @@ def calls() -> dict[str, int]:
 
 
 def say(message: str) -> None:
-    """One line about a failure, past whatever the main thread holds."""
+    """One line about a failure, also while the main thread is blocked."""
     with suppress(OSError):
         os.write(2, f"trueloop: error: {message}\n".encode())

@@ -1,8 +1,8 @@
-"""How the ranks of one start find each other in a store that may hold the last start's keys.
+"""How the ranks of one start find each other in a store that may have the last start's keys.
 
 `torchrun` keeps one store over its restarts, and passes to the processes neither the number of the
 start (each host counts its own) nor that keys of dead processes are in there. So rank 0 draws a
-name for this start, and gives it to each rank that has asked with a name of its own.
+name for this start, and gives it to each rank that has asked with its own name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PAUSES = (0.002, 0.05)
 def met(
     found: Store, rank: int, world_size: int, timeout: timedelta, *, complete: bool = True
 ) -> Store:
-    """The part of the store that belongs to this start alone, when all ranks have come.
+    """The part of the store that belongs only to this start, when all ranks have come.
 
     Raises `RankError` if one has not within `timeout`; without `complete`, only rank 0 is needed.
     """

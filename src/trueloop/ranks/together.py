@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def on_main(work: Callable[[], T], what: str) -> T:
-    """What `work()` returns on rank 0, on every rank; the others do not call it.
+    """The result of `work()` on rank 0, on every rank; the others do not call it.
 
     What it returns can be pickled. Its error is raised on all ranks. `what` names the wait of the
     others. In one process it is `work()`.
@@ -36,7 +36,7 @@ def on_main(work: Callable[[], T], what: str) -> T:
 
 
 def on_all(work: Callable[[], T], what: str) -> T:
-    """What `work()` returns on this rank, once all ranks have done it.
+    """The result of `work()` on this rank, once all ranks have done it.
 
     An error on any of them is raised on all: on the others as that of the first rank that failed.
     In one process it is `work()`.

@@ -1,4 +1,4 @@
-"""The report's charts as plain plotly figures: dicts that JSON can hold.
+"""The report's charts as plain plotly figures: dicts that JSON can represent.
 
 A figure here is `{"data": [...], "layout": {...}}`. Colours are names of the page's own inks
 ("@train"), which its script looks up, so that a chart follows the reader's light or dark setting.
@@ -64,7 +64,7 @@ def smooth(y: Floats, width: int) -> Floats:
 
 
 def clean(values: Iterable[float]) -> list[float | None]:
-    """Values as a chart's JSON holds them: six digits, and a gap for NaN and the infinities."""
+    """Values as a chart's JSON has them: six digits, and a gap for NaN and the infinities."""
     return [float(f"{v:.6g}") if math.isfinite(v) else None for v in values]
 
 
@@ -209,7 +209,7 @@ def scores(curves: Curves) -> list[tuple[str, Figure, bool]]:
     """Charts of the metrics, each with its title and whether its curves should rise.
 
     Those that rise (accuracy, R²) share one, those that fall (MAE) a second one; any other has its
-    own, and so has perplexity, an exponential. Where a chart holds several metrics, training is
+    own, and so has perplexity, an exponential. Where a chart has several metrics, training is
     dashed.
     """
     families: dict[str, list[str]] = {}
@@ -254,7 +254,7 @@ def _score_chart(curves: Curves, names: list[str], bares: list[str], family: str
 
 
 def learning_rate(curves: Curves) -> Figure | None:
-    """The learning rate of each update; of each parameter group that has one of its own."""
+    """The learning rate of each update; of each parameter group that has a different one."""
     if not curves.applied:
         return None
     x, first = curves.at(curves.applied), column(curves.applied, "lr")
@@ -332,7 +332,7 @@ def confusion(matrix: Sequence[Sequence[float]], classes: Sequence[str]) -> Figu
 
 
 def predicted_against_true(target: Floats, prediction: Floats) -> Figure:
-    """Predictions over targets with the diagonal on which the exact ones lie."""
+    """Predictions over targets with the diagonal of the exact ones."""
     step = max(1, math.ceil(len(target) / POINTS))
     ends = np.array([np.min(target), np.max(target)])
     points = {
@@ -346,7 +346,7 @@ def predicted_against_true(target: Floats, prediction: Floats) -> Figure:
 
 
 def residual_histogram(residual: Floats) -> tuple[Figure, int]:
-    """How often each size of error occurs, and how many lie beyond the chart's ends.
+    """How often each size of error occurs, and how many are beyond the chart's ends.
 
     The chart spans the middle 99% with some margin, so that a few far ones do not flatten it.
     """

@@ -31,7 +31,7 @@ def compare(runs: Sequence[Run], out: Path | str) -> Path:
         `out`.
 
     Raises:
-        RunError: there is no run, a run is damaged, or the page cannot be written.
+        RunError: no run, a run that is damaged, or a page that cannot be written.
     """
     if not runs:
         raise RunError("no run to compare: name one or more run directories")
@@ -121,7 +121,7 @@ def _differing(configs: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str
 
 
 def _overlays(curves: Sequence[tuple[str, Curves]]) -> list[Section]:
-    """A chart per metric: validation solid, training dotted; training alone where that is all."""
+    """A chart per metric: validation solid, training dotted; only training where that is all."""
     bares = dict.fromkeys(split_of(name)[1] for _, own in curves for name in own.scores())
     section = Section("Curves", note="Validation is solid, training dotted.")
     for k, bare in enumerate(sorted(bares, key=lambda bare: bare != "loss")):

@@ -64,7 +64,7 @@ def _by_main_alone(method: Callable[P, None]) -> Callable[P, None]:
 
 
 class Run:
-    """The run directory at `path`. What it holds is read when asked for, never kept.
+    """The run directory at `path`. Its content is read when asked for, never kept.
 
     Of many ranks the main one makes and writes it; all of them have to see the same folder.
 
@@ -117,7 +117,7 @@ class Run:
 
     @_by_main_alone
     def discard(self) -> None:
-        """Remove the directory with all it holds."""
+        """Remove the directory with its content."""
         remove(self.path)
 
     @_by_main_alone
@@ -152,7 +152,7 @@ class Run:
     def claimed(self) -> AbstractContextManager[None]:
         """Return a context that locks the directory against other processes that would train in it.
 
-        Of many ranks the main one holds it for all: each of them calls this.
+        Of many ranks the main one locks it for all: each of them calls this.
         """
         return claimed_by_main(self.path)
 
@@ -190,17 +190,17 @@ class Run:
 
     @property
     def task_state(self) -> dict[str, Any]:
-        """What `Task.restore` takes; empty if not recorded."""
+        """The argument of `Task.restore`; empty if not recorded."""
         return self._read("task.json")
 
     @property
     def profile(self) -> dict[str, Any] | None:
-        """What the profiler's trace says, as `profile/summary.json` has it; None without one."""
+        """The summary of the profiler's trace, of `profile/summary.json`; None without one."""
         return self._read("profile/summary.json") or None
 
     @property
     def findings(self) -> list[dict[str, Any]] | None:
-        """What the data checks and the doctor have found; None if neither has run.
+        """The findings of the data checks and the doctor; None if neither has run.
 
         Each is a dict with `code`, `name`, `severity`, `path`, `line`, `column`, `place` in words,
         `message`, `fix`, `count` and `seen` (`data` or `live`).
@@ -213,8 +213,7 @@ class Run:
             isinstance(found, list) and all(isinstance(each, dict) for each in found)
         ):
             raise RunError(
-                f"{self.path / 'findings.json'} is corrupt (it holds no list of findings): "
-                "delete it"
+                f"{self.path / 'findings.json'} is corrupt (it has no list of findings): delete it"
             )
         return found
 
@@ -246,7 +245,7 @@ class Run:
     def model(self, *, device: str = "auto") -> nn.Module:
         """The model of a run of `trueloop train`, with its best weights, in eval mode.
 
-        It is the network alone, as the run's task makes it: its inputs are what the task prepares,
+        It is only the network, as the run's task makes it: its inputs are what the task prepares,
         see docs/using-a-model.md. The global generators do not change.
 
         Args:
@@ -442,7 +441,7 @@ class RunSummary:
 
 
 def summarize(path: Path) -> RunSummary:
-    """What a list of runs shows of the run at `path`; never raises for a damaged one."""
+    """The entry of the run at `path` in a list of runs; never raises for a damaged one."""
     try:
         run = Run(path)
         results, lines = run.results, []

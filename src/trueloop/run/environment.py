@@ -1,4 +1,4 @@
-"""What a run remembers of the machine and the code that it was started with."""
+"""A run's record of the machine and the code that it was started with."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def environment(device: torch.device | None = None, parallel: str | None = None)
 
 
 def _together(parallel: str | None) -> dict[str, Any]:
-    """What many ranks have in common: their hosts, each with its number of ranks, the strategy,
-    and by whom they were started."""
+    """The facts that many ranks have in common: their hosts, each with its number of ranks, the
+    strategy, and by whom they were started."""
     if not ranks.is_distributed():
         return {}
     hosts = Counter(ranks.gathered(socket.gethostname(), "the names of the hosts"))

@@ -39,7 +39,7 @@ class Figures:
 
     @property
     def entries(self) -> list[dict[str, str]]:
-        """What was registered, in order: `file` (relative to the run), `title` and `caption`.
+        """The registered figures, in order: `file` (relative to the run), `title` and `caption`.
 
         A film also has `still`, its last frame.
         """
@@ -66,8 +66,8 @@ class Figures:
     def animate(self, name: str, title: str, caption: str, *, seconds: float = 6) -> Path | None:
         """Make the film pictures/`name`.webp of the frames, and register it.
 
-        It holds its last frame, and starts again. More than 60 frames are thinned evenly, the first
-        and the last kept.
+        It stays at its last frame, and starts again. More than 60 frames are thinned evenly, the
+        first and the last kept.
 
         Args:
             name: of the film.

@@ -1,4 +1,4 @@
-"""The folder of a run: made, found, and held by one process at a time."""
+"""The folder of a run: made, found, and locked by one process at a time."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def is_run(path: Path) -> bool:
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether a run may be made in the folder: it holds nothing but a lock, maybe."""
+    """Whether a run may be made in the folder: it has nothing but a lock, maybe."""
     return all(entry.name == LOCK for entry in folder.iterdir())
 
 
 def remove_unborn(path: Path) -> None:
-    """Empty the folder at `path` if it holds nothing but what a `create` left that was killed.
+    """Empty the folder at `path` if it has nothing but the remains of a `create` that was killed.
 
     Hold it before (`claimed`): what is there may be a run that a different process is just
     creating.
@@ -127,7 +127,8 @@ def clear(path: Path) -> None:
 
 
 def temporary_files(*folders: Path) -> list[Path]:
-    """What `write_atomic` is writing in the folders, or has left there when it was killed."""
+    """The temporary files of `write_atomic` in the folders, of one that is running or was
+    killed."""
     existing = [folder for folder in folders if folder.is_dir()]
     return [entry for f in existing for entry in f.iterdir() if _TEMPORARY.fullmatch(entry.name)]
 
@@ -156,7 +157,7 @@ def no_run(path: Path) -> str:
 
 
 def runs_below(folder: Path) -> Iterator[Path]:
-    """Folders that look like runs of ours: a config.json alone may be any program's."""
+    """Folders that look like runs of ours: only a config.json may be any program's."""
     for root, folders, names in os.walk(folder):
         beside = {"environment.json", "metrics.jsonl", "results.json"}
         if CONFIG in names and beside.intersection(names):

@@ -1,4 +1,4 @@
-"""What the pages are put together from: charts, tables of facts, templates."""
+"""The parts of the pages: charts, tables of facts, templates."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def flatten(facts: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]
 
 
 def show(value: Any) -> str:
-    """A value of a table in one cell; long lists are cut, with a word on what is left out."""
+    """A value of a table in one cell; long lists are cut, with their full length."""
     if value is None or value == {}:
         return "–"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Small files that are whole or absent, and JSON that can hold every float."""
+"""Small files that are whole or absent, and JSON that can represent every float."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SPELLED = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def spell(value: float) -> float | str:
-    """`value` as JSON can hold it: NaN and the infinities become strings."""
+    """`value` as JSON can represent it: NaN and the infinities become strings."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
 def unspell(value: Any) -> Any:
-    """Undo `spell` throughout a value that holds numbers, not names."""
+    """Undo `spell` throughout a value of numbers, not names."""
     if isinstance(value, str):
         return _SPELLED.get(value, value)
     if isinstance(value, list):
@@ -40,7 +40,8 @@ def unspell(value: Any) -> Any:
 
 
 def plain(value: Any, where: str) -> Any:
-    """`value` as plain data that JSON can hold; raises `RunError` naming `where` if it cannot be.
+    """`value` as plain data that JSON can represent; raises `RunError` naming `where` if it cannot
+    be.
 
     Tuples become lists; paths, devices and dtypes become text; numpy's numbers become Python's.
     """
@@ -58,8 +59,8 @@ def plain(value: Any, where: str) -> Any:
     if isinstance(value, (Path, torch.device, torch.dtype)):
         return str(value)
     raise RunError(
-        f"{where} is a {type(value).__name__}, which JSON cannot hold: "
-        "give numbers, text, lists and dicts"
+        f"{where} is a {type(value).__name__}, which JSON cannot represent: give numbers, text, "
+        "lists and dicts"
     )
 
 

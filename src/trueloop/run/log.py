@@ -13,7 +13,7 @@
 
 A line with `updates` covers that many updates (`fit(log_every=…)`), up to its own: `loss` and the
 parts of it are their means, weighted by samples, `samples` and `tokens` their sums; the gradient
-norm and the learning rate are those of the last. Where batches hold token ids, a line has `tokens`.
+norm and the learning rate are those of the last. Where batches are token ids, a line has `tokens`.
 An evaluation has the epoch that it ends, or in which it was made.
 
 A note says what a reader must know of the log, such as a gap (`from` and `to`, both included), or
@@ -237,7 +237,7 @@ def _warn(what: str) -> None:
 def read_metrics(path: Path) -> list[dict[str, Any]]:
     """Every line of the log at `path`; empty if there is none yet.
 
-    A last line that a crash cut short is left out; any other corrupt line raises `RunError`.
+    A last line that a crash cut short is dropped; any other corrupt line raises `RunError`.
     """
     if not path.exists():
         return []
@@ -277,8 +277,8 @@ def mend_gaps(
 
     `update` updates had been applied when a checkpoint was written, in `seconds`: an update up to
     there that has no line is named by a note. Missing evaluations are written again from `evals`,
-    which the checkpoint holds. `notes` are further ones to write. Of the updates the last `pending`
-    are still to be logged. For a log that every update goes into.
+    which the checkpoint contains. `notes` are further ones to write. Of the updates the last
+    `pending` are still to be logged. For a log that every update goes into.
     """
     lines = [line for _, line in _lines(path)] if path.exists() else []
     known: set[int] = set(range(update - pending + 1, update + 1))
@@ -322,7 +322,7 @@ def _ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _mend(path: Path) -> float:
-    """Cut off a torn last line, so that what is appended starts a line of its own.
+    """Cut off a torn last line, so that the next one starts a new line.
 
     Returns the time of the last whole line, in seconds; 0 if there is none.
     """

@@ -16,8 +16,8 @@ _SHOWN = 8
 
 
 def read(records: Sequence[StepRecord]) -> list[float | None]:
-    """For each record with an outlier check the median that its norm was held against, None where
-    it was no outlier; one wait for all."""
+    """For each record with an outlier check the median that its norm was compared with, None where
+    it was not an outlier; one wait for all."""
     checks = [record.outlier for record in records if record.outlier is not None]
     if not checks:
         return []
@@ -54,7 +54,7 @@ def is_outlier(line: dict[str, Any]) -> bool:
 
 
 def summary(lines: Iterable[dict[str, Any]], updates: int) -> list[str]:
-    """What the report says of them, a sentence for each action; `updates` are all of the run."""
+    """The report's sentences about them, one for each action; `updates` are all of the run."""
     found = [line for line in lines if is_outlier(line)]
     told = []
     for action, done in _DONE.items():

@@ -1,4 +1,4 @@
-"""What the curves say about overfitting, in words."""
+"""Overfitting in the curves, in words."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _judge(scored: list[dict[str, Any]], unit: str) -> tuple[str, str]:
 
 
 def _share(end: float, low: float) -> float:
-    """How far `end` lies above `low`, relative to it."""
+    """How far `end` is above `low`, relative to it."""
     return (end - low) / abs(low) if low else (0.0 if end <= low else math.inf)
 
 

@@ -65,7 +65,7 @@ class Profile:
         self._begins = min(WARM_UP, room // 2)
         """Updates of this process before the first that is traced."""
         self._number = done
-        """Of the last update, left out or not."""
+        """Of the last update, skipped or not."""
         self._seen = 0
         self._torch: Any = None
         self._stack = ExitStack()

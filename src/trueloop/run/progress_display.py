@@ -1,4 +1,4 @@
-"""What a run says while it trains: one live line at a terminal, plain lines elsewhere."""
+"""The output of a run while it trains: one live line at a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ class ProgressDisplay:
             self._print("  ".join([head, batch, *facts.values()]))
 
     def _facts(self, record: StepRecord, now: float) -> dict[str, str]:
-        """What the live line shows, the most wanted first. This is where the tensors are read."""
+        """The parts of the live line, the most wanted first. This is where the tensors are read."""
         facts = {"loss": f"loss {number(float(record.loss))}"}
         left = self._left(now)
         facts["left"] = f"{clock(left)} left" if left is not None else ""
@@ -325,7 +325,7 @@ class _LineThrottle:
 
 
 class _Throughput:
-    """Samples per second of training: the time of evaluations is left out."""
+    """Samples per second of training, without the time of evaluations."""
 
     def __init__(self, now: float) -> None:
         self.samples = 0
@@ -384,5 +384,5 @@ def _rates(record: StepRecord) -> str:
 
 
 def _short(name: str) -> str:
-    """A score's name in few words: a line holds several."""
+    """A score's name in few words: a line has several."""
     return score_name(name).replace("validation ", "val ").replace("training ", "train ")

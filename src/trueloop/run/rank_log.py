@@ -1,4 +1,4 @@
-"""What each rank does, in a file of its own: log/rank-K.jsonl in the run directory.
+"""The log of each rank, in its own file: log/rank-K.jsonl in the run directory.
 
     {"kind":"start","rank":1,"ranks":4,"host":"node7","pid":4711,"device":"cuda:1","threads":2,
      "started":"2025-01-31T12:00:00+00:00"}
@@ -10,7 +10,7 @@
 
 `seconds` of an update are those since the one before on this rank, with what it has waited for the
 others; `memory_bytes` is the most that the process (of a GPU: its tensors) has taken so far. Lines
-of a rank other than 0 hold what it prints and warns, which is shown nowhere else. A resumed run
+of a rank other than 0 are what it prints and warns, which is shown nowhere else. A resumed run
 appends to the same files, each part with its own `start`.
 """
 

@@ -1,4 +1,4 @@
-"""The run's report: one page that opens without a network, made from the run directory alone."""
+"""The run's report: one page that opens without a network, made only from the run directory."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _facts(run: Run, results: Mapping[str, Any], curves: Curves) -> list[tuple[s
 
 
 def _speed(curves: Curves) -> tuple[str, str]:
-    """What the run trained on in a second: tokens of a language model, else samples."""
+    """The items of a second of training: tokens of a language model, else samples."""
     speed = samples_per_second(curves)
     counts = [sum(line.get(name, 0) for line in curves.updates) for name in ("samples", "tokens")]
     what, each = ("Tokens", counts[1] / counts[0]) if all(counts) else ("Samples", 1.0)
@@ -229,9 +229,9 @@ def _ranks(environment: Mapping[str, Any]) -> str:
 def samples_per_second(curves: Curves) -> float | None:
     """The training speed; None if no epoch has two logged updates.
 
-    An epoch counts from its first logged update (start-up and pictures lie before it) to where its
-    evaluation starts, by when the device has done its work. Where not every update is logged,
-    those between count as large as the next one that is.
+    An epoch counts from its first logged update (start-up and pictures are before it) to where its
+    evaluation starts, by when the device has done its work. Where not every update is logged, those
+    between count as large as the next one that is.
     """
     samples = seconds = 0.0
     first: dict[str, Any] | None = None
@@ -254,7 +254,7 @@ def samples_per_second(curves: Curves) -> float | None:
 def _score_table(
     scores: Mapping[str, float], test: Mapping[str, float] | None, shown: str | None
 ) -> dict[str, Any]:
-    """Scores by metric (rows) and split (columns); columns without a value are left out."""
+    """Scores by metric (rows) and split (columns); columns without a value are omitted."""
     table: dict[str, dict[str, float]] = {}
     named = {**{k: v for k, v in scores.items() if split_of(k)[0]}}
     for name, value in (test or {}).items():
@@ -276,7 +276,7 @@ def _score_table(
 
 
 def _notes(run: Run, curves: Curves) -> list[str]:
-    """What a reader of the result must know: an odd end, skipped updates, NaN."""
+    """Warnings for the reader of the result: an odd end, skipped updates, NaN."""
     notes = []
     if run.status == UNFINISHED:
         notes.append("This run has not written its results: it is still going, or was killed.")
@@ -296,7 +296,7 @@ def _notes(run: Run, curves: Curves) -> list[str]:
 
 
 def _findings(run: Run) -> list[dict[str, str]] | None:
-    """What the data checks and the doctor have found, the worst first; None without checks."""
+    """The findings of the data checks and the doctor, the worst first; None without checks."""
     if run.findings is None:
         return None
     found = []
@@ -366,10 +366,10 @@ def _residuals(results: Mapping[str, Any]) -> tuple[list[Chart], str]:
         f"{len(target):,} validation samples: mean error {number(float(error.mean()))}, "
         f"median absolute error {number(float(np.median(np.abs(error))))}."
     )
-    outside = f"{beyond:,} lie beyond the ends of the chart." if beyond else ""
+    outside = f"{beyond:,} are beyond the ends of the chart." if beyond else ""
     scatter = charts.predicted_against_true(target, prediction)
     return [
-        Chart("predicted", "Predicted against true", scatter, "Exact ones lie on the line."),
+        Chart("predicted", "Predicted against true", scatter, "Exact ones are on the line."),
         Chart("residuals", "Distribution of the residuals", histogram, outside),
     ], note
 

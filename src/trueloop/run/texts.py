@@ -1,4 +1,4 @@
-"""What a model wrote as it trained, for the report."""
+"""Texts that a model wrote as it trained, for the report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def texts(run: Run) -> list[dict[str, Any]]:
 
 def conversation(facts: Mapping[str, Any]) -> dict[str, Any] | None:
     """A conversation of the data in the pieces that its template makes of it, with whether each is
-    learned; None where the data hold none, or the file was changed."""
+    learned; None where the data have none, or the file was changed."""
     found = facts.get("conversation")
     pieces = found.get("example") if isinstance(found, Mapping) else None
     if not isinstance(found, Mapping) or not isinstance(pieces, list):

@@ -1,4 +1,4 @@
-"""What a torch profiler's trace says of the updates in it."""
+"""The times of updates in a torch profiler's trace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 PREFIX = "trueloop: "
-"""Of the names of our own ranges in a trace."""
+"""The prefix of our own ranges in a trace."""
 DATA, REST = "waiting for data", "the loop itself"
 _UPDATE = re.compile(re.escape(PREFIX) + r"update (\d+)")
 _ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")

@@ -161,7 +161,7 @@ def check_pairs(model: nn.Module, optimizers: Sequence[Any]) -> None:
         if inside.isdisjoint(id(p) for p in held):
             which = "the optimizer" if len(optimizers) == 1 else type(optimizer).__name__
             raise ConfigError(
-                f"{which} holds none of the model's parameters: build it from model.parameters() "
+                f"{which} has none of the model's parameters: build it from model.parameters() "
                 "after the model has its final layers"
             )
         for p in held:
@@ -174,7 +174,7 @@ def _refuse_shared(model: nn.Module, parameter: nn.Parameter, *holders: Any) -> 
     name = next(names, f"of shape {tuple(parameter.shape)}")
     kinds = " and ".join(type(holder).__name__ for holder in holders)
     raise ConfigError(
-        f"the parameter {name} is held by two optimizers, {kinds}, and would be updated twice: "
+        f"the parameter {name} is in two optimizers, {kinds}, and would be updated twice: "
         "give it to one of them"
     )
 
@@ -254,14 +254,14 @@ def _check_schedule(schedule: Any) -> None:
 
 
 def counted(batch: Any, position: int, epoch: int, stand_in: bool) -> tuple[int, int]:
-    """How many samples a batch holds, 1 if that cannot be seen, and how many tokens; of a stand-in
+    """How many samples a batch has, 1 if that cannot be seen, and how many tokens; a stand-in has
     none. `DataError` for a batch without samples."""
     if stand_in:
         return 0, 0
     samples, tokens = batch_counts(batch)
     if samples == 0 and is_empty(batch):
         raise DataError(
-            f"batch {position} of epoch {epoch + 1} holds no samples, so its mean loss "
-            "is a mean over nothing: leave empty batches out before step(batch)"
+            f"batch {position} of epoch {epoch + 1} has no samples, so its mean loss is a mean "
+            "over nothing: drop empty batches before step(batch)"
         )
     return samples or 1, tokens

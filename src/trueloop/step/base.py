@@ -46,7 +46,7 @@ class StepBase:
     updates: int = 0
     """Updates applied."""
     skipped: int = 0
-    """Updates left out because their gradient was not finite, or an outlier."""
+    """Updates skipped because their gradient was not finite, or an outlier."""
     resumed: bool = False
     """The position comes from a loaded state or an interrupted `fit`: the next `fit` resumes there,
     and not at the first batch of the epoch."""

@@ -1,5 +1,5 @@
 """A schedule built for an optimizer: it is stepped on its own clock, checked against the run's
-length, and held at its end."""
+length, and keeps its last value at its end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class BoundSchedule:
         self._run: int | None = None if plan is None else plan.ticks(schedule.tick)
         self._end = self._find_end()
         self._held = 0
-        """Ticks at which the last value was held."""
+        """Ticks after the end, at which the last value was kept."""
 
     def _find_end(self) -> int | None:
         """The number of ticks after which the schedule is over; None if it never is."""
@@ -65,7 +65,7 @@ class BoundSchedule:
         elif isinstance(self.scheduler, torch_schedulers.MultiStepLR):
             if own >= run:
                 raise ScheduleError(
-                    f"the schedule's step at {unit[:-1]} {own} lies beyond the run of {run} "
+                    f"the schedule's step at {unit[:-1]} {own} is beyond the run of {run} "
                     f"{unit}: move it forward, or give it as a share such as '75%'"
                 )
         elif abs(own - run) > 1 or (own < run and _ends_for_good(self.scheduler)):

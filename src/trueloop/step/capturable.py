@@ -11,7 +11,7 @@ from trueloop.step import update_graph
 from trueloop.step.base import StepBase
 
 UPDATE, GRADIENT, MODEL, EAGER = "update", "gradient", "model", "eager"
-"""The part that is compiled: the whole update; forward, loss and backward; the model alone;
+"""The part that is compiled: the whole update; forward, loss and backward; only the model;
 nothing."""
 NAMES = {
     GRADIENT: "only the forward, the loss and the backward are compiled",

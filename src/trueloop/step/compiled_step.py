@@ -39,7 +39,7 @@ FIRST = 3
 """Updates that are made in plain torch: the optimizer makes its state, mistakes are refused in
 their own words, and whoever watches the training has something to see."""
 SHAPES = 8
-"""Distinct shapes of a batch that get a graph of their own."""
+"""Distinct shapes of a batch that get a graph."""
 
 
 class CompiledStep:
@@ -157,7 +157,7 @@ class CompiledStep:
         return graph
 
     def _admits(self, shape: str) -> bool:
-        """Whether batches of this shape have a graph of their own; the first ones get it."""
+        """Whether batches of this shape have a graph; the first ones get it."""
         if shape in self._shapes:
             return True
         if len(self._shapes) >= SHAPES:
@@ -202,7 +202,7 @@ class CompiledStep:
         self._last = (None, None)
 
     def _begin(self, graph: SumGraph) -> None:
-        """Let the sums hold what the window has so far."""
+        """Let the sums have the window so far."""
         window, gradients = self._step._window, self._step._gradients
         if not window.is_open:
             self._summed = []

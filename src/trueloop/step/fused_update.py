@@ -6,7 +6,7 @@ device, and only then calls a kernel: in a small model that takes longer than th
 lists are gathered once, and compared before each update, in a few passes in C. The arithmetic is
 that of `optimizer.step()`, bit for bit. Wherever anything is unusual, and wherever somebody listens
 to `optimizer.step` (hooks, a profiler, a function in its place), that is what is called. The same
-holds for `loss.backward()`.
+is true of `loss.backward()`.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def check_model(model: nn.Module, saved: Mapping[str, Any]) -> None:
             refuse(f"its {name!r} is of type {type(there).__name__}, not a tensor")
         if mine.dtype != there.dtype:
             raise RunError(
-                f"the checkpoint holds {name!r} in {there.dtype}, and the model in {mine.dtype}: "
+                f"the checkpoint has {name!r} in {there.dtype}, and the model in {mine.dtype}: "
                 f"build the model as it was, or convert: load_checkpoint(..., dtype={mine.dtype})"
             )
         if mine.shape != there.shape:
@@ -67,7 +67,7 @@ def check_gradients(
     here = dict(zip(names, parameters, strict=True))
     for name, gradient in saved.items():
         if name not in here:
-            refuse(f"it has a gradient of {name!r}, which the optimizer does not hold")
+            refuse(f"it has a gradient of {name!r}, which is not in the optimizer")
         if gradient.shape != here[name].shape or gradient.dtype != here[name].dtype:
             refuse(f"the gradient of {name!r} is {gradient.dtype} {tuple(gradient.shape)}")
 
@@ -78,10 +78,10 @@ def check_optimizer(optimizer: Optimizer, saved: Mapping[str, Any], of: str) -> 
     here, there = optimizer.param_groups, saved["param_groups"]
     sizes = [[len(group["params"]) for group in groups] for groups in (there, here)]
     if sizes[0] != sizes[1]:
-        refuse(f"its parameter groups hold {sizes[0]} parameters, and these {sizes[1]}")
+        refuse(f"its parameter groups have {sizes[0]} parameters, and these {sizes[1]}")
     numbers = [number for group in there for number in group["params"]]
     if len(set(numbers)) != len(numbers):
-        refuse("its parameter groups hold a parameter twice")
+        refuse("its parameter groups have a parameter twice")
     for k, (mine, theirs) in enumerate(zip(here, there, strict=True)):
         _check_group(mine, theirs, f"{of}.param_groups[{k}]")
     # Those of other libraries keep what they like: their own load_state_dict knows.
@@ -220,7 +220,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def keep_model(model: nn.Module) -> Callable[[], None]:
-    """Copy what a state dict of the model holds; returns what puts it back, bit for bit."""
+    """Copy a state dict into the model; returns a function that undoes it, bit for bit."""
     live = model.state_dict()
     tensors = {n: t for n, t in live.items() if isinstance(t, Tensor) and not is_lazy(t)}
     copies = {name: tensor.detach().clone() for name, tensor in tensors.items()}

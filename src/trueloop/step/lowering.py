@@ -1,9 +1,9 @@
 """A function on tensors, made into one compiled graph.
 
 The user's forward and loss are traced by dynamo, which checks before each call that what it has
-traced (control flow, modes, plain numbers) still holds, and traces again if not. What it hands over
-is joined with the backward and the update, and compiled as a whole by inductor, which keeps what it
-has compiled on disk for the next run.
+traced (control flow, modes, plain numbers) is still valid, and traces again if not. What it hands
+over is joined with the backward and the update, and compiled as a whole by inductor, which keeps
+what it has compiled on disk for the next run.
 """
 
 from __future__ import annotations
@@ -183,10 +183,10 @@ class Traced:
         }
         self._direct: list[Direct] = []
         self._found: tuple[Any, Any] = self._NOTHING
-        """The trace that holds for the argument of the next call, and that argument."""
+        """The trace that is valid for the argument of the next call, and that argument."""
 
     def finds(self, given: Any) -> bool:
-        """Whether a trace that there is holds for such an argument; the next call then takes it."""
+        """Whether an existing trace is valid for such an argument; the next call then takes it."""
         if self._direct:
             variables = {**self._enclosed, self._argument: given}
             for each in self._direct:

@@ -21,7 +21,7 @@ def is_on_meta(module: nn.Module) -> bool:
 
 
 def check_resettable(model: nn.Module) -> None:
-    """Raise `ConfigError` for a module that holds tensors on meta and cannot give them values."""
+    """Raise `ConfigError` for a module that has tensors on meta and cannot give them values."""
     for name, module in model.named_modules():
         own = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
         if any(t.is_meta for t in own) and _reset(module) is None:
@@ -39,7 +39,7 @@ def _reset(module: nn.Module) -> Callable[[], object] | None:
 @contextmanager
 def initialising(device: torch.device) -> Iterator[None]:
     """Within it, all ranks draw the random numbers that rank 0 draws, so that the values do not
-    depend on the number of ranks. A rank whose generator stood elsewhere gets it back."""
+    depend on the number of ranks. A rank whose generator was elsewhere gets its state back."""
     before = _generators(device)
     shared = ranks.from_main(before, "rank 0's random state")
     same = all(torch.equal(a, b) for a, b in zip(before, shared, strict=True))
@@ -89,13 +89,13 @@ class Materialiser:
                 if _versions(root) != before:
                     raise ConfigError(
                         f"{type(module).__name__}.reset_parameters() changes parameters of blocks "
-                        "that are sharded before it runs: let it fill the module's own, and give "
-                        "the modules inside the blocks a reset_parameters() of their own"
+                        "that are sharded before it runs: let it fill only the module's own, and "
+                        "give the modules inside the blocks their own reset_parameters()"
                     )
             filled[id(module)] |= inner
 
     def _allocate(self, module: nn.Module) -> bool:
-        """Whether the module had tensors of its own on meta."""
+        """Whether the module itself had tensors on meta."""
         found = False
         for name, parameter in list(module.named_parameters(recurse=False, remove_duplicate=False)):
             if parameter.is_meta:

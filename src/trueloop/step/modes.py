@@ -1,8 +1,8 @@
-"""Optimizers with modes of their own, which are in train mode in a step and in eval mode around it.
+"""Optimizers with modes, which are in train mode in a step and in eval mode around it.
 
 A schedule-free optimizer (Defazio et al., "The road less scheduled", NeurIPS 2024) takes gradients
-at one point, y, and the weights to use are a different one, the average x. The parameters hold y
-in train mode and x in eval mode; `optimizer.eval()` and `optimizer.train()` compute one from the
+at one point, y, and the weights to use are a different one, the average x. The parameters are y in
+train mode and x in eval mode; `optimizer.eval()` and `optimizer.train()` compute one from the
 other, and round. So y is kept here meanwhile and put back bit by bit: to evaluate changes no run.
 """
 

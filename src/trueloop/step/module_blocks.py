@@ -76,7 +76,7 @@ def check_owners(model: nn.Module, blocks: Sequence[nn.Module]) -> None:
             if owners.setdefault(id(parameter), owner) != owner:
                 raise ConfigError(
                     f"the parameter {name!r} is shared by two blocks, which fsdp gathers at "
-                    "different times: name blocks that hold all of its uses, or none, in "
+                    "different times: name blocks that contain all of its uses, or none, in "
                     "FSDPOptions(blocks=[...])"
                 )
         if getattr(module, "sparse", False) and isinstance(module, (nn.Embedding, nn.EmbeddingBag)):

@@ -50,7 +50,7 @@ class Outliers:
         _options.whole("max_in_a_row", self.max_in_a_row, 1, 10)
         if self.min_updates > self.window:
             raise ConfigError(
-                f"min_updates={self.min_updates} is more than window={self.window} holds: write "
+                f"min_updates={self.min_updates} is more than window={self.window}: write "
                 f"min_updates={self.window} or less"
             )
 

@@ -42,7 +42,7 @@ class Ownership:
         return {id(parameter) for parameter in self._gradients.held}
 
     def begin(self) -> None:
-        """Before the first forward: note the parameters that the optimizer does not hold and that
+        """Before the first forward: note the parameters that the optimizer does not have and that
         have no gradient yet."""
         held = self._held()
         self._unowned = [
@@ -53,8 +53,8 @@ class Ownership:
 
     def check(self) -> None:
         """After the first backward: raise `ConfigError` if a parameter of the model that no step's
-        optimizer holds got a gradient, or if one that the optimizer holds and the model does not
-        have got none."""
+        optimizer has got a gradient, or if one that the optimizer has and the model does not have
+        got none."""
         self.is_checked = True
         # A copy: a second thread may make a step meanwhile.
         others = set[int]().union(*(one._held() for one in tuple(self._alive) if one is not self))
@@ -72,20 +72,20 @@ class Ownership:
         if untrained:
             parts.append(
                 f"the loss depends on {_listed(untrained)}, and "
-                + ("none of the optimizers holds " if several else "the optimizer does not hold ")
+                + ("none of the optimizers has " if several else "the optimizer does not have ")
                 + ("it" if len(untrained) == 1 else "them")
             )
         if unused:
             shapes = [str(tuple(parameter.shape)) for parameter in unused]
             parts.append(
-                f"{'an' if several else 'the'} optimizer holds {_counted(len(unused))} outside the "
+                f"{'an' if several else 'the'} optimizer has {_counted(len(unused))} outside the "
                 f"model without a gradient (of shape {_listed(shapes)})"
             )
         raise ConfigError(
             "; ".join(parts)
             + f": {_BUILD_SEVERAL if several else _BUILD} after the model has its final layers. "
             "If it is meant: freeze such a parameter with requires_grad_(False), or train it with "
-            "a Step of its own, made before the first update"
+            "a separate Step, made before the first update"
         )
 
 

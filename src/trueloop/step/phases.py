@@ -76,8 +76,8 @@ def replace(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
 
 
 def _mark_clip(stack: ExitStack, step: StepBase, mark: Mark) -> None:
-    """Unscale, divide, norm and clip lie between two calls: from the first of them to the
-    optimizer's step, or, where there is none, to the record."""
+    """Unscale, divide, norm and clip are between two calls: from the first of them to the
+    optimizer's step, or, without one, to the record."""
     opened = stack.enter_context(ExitStack())
 
     def begins(owner: Any, method: str) -> None:

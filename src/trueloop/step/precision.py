@@ -133,8 +133,8 @@ class Float16(Precision):
         return found
 
     def _share_flags(self, optimizers: Sequence[Optimizer]) -> None:
-        """Let each optimizer know of the infinities of all: the scaler would leave out the step of
-        one, and take the others', which is half an update."""
+        """Let each optimizer know of the infinities of all: the scaler would skip the step of one,
+        and take the others', which is half an update."""
         flags = [flag for optimizer in optimizers for flag in self._flags(optimizer).values()]
         if len(flags) < 2:
             return

@@ -19,7 +19,7 @@ Recompute = type[nn.Module] | str | int | Sequence[type[nn.Module] | str]
 
 
 def recompute_blocks(model: nn.Module, recompute: Any, compile: Any = None) -> list[str]:
-    """Let the blocks of `model` that `recompute` names keep their inputs alone; their names.
+    """Let the blocks of `model` that `recompute` names keep only their inputs; returns their names.
 
     `recompute` is the class of the blocks, its name, `"Block/2"` for every second one of them (the
     first, the third, …), or a list of these; a number n means every n-th of the blocks that follow
@@ -83,8 +83,8 @@ def _is_a(module: nn.Module, kind: str | type[nn.Module]) -> bool:
 
 
 def repeated_blocks(model: nn.Module) -> list[str]:
-    """The names of the model's blocks: the most modules of one class, two at least, with modules of
-    their own, that follow each other in a list or a sequence; empty where there are none."""
+    """The names of the model's blocks: the most modules of one class, two at least, with
+    submodules, that follow each other in a list or a sequence; empty without any."""
     most: list[str] = []
     for place, container in model.named_modules():
         if not isinstance(container, (nn.ModuleList, nn.Sequential)):
@@ -98,13 +98,13 @@ def repeated_blocks(model: nn.Module) -> list[str]:
 
 
 def _blocks_of(model: nn.Module) -> str:
-    """The end of a message: the classes of modules that have modules of their own."""
+    """The end of a message: the classes of modules that have submodules."""
     counts: dict[str, int] = {}
     for name, module in model.named_modules():
         if name and next(module.children(), None) is not None:
             counts[type(module).__name__] = counts.get(type(module).__name__, 0) + 1
     if not counts:
-        return ", and no module in it has modules of its own: leave recompute out"
+        return ", and no module in it has submodules: remove recompute"
     listed = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
     return f". It has {listed}: write e.g. recompute={max(counts, key=lambda x: counts[x])!r}"
 

@@ -121,7 +121,7 @@ def _check_same(step: StepBase, state: dict[str, Any]) -> None:
                 f"{name}={value!r}: build the step as it was"
             )
     if state["window"]["micro_batches"] >= step._window.size:
-        raise RunError("step.window holds a whole window: use a different checkpoint")
+        raise RunError("step.window is full: use a different checkpoint")
     if state["window"]["micro_batches"] and ranks.is_distributed():
         raise RunError(
             "the checkpoint was saved inside an accumulation window by one process, and many ranks "

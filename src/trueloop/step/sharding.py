@@ -32,7 +32,7 @@ class FSDPOptions:
         blocks: names of the classes whose modules are sharded one by one, such as `("Block",)`;
             what is in none of them is sharded as one. A rank holds one block whole at a time,
             beside its shards. None: the repeated layers, which are the outermost modules that come
-            two or more of a class in one `ModuleList`, `ModuleDict` or `Sequential`, and hold a
+            two or more of a class in one `ModuleList`, `ModuleDict` or `Sequential`, and have a
             matrix or a kernel. (): no blocks.
         replicate: copies of the sharded model (HSDP): the ranks form this many groups of
             neighbours, usually the hosts; the model is sharded within each, and gradients are
@@ -76,7 +76,7 @@ def _dtype(value: Any) -> torch.dtype | None:
 
 
 class FSDP(Parallel):
-    """Each rank holds a shard of every parameter, of its gradient and of the optimizer's state.
+    """Each rank has a shard of every parameter, of its gradient and of the optimizer's state.
 
     Also the strategy for a model that the user has sharded with `fully_shard`.
     """
@@ -169,7 +169,7 @@ class FSDP(Parallel):
 
     def _parameters(self) -> list[Any]:
         """torch's own records of the sharded parameters, where the gradients of an open window are:
-        there is no public way to them."""
+        torch has no public way to them."""
         found = []
         for module in self._modules:
             state = _state(module)
@@ -187,8 +187,8 @@ class FSDP(Parallel):
         kind = " or ".join(type(optimizer).__name__ for optimizer in self._optimizers)
         if "mixed torch.Tensor and DTensor" in str(error):
             raise ConfigError(
-                f"a parameter group of {kind} holds sharded parameters and others, which it "
-                "updates in one call: give those outside the model a group of their own"
+                f"a parameter group of {kind} has sharded parameters and others, which it updates "
+                "in one call: give those outside the model a separate group"
             ) from error
         if (
             isinstance(error, NotImplementedError)
@@ -259,7 +259,7 @@ def materialise_whole(
 
 
 def _how(options: FSDPOptions, device: torch.device) -> dict[str, Any]:
-    """What `fully_shard` is called with."""
+    """The arguments of `fully_shard`."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy
 
@@ -309,7 +309,7 @@ def _dtypes(policy: Any) -> tuple[Any, Any]:
 def _repoint(
     optimizers: Sequence[Optimizer], names: dict[str, nn.Parameter], model: nn.Module
 ) -> None:
-    """Give the optimizers the parameters that have taken the places of those they hold."""
+    """Give the optimizers the parameters that have replaced theirs."""
     now = dict(model.named_parameters(remove_duplicate=False))
     new = {id(old): now[name] for name, old in names.items()}
     for optimizer, group in ((one, group) for one in optimizers for group in one.param_groups):

@@ -71,7 +71,7 @@ class Step(StepBase):
             few updates late; `skip` leaves that update out, counts it in `skipped`, and waits for
             the device. Under fp16 the scaler's own skips are not errors.
         outliers: at a gradient norm far above the running median, the gradient is clipped to that,
-            or the update left out and counted in `skipped`.
+            or the update skipped and counted in `skipped`.
         on_oom: `accumulate` splits a batch that is too large for the memory into parts with the
             gradient of the whole (docs/memory.md); `stop` raises torch's error.
         compile: `step` makes the whole update one graph, `auto` does if that is faster; True, a
@@ -85,7 +85,7 @@ class Step(StepBase):
 
     Raises:
         ConfigError: options that cannot work; at the first update, a parameter that gets a gradient
-            and that no optimizer holds.
+            and that no optimizer has.
     """
 
     STATE: ClassVar[Shape] = saved.SHAPE
@@ -348,7 +348,7 @@ class Step(StepBase):
 
         Args:
             scores: as in `end_evaluation`.
-            evaluated: False: there are no scores, and a metric schedule does not tick.
+            evaluated: False: the epoch has no scores, and a metric schedule does not step.
         """
         _options.flag("evaluated", evaluated)
         if self._window.is_open:

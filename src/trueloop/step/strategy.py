@@ -37,8 +37,8 @@ def by_option(parallel: Any, model: nn.Module, optimizers: Sequence[Optimizer]) 
         return sharding.shard(model, optimizers, options)
     raise ConfigError(
         f"{ranks.world_size()} ranks train together, and parallel is None, so each would train a "
-        "model of its own: write Step(..., parallel='ddp'), or 'fsdp' for a model that is too "
-        "large for one rank"
+        "separate model: write Step(..., parallel='ddp'), or 'fsdp' for a model that is too large "
+        "for one rank"
     )
 
 

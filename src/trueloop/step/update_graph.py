@@ -106,8 +106,8 @@ class Outcome(NamedTuple):
 
 
 def realised(value: Tensor) -> Tensor:
-    """`value` in memory of its own. The compiler would compute it again for every element of what
-    it is multiplied with, a power of beta included."""
+    """`value` in new memory. The compiler would compute it again for every element of what it is
+    multiplied with, a power of beta included."""
     value = value.contiguous()
     return value.as_strided(value.shape, value.stride())
 

@@ -22,7 +22,7 @@ SHAPES: dict[str, Callable[[float], float]] = {
 class WarmupStableDecay(LRScheduler):
     """Up over `warmup` ticks, flat, and from tick `decay_from` down to `eta_min` at tick `length`.
 
-    Each lr is a function of the tick alone, and the state plain data. A state that was saved before
+    Each lr is a function of the tick only, and the state plain data. A state that was saved before
     the decay loads into a scheduler of any length: the curve up to there is the same.
     """
 

@@ -203,7 +203,7 @@ class HangWatch:
 
 
 def stacks() -> str:
-    """What this process is doing: its place, and the Python stacks of all its threads."""
+    """This process's activity: its place, and the Python stacks of all its threads."""
     rank = ranks.rank()
     beat = heartbeat.own(rank, 0, calls())
     with TemporaryFile("w+", encoding="utf-8") as file:

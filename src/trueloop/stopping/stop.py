@@ -32,9 +32,9 @@ class Stop:
     here).
 
     The first SIGINT, SIGTERM or SIGUSR1 only leaves a note, so that no update is cut in half; the
-    second one raises `Interrupted` (a `KeyboardInterrupt`). Signals reach Python's main thread
-    alone: elsewhere only the clock counts. The loop asks `is_due` where it can end; `reason` does
-    not change between those places. As a context manager it holds the signals' handlers, and puts
+    second one raises `Interrupted` (a `KeyboardInterrupt`). Signals reach only Python's main
+    thread: elsewhere only the clock counts. The loop asks `is_due` where it can end; `reason` does
+    not change between those places. As a context manager it sets the signals' handlers, and puts
     back those that it found.
 
     On many ranks a signal to one of them, or the clock of one, ends the run on all: every rank asks
@@ -45,8 +45,8 @@ class Stop:
     `grace_seconds` are what whoever sent the signal leaves the process before SIGKILL. Where the
     loop has not come to ask `is_due` shortly before they are over (it waits for data, for a rank,
     for the compiler), the run is left without a further save: by `Interrupted`, or, where the main
-    thread is held by something that no exception can end, by the end of the process. In one process
-    Ctrl-C has no such end, since it can be pressed again.
+    thread is blocked by something that no exception can end, by the end of the process. In one
+    process Ctrl-C has no such end, since it can be pressed again.
     """
 
     def __init__(self, max_seconds: float | None, *, grace_seconds: float = 30.0) -> None:
@@ -150,7 +150,7 @@ class Stop:
         return number == self._noted and seconds <= _SAME_SIGNAL_SECONDS
 
     def _attend(self) -> None:
-        """What the thread does until the run has ended."""
+        """The work of the thread until the run has ended."""
         while not self._over.is_set():
             waits = self._heard is None and not ranks.is_distributed()
             ready, _, _ = select.select([self._reader], [], [], None if waits else _LOOK_SECONDS)

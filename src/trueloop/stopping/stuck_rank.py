@@ -8,7 +8,7 @@ from trueloop.ranks.heartbeat import Beat
 
 Silence = str
 """Of a rank without a sign of life: `stopped`, `gone`, `alive` (the process, whose interpreter is
-held), `elsewhere` (on a different machine), `absent` (it has never given one)."""
+blocked), `elsewhere` (on a different machine), `absent` (it has never given one)."""
 
 _WORDS = {
     "stopped": "is stopped by a signal: kill -CONT {pid} continues it",

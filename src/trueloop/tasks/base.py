@@ -1,4 +1,4 @@
-"""What a task is: data, model, loss, metrics and pictures under one roof, and how it trains."""
+"""A task: data, model, loss, metrics and pictures under one roof, and how it trains."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trueloop.tasks.option_docs import documented
 
 LossFn = Callable[[nn.Module, Any], LossOutput | Tensor]
 KINDS = ("multiclass", "binary", "multilabel", "regression")
-"""What a task may be, for its loss and its metrics."""
+"""The kinds of tasks, for their losses and metrics."""
 ERROR = "error"
 """The column of a prediction file that says why a row could not be read."""
 
@@ -68,10 +68,10 @@ class Recipe:
     precision: str = "fp32"
     """fp32, bf16 or fp16."""
     nonfinite: str = "stop"
-    """What to do about a NaN or infinite gradient: stop, or skip the update."""
+    """After a NaN or infinite gradient: stop, or skip the update."""
     outliers: str | None = None
-    """What to do about a gradient norm far above its running median: clip it, or skip the update;
-    null for nothing."""
+    """After a gradient norm far above its running median: clip it, or skip the update; null for
+    neither."""
     outlier_factor: float = 5.0
     """With --outliers: a gradient norm of more than this many times its running median is an
     outlier."""
@@ -89,17 +89,18 @@ class Splits:
     """The data of a run. Each split is anything that `Feed` takes and yields (inputs, targets)."""
 
     train: Any
-    """What the model is trained on."""
+    """The data that the model is trained on."""
     val: Any
-    """What choices are made by: the best weights, early stopping."""
+    """The data that decides: the best weights, early stopping."""
     test: Any | None = None
     """Held out from every choice; scored once, at the end."""
     augment: Callable[[Any, Any], Any] | None = None
     """`Feed`'s `transform` for the training split: (batch, draws) -> batch."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """Plain data about the data, for the report: sizes, classes, columns, what was left out."""
+    """Plain data about the data, for the report: sizes, classes, columns, omissions."""
     findings: list[DataFinding] = field(default_factory=list)
-    """What makes scores on these data doubtful: printed before the training, and in the report."""
+    """The findings that make scores on these data doubtful: printed before the training, and in the
+    report."""
 
     def __post_init__(self) -> None:
         for name in ("train", "val"):
@@ -130,8 +131,8 @@ class PredictInput:
     names: Mapping[str, Sequence[Any]]
     """Columns that identify the rows, in order: {"row": [1, 2, …]} or {"file": […]}."""
     errors: dict[int, str] = field(default_factory=dict)
-    """Rows of `names`, by their indices from 0, that could not be read and that `inputs` leaves
-    out, and why. Their predictions are empty, and the column `error` gives the reason."""
+    """Rows of `names`, by their indices from 0, that could not be read and that `inputs` omits, and
+    why. Their predictions are empty, and the column `error` gives the reason."""
 
     def table(self, predictions: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
         """The columns of the prediction file.
@@ -207,20 +208,20 @@ class Task:
 
     @dataclass(kw_only=True)
     class Options:
-        """Options of this task alone; each field becomes an option of the command line."""
+        """Options of only this task; each field becomes an option of the command line."""
 
     def __init__(self, options: Any = None, *, data: Path | None = None, seed: int = 0) -> None:
         self.options = self.Options() if options is None else options
         self.data = data
         self.seed = seed
         self.skipped: dict[str, str] = {}
-        """What `splits` or `read` left out because it could not be read, by name, and why."""
+        """The samples that `splits` or `read` skipped because they could not be read, by name, and
+        why."""
         self.digest: str | None = None
         """Of the data and their split; None if unknown. A run can only be resumed with data of the
         same digest."""
         self.resumed: dict[str, Any] | None = None
-        """What `state` returned when the run began, for `splits` of a resumed run; None for a new
-        run."""
+        """The result of `state` at the run's start, for `splits` of a resumed run; else None."""
         self.quiet = False
         """Whether the user asked for no progress while the data are read."""
 
@@ -342,7 +343,7 @@ class Task:
     def read(self, path: Path) -> Any:
         """Labelled data, prepared as in training, for `trueloop evaluate --data`.
 
-        What cannot be read is left out and put into `skipped`.
+        Samples that cannot be read go into `skipped`.
 
         Args:
             path: as the user gives it.
@@ -378,7 +379,7 @@ class Task:
         )
 
     def unseen_in_memory(self, data: Any) -> PredictInput:
-        """Unlabelled data that the program holds, for `Run.predict`.
+        """Unlabelled data in the program's memory, for `Run.predict`.
 
         Args:
             data: here: the model's inputs, as a tensor, a numpy array or a list of rows (floats
@@ -410,7 +411,7 @@ class Task:
         return PredictInput(inputs=data, names={"row": list(range(1, count + 1))})
 
     def outputs(self, model: nn.Module, batch: Any) -> Any:
-        """What `trueloop predict` keeps of a batch, in eval mode: the model's outputs.
+        """The result that `trueloop predict` keeps of a batch, in eval mode: the model's outputs.
 
         Args:
             model: the trained model.
@@ -453,7 +454,7 @@ class Task:
         return {"prediction": outputs.flatten().numpy(force=True)}
 
     def resume_state(self) -> dict[str, Any]:
-        """What the training depends on beside model, optimizer and data: an EMA, a counter.
+        """State of the training beside model, optimizer and data: an EMA, a counter.
 
         Called once, after `model` and `loss_fn`; saved and restored with each checkpoint.
 

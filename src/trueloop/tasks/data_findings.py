@@ -27,11 +27,11 @@ class DataFinding:
     """Of the doctor's rule, whose page `trueloop explain` prints: `TL710`."""
     severity: Severity
     subject: str
-    """What it is about, in a few words: `column 'alive'`."""
+    """Its subject, in a few words: `column 'alive'`."""
     message: str
-    """What was measured, in one or two sentences."""
+    """The measurement, in one or two sentences."""
     fix: str
-    """What to do, in one sentence."""
+    """The remedy, in one sentence."""
 
 
 def rare_class(counts: dict[str, int]) -> list[DataFinding]:
@@ -51,7 +51,7 @@ def _absent_classes(counts: Mapping[str, int]) -> list[DataFinding]:
         code="TL716",
         severity="warning",
         subject=f"class {listed}",
-        message=f"The class {listed} has held-out samples and no training sample: the model "
+        message=f"The class {listed} has held-out samples but no training sample: the model "
         "cannot learn it, and predicts each of them wrongly.",
         fix="Add training samples of it, or remove its samples.",
     )

@@ -1,4 +1,4 @@
-"""What an option may be at most, and what a training may take of the machine's memory.
+"""Upper limits of options, and a training's share of the machine's memory.
 
 Values far beyond what anybody means (`--layers 100000`) are slips of the finger that would hang the
 machine: they are refused before anything is built.
@@ -29,7 +29,7 @@ MOST_GIGABYTES = 1_000_000.0
 
 _SHARE_OF_MEMORY = 0.9
 _STATE = 3
-"""What AdamW has beside the weights that train, in copies of them: gradients and two averages."""
+"""The copies of the weights that AdamW needs beside them: gradients and two averages."""
 _OF_OUTPUTS = 3
 """Copies of the outputs: themselves, what the loss keeps of them, and their gradient."""
 _GIB = 2**30
@@ -45,7 +45,7 @@ def check_range(
     unit: str = "",
     open_below: bool = False,
 ) -> None:
-    """Raise `ConfigError` unless `value` is None or lies from `least` to `most`, both included.
+    """Raise `ConfigError` unless `value` is None or from `least` to `most`, both included.
 
     `open_below` leaves `least` itself out. The message ends with `example`, a value to write.
     """
@@ -114,7 +114,7 @@ def machine_memory() -> int | None:
 
 
 def check_memory(needed: int, *, what: str, remedy: str) -> None:
-    """Raise `ConfigError` where the machine's memory cannot hold `needed` bytes."""
+    """Raise `ConfigError` if `needed` bytes do not fit into the machine's memory."""
     there = machine_memory()
     if there is not None and needed > _SHARE_OF_MEMORY * there:
         raise ConfigError(

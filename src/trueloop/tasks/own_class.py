@@ -1,4 +1,4 @@
-"""What is missing in a task class of the user's own, before anything is read or built."""
+"""The missing parts of a task class of the user's own, before anything is read or built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows train, which choose the model and which judge it: a function of the seed alone."""
+"""Which rows train, which choose the model and which judge it: a function of only the seed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def random_split(count: int, shares: list[float], seed: int) -> list[np.ndarray]
 def stratified_split(labels: np.ndarray, shares: list[float], seed: int) -> list[np.ndarray]:
     """Indices of the rows left over, then of one part for each share, each in ascending order.
 
-    Every part holds each class in proportion, to within one row, and `round(share * rows)` rows
-    in all; a class always leaves a row to the first part, which is the one to train on. `labels`
-    is an integer array (rows,); the shares lie in (0, 1) and their sum too.
+    Every part has each class in proportion, to within one row, and `round(share * rows)` rows in
+    all; a class always leaves a row to the first part, which is the one to train on. `labels` is an
+    integer array (rows,); the shares are in (0, 1) and their sum too.
     """
     rng = generator(seed, "split")
     remaining = np.arange(len(labels))

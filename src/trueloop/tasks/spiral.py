@@ -86,7 +86,7 @@ class Spiral(Task):
 def spiral(count: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
     """Points of the three arms in turn: float32 (count, 2), about within [-1, 1]; int64 (count,).
 
-    Points lie evenly along the area that their arm sweeps, with normal noise around it.
+    Points are spread evenly along the area that their arm sweeps, with normal noise around it.
     """
     arm = np.arange(count) % ARMS
     radius = np.sqrt(rng.uniform(CORE**2, 1.0, count))

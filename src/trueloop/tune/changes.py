@@ -1,4 +1,4 @@
-"""What can be changed about a training, and what each change does to its results."""
+"""Possible changes of a training, and the effect of each on its results."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class SpeedChange:
     name: str
     options: dict[str, Any]
     results: str
-    """What it does to what is trained: `the same` bit for bit, `rounding` (sums in a different
+    """Its effect on the trained weights: `the same` bit for bit, `rounding` (sums in a different
     order, or shorter numbers), `changed` (a different training, which a race has to judge)."""
 
 
 def candidates(facts: TrainingFacts, base: Throughput) -> tuple[list[SpeedChange], list[str]]:
-    """The changes worth a trial of their own on this machine, those that cost the least to measure
-    first; and what is not tried, and why."""
+    """The changes worth a separate trial on this machine, those that cost the least to measure
+    first; and those that are not tried, and why."""
     found = [*_precisions(facts), *_threads(facts, base.threads)]
     workers, left_out = _workers(facts)
     return [*found, *workers, *_compiled(facts), *_recomputed(facts)], left_out

@@ -1,7 +1,7 @@
 """A run to a goal: how short a training may be whose monitored score still reaches one.
 
-A schedule ends where its run ends, so that a short run is a training of its own and not the
-beginning of a long one: its rate has fallen by its end, and its scores have come up.
+A schedule ends where its run ends, so that a short run is a complete training and not the beginning
+of a long one: its rate has fallen by its end, and its scores have come up.
 """
 
 from __future__ import annotations

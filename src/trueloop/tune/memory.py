@@ -1,4 +1,4 @@
-"""What a trial may take of the machine's memory, and what it has taken."""
+"""A trial's share of the machine's memory, and its use of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 _STATUS = Path("/proc/self/status")
 _CLEAR = Path("/proc/self/clear_refs")
 _RESET_PEAK = "5"
-"""What `proc_pid_clear_refs(5)` resets the peak of the resident memory by."""
+"""The value by which `proc_pid_clear_refs(5)` resets the peak of the resident memory."""
 
 
 def available_memory() -> int | None:

@@ -1,4 +1,4 @@
-"""What a tuning proposes, as a file for `trueloop train --config`."""
+"""The proposals of a tuning, as a file for `trueloop train --config`."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _MOST_SAMPLES = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class RaceResult:
-    """What a training has come to in its time."""
+    """The state of a training after its time."""
 
     loss: float
     """Mean loss on (the first 10,000 samples of) the validation set; NaN of one that diverged."""

@@ -37,7 +37,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Suggestion:
-    """A learning rate, and where on the curve it lies."""
+    """A learning rate, and its place on the curve."""
 
     rate: float
     reason: str
@@ -50,7 +50,8 @@ class Suggestion:
 
 @dataclass(frozen=True, kw_only=True)
 class RangeTest:
-    """What a sweep saw: the rate and the loss of each update, and what follows from them."""
+    """The observations of a sweep: the rate and the loss of each update, and what follows from
+    them."""
 
     rates: list[float]
     losses: list[float]
@@ -120,7 +121,7 @@ def set_rate(group: dict[str, object], rate: float) -> None:
 
 
 def conclude(rates: Sequence[float], losses: Sequence[float], ended: str) -> RangeTest:
-    """What a sweep's rates and losses say."""
+    """The conclusions from a sweep's rates and losses."""
     x, y = np.log10(np.array(rates, dtype=np.float64)), np.array(losses, dtype=np.float64)
     curve = smooth(x, y)
     found, reason = suggest(x, y, curve, ended)

@@ -1,4 +1,4 @@
-"""What a tuning has measured so far, and what follows from it: complete after every trial."""
+"""The measurements of a tuning so far, and what follows from them: complete after every trial."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ChangeResult:
         return self.gain is not None and self.gain.is_real and self.pays
 
     def why(self) -> str:
-        """What became of it, in words."""
+        """Its outcome, in words."""
         measured, found = self.measured, self.gain
         if measured is None or found is None:
             return (
@@ -103,7 +103,7 @@ class TuningResults:
     rows: list[ChangeResult] = field(default_factory=list)
     together: ChangeResult | None = None
     dropped: list[str] = field(default_factory=list)
-    """Names of changes that help alone, and do not beside the others."""
+    """Names of changes that help by themselves, but not beside the others."""
     range_test: RangeTest | None = None
     points: list[BatchSizeResult] = field(default_factory=list)
     range_test_of_batch: tuple[int, RangeTest] | None = None
@@ -112,7 +112,7 @@ class TuningResults:
     goal_runs: list[tuple[int, TrialResult]] = field(default_factory=list)
     """Runs to the goal: the updates that each was given, and what became of it."""
     notes: list[str] = field(default_factory=list)
-    """What was not measured, and why."""
+    """The parts that were not measured, and why."""
 
     @property
     def kept(self) -> list[ChangeResult]:
@@ -157,8 +157,8 @@ class TuningResults:
         return min(found, key=lambda run: run.updates, default=None)
 
     def proposal(self) -> Proposal:
-        """What follows: the training of `how`; where a goal was given and reached, as long as that
-        takes."""
+        """The conclusion: the training of `how`; where a goal was given and reached, as long as
+        that takes."""
         proposal, run = self.how(), self.reached()
         if run is None or self.goal is None:
             return proposal

@@ -1,4 +1,4 @@
-"""The search: trials that train, each in a process of its own, ended early by their evaluations."""
+"""The search: trials that train, each in a separate process, ended early by their evaluations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured: a step and its feed, taken update by update, for as long as one likes."""
+"""The measured training: a step and its feed, taken update by update, for as long as one likes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Setup:
     _batches: Iterator[tuple[Any, bool]] | None = field(default=None, repr=False)
 
     def update(self) -> StepRecord:
-        """Take micro-batches until an update is applied or left out; its record."""
+        """Take micro-batches until an update is applied or skipped; its record."""
         if self._batches is None:
             self.step.model.train()
             self._batches = self._endless()

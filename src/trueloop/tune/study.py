@@ -35,7 +35,7 @@ _WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class StudyConfig:
-    """What a search is of."""
+    """The subject of a search."""
 
     task: str
     options: dict[str, Any]

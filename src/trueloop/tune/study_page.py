@@ -62,7 +62,7 @@ def best_trial(plan: StudyConfig, trials: list[Any]) -> Any | None:
 
 
 def best_command(folder: StudyFolder) -> str:
-    """What trains with the best values."""
+    """The training with the best values."""
     place = folder.path / "best.yaml"
     here = Path.cwd()
     shown = place.relative_to(here) if place.is_relative_to(here) else place

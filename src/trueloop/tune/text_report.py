@@ -67,7 +67,7 @@ def _print_table(findings: TuningResults) -> None:
 
 
 def told(findings: TuningResults) -> list[str]:
-    """What the range test and the batch sizes say, and what was not measured."""
+    """The results of the range test and the batch sizes, and what was not measured."""
     lines = []
     if findings.range_test is not None:
         lines.append(f"learning rate: {findings.range_test.reason}")
@@ -108,7 +108,7 @@ def table_rows(findings: TuningResults) -> list[tuple[str, ...]]:
     for row in findings.rows:
         why = row.why()
         if row.change.name in findings.dropped:
-            why = "faster alone, but not together with the others"
+            why = "faster by itself, but not together with the others"
         elif row.change.name in kept:
             why = "faster: proposed"
         elif row.helps and row.change.results == OTHER:
@@ -161,7 +161,7 @@ def conclusion(findings: TuningResults, seconds: float) -> list[str]:
 
 
 def _goal_runs(findings: TuningResults) -> list[str]:
-    """What each run to the goal came to."""
+    """The result of each run to the goal."""
     lines = []
     for updates, outcome in findings.goal_runs:
         run, head = outcome.value, f"goal {findings.goal}: {updates:,} updates from scratch"

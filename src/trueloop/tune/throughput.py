@@ -1,4 +1,4 @@
-"""How many samples per second a training takes, alone or in turns with a different one."""
+"""How many samples per second a training takes, by itself or in turns with a different one."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MOST_WARM = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Throughput:
-    """What a trial measured."""
+    """The measurement of a trial."""
 
     rate: float
     """Samples per second, the median of the rounds."""
     rounds: list[float]
     ratios: list[float] = field(default_factory=list)
-    """Of each round's samples per second to those of the base in its turn; empty when measured
-    alone."""
+    """Of each round's samples per second to those of the base in its turn; empty when measured by
+    itself."""
     peak: int = 0
     """Bytes; see `memory.peak_memory`."""
     warm_seconds: float = 0.0
@@ -132,7 +132,8 @@ class Gain:
 
 
 LEAST_NOISE = 0.02
-"""What two measurements of the same thing, one after the other, differ by at the best of times."""
+"""The difference of two measurements of the same thing, one after the other, at the best of
+times."""
 
 
 def gain(ratios: list[float]) -> Gain:

@@ -1,4 +1,4 @@
-"""What is asked of a trial, and what is known of the training before the first one."""
+"""The request to a trial, and the knowledge about the training before the first one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TrialJob:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingFacts:
-    """What the process that has read the data knows."""
+    """The knowledge of the process that has read the data."""
 
     task: str
     options: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Trials in processes of their own: a crash, a hang or out of memory ends that trial alone.
+"""Trials in separate processes: a crash, a hang or out of memory ends only that trial.
 
 One process reads the data and starts each trial as a copy of itself (fork), so that a trial costs
 milliseconds to start and shares the data's memory. It computes nothing with several threads and
@@ -35,7 +35,7 @@ _LOOK = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class TrialSpec:
-    """What one process is asked to do."""
+    """The request to one process."""
 
     job: Any
     """For the function that `prepare` returned; it can be pickled."""
@@ -44,7 +44,7 @@ class TrialSpec:
     memory: int | None = None
     """Bytes that it may take on the host beside what it starts with; None for no limit."""
     log: Path | None = None
-    """Where all that it prints goes; None keeps the last line for the reason alone."""
+    """Where all that it prints goes; None keeps only the last line, for the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class TrialResult:
 
     status: str
     value: Any = None
-    """What the job returned, of one that is done."""
+    """The result of the job, of one that is done."""
     reason: str = ""
     """Why it is not done, in words."""
     seconds: float = 0.0
@@ -67,7 +67,7 @@ class TrialProcesses:
     """The process that starts the trials, as a context manager.
 
     `prepare(*args)` runs in it, once, and returns the function that does a job, and facts for
-    `ready`. Ctrl-C reaches this process alone, and leaving the context ends the others.
+    `ready`. Ctrl-C reaches only this process, and leaving the context ends the others.
     """
 
     def __init__(self, prepare: Prepare, *args: Any) -> None:
@@ -158,7 +158,7 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _serve(prepare: Prepare, args: tuple[Any, ...], connection: Connection) -> None:
-    """What the process does: read the data, then start one trial after the other."""
+    """The work of the process: read the data, then start one trial after the other."""
     os.setsid()  # a terminal's Ctrl-C is the parent's affair
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
     # The driver's own count of devices initialises CUDA, which a copy of this process cannot use.
@@ -213,7 +213,7 @@ def _end(process: Any) -> None:
 
 
 def _do(trial: TrialSpec, run_job: RunJob, sender: Connection, log: Path) -> None:
-    """What the trial's process does."""
+    """The work of the trial's process."""
     os.setsid()
     with log.open("ab", buffering=0) as file:
         os.dup2(file.fileno(), 1)

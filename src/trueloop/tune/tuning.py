@@ -22,12 +22,12 @@ from trueloop.tune.trial_job import GOAL, MEASURE, RACE, RANGE, TrainingFacts, T
 from trueloop.tune.trial_processes import NO_TIME, TrialProcesses, TrialResult, TrialSpec
 
 _UNTIL = {
-    "base": 0.12, "rate": 0.24, "batches": 0.42, "alone": 0.66, "together": 0.74, "again": 0.82,
+    "base": 0.12, "rate": 0.24, "batches": 0.42, "single": 0.66, "together": 0.74, "again": 0.82,
     "race": 0.98,
 }  # fmt: skip
 """Share of the time at which each part is to be over; what one leaves goes to the next ones."""
 _UNTIL_WITH_GOAL = {
-    "base": 0.08, "rate": 0.16, "batches": 0.26, "alone": 0.46, "together": 0.50, "again": 0.56,
+    "base": 0.08, "rate": 0.16, "batches": 0.26, "single": 0.46, "together": 0.50, "again": 0.56,
     "race": 0.68, "goal": 0.98,
 }  # fmt: skip
 _FEWEST_UPDATES = 20
@@ -65,7 +65,7 @@ class TimeBudget:
         return self._shares[part] * self.seconds - self.spent()
 
     def of(self, part: str) -> float:
-        """Seconds of this part alone, where those before it take all of theirs."""
+        """Seconds of only this part, where those before it take all of theirs."""
         names = list(self._shares)
         k = names.index(part)
         return (self._shares[part] - (self._shares[names[k - 1]] if k else 0)) * self.seconds
@@ -96,7 +96,7 @@ class Tuning:
         self._base()
         self._rate()
         self._batches()
-        self._alone()
+        self._single()
         self._together()
         self._rate_of_batch()
         self._race()
@@ -205,9 +205,9 @@ class Tuning:
         assert self.findings is not None
         return size * int(self.facts.options["accumulate"]) / self.findings.base.rate
 
-    # ---- each change alone, and together
+    # ---- each change by itself, and together
 
-    def _alone(self) -> None:
+    def _single(self) -> None:
         assert self.findings is not None
         changes, left_out = candidates(self.facts, self.findings.base)
         self.findings.notes += left_out
@@ -216,7 +216,7 @@ class Tuning:
             name, options = f"batch size {batch:,}", {"batch_size": batch}
             changes.insert(0, SpeedChange(name=name, options=options, results=OTHER))
         for k, change in enumerate(changes):
-            left = self.budget.until("alone")
+            left = self.budget.until("single")
             if left < _LEAST_TRIAL:
                 self.findings.notes.append(f"{change.name}: no time left (--minutes)")
                 continue
@@ -246,7 +246,7 @@ class Tuning:
         return here if whole is None else min(whole, here)
 
     def _together(self) -> None:
-        """All that help at once; as long as that is slower than the best of them alone, without
+        """All that help at once; as long as that is slower than the best single one, without
         the one that gains least."""
         assert self.findings is not None
         findings = self.findings
@@ -254,7 +254,7 @@ class Tuning:
             left = self.budget.until("together")
             if left < _LEAST_TRIAL:
                 findings.notes.append("all changes together: no time left (--minutes)")
-                # What was not measured is not proposed: the best one alone is.
+                # What was not measured is not proposed: only the best one is.
                 best = max(rows, key=_factor)
                 findings.dropped += [r.change.name for r in rows if r is not best]
                 return
@@ -264,8 +264,8 @@ class Tuning:
             change = SpeedChange(name=name, options=findings.same_training(), results=results)
             together = self._row(change, max(_LEAST_TRIAL, 0.3 * left), left)
             findings.together = together
-            best_alone = max(map(_factor, rows))
-            if together.gain is not None and together.gain.factor >= 0.97 * best_alone:
+            best_single = max(map(_factor, rows))
+            if together.gain is not None and together.gain.factor >= 0.97 * best_single:
                 return
             findings.dropped.append(min(rows, key=_factor).change.name)
             findings.together = None

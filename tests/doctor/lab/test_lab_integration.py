@@ -62,7 +62,7 @@ def test_the_command(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--only", "zero-grad"], "there is no claim 'zero-grad'"),
+        (["--only", "zero-grad"], "no claim is called 'zero-grad'"),
         (["--out", "file"], "cannot be written"),
         (["--outt", "x"], "did you mean '--out'"),
     ],

@@ -169,7 +169,7 @@ def test_claims_by_name_and_number() -> None:
     assert len(fourth) >= 4
     assert claims_named([fourth[1].number]) == [fourth[1]]
     assert claims_named([]) == claims
-    with pytest.raises(ConfigError, match="there is no claim 'clip-befor'"):
+    with pytest.raises(ConfigError, match="no claim is called 'clip-befor'"):
         claims_named(["clip-befor"])
 
 

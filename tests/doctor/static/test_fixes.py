@@ -258,7 +258,7 @@ def test_a_place_that_is_not_in_the_text_is_refused() -> None:
 
 
 def test_a_finding_without_a_remedy_is_left() -> None:
-    assert "no single safe edit" in reason(fix_text("a()\n", [finding()]))
+    assert "no single edit is safe" in reason(fix_text("a()\n", [finding()]))
 
 
 def find_bad(text: str) -> Sequence[Finding]:

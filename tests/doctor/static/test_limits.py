@@ -147,7 +147,7 @@ def test_what_is_nested_too_deeply_is_left_out_and_named(text: str) -> None:
         "    opt.zero_grad()\n    opt.step()\n"
     )
     report = read(program, STEPS_A_FILE)
-    assert f"what is nested deeper than {NESTING} levels was left out, in" in told(report)
+    assert f"code nested deeper than {NESTING} levels was skipped, in" in told(report)
     assert [each.code for each in report.findings] == ["TL101"]
 
     def below(levels: int) -> Report:

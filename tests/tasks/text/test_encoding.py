@@ -91,5 +91,7 @@ def test_unknown_characters_are_counted_or_refused() -> None:
     encoder = DocumentEncoder(CharTokenizer("ab", end_of_text=True, unknown=True), ends=True)
     assert np.concatenate(list(encoder.encode(pieces))).tolist() == [0, 1, 3, 3, 3, 0, 2]
     assert encoder.unknown == {"x": 2, "é": 1}
-    with pytest.raises(DataError, match=r"x\.txt holds 'x', which is not among the 2 characters"):
+    with pytest.raises(
+        DataError, match=r"x\.txt contains 'x', which is not among the 2 characters"
+    ):
         list(DocumentEncoder(CharTokenizer("ab"), ends=False).encode(pieces))

@@ -114,7 +114,7 @@ def test_characters_that_only_held_out_text_has(tmp_path: Path) -> None:
     assert not read(path, val_data=held_out, tokenizer="byte").findings
     plain = read(write(tmp_path / "y.txt", "abc" * 40)).tokenizer
     assert plain.vocab_size == 3
-    with pytest.raises(DataError, match="holds 'é', which is not among the 3 characters"):
+    with pytest.raises(DataError, match="contains 'é', which is not among the 3 characters"):
         read_windows(held_out, 8, TextOptions(), plain)
 
 
@@ -264,7 +264,7 @@ def test_contexts_of_token_ids_are_checked_as_they_come(tmp_path: Path) -> None:
     found[54_321] = 999
     found.astype("uint16").tofile(tmp_path / "x.bin")
     data = read(tmp_path / "x.bin", 100, tokenizer="ids:200")
-    with pytest.raises(DataError, match=r"x\.bin holds the id 999 at position 54,321, outside"):
+    with pytest.raises(DataError, match=r"x\.bin contains the id 999 at position 54,321, outside"):
         list(Feed(data.train, 64).epoch(0))
 
 
@@ -305,7 +305,7 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
     for given, said in (
         ({}, "need their tokenizer: write --tokenizer and the path"),
         ({"tokenizer": "bpe:500"}, "need their tokenizer"),
-        ({"tokenizer": "ids:100"}, r"holds the id \d+ at position \d+, outside the vocabulary"),
+        ({"tokenizer": "ids:100"}, r"contains the id \d+ at position \d+, outside the vocabulary"),
         ({"tokenizer": "ids:200", "pack": True}, "by an end-of-text id, and the tokenizer has"),
     ):
         with pytest.raises((ConfigError, DataError), match=said):

@@ -82,9 +82,11 @@ def test_an_id_outside_the_vocabulary_is_named(count: int, at: int, wrong: int) 
     array = np.arange(count) % 7
     array[at % count] = wrong
     tokens = Tokens(array, vocab_size=7).part(0, count)
-    with pytest.raises(DataError, match=rf"the array holds the id {wrong} at position"):
+    with pytest.raises(DataError, match=rf"the array contains the id {wrong} at position"):
         tokens.probe()
-    with pytest.raises(DataError, match=rf"holds the id {wrong} at position {at % count}, outside"):
+    with pytest.raises(
+        DataError, match=rf"contains the id {wrong} at position {at % count}, outside"
+    ):
         tokens.part(at % count, count).read(0, 1)
 
 
@@ -118,13 +120,13 @@ def test_broken_numpy_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"x\.npy is not a \.npy file"):
         open_tokens(path)
     np.save(path, np.zeros((3, 3), np.uint16))
-    with pytest.raises(DataError, match=r"holds uint16 numbers of shape \(3, 3\): give token ids"):
+    with pytest.raises(DataError, match=r"has uint16 numbers of shape \(3, 3\): give token ids"):
         open_tokens(path)
     np.save(path, np.zeros(3))
-    with pytest.raises(DataError, match="holds float64 numbers"):
+    with pytest.raises(DataError, match="has float64 numbers"):
         open_tokens(path)
     np.save(path, np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(DataError, match="holds object numbers"):
+    with pytest.raises(DataError, match="has object numbers"):
         open_tokens(path)
 
 

@@ -258,7 +258,7 @@ def _reach(values: charts.Floats, *, log: bool) -> list[float]:
 
 
 def diff(wrong: str, right: str) -> list[DiffLine]:
-    """The lines in which the programs differ, with those around them; docstrings left out."""
+    """The lines in which the programs differ, with those around them; without docstrings."""
     old, new = (docstring_of(source)[1].splitlines() for source in (wrong, right))
     made: list[DiffLine] = []
     for line in list(difflib.unified_diff(old, new, n=_CONTEXT, lineterm=""))[2:]:

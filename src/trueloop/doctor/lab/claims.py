@@ -1,8 +1,8 @@
-"""What is claimed of the training loop, and how it is put to the test: the folders of examples/lab.
+"""Claims about the training loop, and their tests: the folders of examples/lab.
 
-A folder holds a right and a wrong program, perhaps a third to convince oneself with, and a
-`claim.toml`: the claim as it is taught, what of the programs' figures is shown, statements that
-every seed can refute, and which of them make which verdict.
+A folder has a right and a wrong program, perhaps a third for the reader's own trials, and a
+`claim.toml`: the claim as it is taught, the figures of the programs to show, statements that every
+seed can refute, and which of them make which verdict.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class ClaimOutcome:
-    """A verdict, and the statements that must hold in every seed for it."""
+    """A verdict, and the statements that must be true in every seed for it."""
 
     verdict: str
     needs: tuple[str, ...]
@@ -97,7 +97,7 @@ class Claim:
 
 
 def folder() -> Path:
-    """Where the programs lie: beside this file once installed, in examples/lab in a checkout.
+    """The folder of the programs: beside this file once installed, in examples/lab in a checkout.
 
     Raises `ConfigError` if they are in neither place.
     """
@@ -115,7 +115,7 @@ def all_claims() -> list[Claim]:
 
 def claims_named(names: list[str]) -> list[Claim]:
     """The claims with these names or numbers ("4" is 4a to 4d), in the order of the crib sheet; all
-    of them if there are no names. Raises `ConfigError` for an unknown name."""
+    of them without names. Raises `ConfigError` for an unknown name."""
     claims = all_claims()
     if not names:
         return claims
@@ -124,7 +124,7 @@ def claims_named(names: list[str]) -> list[Claim]:
         meant = [c for c in claims if name in (c.name, c.number, str(c.order[0]))]
         if not meant:
             hint = nearest(name, [claim.name for claim in claims])
-            raise ConfigError(f"--only: there is no claim {name!r}: {hint}")
+            raise ConfigError(f"--only: no claim is called {name!r}: {hint}")
         chosen += meant
     return [claim for claim in claims if claim in chosen]
 

@@ -1,4 +1,4 @@
-"""Running the lab's programs, each in a process of its own that has torch already."""
+"""Running the lab's programs, each in a separate process that has torch already."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Ran:
     found: list[LabFindings] = field(default_factory=list)
     """By the doctor, where it watched."""
     failed: str = ""
-    """What it raised; empty if it came to its end."""
+    """The exception that it raised; empty if it came to its end."""
 
 
 def measure(claims: list[Claim], report: Callable[[MeasuredClaim], None]) -> list[MeasuredClaim]:
     """Run every program of these claims under every seed, and the doctor over the wrong ones.
 
-    `report` is called with each claim as soon as its verdict is known. Claims about time run alone,
-    after all others. Raises `LabError` if a program fails.
+    `report` is called with each claim as soon as its verdict is known. Claims about time run after
+    all others, one at a time. Raises `LabError` if a program fails.
     """
     prepared = context()
     measured: dict[str, MeasuredClaim] = {}
@@ -97,7 +97,7 @@ class _Work:
         if self.convincing is not None and self.claim.convinces is not None:
             ran = self.convincing.result()
             if ran.failed:
-                raise LabError(_failure(ran, self.claim.convinces, "alone"))
+                raise LabError(_failure(ran, self.claim.convinces, "by itself"))
             convinced = ran.stdout
         return MeasuredClaim(
             self.claim, SEEDS, sides["right"], sides["wrong"], watched.found, convinced
@@ -124,8 +124,8 @@ def _failure(ran: Ran, path: Path, how: str) -> str:
 
 
 def context() -> Any:
-    """Processes forked off one that has imported torch and done nothing with it; where there is no
-    fork, processes begun afresh."""
+    """Processes forked off one that has imported torch and nothing more; without fork, new
+    processes."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     made = multiprocessing.get_context("forkserver")
@@ -135,7 +135,7 @@ def context() -> Any:
 
 
 def run(context: Any, path: Path, seed: int, *, watched: bool = False) -> Ran:
-    """Run a program in a process and a folder of its own, with one thread."""
+    """Run a program in a separate process and folder, with one thread."""
     ours, theirs = context.Pipe(duplex=False)
     with tempfile.TemporaryDirectory(prefix="trueloop-lab-") as folder:
         # A copy: what lies in our own package would not count as a program to be watched, and no

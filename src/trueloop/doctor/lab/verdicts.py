@@ -13,7 +13,7 @@ from trueloop.doctor.lab.claims import Claim, ClaimOutcome
 from trueloop.doctor.model.findings import Finding
 
 Figures = Mapping[str, Any]
-"""What one program printed under one seed: numbers, and lists of numbers."""
+"""The output of one program under one seed: numbers, and lists of numbers."""
 UNDECIDED = "undecided"
 _NAMES: dict[str, Any] = {
     name: getattr(builtins, name) for name in ("abs", "min", "max", "sum", "len", "all", "any")
@@ -28,7 +28,7 @@ _NAMES: dict[str, Any] = {
 
 @dataclass
 class LabFindings:
-    """What the doctor finds in a program of the lab."""
+    """The doctor's findings in a program of the lab."""
 
     finding: Finding
     by: tuple[str, ...]
@@ -51,7 +51,7 @@ class MeasuredClaim:
     found: list[LabFindings] = field(default_factory=list)
     """In the wrong program."""
     convinced: str = ""
-    """What the program printed with which readers convince themselves."""
+    """The output of the program for the reader's own trials."""
 
     def __post_init__(self) -> None:
         self.held = {
@@ -61,11 +61,11 @@ class MeasuredClaim:
             ]
             for each in self.claim.tests
         }
-        """For each statement, whether it held under each seed."""
+        """For each statement, whether it was true under each seed."""
 
     @property
     def outcome(self) -> ClaimOutcome | None:
-        """The first verdict whose statements held under every seed; None if there is none."""
+        """The first verdict whose statements were true under every seed; None without one."""
         for outcome in self.claim.verdicts:
             if all(all(self.held[name]) for name in outcome.needs):
                 return outcome

@@ -1,4 +1,4 @@
-"""What probes, monitors and the step timer may ask of the watched program."""
+"""The questions that probes, monitors and the step timer may ask about the watched program."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ P = ParamSpec("P")
 
 
 class Timer(Protocol):
-    """What the patches ask of the step timer; they ask nothing while it is not `on`."""
+    """The patches' view of the step timer; they ask nothing while it is not `on`."""
 
     on: bool
     own: str
@@ -40,7 +40,7 @@ class Timer(Protocol):
 
 
 class WorkerTimer(Protocol):
-    """What the patches ask of who measures how long workers take to start."""
+    """The patches' view of the object that measures how long workers take to start."""
 
     fresh: bool
 
@@ -49,7 +49,8 @@ class WorkerTimer(Protocol):
 
 
 class HeldCalls(Protocol):
-    """What the patches ask of who holds the calls of an update until its backward is done."""
+    """The patches' view of the object that keeps the calls of an update until its backward is
+    done."""
 
     holds: bool
     roots: set[int]
@@ -64,7 +65,7 @@ class HeldCalls(Protocol):
 
 
 class Unsampled(Protocol):
-    """What the patches note themselves of updates that nobody samples."""
+    """The patches' own notes of updates that are not sampled."""
 
     on: bool
     thread: int
@@ -148,7 +149,7 @@ class Hub:
         """The program continues, or would have continued, unseen: nothing is concluded from what it
         has not done."""
         self.errors: list[str] = []
-        """What went wrong in the watching itself."""
+        """Errors of the watching itself."""
         self.rank: int | None = None
         """Number in the process group, also when that is gone."""
         self.timer: Timer
@@ -164,7 +165,7 @@ class Hub:
     def _make_moments(self) -> None:
         every = Moment[[Any, FrameType]]
         self.loss_scaled = Moment[[Any, Any]](self, missed=True)
-        """What a gradient scaler was given, and gave."""
+        """The argument and the result of a gradient scaler."""
         self.backward_begins = every(self)
         """Any backward, with its tensors."""
         self.backward_ended = Moment[[Any, FrameType, bool]](self)
@@ -215,8 +216,8 @@ class Hub:
         return os.getpid() == self._process
 
     def guarded(self, act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Run a piece of our own: no error of it reaches the program, and no mode or class of the
-        program's sees the operations that it takes."""
+        """Run our own code: no error of it reaches the program, and no mode or class of the
+        program's sees its operations."""
         timer, timed = self.timer, False
         try:
             timed = timer.on and timer.enter(timer.own)
@@ -252,7 +253,7 @@ class Hub:
             self.errors.append(line)
 
     def refresh_call_patch(self) -> None:
-        """What is around the calls of modules costs each of them: it is there while it is needed.
+        """A wrapper around the calls of modules costs each of them: it is there while it is needed.
         The compiler does not mind, as it does where other functions change."""
         if self.call_patch is None or not self.active:
             return
@@ -279,7 +280,7 @@ class Hub:
 
 
 def _described(error: Exception) -> str:
-    """What went wrong, and where, in one line."""
+    """The error and its place, in one line."""
     try:
         text = f"{type(error).__name__}: {error}"
     except Exception:  # an error of the program's, which cannot say what it is

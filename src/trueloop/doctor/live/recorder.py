@@ -148,7 +148,7 @@ class Recorder:
         return user_frames.user_place(user_frames.sites(frame))[0]
 
     def can_read(self, *given: object) -> bool:
-        """What a call is given has values, and nobody traces it."""
+        """The arguments of a call have values, and nothing traces it."""
         try:
             return not is_abstract(*given)
         except Exception as error:
@@ -182,7 +182,7 @@ class Recorder:
             track.bench.see(Ended(whole=True, serial=track.serial))
 
     def findings(self) -> list[Finding]:
-        """What the rules have found until now."""
+        """The findings of the rules until now."""
         found: list[Finding] = []
         for track in list(self.tracks.values()):
             refuted = {(rule.code, place) for rule in track.bench.rules for place in rule.refuted}

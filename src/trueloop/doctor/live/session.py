@@ -40,7 +40,7 @@ _fork_is_minded: list[bool] = []
 
 @dataclass
 class Watched(CheckResult):
-    """What there is to say about a program that was watched."""
+    """The report about a program that was watched."""
 
     updates: int = 0
     """Steps of optimizers in this process."""
@@ -54,9 +54,9 @@ class Watched(CheckResult):
     stopped: bool = False
     """It was stopped at its first error, as asked."""
     errors: list[str] = field(default_factory=list)
-    """What went wrong in the watching itself."""
+    """Errors of the watching itself."""
     memory: Exhausted | None = None
-    """What took the memory of a program that ran out of it."""
+    """The use of memory of a program that ran out of it."""
     speed: Speed | None = None
     """Where the time of an update went; None if no update was timed."""
     asks_speed: bool = False
@@ -84,7 +84,7 @@ def live_codes(words: list[str], source: str) -> frozenset[str]:
             in_data = any("D" in BY_CODE[code].seen for code in codes_of([word], source))
             where = "the data of trueloop train" if in_data else "source"
             remedy = "" if in_data else "use trueloop check, or "
-            raise ConfigError(f"{source}: {word} is found in {where} alone: {remedy}leave it out")
+            raise ConfigError(f"{source}: {word} is found only in {where}: {remedy}remove it")
     if not words:
         raise ConfigError(f"{source} names no rule: write codes such as TL101,TL2")
     return codes_of(words, source) & LIVE
@@ -288,7 +288,7 @@ class Session:
         return self._told([])
 
     def so_far(self, *, between_cells: bool = False) -> Watched:
-        """What was found until now; `between_cells`: none of the program's own code is running."""
+        """The findings until now; `between_cells`: no code of the program is running."""
         if self.watcher is None:
             return self._told([])
         if between_cells:
@@ -322,7 +322,7 @@ class Session:
         return told
 
     def _asked(self, findings: list[Finding]) -> list[Finding]:
-        """Those that are asked for, and that no comment in the program holds back."""
+        """The findings that are selected, and that no comment in the program suppresses."""
         left: list[Finding] = []
         for finding in map(self._absolute, findings):
             path = finding.place.path

@@ -1,4 +1,4 @@
-"""What differs between the versions of torch that are supported, for all that watches programs."""
+"""The differences between the supported versions of torch, for the whole live doctor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_fx_tracing() -> bool:
 
 @cache
 def skipped_by_compiler() -> tuple[Callable[[CodeType], object], Callable[[CodeType], object]]:
-    """What leaves a frame to Python: alone, and with all that it calls."""
+    """Skips a frame in dynamo: only itself, and with all that it calls."""
     # Not from `torch._dynamo`, which takes seconds to import.
     from torch._C._dynamo import eval_frame
 

@@ -28,9 +28,9 @@ def is_transformed() -> bool:
 
 
 def is_abstract(*given: Any) -> bool:
-    """Nothing can be read off these tensors: they have no values (shapes alone are worked out, on
-    the meta device or by fake tensors), or what is done to them now is recorded into somebody's
-    trace, or done to a batch of them that `torch.func` makes one look like."""
+    """These tensors have no values to read (only shapes are worked out, on the meta device or by
+    fake tensors), or operations on them now are recorded into a trace, or done to a batch of them
+    that `torch.func` presents as one."""
     if is_transformed():
         return True
     if dispatch_modes() and any(torch._C._get_dispatch_mode(key) is not None for key in _KEYS):

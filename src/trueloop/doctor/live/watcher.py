@@ -93,12 +93,12 @@ class Watcher:
         self.patches.undo(in_step=in_step)
 
     def death_of(self, error: BaseException) -> out_of_memory.Death | None:
-        """What is to be known of an exception that says that there is no memory left."""
+        """The facts about an out-of-memory exception."""
         (recipes,) = (each for each in self.probes if isinstance(each, Recipes))
         return out_of_memory.death_of(self.recorder, self.nonfinite.calls, recipes, error)
 
     def findings(self) -> list[Finding]:
-        """What the rules have found, after all loops have ended."""
+        """The findings of the rules, after all loops have ended."""
         self.hub.guarded(self.nonfinite.end)
         self.hub.guarded(self.training.end)
         self.hub.guarded(timing_report.tell, self.timer)

@@ -1,1 +1,1 @@
-"""What every part of the doctor speaks of: events, things, findings, words."""
+"""The doctor's common types: events, things, findings, words."""

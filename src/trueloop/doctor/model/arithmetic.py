@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 SIZE = 200
-"""The most elements, entries or parts that a value holds; the first of them represent the rest."""
+"""The most elements, entries or parts that a value keeps; the first of them represent the rest."""
 BITS = 4_096
 """Length of the longest whole number that is known."""
 TEXT = 10_000
@@ -45,7 +45,7 @@ def is_small(value: Any) -> bool:
 
 
 def stays_small(sign: ast.operator, left: Any, right: Any) -> bool:
-    """What an operation on two constants gives is small too; nothing is computed to find out."""
+    """The result of an operation on two constants is small too; nothing is computed to find out."""
     if not (is_small(left) and is_small(right)):
         return False
     if isinstance(left, int) and isinstance(right, int):
@@ -81,7 +81,7 @@ def is_hashable(value: Any) -> bool:
 
 
 def computed(sign: ast.operator, left: Any, right: Any, otherwise: Any) -> Any:
-    """What an operation on two small constants gives; `otherwise` where it raises."""
+    """The result of an operation on two small constants; `otherwise` if it raises."""
     try:
         return _ARITHMETIC[type(sign)](left, right)
     except (TypeError, ValueError, ArithmeticError, KeyError):

@@ -2,7 +2,7 @@
 
 *Things* (`things`) are what a program has; *events* are what it does to them, in the order in which
 it does it. Reading source yields the events of the runs that the source can make, one run at a
-time; watching yields those of the current run. A rule sees events alone: it is written once.
+time; watching yields those of the current run. A rule sees only events: it is written once.
 
 Whatever is not known for certain is `None` (or a symbolic `Size`). A rule that meets it is silent.
 """
@@ -102,7 +102,7 @@ class FunctionalDropout(Event):
     """That method has a condition on the mode."""
     last_argument: Location | None = None
     receiver: str = ""
-    """What the method calls its module: `self` (in source)."""
+    """The method's name of its module: `self` (in source)."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -112,7 +112,7 @@ class SamplesSplit(Event):
     function: str
     data: list[Value | None]
     seeded: bool = False
-    """With a generator of its own."""
+    """With its own generator."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -237,9 +237,9 @@ class OptimizerStep(Event):
     closure: bool = False
     """With a closure, whose events came before this one."""
     spelled: str = ""
-    """What the source calls the optimizer here: `self.optimizer`; empty where it has no name."""
+    """The name of the optimizer in the source: `self.optimizer`; empty without one."""
     scaler_spelled: str = ""
-    """What it calls the scaler, for a step through one."""
+    """The name of the scaler, for a step through one."""
     conditional: bool = False
     """It is inside an `if` (live; in source, `guards` and `windows` show it)."""
     without_gradients: bool | None = None
@@ -344,9 +344,9 @@ class TensorRetained(Event):
     tensor: Tensor
     how: Literal["sum", "append", "store"]
     holder: str
-    """How the code names what holds it: `total_loss`, `history["loss"]`."""
+    """How the code names its owner: `total_loss`, `history["loss"]`."""
     container: Any = None
-    """The value that holds it now (for `sum`: the new total)."""
+    """The value that contains it now (for `sum`: the new total)."""
     what: Location = NOWHERE
     """The expression that is kept: `loss` in `total += loss`."""
     since: int | None = None
@@ -361,7 +361,7 @@ class Moved(Event):
     how: str
     """`device`, `dtype` or `both`."""
     to: str = ""
-    """What it is cast to: `half`, `double`, `float16`, ...; empty where unknown."""
+    """The target of the cast: `half`, `double`, `float16`, ...; empty where unknown."""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -1,4 +1,4 @@
-"""What the doctor has to say, about a place in the user's own code."""
+"""A finding of the doctor, about a place in the user's own code."""
 
 from __future__ import annotations
 

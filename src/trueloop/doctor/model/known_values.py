@@ -35,7 +35,7 @@ class Constant(Value):
     """The `AccumulationWindow` that it was taken modulo, where it is the remainder of a looped
     number, or the outcome of a test of one."""
     symbol: str = ""
-    """What the program calls the quantity, where it was an option that had to be given a number."""
+    """The program's name of the quantity, if it was an option that had to be given a number."""
 
 
 @dataclass(eq=False, slots=True)
@@ -142,11 +142,11 @@ class OpaqueObject(Value):
     call: list[Value] = field(default_factory=list)
     """Of a `functools.partial`: the function, and its first arguments."""
     entered: Value | None = None
-    """What a `with` block binds; itself where None."""
+    """The value that a `with` block binds; itself where None."""
     grad: bool | None = None
-    """What a `with` block switches autograd to; None where it does not switch it."""
+    """The autograd mode that a `with` block sets; None where it does not switch it."""
     autocast: str | None = ""
-    """What a `with` block computes in, see `Event.autocast`; empty where it does not change it."""
+    """The dtype in which a `with` block computes, see `Event.autocast`; empty for no change."""
     forks_rng: bool = False
     """A `with` block restores the state of torch's generators."""
 
@@ -155,7 +155,7 @@ NONE = Constant(None)
 
 
 def contents(value: object) -> list[Value]:
-    """What a container holds under keys that are known; nothing for other values."""
+    """The values of a container under keys that are known; nothing for other values."""
     if isinstance(value, DictValue):
         return [*value.entries.values()]
     return value.values if isinstance(value, Sequence) else []

@@ -1,6 +1,6 @@
 """Measurements: events that carry numbers which were read off the running program.
 
-Each has a class of its own; a rule asks for it by a method `on_<measurement>`, as for any event.
+Each has its own class; a rule asks for it by a method `on_<measurement>`, as for any event.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Measured(Event):
 
 @dataclass(eq=False, kw_only=True)
 class LossInputRange(Measured):
-    """What a loss was fed, where the graph does not say how that was computed."""
+    """The origin of a loss's inputs, if the graph does not show how they were computed."""
 
     criterion: Criterion
     low: float
@@ -119,7 +119,7 @@ class FirstLayerInput(Measured):
 
 @dataclass(eq=False, kw_only=True)
 class TargetColumns(Measured):
-    """Which columns of a table determine the target alone."""
+    """The columns of a table that determine the target, each by itself."""
 
     loader: Loader
     rows: int
@@ -160,7 +160,7 @@ class StrayParameter(Measured):
 
 @dataclass(eq=False, kw_only=True)
 class StaleParameter(StrayParameter):
-    """It took the place of one that the optimizer holds."""
+    """It replaced a parameter of the optimizer."""
 
     rebuilt: bool = False
     """Its whole model was made again."""
@@ -168,7 +168,7 @@ class StaleParameter(StrayParameter):
 
 @dataclass(eq=False, kw_only=True)
 class HiddenParameter(StrayParameter):
-    """Its layer lies in a plain container of a module."""
+    """Its layer is in a plain container of a module."""
 
     attribute: str
     container: str
@@ -180,14 +180,14 @@ class HiddenParameter(StrayParameter):
 
 @dataclass(eq=False, kw_only=True)
 class UnheldParameter(StrayParameter):
-    """No optimizer has ever held it."""
+    """No optimizer has ever had it."""
 
     made: Location
 
 
 @dataclass(eq=False, kw_only=True)
 class StrayResolved(Measured):
-    """What was found at `place` is refuted: an optimizer took the parameter, or it changed."""
+    """The finding at `place` is refuted: an optimizer took the parameter, or it changed."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -260,7 +260,7 @@ class RanksDiffer(Measured):
 
 @dataclass(eq=False, kw_only=True)
 class GraphsRetained(Measured):
-    """Tensors with the graphs of several updates in a row live on, and what holds them grows."""
+    """Tensors with the graphs of several updates in a row live on, and their owner grows."""
 
     holder: str
     how: str
@@ -269,7 +269,7 @@ class GraphsRetained(Measured):
 
 @dataclass(eq=False, kw_only=True)
 class MemoryGrowth(Measured):
-    """A container in which most of a growing memory lies."""
+    """A container that makes up most of a growing memory."""
 
     holder: str
     kind: str
@@ -316,12 +316,12 @@ class TrainingCourse(Measured):
     error: float
     """Standard error of their difference."""
     guess: float
-    """What the best constant prediction would lose."""
+    """The loss of the best constant prediction."""
     spread: float | None
     """Of the predictions of one batch."""
     update: int
     kind: str
-    """The loss function's class, where there is one alone."""
+    """The loss function's class, if there is only one."""
     sizes: UpdateSizes
 
 
@@ -391,7 +391,7 @@ class NonFiniteOrigin(Measured):
     """`operation`, `parameter`, `buffer`, `input`, `constant`, `backward`; empty if not found."""
     update: int = 0
     outcome: str = ""
-    """`stepped`, `again`, `ended`; `left out` and `harmless` where nothing came of it."""
+    """`stepped`, `again`, `ended`; `left out` and `harmless` if nothing came of it."""
     bundle: str | None = None
     """The folder that `trueloop replay` takes."""
     data_rule: bool = False
@@ -407,9 +407,9 @@ class NonFiniteOrigin(Measured):
     node: str = ""
     """Of autograd."""
     detail: str = ""
-    """What about the arguments does it."""
+    """The property of the arguments that causes it."""
     makes: str = ""
-    """What comes out first: `NaN` or `inf`."""
+    """The first result: `NaN` or `inf`."""
     inputs_bad: list[str] = field(default_factory=list)
     name: str = ""
     """Of a parameter, buffer or argument."""

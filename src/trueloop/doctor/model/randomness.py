@@ -1,4 +1,4 @@
-"""What a data set draws at random, and what seeds a loader's workers."""
+"""The random draws of a data set, and the seeds of a loader's workers."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ class Draw(NamedTuple):
     """Something drawn at random while a sample is read."""
 
     library: str
-    """Whose global generator it is from: `numpy`, `random`, `torch`; empty for one of its own."""
+    """The library of its global generator: `numpy`, `random`, `torch`; empty for a private one."""
     place: Location
     name: str
-    """What augments by it, if that is what it does: `RandomFlip`, `Images.augment`; else empty."""
+    """The augmentation that uses it, if there is one: `RandomFlip`, `Images.augment`; else
+    empty."""
     made: Location | None = None
     """Where the user's own generator that it is from was made, if before the workers start."""
 
 
 class WorkerSeed(NamedTuple):
-    """What a `worker_init_fn` sets a generator to."""
+    """The value to which a `worker_init_fn` sets a generator."""
 
     library: str
     constant: bool

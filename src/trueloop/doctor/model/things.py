@@ -26,7 +26,7 @@ class Thing(Value):
     """Anything that events speak of; compared by identity."""
 
     name: str = ""
-    """What the user's code calls it: `model`, `self.optimizer`; empty if it has no name."""
+    """Its name in the user's code: `model`, `self.optimizer`; empty without one."""
     made: Location = NOWHERE
     """Where it was made; `NOWHERE` if that was not seen."""
     known: bool = False
@@ -35,7 +35,7 @@ class Thing(Value):
     exposed: bool = False
     """It was handed to code that cannot be read: anything may have happened to it since."""
     attributes: dict[str, Any] = field(default_factory=dict, repr=False)
-    """What was set on it (only while reading source)."""
+    """The attributes that were set on it (only while reading source)."""
     cls: Any = field(default=None, repr=False)
     """The user's own class, where it is one (only while reading source)."""
 
@@ -73,7 +73,7 @@ class Model(Thing):
     """Open conditions that it was made under; see `Event.guards`."""
 
     def family(self) -> Iterator[Model]:
-        """Itself and all that lies inside."""
+        """Itself and everything inside it."""
         seen: set[int] = set()
         waiting = [self]
         while waiting:
@@ -87,7 +87,7 @@ class Model(Thing):
                 waiting.append(model.wraps)
 
     def covers(self, other: Model) -> bool:
-        """`other` is this model, or lies inside it."""
+        """`other` is this model, or a part of it."""
         return any(member is other for member in self.family())
 
     def kin(self, other: Model) -> bool:
@@ -125,11 +125,11 @@ class Optimizer(Thing):
     kind: str = ""
     """Dotted class name: `torch.optim.Adam`; empty if unknown."""
     models: list[Model] = field(default_factory=list)
-    """The modules whose parameters it holds."""
+    """The modules whose parameters it has."""
     whole: bool = True
-    """`models` is all that it holds; False if it holds parameters that could not be traced."""
+    """`models` is complete; False if it has parameters that could not be traced."""
     tensors: list[Tensor] = field(default_factory=list)
-    """Single tensors that it holds (inputs that are optimised, `log_alpha`, ...)."""
+    """Its single tensors (inputs that are optimised, `log_alpha`, ...)."""
     own_step: bool = False
     """Its class has a `step` of the user's own."""
     arguments: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -137,16 +137,16 @@ class Optimizer(Thing):
     prepared: str = ""
     """The library object that has wrapped it."""
     all_matrices_of: list[Model] = field(default_factory=list)
-    """Modules of which it holds every matrix."""
+    """Modules of which it has every matrix."""
     signature: Any = field(default=None, repr=False)
-    """Tells what it held when `models` was found (live)."""
+    """Identifies its parameters at the time when `models` was found (live)."""
     fusible: bool | None = None
     """It could be fused and is not; None where not looked at (live)."""
     fused_ratio: float | None = None
     """A fused step's time relative to its own."""
 
     def trains(self, model: Model) -> bool:
-        """It holds parameters of `model`, as far as is known."""
+        """It has parameters of `model`, as far as is known."""
         return any(held.kin(model) for held in self.models)
 
 
@@ -155,7 +155,7 @@ class Scheduler(Thing):
     """A learning-rate schedule."""
 
     kind: str = ""
-    """Class name alone: `CosineAnnealingLR`, `OneCycleLR`, `ReduceLROnPlateau`, ..."""
+    """Only the class name: `CosineAnnealingLR`, `OneCycleLR`, `ReduceLROnPlateau`, ..."""
     optimizer: Optimizer | None = None
     arguments: dict[str, Any] = field(default_factory=dict, repr=False)
     """Those of its constructor, by the names that torch (or transformers) gives them. Lengths are
@@ -201,7 +201,7 @@ class Dataset(Thing):
     """The data set that this is a part of (`Subset`, `random_split`)."""
     split_at: Location | None = None
     sorted_by_label: Location | None = None
-    """What puts its samples in the order of their classes."""
+    """The expression that puts its samples in the order of their classes."""
     is_test: bool = False
     tensors: list[Any] = field(default_factory=list, repr=False)
     chained: list[Any] = field(default_factory=list, repr=False)
@@ -242,12 +242,12 @@ class Loader(Thing):
     reseeds: bool | None = None
     """Its `worker_init_fn` changes the data set's generators; None where unknown."""
     worker_seeds: list[Any] | None = None
-    """What that function seeds; None where unknown."""
+    """The generators that this function seeds; None where unknown."""
 
 
 @dataclass(eq=False, kw_only=True)
 class Sampler(Thing):
-    """What decides the order of a loader's samples."""
+    """The source of the order of a loader's samples."""
 
     kind: str = ""
     """Dotted class name: `torch.utils.data.DistributedSampler`, the user's class, ..."""
@@ -259,7 +259,7 @@ class Sampler(Thing):
 
 @dataclass(eq=False, kw_only=True)
 class Checkpoint(Thing):
-    """What `torch.load` returned."""
+    """The result of `torch.load`."""
 
     file: str = ""
     inside: Checkpoint | None = None
@@ -278,7 +278,7 @@ class Criterion(Thing):
     """A loss function, as a module or as a function of `torch.nn.functional`."""
 
     kind: str = ""
-    """Class name alone: `CrossEntropyLoss`, `BCEWithLogitsLoss`, `NLLLoss`, `KLDivLoss`, ..."""
+    """Only the class name: `CrossEntropyLoss`, `BCEWithLogitsLoss`, `NLLLoss`, `KLDivLoss`, ..."""
     reduction: str | None = "mean"
     """`mean`, `sum`, `none`, `batchmean`; None where unknown."""
     reduction_written: bool = True
@@ -304,7 +304,7 @@ class Activation(NamedTuple):
 
 
 class ParameterCopy(NamedTuple):
-    """What a method of a parameter returned instead of it: a plain tensor."""
+    """The result of a parameter's method in its place: a plain tensor."""
 
     parameter: Tensor
     method: str
@@ -357,9 +357,9 @@ class Tensor(Thing):
     holder: Optimizer | None = None
     """The optimizer whose `param_groups` it was taken from (in source)."""
     terms: Any = None
-    """What was added up: two values, or a container of them (in source)."""
+    """The summands: two values, or a container of them (in source)."""
     made_from: list[Any] = field(default_factory=list, repr=False)
-    """What a factory function was given: `torch.tensor(values)` (in source)."""
+    """The argument of a factory function: `torch.tensor(values)` (in source)."""
     volatile: bool = False
     """Recording was switched off as before torch 0.4 (in source)."""
     version: int | None = None
@@ -370,7 +370,7 @@ class Tensor(Thing):
 
 @dataclass(eq=False, kw_only=True)
 class StateDict(Thing):
-    """What `state_dict()` returned."""
+    """The result of `state_dict()`."""
 
     owner: Thing | None = None
     edited: bool = False
@@ -397,7 +397,7 @@ class Loop:
 
     place: Location = NOWHERE
     kind: Literal["batches", "epochs", "other"] = "other"
-    """`batches`: one turn is one micro-batch; `epochs`: its turns hold loops over batches."""
+    """`batches`: one turn is one micro-batch; `epochs`: its turns contain loops over batches."""
     loader: Loader | None = None
     variables: tuple[str, ...] = ()
     """Names that it binds, in source: `i`, `images`, `labels`."""
@@ -406,7 +406,7 @@ class Loop:
     endless: bool = False
     """`while True`, or over `itertools.count()`."""
     over: str = ""
-    """What is gone through, as it is written."""
+    """The expression that the loop iterates over, as it is written."""
     lines: int = 0
     """Statements in its body."""
     begins_at: int | None = None

@@ -15,7 +15,7 @@ class Spot(NamedTuple):
     """A place, in a cell if the file is a notebook."""
 
     name: str
-    """What the file is called."""
+    """The name of the file."""
     cell: int
     """Number of the cell, from 1; 0 if the file has no cells."""
     line: int
@@ -58,7 +58,7 @@ def is_below_working_directory(path: str) -> bool:
 
 
 def uri(path: str) -> str:
-    """A file as code hosts name it: from the working directory, in full if it lies outside."""
+    """A file as code hosts name it: from the working directory, in full if it is outside."""
     if is_below_working_directory(path):
         return quote(os.path.relpath(path).replace(os.sep, "/").encode("utf-8", "surrogateescape"))
     whole = path.replace(os.sep, "/")

@@ -123,7 +123,7 @@ def _advice(memory: Exhausted, paint: Paint) -> list[str]:
 def _fit(fit: Fit, memory: Exhausted, room: int) -> str:
     if fit.what == "none":
         return (
-            f"no batch fits: weights, gradients, optimizer state and buffers alone take"
+            f"no batch fits: without one, weights, gradients, optimizer state and buffers take"
             f" {size_text(fit.needs)} of {size_text(room)}; train fewer of the weights, keep them"
             " in bfloat16, or use an optimizer with less state"
         )

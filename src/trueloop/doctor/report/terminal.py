@@ -100,7 +100,7 @@ def finding_text(outcome: CheckResult, finding: Finding, paint: Paint) -> str:
         f"{paint('place', printable(str(spot)))}  "
         f"{paint(finding.severity, f'{finding.code} {finding.severity}')}  {finding.name}"
         f"{f'  (seen {finding.count:,} times)' if finding.count > 1 else ''}"
-        f"{f'  ({alone(finding.seen_in)})' if finding.seen_in else ''}"
+        f"{f'  ({only_in(finding.seen_in)})' if finding.seen_in else ''}"
     )
     lines = [head, *_wrapped(finding.message, paint)]
     marks = [Mark(spot, finding.place, "", True)]
@@ -112,9 +112,9 @@ def finding_text(outcome: CheckResult, finding: Finding, paint: Paint) -> str:
     return "\n".join(lines) + "\n"
 
 
-def alone(seen_in: str) -> str:
-    """`on rank 1 alone`, `in SpawnProcess-2 alone`."""
-    return f"{'on' if seen_in.startswith('rank') else 'in'} {seen_in} alone"
+def only_in(seen_in: str) -> str:
+    """`only on rank 1`, `only in SpawnProcess-2`."""
+    return f"only {'on' if seen_in.startswith('rank') else 'in'} {seen_in}"
 
 
 def _wrapped(text: str, paint: Paint) -> list[str]:
@@ -183,8 +183,8 @@ def _marked_line(
 
 
 def _cut(code: str, column: int, room: int | None) -> tuple[int, str]:
-    """(characters left out, the code around `column`): a terminal's lines have an end, and lines of
-    generated code are long."""
+    """(characters that are cut, the code around `column`): a terminal's lines have an end, and
+    lines of generated code are long."""
     if columns(code) <= (2 * WIDTH if room is None else room):
         return 0, code
     size = WIDTH if room is None else room

@@ -31,7 +31,7 @@ class Rule:
     """Prefixes of codes: next to an error or warning of one of these rules this rule is not
     reported, because it finds their consequence."""
     timeline: Timeline
-    """What happened before, as all rules of its bench share it."""
+    """The events so far, shared by all rules of a runner."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
@@ -89,7 +89,7 @@ class Bench:
             handler(event)
 
     def handlers_of(self, kind: type[Event]) -> tuple[Handler, ...]:
-        """What the rules do about events of a kind."""
+        """The handlers of the rules for events of a kind."""
         handlers = self._handlers.get(kind)
         if handlers is None:
             method = f"on_{_snake(kind.__name__)}"

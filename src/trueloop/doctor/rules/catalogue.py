@@ -15,8 +15,8 @@ class Entry(NamedTuple):
     name: str
     severity: Severity
     seen: str
-    """`S` in source, `L` live, `D` in the data of `trueloop train`, or several of them. What is
-    seen in data alone has a page here, and its detector beside the task."""
+    """`S` in source, `L` live, `D` in the data of `trueloop train`, or several of them. A rule
+    about data has a page here, and its detector beside the task."""
 
     @property
     def module(self) -> str:

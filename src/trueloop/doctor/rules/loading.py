@@ -21,6 +21,6 @@ def load(entry: Entry) -> type[Rule]:
         for value in vars(module).values()
         if isinstance(value, type) and getattr(value, "code", None) == entry.code
     ]
-    assert len(found) == 1, f"{entry.module} must hold the one rule {entry.code}"
+    assert len(found) == 1, f"{entry.module} must contain the one rule {entry.code}"
     rule: type[Rule] = found[0]
     return rule

@@ -12,7 +12,7 @@ from trueloop.errors import ConfigError, cut
 SHOWN = 6
 """Rules that an answer to an unknown word lists at most."""
 _CODE = re.compile(r"(T[LHS]\d)\w{0,4}$")
-"""What is written like a code, or nearly so; its first digit is the group."""
+"""A text that is written like a code, or nearly so; its first digit is the group."""
 _MISTYPED = str.maketrans({"O": "0", "I": "1", "L": "1"})
 
 
@@ -61,7 +61,7 @@ def unknown_rule(word: str) -> str:
 
 
 def _similar(name: str) -> list[Entry]:
-    """The rules whose names are most like `name`, or hold all words of it."""
+    """The rules whose names are most like `name`, or contain all words of it."""
     known = {word for entry in ENTRIES for word in entry.name.split("-")}
     words = {next(iter(get_close_matches(word, known, 1, 0.8)), word) for word in name.split("-")}
     holding = [entry for entry in ENTRIES if words <= set(entry.name.split("-"))]

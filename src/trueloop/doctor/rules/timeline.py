@@ -1,4 +1,4 @@
-"""What happened around gradients in one run, written down once for all rules that look back."""
+"""The events around gradients in one run, recorded once for all rules that look back."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _RELEVANT = re.compile(
 
 @dataclass(slots=True)
 class Report:
-    """What reading one file found."""
+    """The result of reading one file."""
 
     findings: list[Finding] = field(default_factory=list)
     followed: dict[str, str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Report:
     empty one for a file that was looked for and was not there."""
     gaps: Gaps = field(default_factory=Gaps)
     steps: int = 0
-    """What it cost; see `counting`."""
+    """The cost of reading; see `counting`."""
 
 
 def check_text(
@@ -54,8 +54,8 @@ def check_text(
     listen: Callable[[Event], None] | None = None,
     strict: bool = False,
 ) -> Report:
-    """Read a file's text and say what is wrong in it, as the text (and the files that it imports)
-    alone decides.
+    """Read a file's text and report its faults, which depend only on the text and the files that it
+    imports.
 
     `above`: how many lines of the file precede the text, which is a part of it. `rules`: those to
     apply, by default all that are seen in source. `steps`: how many it may take, by default as many
@@ -104,7 +104,7 @@ def check_text(
 
 
 MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
-"""What lies at the top of a project."""
+"""The files that mark the top of a project."""
 
 
 def root_of(path: str) -> str:
@@ -122,7 +122,7 @@ def root_of(path: str) -> str:
 
 
 def _dotted(path: str) -> str:
-    """The dotted name of a file, through the packages that it lies in."""
+    """The dotted name of a file, through the packages that contain it."""
     folder, file = os.path.split(os.path.abspath(path))
     parts = [] if file == "__init__.py" else [file.removesuffix(".py")]
     while os.path.isfile(os.path.join(folder, "__init__.py")) and folder != os.path.dirname(folder):

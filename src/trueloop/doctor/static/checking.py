@@ -18,7 +18,7 @@ from trueloop.doctor.static.inputs.open_document import Documents
 
 @dataclass
 class CheckResult:
-    """What there is to say about the files that were checked."""
+    """The report about the files that were checked."""
 
     findings: list[Finding]
     """By place; paths are absolute."""
@@ -26,13 +26,13 @@ class CheckResult:
     """Files and parts of files that could not be checked."""
     files: int
     shown: dict[str, str] = field(default_factory=dict)
-    """What the files are called that were checked, by absolute path."""
+    """The names of the files that were checked, by absolute path."""
     documents: Documents = field(default_factory=Documents)
     unread: list[Unread] = field(default_factory=list)
     """Files that were not read to their end."""
 
     def name(self, path: str) -> str:
-        """What a file is called: as it was given, or from the working directory."""
+        """The name of a file: as it was given, or from the working directory."""
         if path in self.shown:
             return self.shown[path]
         relative = os.path.relpath(path)
@@ -62,7 +62,7 @@ def check(
 
 
 def told(examined: Sequence[Examined], configs: Configs, documents: Documents) -> list[Finding]:
-    """The findings that are asked for and that no comment holds back; and TL001 about comments.
+    """The findings that are selected and that no comment suppresses; and TL001 about comments.
 
     A file that several others use is read with each of them: its findings are reported once.
     """

@@ -96,7 +96,7 @@ class Footers:
 
 
 def examine_parquet(storage: Storage, file: File) -> Blocks:
-    """The row groups of a shard: reads its footer alone."""
+    """The row groups of a shard: reads only its footer."""
     with _Reading(file):
         source = _with_tail(storage, file)
         parquet = _parquet().ParquetFile(source)
@@ -127,8 +127,8 @@ def load_parquet(
     fields: Sequence[str] | None,
     decoded: Sequence[str],
 ) -> ColumnBlock:
-    """The row group `number`, which lies at `span`: one request for all columns, or one for each
-    of `fields`."""
+    """The row group `number`, which is at `span`: one request for all columns, or one for each of
+    `fields`."""
     with _Reading(file):
         parquet = _parquet()
 
@@ -167,7 +167,7 @@ def load_arrow(
     fields: Sequence[str] | None,
     decoded: Sequence[str],
 ) -> ColumnBlock:
-    """The record batch `number`, which lies at `span`."""
+    """The record batch `number`, which is at `span`."""
     with _Reading(file):
         source: RangeFile = footers.of(file, lambda: _with_tail(storage, file))
         view = RangeFile(storage, file, *span)
@@ -241,7 +241,7 @@ def _root(buffer: bytes) -> int:
 
 
 def _field(buffer: bytes, table: int, number: int) -> int | None:
-    """Where field `number` of a flatbuffer's table lies; None if it has its default."""
+    """Where field `number` of a flatbuffer's table is; None if it has its default."""
     vtable = table - struct.unpack_from("<i", buffer, table)[0]
     place = 4 + 2 * number
     if place >= struct.unpack_from("<H", buffer, vtable)[0]:

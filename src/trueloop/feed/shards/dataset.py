@@ -34,8 +34,8 @@ class Shards(Dataset[Any]):
     """Samples in shards: Parquet, tar (WebDataset's layout) or Arrow (IPC) files, of any sizes.
 
     For `Feed(Shards(...), batch_size, shuffle=True)`. Samples are numbered through all shards in
-    the order of their names. An index of where they lie is made once, and kept beside the shards
-    or in the user's folder for caches. What is read is blocks: row groups, record batches, or
+    the order of their names. An index of their places is made once, and kept beside the shards or
+    in the user's folder for caches. What is read is blocks: row groups, record batches, or
     stretches of about 1 MiB of a tar file, each by its byte range.
 
     `shuffle=True` puts the blocks into a random order, and then the samples within each window of
@@ -58,8 +58,8 @@ class Shards(Dataset[Any]):
         decode: for some fields a function of what is stored (bytes, or the value in a column; it
             may draw random numbers), or a name: "bytes", "image", "gray" (uint8 of shape (1, H,
             W)), "int", "text", "json", "npy".
-        window: samples in a window: fewer, and one more block. None is as many as 64 MiB hold, at
-            most 65,536 or 32 of the largest blocks.
+        window: samples in a window: fewer, and one more block. None is as many as fit into 64 MiB,
+            at most 65,536 or 32 of the largest blocks.
         index: the file that keeps the index.
         storage_options: for fsspec: credentials, say.
         retries: how often a range is asked for again from a server that fails, after 0.1, 0.4,
@@ -162,8 +162,8 @@ class Shards(Dataset[Any]):
             indices: of the samples, in all shards.
 
         Returns:
-            A list or dict of tensors, as `default_collate` makes it of the samples; None where a
-            column does not hold numbers.
+            A list or dict of tensors, as `default_collate` makes it of the samples; None where
+        a column is not numeric.
         """
         numbers, rows = self._places(np.asarray(indices, dtype=np.int64))
         joined = self._joined_window()
@@ -233,8 +233,8 @@ class Shards(Dataset[Any]):
         size = 2 * window * int(self._index.sizes.sum()) // self.samples
         return (
             f"a window of {self.window:,} samples has {blocks:.1f} of the {self._index.format} "
-            f"blocks of up to {largest:,} samples, so that samples that lie together train "
-            f"together: write blocks of at most {max(self.window // _WINDOW_BLOCKS, 1):,}, or "
+            f"blocks of up to {largest:,} samples, so that neighbouring samples train together: "
+            f"write blocks of at most {max(self.window // _WINDOW_BLOCKS, 1):,}, or "
             f"window={window}, which takes {size / 1e6:,.0f} MB in each process"
         )
 
@@ -283,7 +283,8 @@ def _gathered(parts: Sequence[tuple[Any, np.ndarray, np.ndarray]], field: str) -
 
 
 def _window(index: Index) -> int:
-    """The window by default: a power of two, so that a few samples more or less leave it alone."""
+    """The window by default: a power of two, so that a few samples more or less do not change
+    it."""
     samples = int(index.samples.sum())
     size = max(int(index.sizes.sum()) // max(samples, 1), 1)
     largest = int(index.samples.max(initial=1))

@@ -1,4 +1,4 @@
-"""The index of a set of shards: how many samples each block of each shard has, and where it lies.
+"""The index of a set of shards: how many samples each block of each shard has, and where it is.
 
 It is made once, and kept in one file beside the shards, or in the user's folder for caches. A shard
 whose size or stamp has changed is looked at again.
@@ -77,8 +77,8 @@ class Index:
         return np.cumsum(self.samples)
 
     def digest(self) -> str:
-        """Names and sizes of the shards, and their blocks: what the order and the samples
-        depend on, wherever the shards lie."""
+        """Names and sizes of the shards, and their blocks: the order and the samples depend on
+        them, and not on where the shards are."""
         facts = [(file.path.rpartition("/")[2], file.size) for file in self.files]
         found = hashlib.sha256(json.dumps([_VERSION, self.format, facts]).encode())
         found.update(self.samples.tobytes())

@@ -123,7 +123,7 @@ class Storage:
         found = self._list_remote(remote) if remote else list(_list_local(local))
         if not found:
             shown = _options.shown(str(given[0])) if given else "an empty list"
-            raise DataError(f"there is no shard in {shown}: check the path")
+            raise DataError(f"no shard is in {shown}: check the path")
         return found
 
     def _list_remote(self, urls: list[str]) -> list[File]:

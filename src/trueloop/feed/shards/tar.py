@@ -57,7 +57,7 @@ class _Damage(Exception):  # noqa: N818 - never seen outside
 
 
 def examine(storage: Storage, file: File) -> Blocks:
-    """The blocks of a shard: reads its headers, and no more of the content than lies between."""
+    """The blocks of a shard: reads its headers, and no more of the content than is between them."""
     found = Blocks()
     samples, start = 0, 0
     fields: dict[str, int] = {}
@@ -80,7 +80,7 @@ def examine(storage: Storage, file: File) -> Blocks:
 
 
 class TarBlock:
-    """The samples of one block, in memory as they lie in the file."""
+    """The samples of one block, in memory as they are in the file."""
 
     def __init__(self, storage: Storage, file: File, start: int, stop: int, samples: int) -> None:
         content = storage.read(file, start, min(stop, file.size))
@@ -99,7 +99,7 @@ class TarBlock:
             )
 
     def raw(self, row: int, field: str) -> bytes | str | None:
-        """A field of the sample `row` as it lies in the file; None if it has none."""
+        """A field of the sample `row` as it is in the file; None if it has none."""
         sample = self._samples[row]
         if field == KEY:
             return sample.key
@@ -117,7 +117,7 @@ class TarBlock:
 
 
 def _samples(file: File, read: Read, start: int, stop: int) -> Iterator[TarSample]:
-    """The samples whose headers lie between two offsets; `DataError` where the file is damaged."""
+    """The samples whose headers are between two offsets; `DataError` where the file is damaged."""
     current: TarSample | None = None
     try:
         for member in _members(read, start, stop):
@@ -150,7 +150,7 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _members(read: Read, start: int, stop: int) -> Iterator[Member]:
-    """The regular members whose headers lie between two offsets."""
+    """The regular members whose headers are between two offsets."""
     at, first = start, start
     long_name: str | None = None
     pax_size: int | None = None
@@ -174,7 +174,7 @@ def _members(read: Read, start: int, stop: int) -> Iterator[Member]:
         if kind in _REGULAR:
             yield Member(long_name or _name(header), first, content, size)
         elif kind == b"S":
-            raise _Damage(at, f"{_name(header)!r} is a sparse file, which has no bytes of its own")
+            raise _Damage(at, f"{_name(header)!r} is a sparse file, which does not store its bytes")
         else:
             size = 0 if kind in b"123456" else size
         at = first = content + _padded(size)
@@ -189,7 +189,7 @@ def _header(header: bytes, at: int) -> tuple[int, bytes]:
         expected = int(header[148:156].strip(b" \x00") or b"0", 8)
         size = _number(header[124:136])
     except ValueError:
-        raise _Damage(at, "there is no tar header") from None
+        raise _Damage(at, "no tar header is here") from None
     # The sum of all bytes, those of the sum itself taken for spaces.
     if expected != sum(header) - sum(header[148:156]) + 8 * 32:
         raise _Damage(at, "a tar header has the wrong checksum")
@@ -227,7 +227,7 @@ def _pax(content: bytes, at: int) -> dict[str, str]:
         found[_text(key)] = value.decode("utf-8", "surrogateescape")
         place += int(length)
     if any(key.startswith("GNU.sparse") for key in found):
-        raise _Damage(at, "it has a sparse file, which has no bytes of its own")
+        raise _Damage(at, "it has a sparse file, which does not store its bytes")
     return found
 
 

@@ -19,7 +19,7 @@ _PLAIN = np.uint64(1)
 
 
 def shared_images(parts: dict[str, tuple[Prints, Ints]], *, by_folder: bool) -> list[DataFinding]:
-    """A word on held-out images whose pixels are those of a training image.
+    """A finding on held-out images whose pixels are those of a training image.
 
     `parts` are `train`, `val` and maybe `test`: the fingerprints of images as they enter the model,
     and the rows that belong to the part. Images of one colour are equal by nature and do not count.

@@ -42,7 +42,7 @@ _SAMPLE = 256
 
 @dataclass(frozen=True)
 class ImageShape:
-    """What every image becomes."""
+    """The form of every decoded image."""
 
     channels: int
     """1 for grey, 3 for colour."""
@@ -112,7 +112,7 @@ def _opened(path: StrPath) -> Iterator[Image]:
 
 
 def _refuse_bomb(image: Image) -> None:
-    """By the header alone, before a pixel is decoded. Pillow itself only warns up to twice the
+    """Only by the header, before a pixel is decoded. Pillow itself only warns up to twice the
     limit."""
     from PIL import Image
 
@@ -243,7 +243,7 @@ def shared_zeros(shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
 class ImageFiles(Dataset[Any]):
     """Images that are decoded when asked for, for data that do not fit into memory.
 
-    Items are (uint8 (channels, height, width), class index), or the image alone without `labels`.
+    Items are (uint8 (channels, height, width), class index), or only the image without `labels`.
     Raises `DataError` for a broken file.
     """
 

@@ -108,7 +108,7 @@ class CachedImages:
 class MappedImages(BatchDataset):
     """Some rows of images that are kept, with class indices (int64); gathered batch by batch.
 
-    Batches are (images, labels), or the images alone without `labels`.
+    Batches are (images, labels), or only the images without `labels`.
     """
 
     def __init__(self, kept: CachedImages, rows: Ints, labels: Ints | None) -> None:
@@ -151,7 +151,7 @@ def keep(
     quiet: bool,
 ) -> tuple[CachedImages, dict[int, str]] | None:
     """The decoded images of these files, those of a former run if the files are the same, and the
-    reasons of the broken ones, whose rows hold nothing.
+    reasons of the broken ones, whose rows are empty.
 
     `chosen_for` is the size that `form` was chosen for by these very images, else empty.
 
@@ -171,7 +171,7 @@ def keep(
 
 @dataclass(frozen=True)
 class _CacheWriter:
-    """What is decoded into a new entry."""
+    """The files to decode into a new entry."""
 
     paths: list[str]
     form: ImageShape
@@ -248,7 +248,7 @@ def _write(handle: int, images: Pixels, offset: int) -> None:
 def _open(
     entry: Path, paths: list[str], form: ImageShape, *, tell: bool = False
 ) -> tuple[CachedImages, dict[int, str]] | None:
-    """What `_fill` has written; None where it is not there, or not whole."""
+    """The content that `_fill` has written; None where it is not there, or not whole."""
     try:
         facts = json.loads(files.read_text(entry / _FACTS, _MOST_BYTES))
         content = files.read_bytes(entry / _PRINTS, 8 * len(paths))

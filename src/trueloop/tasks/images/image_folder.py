@@ -1,4 +1,4 @@
-"""Which images a folder holds, of which classes and in which parts."""
+"""The images of a folder, with their classes and parts."""
 
 from __future__ import annotations
 
@@ -246,7 +246,8 @@ def _entries(folder: str) -> tuple[list[str], list[str], Ints, int]:
 
 @contextmanager
 def _scanned(folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
-    """`os.scandir`, from a handle where it can: a file's status is then found by its name alone."""
+    """`os.scandir`, from a handle where it can: a file's status is then found by its name without a
+    path."""
     if os.scandir not in os.supports_fd:
         with os.scandir(folder) as entries:
             yield entries

@@ -58,7 +58,7 @@ class ImageSubset:
         return Subset(self.data, self.rows.tolist())
 
     def without_labels(self) -> Any:
-        """The images alone, for a `Feed` that yields model inputs."""
+        """The images without labels, for a `Feed` that yields model inputs."""
         if isinstance(self.data, TensorDataset):
             return self.data.tensors[0][torch.from_numpy(self.rows)]
         if isinstance(self.data, CachedImages):
@@ -66,7 +66,7 @@ class ImageSubset:
         return ImageFiles([self.data.paths[k] for k in self.rows], None, self.data.form)
 
     def divide(self, shares: list[float], seed: int) -> list[ImageSubset]:
-        """What is left over, then a part for each share."""
+        """The rest, then a part for each share."""
         chosen = stratified_split(self.labels, shares, seed)
         data, listing = self.data, self.listing
         return [ImageSubset(data, listing, self.rows[rows], self.labels[rows]) for rows in chosen]
@@ -135,7 +135,7 @@ class ImageLoader:
         self._chosen_for = chosen_for or []
         """The size that `form` was chosen for by the images of the first listing."""
         self.skip = skip
-        """Whether to leave out broken images; otherwise one raises `DataError`."""
+        """Whether to skip broken images; otherwise one raises `DataError`."""
         self.skipped: dict[str, str] = {}
         """The reason of each broken image, by its path as `printable` writes it."""
         self.broken: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""Images that the program holds: what `Run.predict` takes beside files."""
+"""Images in the program's memory: taken by `Run.predict` beside files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def images_of(data: Any, form: ImageShape) -> Tensor:
     several: Iterable[Any] = [data] if one else data
     pixels = [shaped(_image(each, row), form) for row, each in enumerate(several, start=1)]
     if not pixels:
-        raise DataError("there is no image to predict: give at least one")
+        raise DataError("the list of images to predict is empty: give at least one")
     return torch.from_numpy(np.stack(pixels))
 
 
@@ -61,7 +61,7 @@ def _image(given: Any, number: int) -> Image:
     array = given.detach().cpu().numpy() if is_tensor else given
     if array.dtype != np.uint8:
         raise DataError(
-            f"image {number} holds {array.dtype}: give uint8 from 0 to 255, e.g. "
+            f"image {number} is {array.dtype}: give uint8 from 0 to 255, e.g. "
             "(255 * image).astype('uint8')"
         )
     if array.ndim == 3:

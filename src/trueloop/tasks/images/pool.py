@@ -44,7 +44,7 @@ def on_all(work: Work, total: int, *, what: str, quiet: bool) -> dict[int, str]:
 
 
 def uses_processes(total: int) -> bool:
-    """Whether so many images are worth processes of their own.
+    """Whether so many images are worth separate processes.
 
     Only where they are forked: a fresh one would first import torch, for seconds.
     """

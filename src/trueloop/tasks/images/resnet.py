@@ -1,6 +1,6 @@
 """A small residual network, as deep as the images' size asks for.
 
-This file needs torch alone, so that a trained model can go where Trueloop is not installed.
+This file needs only torch, so that a trained model can go where Trueloop is not installed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ResNet(nn.Module):
     `width`, 2 `width` and 4 `width` channels. Images of 96 pixels and more are halved in the stem.
 
     Batches of channels-last images and weights (`.to(memory_format=torch.channels_last)`) are
-    faster on a CPU. A run's `task.json` holds the arguments under `network`.
+    faster on a CPU. A run's `task.json` has the arguments under `network`.
 
     Args:
         channels: 1 for grey, 3 for colour.

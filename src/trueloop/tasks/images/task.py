@@ -66,8 +66,8 @@ class Images(Task):
         size: int | None = None
         """Side in pixels that every image is scaled and cropped to; null chooses by the images."""
         broken: str = "stop"
-        """What to do about an image that cannot be decoded: stop, or skip it (named on the
-        console, in the report and in data.json)."""
+        """If an image cannot be decoded: stop, or skip it (named on the console, in the report and
+        in data.json)."""
         augment: bool = True
         """Shift, mirror or turn the training images at random."""
         mirror: bool | None = None
@@ -75,10 +75,10 @@ class Images(Task):
         width: int | None = None
         """Channels of the network's first stage; null means 32 for grey, 48 for colour."""
         val_share: float = 0.1
-        """Share of the training images for validation, which chooses the best epoch, if there is no
-        val folder."""
+        """Share of the training images for validation, which chooses the best epoch, without a val
+        folder."""
         test_share: float = 0.1
-        """Share of the images held out as a test set, if there are no train and test folders."""
+        """Share of the images held out as a test set, without train and test folders."""
         memory_gb: float = 2.0
         """Without a disk cache: decode up to this many GB of images into memory; the rest is
         decoded again in each epoch."""
@@ -164,9 +164,9 @@ class Images(Task):
         self.options = self.Options(**state["options"])
 
     def read(self, path: Path) -> Dataset[Any]:
-        """Labelled images: a folder of class folders, or one that holds test/ (or else val/).
+        """Labelled images: a folder of class folders, or one with test/ (or else val/).
 
-        Images that cannot be decoded are left out; `skipped` names them.
+        Images that cannot be decoded are skipped; `skipped` names them.
         """
         folders = find_parts(path)
         folder = folders.get("test") or folders.get("val") or folders.get("all")
@@ -196,7 +196,7 @@ class Images(Task):
         return self._unseen(paths, names)
 
     def unseen_in_memory(self, data: Any) -> PredictInput:
-        """The same for images that the program holds (see `memory.images_of`), numbered from 1, or
+        """The same for images in the program's memory (see `memory.images_of`), numbered from 1, or
         for a list of their files."""
         if (
             isinstance(data, (list, tuple))
@@ -262,9 +262,7 @@ class Images(Task):
             share = getattr(options, name)
             if not 0 < share < 0.5:
                 option = name.replace("_", "-")
-                raise ConfigError(
-                    f"--{option} must lie between 0 and 0.5, not {share:g}: write 0.1"
-                )
+                raise ConfigError(f"--{option} must be between 0 and 0.5, not {share:g}: write 0.1")
 
     def _divide(self, loaded: dict[str, ImageSubset]) -> dict[str, ImageSubset]:
         """Train, val and maybe test: as the folders say, and where they do not, by the seed."""

@@ -1,4 +1,4 @@
-"""The options of the table task held against each other and against the columns of the data."""
+"""The options of the table task compared with each other and with the columns of the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is checked in a table's rows and columns before anything is trained on them.
+"""Checks of a table's rows and columns before anything is trained on them.
 
 The thresholds are strict on purpose: a finding about ordinary data would cost more trust than one
 that is missed.
@@ -76,7 +76,7 @@ class TableChecks:
         return sorted(found, key=lambda each: order.index(each.severity))
 
     def _used(self) -> list[str]:
-        """The inputs, dates by their parts; what training makes no use of is left out."""
+        """The inputs, dates by their parts; without columns that the training does not use."""
         numbers = [each.name for each in self.encoder.numbers]
         return numbers + [each.name for each in self.encoder.categories]
 
@@ -111,7 +111,7 @@ class TableChecks:
                 code="TL710",
                 severity="error" if leak.is_sure else "advice",
                 subject=f"column {leak.name!r}",
-                message=f"Column {leak.name!r} alone predicts the target {self.target!r}: "
+                message=f"Column {leak.name!r} by itself predicts the target {self.target!r}: "
                 f"{leak.how}.",
                 fix=f"Write --drop {name}, unless the column is known when the model is used.",
             )
@@ -158,7 +158,7 @@ class TableChecks:
             code="TL715",
             severity="advice",
             subject=f"columns {_listed(later)}",
-            message=f"Columns hold the same values, up to names or units: {told}{more}.",
+            message=f"Columns have the same values, up to names or units: {told}{more}.",
             fix=f"Write --drop {','.join(later[:_LISTED])}: one of each is enough.",
         )
         return [finding]
@@ -179,7 +179,7 @@ class TableChecks:
             subject=f"column{'' if one else 's'} {_listed(constant)}",
             message=f"Column{'' if one else 's'} {_listed(constant)} "
             f"{'has' if one else 'have'} the same value (or none) in every training row, and "
-            f"{'is' if one else 'are'} left out.",
+            f"{'is' if one else 'are'} not used.",
             fix="Check that the file is complete; --drop leaves a column out without this line.",
         )
         return [finding]
@@ -195,7 +195,7 @@ class TableChecks:
 
 
 def _numbered(texts: pl.Series) -> npt.NDArray[np.float64]:
-    """Each text as a number of its own, NaN where it is missing."""
+    """Each text as a number, NaN where it is missing."""
     import polars as pl
 
     return texts.rank("dense").cast(pl.Float64).to_numpy().astype(np.float64)

@@ -1,4 +1,4 @@
-"""From the columns of a frame to numbers and category indices, fitted on the training rows alone.
+"""From the columns of a frame to numbers and category indices, fitted only on the training rows.
 
 A column is one of three kinds. *Numbers*: a missing one takes the training median, and if any was
 missing in training, a second input flags it. *Dates* (ISO 8601) become four numbers: days since
@@ -48,7 +48,7 @@ class CellFormat:
     nan_is_missing: bool = False
     """Whether NaN and infinity count as missing; otherwise they are errors."""
     categorical: list[str] = field(default_factory=list)
-    """Columns that hold categories although they look like numbers or dates."""
+    """Columns that are categories although they look like numbers or dates."""
 
 
 class RowErrors(dict[int, str]):
@@ -98,7 +98,7 @@ def kind_of(column: pl.Series, reading: CellFormat, *, role: str = "input") -> s
 def kind_of_type(
     name: str, dtype: pl.DataType, reading: CellFormat, *, role: str = "input"
 ) -> str | None:
-    """What the type of a column says of its kind; None for text, whose cells decide.
+    """The kind of a column by its type; None for text, whose cells decide.
 
     Raises `DataError` for a type that cannot be read.
     """
@@ -107,8 +107,8 @@ def kind_of_type(
     if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Time):
         other = "choose a different --target" if role == "target" else f"write --drop {name}"
         raise DataError(
-            f"column {name!r} holds {dtype}, which cannot be read: save it as numbers or text, or "
-            f"{other}"
+            f"column {name!r} is {dtype}, which cannot be read: save it as numbers or text, "
+            f"or {other}"
         )
     if dtype == pl.Null:
         return "empty"
@@ -123,7 +123,7 @@ def kind_of_type(
 
 @dataclass
 class CellKinds:
-    """What the cells of a column of text look like, counted piece by piece."""
+    """The kinds of the cells of a column of text, counted piece by piece."""
 
     cells: int = 0
     """Those that are not missing."""
@@ -182,7 +182,8 @@ def numbers(column: pl.Series, reading: CellFormat, errors: RowErrors | None = N
             errors.add(
                 bad.arg_true(),
                 lambda k: (
-                    f"column {name!r} holds numbers, but {errors.name(k)} holds {column[k][:40]!r}"
+                    f"column {name!r} contains numbers, but {errors.name(k)} contains "
+                    f"{column[k][:40]!r}"
                 ),
                 f"correct the cell, or train with --drop {name}, --categorical {name} or (if it "
                 f"means missing) --missing {cell!r}",
@@ -194,7 +195,7 @@ def numbers(column: pl.Series, reading: CellFormat, errors: RowErrors | None = N
         values = column.cast(pl.Float64)
     else:
         raise DataError(
-            f"column {name!r} holds {column.dtype} where numbers were expected: save it as numbers"
+            f"column {name!r} is {column.dtype} where numbers were expected: save it as numbers"
         )
     infinite = ~values.is_finite().fill_null(True)
     if not reading.nan_is_missing and infinite.any():
@@ -220,7 +221,7 @@ def moments(column: pl.Series, reading: CellFormat, errors: RowErrors | None = N
         return column.cast(pl.Datetime("us"))
     if column.dtype != pl.String:
         raise DataError(
-            f"column {column.name!r} holds {column.dtype} where dates were expected: save it as "
+            f"column {column.name!r} is {column.dtype} where dates were expected: save it as "
             "dates (YYYY-MM-DD)"
         )
     errors = RowErrors(strict=True) if errors is None else errors
@@ -235,7 +236,7 @@ def moments(column: pl.Series, reading: CellFormat, errors: RowErrors | None = N
         errors.add(
             bad.arg_true(),
             lambda k: (
-                f"column {name!r} holds dates (YYYY-MM-DD), but {errors.name(k)} holds "
+                f"column {name!r} contains dates (YYYY-MM-DD), but {errors.name(k)} contains "
                 f"{column[k][:40]!r}"
             ),
             f"correct the cell, or train with --drop {name}",
@@ -398,7 +399,7 @@ class CategoryColumn:
         counts = counts.sort(["count", "value"], descending=[True, False])
         repeated = counts.filter(counts.get_column("count") >= 2).head(_MOST_VALUES)
         if repeated.get_column("count").sum() < _REPEATED * present:
-            return "(almost) every row has a value of its own"
+            return "(almost) every row has a different value"
         return cls(name, sorted(repeated.get_column("value").to_list()))
 
     def encode(self, texts: pl.Series) -> npt.NDArray[np.int64]:
@@ -435,7 +436,7 @@ class TableEncoder:
 
     @classmethod
     def fit(cls, raw: ParsedColumns, rows: npt.NDArray[np.int64]) -> TableEncoder:
-        """Fitted on the given rows alone."""
+        """Fitted only on the given rows."""
         encoder = cls([], [], {})
         for name, values in raw.numbers.items():
             number = NumberColumn.fit(name, values[rows])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     Kind = tuple[pl.Series, str | None]
-    """A column and what it holds; None for one that cannot be read."""
+    """A column and its content; None for one that cannot be read."""
 
 _FEWEST_VALUES = 10
 """Different times or groups: with fewer, a column is one of the few categories of a survey."""
@@ -34,7 +34,7 @@ def dependent_rows(
     """A finding on the first column that orders the rows in time, and on the first that groups
     them.
 
-    `frame` holds the rows in the order of the file, dropped columns included; `kinds` are those of
+    `frame` has the rows in the order of the file, dropped columns included; `kinds` are those of
     the columns that are inputs.
     """
     columns = [
@@ -56,7 +56,7 @@ def _ordered(columns: list[Kind], reading: CellFormat) -> Iterator[DataFinding]:
                 severity="advice",
                 subject=f"column {name!r}",
                 message=f"Column {name!r} orders the rows in time ({span}), but they are split at "
-                "random: validation rows lie between training rows, and later rows may score "
+                "random: validation rows are between training rows, and later rows may score "
                 "lower.",
                 fix=f"Write --split time:{name}, unless later rows are never to be predicted.",
             )

@@ -1,4 +1,4 @@
-"""What a run says about its table: sizes, columns, what was left out."""
+"""A run's description of its table: sizes, columns, omissions."""
 
 from __future__ import annotations
 

@@ -17,12 +17,12 @@ _FEWEST_ELSEWHERE = 20
 """Rows without a column's most frequent value: with fewer, two columns agree by chance."""
 _PER_VALUE = 5
 """Rows per value from which on equal partitions of the rows mean equal columns: where each row has
-a value of its own, any two columns divide the rows alike."""
+a different value, any two columns divide the rows alike."""
 _EQUAL = 1e-6
 
 
 def groups_of_equals(columns: list[Column]) -> list[list[str]]:
-    """The names of columns that hold the same in all rows, in groups of two or more."""
+    """The names of columns that are the same in all rows, in groups of two or more."""
     few: dict[bytes, list[str]] = {}
     many: list[tuple[float, bytes, Floats, str]] = []
     rows = len(columns[0].values) if columns else 0

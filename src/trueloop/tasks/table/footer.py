@@ -124,7 +124,7 @@ class _Compact:
             self._skip(kind)
 
     def _list_head(self) -> tuple[int, int]:
-        """What a list holds, and how many of it."""
+        """The content of a list, and its length."""
         head = self._byte()
         count = head >> 4
         return head & 0x0F, self._varint() if count == 15 else count

@@ -120,7 +120,7 @@ def _digest(blocks: Sequence[RowGroups], division: Division, own: Sequence[str])
 
 
 def _surveyed(task: TableBase, sources: list[TableSource]) -> TableStatistics:
-    """What is in the tables: as it was found before, where files and options are the same."""
+    """The content of the tables: as it was found before, where files and options are the same."""
     options = task.options
     chosen = {
         name: getattr(options, name)

@@ -1,4 +1,4 @@
-"""Which columns of a table predict the target alone.
+"""The columns of a table that predict the target, each by itself.
 
 A column is given every chance: what is learned from it on one half of the rows is its nearest
 neighbour's answer (a column of numbers) or its value's usual answer (categories), which no
@@ -28,7 +28,7 @@ _RIGHT = 0.99
 _SURELY_RIGHT = 0.999
 _FEW_VALUES = 20
 _EXPLAINED = 0.9
-"""Share that must be right of the rows that the most frequent class alone gets wrong."""
+"""Share that must be right of the rows that the most frequent class gets wrong."""
 _R2 = 0.9995
 _CLOSE = 0.02
 """Median error, as a share of the targets' interquartile range."""
@@ -64,7 +64,7 @@ class LeakingColumn:
 def leaking_columns(
     columns: list[Column], targets: npt.NDArray[np.generic], *, is_class: bool
 ) -> Iterator[LeakingColumn]:
-    """Those that predict the target alone, of rows in random order."""
+    """Those that predict the target by themselves, of rows in random order."""
     if len(targets) < _FEWEST_ROWS:
         return
     judge = _Classes(targets.astype(np.int64)) if is_class else _Numbers(targets.astype(np.float64))

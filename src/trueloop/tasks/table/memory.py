@@ -1,4 +1,4 @@
-"""Tables that the program holds, as frames: what `Run.predict` takes beside a file."""
+"""Tables in the program's memory, as frames: taken by `Run.predict` beside a file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def frame_of(data: Any) -> pl.DataFrame:
             "columns the same number"
         ) from None
     if not frame.height:
-        raise DataError("there are no rows to predict: give at least one")
+        raise DataError("the table of rows to predict is empty: give at least one")
     return frame
 
 

@@ -1,6 +1,6 @@
 """The network of the table task: embedded numbers and categories, then a plain MLP.
 
-This file needs torch alone, so that a trained model can go where Trueloop is not installed.
+This file needs only torch, so that a trained model can go where Trueloop is not installed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 _MOST_WAVES = 1 << 24
-"""Angles that are held at once where no gradient is asked for: 64 MiB."""
+"""Angles in memory at once where no gradient is asked for: 64 MiB."""
 
 
 class PeriodicEmbedding(nn.Module):
@@ -88,7 +88,7 @@ class TableNet(nn.Module):
     """`forward(numbers, categories)`: float (rows, inputs) and int64 (rows, columns).
 
     Returns (rows, outputs), or (rows,) for `outputs=1`: logits, or with `mean` the prediction in
-    the target's own unit. A run's `task.json` holds the arguments under `network`.
+    the target's own unit. A run's `task.json` has the arguments under `network`.
 
     Args:
         inputs: numbers of a row, flags of missing ones among them.
@@ -96,7 +96,7 @@ class TableNet(nn.Module):
         outputs: classes; 1 for two classes and for a regression.
         width: units of a hidden layer.
         layers: hidden layers.
-        dropout: share of the hidden units that training leaves out, 0 to below 1.
+        dropout: share of the hidden units that training drops, 0 to below 1.
         mean: of a regression, the mean of the training targets; None for classes.
         deviation: of a regression, the standard deviation of the training targets.
         log: whether `mean` and `deviation` are those of the targets' logarithms.

@@ -1,4 +1,4 @@
-"""Exact quantiles of more values than memory holds, in two to four passes over them.
+"""Exact quantiles of more values than fit into memory, in two to four passes over them.
 
 Radix selection: ordered as unsigned integers, the values are counted by their next 16 bits in each
 pass, and only those that share the bits found so far are looked at again. Memory is a few
@@ -94,7 +94,7 @@ class Quantiles:
         return np.array(found)
 
     def _ranks(self, share: float) -> tuple[int, int]:
-        """The places, in ascending order of the values, between which the quantile lies."""
+        """The places, in ascending order of the values, around the quantile."""
         low = int(np.floor(share * (self.count - 1)))
         return low, min(low + 1, self.count - 1)
 

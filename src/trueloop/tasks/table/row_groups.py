@@ -88,7 +88,7 @@ class RowGroups:
         _check_alike(other.paths[0], other.schema, self.paths[0], here)
 
     def name(self, row: int) -> str:
-        """What people call a row, counted from 1 in its own file."""
+        """The usual number of a row, counted from 1 in its own file."""
         number = bisect_right(self.starts, row) - 1
         path = self.paths[self.files[number]]
         named = f"row {row - self._start_of_file(number) + 1:,}"

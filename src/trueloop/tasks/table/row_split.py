@@ -38,7 +38,7 @@ class Division:
 
     @property
     def columns(self) -> list[str]:
-        """What `parts` looks at."""
+        """The columns that `parts` reads."""
         return [self.group] if self.group is not None and self.all_to is None else []
 
     def parts(self, frame: pl.DataFrame, start: int, reading: CellFormat) -> Parts:
@@ -59,8 +59,8 @@ class Division:
 
 
 def _words(column: pl.Series, start: int, reading: CellFormat) -> npt.NDArray[np.uint64]:
-    """A number for each group, which depends on its name alone. Raises `DataError` for a row
-    without one."""
+    """A number for each group, which depends only on its name. Raises `DataError` for a row without
+    one."""
     import polars as pl
 
     names = column.cast(pl.String)

@@ -30,12 +30,12 @@ class TableFiles:
     paths: list[Path]
     """The file of `--data` first."""
     parts: list[str]
-    """What each file is for: `data`, `val` or `test`."""
+    """The use of each file: `data`, `val` or `test`."""
     starts: list[int]
     """The first row of each file."""
 
     def name(self, row: int) -> str:
-        """What people call a row, counted from 1 in its own file without the header."""
+        """The usual number of a row, counted from 1 in its own file without the header."""
         k = self._file(row)
         number = f"row {row - self.starts[k] + 1:,}"
         return number if len(self.paths) == 1 else f"{number} of {self.paths[k].name}"

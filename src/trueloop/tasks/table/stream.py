@@ -22,7 +22,7 @@ class TableStream(BatchDataset):
 
     `read(block)` gives the rows of a block, `sizes` how many these are. With `shuffle`, the order
     of an epoch is a `WindowOrder` of `window` rows; without, all rows are taken as they come, block
-    by block. Targets are left out of the batches where `read` has none.
+    by block. Batches are without targets where `read` has none.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """A CSV or Parquet file as a frame, or one line that says what is wrong with it.
 
-The cells of a CSV file stay text here: whether a column holds numbers is for `columns` to say,
-which can then name the row and the cell that do not fit.
+The cells of a CSV file stay text here: `columns` decides whether a column is numeric, and can then
+name the row and the cell that do not fit.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _NOT_A_TABLE = {
 def read_frame(path: Path, errors: RowErrors | None = None) -> pl.DataFrame:
     """The table at `path` with at least one row: text columns from CSV, typed ones from Parquet.
 
-    CSV may be gzipped and separated by comma, semicolon, tab or bar (the header decides); cells
-    are stripped of spaces, empty ones are null, and blank lines are passed over. An unnamed first
-    column, which is how pandas saves its index, is left out. Raises `DataError`; with `errors`, a
+    CSV may be gzipped and separated by comma, semicolon, tab or bar (the header decides); cells are
+    stripped of spaces, empty ones are null, and blank lines are passed over. An unnamed first
+    column, which is how pandas saves its index, is dropped. Raises `DataError`; with `errors`, a
     line with too many or too few cells becomes an empty row that is noted there.
     """
     content = _bytes(path)

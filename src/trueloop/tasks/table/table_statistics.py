@@ -1,4 +1,5 @@
-"""What a table on disk holds, in a few passes over its blocks: all that its parts are made by.
+"""The statistics of a table on disk, in a few passes over its blocks: all that its parts are made
+by.
 
 The same is found as of a table in memory: kinds of columns, classes, medians and quartiles
 (exactly, see `quantiles`), values of categories. Memory is one block, and a few histograms for each
@@ -48,7 +49,7 @@ Target = ClassTarget | NumberTarget
 
 @dataclass(kw_only=True)
 class TableStatistics:
-    """What `Surveyor.survey` has found; plain data by `state`."""
+    """The result of `Surveyor.survey`; plain data by `state`."""
 
     kind: str
     """Of the task: binary, multiclass or regression."""
@@ -94,7 +95,7 @@ class TableSource:
     division: Division
 
     def name(self, row: int) -> str:
-        """What people call a row."""
+        """The usual number of a row."""
         return self.blocks.name(row)
 
 
@@ -154,8 +155,8 @@ class Surveyor:
         return [{name: kinds[name] for name in group} for group in groups] or [{}]
 
     def _kinds(self) -> tuple[dict[str, str], dict[str, bool], list[str]]:
-        """What each column is; of categories that are floats, whether all are whole; and columns
-        that are empty by their type."""
+        """The kind of each column; of categories that are floats, whether all are whole; and
+        columns that are empty by their type."""
         schema = self.sources[0].blocks.schema
         kinds = {name: kind_of_type(name, schema[name], self.reading) for name in self.inputs}
         texts = {name: CellKinds() for name, kind in kinds.items() if kind is None}
@@ -172,7 +173,7 @@ class Surveyor:
         return {n: kind for n, kind in found.items() if kind != "empty"}, whole, empty
 
     def _target(self) -> tuple[Target, str]:
-        """What is predicted, and the kind of the task; a regression's scale is still open."""
+        """The target, and the kind of the task; a regression's scale is still open."""
         import polars as pl
 
         name = self.target
@@ -234,7 +235,7 @@ class Surveyor:
 
 
 class _FirstPass:
-    """What is added up while all columns are read."""
+    """The sums over all columns as they are read."""
 
     def __init__(
         self,

@@ -136,16 +136,17 @@ def is_number(
     if kind == "regression":
         if found != "number":
             raise DataError(
-                f"the target {column.name!r} holds text such as {_example(column)!r}, not numbers "
-                "for a regression: write --kind classification, or choose a different --target"
+                f"the target {column.name!r} contains text such as {_example(column)!r}, not "
+                "numbers for a regression: write --kind classification, or choose a different "
+                "--target"
             )
         return True
     if kind == "classification" or found == "category":
         return False
     if found == "date":
         raise DataError(
-            f"the target {column.name!r} holds dates: save it as a number, or choose a different "
-            "--target"
+            f"the target {column.name!r} contains dates: save it as a number, or choose a "
+            "different --target"
         )
     values = np.unique(numbers(column, reading, errors))
     values = values[~np.isnan(values)]
@@ -197,7 +198,7 @@ def target_values(
     too_large = np.abs(values) > np.finfo(np.float32).max
     errors.add(
         np.flatnonzero(too_large).tolist(),
-        lambda k: f"{errors.name(k)} has the target {values[k]:g}, which float32 cannot hold",
+        lambda k: f"{errors.name(k)} has the target {values[k]:g}, which is too large for float32",
         "correct it, or save the target in a larger unit",
     )
     return values, ~(np.isnan(values) | wrong | too_large)

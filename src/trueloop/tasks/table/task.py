@@ -109,7 +109,7 @@ class Table(TableBase):
         )
 
     def read(self, path: Path) -> tuple[Inputs, Tensor]:
-        """Rows with their targets, (inputs, targets); rows without a target are left out, and rows
+        """Rows with their targets, (inputs, targets); rows without a target are dropped, and rows
         that cannot be read too, which `skipped` names; a mistake in Parquet that is read block by
         block raises `DataError`."""
         if (blocks := open_large([path])) is not None:
@@ -158,7 +158,7 @@ class Table(TableBase):
         )
 
     def _settle_target(self, sources: TableFiles) -> npt.NDArray[np.bool_]:
-        """What kind of target it is, and which rows have one."""
+        """The kind of the target, and the rows that have one."""
         name = self.options.target
         column = sources.frame.get_column(name)
         if kind_of(column, self.reading, role="target") == "empty":
@@ -183,7 +183,7 @@ class Table(TableBase):
         return known
 
     def _settle_kinds(self, frame: pl.DataFrame) -> list[str]:
-        """What each input column is; the names of those that have no value in any row."""
+        """The kind of each input column; the names of those that have no value in any row."""
         kinds = {
             name: kind_of(frame.get_column(name), self.reading)
             for name in inputs_of(self.options, frame.columns)
@@ -208,7 +208,7 @@ class Table(TableBase):
     ) -> tuple[dict[str, npt.NDArray[np.int64]], Tensor]:
         """The rows of `train`, `val` and maybe `test`, and the target of every row.
 
-        `rows` are those of the sources that `frame` holds.
+        `rows` are those of the sources that `frame` has.
         """
         options = self.options
         column = frame.get_column(options.target)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 def best_fit(lengths: npt.NDArray[np.integer], room: int) -> list[list[int]]:
-    """Rows with room for so many, and which of the pieces of these lengths each of them holds.
+    """Rows with room for so many, and which of the pieces of these lengths go into each of them.
 
     The longest piece comes first, and each goes where the least room is left after it (best-fit
     decreasing; of training data: Ding et al., "Fewer truncations improve language modeling", ICML
@@ -19,7 +19,7 @@ def best_fit(lengths: npt.NDArray[np.integer], room: int) -> list[list[int]]:
     rows: list[list[int]] = []
     by_room: dict[int, list[int]] = {}
     rooms: list[int] = []
-    """What is left in some row, ascending, each number once: the keys of `by_room`."""
+    """The free space of some row, ascending, each number once: the keys of `by_room`."""
     for piece in np.argsort(-lengths, kind="stable").tolist():
         length = int(lengths[piece])
         at = bisect.bisect_left(rooms, length)

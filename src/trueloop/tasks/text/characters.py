@@ -119,7 +119,7 @@ class ByteTokenizer(Tokenizer):
 
 
 class IdTokenizer(Tokenizer):
-    """Ids without a text of their own: they are written as numbers with spaces between."""
+    """Ids without a text: they are written as numbers with spaces between."""
 
     def __init__(self, vocab_size: int, end_of_text: int | None = None) -> None:
         self.vocab_size = vocab_size

@@ -1,4 +1,4 @@
-"""Chat and instruction data: conversations in JSON lines, where the responses alone are predicted.
+"""Chat and instruction data: conversations in JSON lines, where only the responses are predicted.
 
 A line is `{"messages": [{"role": "user", "content": "…"}, {"role": "assistant", …}, …]}`, with the
 roles system, user and assistant, or `{"prompt": "…", "response": "…"}`.
@@ -205,7 +205,7 @@ def encode(
     conversations: Iterable[list[Message]], template: ChatTemplate, context: int
 ) -> Conversations:
     """The conversations as ids. One that is longer than context + 1 tokens keeps its first ones;
-    where no response is among them, it is left out.
+    where no response is among them, it is dropped.
 
     Raises `DataError` where nothing is left.
     """
@@ -280,13 +280,13 @@ class ChatSamples(BatchDataset):
 
 
 class PackedChat(ChatSamples):
-    """Conversations, as many in a row as a context holds: (tokens, targets, documents), int64
+    """Conversations, as many in a row as fit into a context: (tokens, targets, documents), int64
     (B, T), T as the fullest row of the batch needs.
 
     Tokens and targets are those of `ChatSamples`, conversation after conversation; `documents` is
     the number of each position's conversation in its row, from 0, by which the model keeps them
-    apart. What is left of a row is a document of its own whose targets are -100. Which
-    conversations share a row is the same in every epoch.
+    apart. The rest of a row is a separate document whose targets are -100. Which conversations
+    share a row is the same in every epoch.
     """
 
     def __init__(self, conversations: Conversations, context: int) -> None:
@@ -314,7 +314,7 @@ def samples_of(conversations: Conversations, context: int, pack: bool) -> ChatSa
 
 
 def findings(conversations: Conversations, context: int) -> list[DataFinding]:
-    """What was lost to the context."""
+    """The tokens that did not fit into the context."""
     count = len(conversations) + conversations.left_out
     if conversations.cut < max(1, _WORTH_A_WARNING * count):
         return []
@@ -333,7 +333,7 @@ def findings(conversations: Conversations, context: int) -> list[DataFinding]:
 
 
 def opening(messages: list[Message]) -> list[Message]:
-    """What comes before the first response."""
+    """The text before the first response."""
     first = next(k for k, message in enumerate(messages) if message["role"] == "assistant")
     return messages[:first]
 
@@ -349,7 +349,7 @@ def marked(template: ChatTemplate, messages: list[Message]) -> list[dict[str, An
 
 @dataclass(kw_only=True)
 class ChatData:
-    """What `read_chat` has read."""
+    """The result of `read_chat`."""
 
     train: ChatSamples
     val: ChatSamples

@@ -88,7 +88,7 @@ class ChatTemplate:
         return self._ids(self.text(messages, opens_response=True))
 
     def ends_of_response(self) -> list[str | int]:
-        """What ends a response, beside the end of a text: the id of a special token, or a text.
+        """The end of a response, beside the end of a text: the id of a special token, or a text.
         Empty where the template writes nothing between a response and the next message.
 
         Raises `DataError` where the template takes no question and answer.

@@ -1,4 +1,4 @@
-"""Contexts of a language model: which tokens a sample holds, at any position of any epoch.
+"""Contexts of a language model: the tokens of a sample, at any position of any epoch.
 
 Nothing is precomputed or stored: a sample is its position in the token file, a function of its
 index and the epoch.
@@ -30,7 +30,7 @@ class Contexts(BatchDataset):
 
     Of N tokens and contexts of T there are max((N - T) // T, 1), and the first begins at an offset
     that is drawn from (seed, epoch): a token has a different position in its context in each epoch.
-    What lies before the first and after the last, fewer than 2 T tokens, is left out of that epoch.
+    The tokens before the first and after the last, fewer than 2 T, are not part of that epoch.
 
     A batch is (tokens, targets), int64 tensors of shape (B, T): the target is the next token. With
     `end_of_text`, the id that ends a document, it is (tokens, targets, documents): the number of

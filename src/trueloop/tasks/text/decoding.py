@@ -17,7 +17,7 @@ from trueloop.generate import KeyValueCache
 from trueloop.tasks.text.transformer_config import TransformerConfig
 
 MOST_WEIGHTS = 50_000_000
-"""A larger model spends its time in the matrices, of which this would hold a second copy."""
+"""A larger model spends its time in the matrices, of which this would need a second copy."""
 _PLAIN = ("Linear", "Embedding", "RMSNorm", "LayerNorm", "Dropout", "Identity")
 
 
@@ -36,7 +36,7 @@ class Layer(NamedTuple):
 
 
 class DecodableModel(Protocol):
-    """What is read of a `Transformer`."""
+    """The parts that are read of a `Transformer`."""
 
     config: TransformerConfig
     embedding: nn.Embedding
@@ -78,7 +78,7 @@ def _is_odd(module: nn.Module) -> bool:
 class Decoding:
     """Calls like the model, `model(tokens, cache=cache)`; of single tokens by the short way.
 
-    It holds copies of the weights as they were when it was made. Made and called in inference mode.
+    It has copies of the weights as they were when it was made. Made and called in inference mode.
     """
 
     def __init__(self, model: DecodableModel) -> None:

@@ -66,9 +66,9 @@ class DocumentEncoder:
         self.unknown.update(piece.text[place] for place in places)
         if tokenizer.unknown is None:
             raise DataError(
-                f"{printable(str(piece.path))} holds {piece.text[places[0]]!r}, which is not among "
-                f"the {len(tokenizer.characters):,} characters that the model was trained on: "
-                "leave it out, or train with --tokenizer byte, which knows them all"
+                f"{printable(str(piece.path))} contains {piece.text[places[0]]!r}, which is not "
+                f"among the {len(tokenizer.characters):,} characters that the model was trained "
+                "on: leave it out, or train with --tokenizer byte, which knows them all"
             )
         ids[places] = tokenizer.unknown
         return ids

@@ -44,8 +44,8 @@ class FineTuning:
     """Dropout probability of the adapters' inputs."""
 
     def suited(self, recipe: Recipe) -> Recipe:
-        """A task's recipe for what is trained already: few epochs, at a small learning rate, and of
-        adapters alone at ten times that."""
+        """A task's recipe for a pretrained model: few epochs, at a small learning rate, and of only
+        adapters at ten times that."""
         lr = _LR if self.lora is None else _LR_OF_LORA
         return replace(
             recipe, epochs=_EPOCHS, tokens=None, optimizer="adamw", lr=lr, weight_decay=0.0

@@ -30,11 +30,11 @@ class TextPiece:
 def documents(
     spans: Iterable[Span], separator: str | None, advance: Advance = lambda size: None
 ) -> Iterator[TextPiece]:
-    """The documents of `spans` in pieces of about a million characters: each span is one, or what
-    lies between the separators in it. Blank documents are left out.
+    """The documents of `spans` in pieces of about a million characters: each span is one, or each
+    text between the separators in it. Blank documents are skipped.
 
     `advance` is called with the bytes of each block that has been read. Raises `DataError` for a
-    file that cannot be read, is not UTF-8 or holds a NUL byte.
+    file that cannot be read, is not UTF-8 or has a NUL byte.
     """
     for span in spans:
         held, begun = "", False
@@ -58,7 +58,7 @@ def _is_blank(text: str) -> bool:
 
 
 def _decoded(span: Span, advance: Advance) -> Iterator[str]:
-    """The text of a span, block by block; a byte order mark at a file's start is left out."""
+    """The text of a span, block by block; a byte order mark at a file's start is skipped."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with files.open_regular(span.path) as file:

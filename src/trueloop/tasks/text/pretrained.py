@@ -215,7 +215,7 @@ def _described(files: Mapping[str, Path]) -> dict[str, tuple[tuple[int, ...], st
 
 
 def _without_prefix(found: Mapping[str, Any], prefix: str, folder: Path) -> dict[str, str]:
-    """The names in the files by their names without `prefix`; buffers are left out."""
+    """The names in the files by their names without `prefix`; without buffers."""
     names: dict[str, str] = {}
     for there in found:
         name = there.removeprefix(prefix)

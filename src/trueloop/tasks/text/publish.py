@@ -116,7 +116,7 @@ Part = tuple[str, WeightLocation, tuple[int, ...]]
 def _groups(
     config: TransformerConfig, family: str
 ) -> dict[str, tuple[list[Part], tuple[int, ...]]]:
-    """What each tensor of the file consists of, and its shape."""
+    """The tensors that make up each tensor of the file, and its shape."""
     if family == "gpt2":  # it has all biases: those that the model lacks are written as zeros
         config = dataclasses.replace(config, bias=True, attention_bias=None)
     groups: dict[str, tuple[list[Part], tuple[int, ...]]] = {}

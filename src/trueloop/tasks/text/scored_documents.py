@@ -70,8 +70,8 @@ def windows_of_conversations(
     template: ChatTemplate,
     context: int,
 ) -> Scorable:
-    """Windows in which every token of each response is predicted once; those of `errors` are left
-    out."""
+    """Windows in which every token of each response is predicted once; those of `errors` are
+    skipped."""
     found = Scorable(context)
     for number, messages in enumerate(conversations):
         if number in errors:

@@ -66,10 +66,10 @@ class TextParts:
 def find(path: Path) -> TextParts:
     """The text or the token files at `path`.
 
-    A file is the whole text. A folder with `train` and `val` (or `test`) in it, as folders or
-    files (.txt, .bin, .npy), is divided by them. Of any other folder each regular file that is
-    text, at any depth, is a document, in the order of the names; hidden files are left out. Files
-    named .bin and .npy hold token ids.
+    A file is the whole text. A folder with `train` and `val` (or `test`) in it, as folders or files
+    (.txt, .bin, .npy), is divided by them. Of any other folder each regular file that is text, at
+    any depth, is a document, in the order of the names; hidden files are skipped. Files named .bin
+    and .npy are token ids.
 
     Raises `DataError` where nothing is to be read.
     """

@@ -385,7 +385,7 @@ class Text(Task):
         return columns
 
     def after_evaluation(self, model: nn.Module, record: EvalRecord, album: Figures) -> None:
-        """What the model writes, for the report."""
+        """The texts of the model, for the report."""
         if not self.options.sample_tokens:
             return
         prompt, shown = self._prompt()

@@ -26,7 +26,7 @@ from trueloop.tasks.text.token_file import Tokens, dtype_for, open_tokens
 from trueloop.tasks.text.tokenizer import Tokenizer, is_kind, tokenizer_for
 
 DTYPES = ("uint8", "uint16", "uint32", "int32", "int64")
-"""What raw token ids may be."""
+"""The range of raw token ids."""
 _IN_MEMORY = 8 * 2**20
 """Bytes of text up to which characters and bytes are encoded again at each start; an eighth of it
 for subwords, which take that much longer."""
@@ -99,7 +99,7 @@ class TextOptions:
 
 @dataclass(kw_only=True)
 class TextData:
-    """What `read_text` has read."""
+    """The result of `read_text`."""
 
     train: Contexts
     val: WindowDataset
@@ -133,9 +133,9 @@ def read_text(
     windows over what validates and tests; `seed` is of where contexts begin in each epoch.
     `tokenizer` takes the place of the one that the options name.
 
-    Texts of more than a few megabytes are encoded once, into files in the user's folder for
-    caches; smaller ones at each start, in memory. Both in pieces: no text is held whole. The
-    tokenizer is fitted on the training part alone. Unless `quiet`, a terminal shows a progress bar.
+    Texts of more than a few megabytes are encoded once, into files in the user's folder for caches;
+    smaller ones at each start, in memory. Both in pieces: no text is in memory as a whole. The
+    tokenizer is fitted only on the training part. Unless `quiet`, a terminal shows a progress bar.
 
     Raises `ConfigError` for options that do not fit each other or the data, `DataError` for data
     that cannot be read or are too few.
@@ -235,7 +235,7 @@ def _check_not_empty(found: TextParts, path: Path) -> None:
 
 
 def _fractions(options: TextOptions) -> tuple[tuple[str, float], ...]:
-    """What is cut off the end, the last first."""
+    """The pieces that are cut off the end, the last first."""
     return ("test", options.test_fraction), ("val", options.val_fraction)
 
 
@@ -343,8 +343,8 @@ def _encoded(
 def _fit(
     found: TextParts, spec: str, separator: str | None, has_documents: bool, advance: Advance
 ) -> Tokenizer:
-    """The tokenizer, fitted on the training text; for `char` with an id for characters that only
-    the held-out text has, where it has any."""
+    """The tokenizer, fitted on the training text; for `char` with an id for characters that occur
+    only in the held-out text, where it has any."""
 
     def texts(part: str) -> Iterator[str]:
         return (piece.text for piece in documents(found.parts[part], separator, advance))

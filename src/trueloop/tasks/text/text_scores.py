@@ -1,4 +1,4 @@
-"""What a language model is scored by: sums over rows of tokens, from which the scores follow.
+"""The scores of a language model: sums over rows of tokens, from which the scores follow.
 
 A batch's logits are hundreds of times as large as the batch. They are summed up at once, row by
 row, so that an evaluation of any length keeps a few numbers of each row.

@@ -43,7 +43,7 @@ class Encoded:
 
 @dataclass(frozen=True, kw_only=True)
 class EncodingJob:
-    """What is to be encoded, and how."""
+    """The text to encode, and how."""
 
     parts: Mapping[str, list[Span]]
     separator: str | None
@@ -57,7 +57,7 @@ class EncodingJob:
 
 
 def in_memory(job: EncodingJob) -> Encoded:
-    """The ids of all parts, in arrays of the smallest dtype that holds them."""
+    """The ids of all parts, in arrays of the smallest dtype for them."""
     tokenizer = job.fit(job.advance)
     dtype = dtype_for(tokenizer.vocab_size)
     encoders = {part: DocumentEncoder(tokenizer, ends=job.ends) for part in job.parts}
@@ -129,7 +129,7 @@ def _write(job: EncodingJob, folder: Path) -> None:
 
 
 def _opened(folder: Path) -> Encoded | None:
-    """What `_write` has written; None where it is not there, or not whole."""
+    """The content that `_write` has written; None where it is not there, or not whole."""
     try:
         facts = json.loads(files.read_text(folder / _FACTS, _MOST_BYTES))
         tokenizer = tokenizer_from_state(facts["tokenizer"])

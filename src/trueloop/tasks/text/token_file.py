@@ -128,7 +128,7 @@ class Tokens:
         row, column = np.argwhere((found < 0) | (found >= self._vocab_size))[0]
         name = self._source.name if isinstance(self._source, IdFile) else "the array"
         raise DataError(
-            f"{name} holds the id {found[row, column]} at position "
+            f"{name} contains the id {found[row, column]} at position "
             f"{int(starts[row]) + int(column):,}, outside the vocabulary of "
             f"{self._vocab_size:,} ids: use the tokenizer of the file, or check --token-dtype"
         )
@@ -141,7 +141,7 @@ def open_tokens(
     of uint8, uint16, uint32, int32, int64) in the byte order of the machine. Messages call it
     `name`.
 
-    Raises `DataError` for a file that cannot be read, is empty or does not hold whole ids.
+    Raises `DataError` for a file that cannot be read, is empty or does not consist of whole ids.
     """
     name = str(path) if name is None else name
     try:
@@ -176,14 +176,14 @@ def _header(file: IO[Any], name: str) -> tuple[str, int]:
         ) from None
     if len(shape) != 1 or dtype.name not in _DTYPES or not dtype.isnative:
         raise DataError(
-            f"{name} holds {dtype.name} numbers of shape {shape}: give token ids in one "
+            f"{name} has {dtype.name} numbers of shape {shape}: give token ids in one "
             "dimension, e.g. numpy.save(name, ids.astype('uint16').ravel())"
         )
     return dtype.name, file.tell()
 
 
 def dtype_for(vocab_size: int) -> str:
-    """The smallest dtype that holds every id."""
+    """The smallest dtype for every id."""
     return "uint8" if vocab_size <= 2**8 else "uint16" if vocab_size <= 2**16 else "uint32"
 
 

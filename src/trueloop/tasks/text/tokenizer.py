@@ -31,8 +31,8 @@ _KNOWN = "write --tokenizer char, byte, bpe:4096 or the path of a tokenizer.json
 def tokenizer_for(spec: str, texts: Iterable[str], *, end_of_text: bool = False) -> Tokenizer:
     """The tokenizer that `spec` names, fitted on `texts`, the pieces of the training text.
 
-    `end_of_text` asks characters and bytes for an id between documents; a BPE always has one, and
-    a file's tokenizer the one of its model. `texts` is read for `char` and `bpe:N` alone.
+    `end_of_text` asks characters and bytes for an id between documents; a BPE always has one, and a
+    file's tokenizer the one of its model. `texts` is read only for `char` and `bpe:N`.
 
     Raises `ConfigError` for an unknown name or a size that cannot be, `DataError` for a file that
     is not a tokenizer, `MissingDependencyError` without the library that a BPE takes.

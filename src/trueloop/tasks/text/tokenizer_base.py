@@ -1,4 +1,4 @@
-"""What every tokenizer does, and how ids become text one by one."""
+"""The work of every tokenizer, and how ids become text one by one."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
-        """Plain data (what JSON holds), for `tokenizer_from_state`."""
+        """Plain data (for JSON), for `tokenizer_from_state`."""
 
     @abstractmethod
     def stream(self) -> TextStream:
-        """What decodes ids one by one; a new one for each text."""
+        """Decodes ids one by one; a new one for each text."""
 
     def _check_id(self, token: int) -> int:
         if not 0 <= token < self.vocab_size:

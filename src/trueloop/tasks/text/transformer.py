@@ -27,7 +27,7 @@ _STD = 0.02
 
 
 class Packing(NamedTuple):
-    """Who attends to whom where rows hold several documents: `mask` bool (batch, 1, length,
+    """Who attends to whom where rows have several documents: `mask` bool (batch, 1, length,
     length), or for `varlen_attn` the offsets of all documents in the batch laid end to end, int32
     (documents + 1), and the longest one's length."""
 
@@ -82,8 +82,9 @@ def inverse_frequencies(config: TransformerConfig) -> Tensor:
     """Radians per position of each pair of features, float32 (head_width / 2).
 
     In float32 and in the order of operations of the published models, so that their logits come out
-    the same. The llama3 scaling is that of Llama 3.1's own code: wavelengths that the original
-    context holds many times stay, those longer than it are stretched, between the two they blend.
+    the same. The llama3 scaling is that of Llama 3.1's own code: wavelengths that fit into the
+    original context many times stay, those longer than it are stretched, between the two they
+    blend.
     """
     size = config.features_per_head
     exponents = torch.arange(0, size, 2, dtype=torch.float32) / size
@@ -262,7 +263,7 @@ class Attention(nn.Module):
         return output
 
     def _varlen(self, queries: Tensor, keys: Tensor, values: Tensor, packing: Packing) -> Tensor:
-        """Attention within documents that lie end to end, rows after rows."""
+        """Attention within documents that come one after the other, rows after rows."""
         from torch.nn.attention.varlen import varlen_attn
 
         batch, heads, length, size = queries.shape
@@ -289,7 +290,7 @@ class Attention(nn.Module):
 
 
 class MLP(nn.Module):
-    """Two matrices and what lies between them; with swiglu a third one that gates."""
+    """Two matrices and the layers between them; with swiglu a third one that gates."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -376,9 +377,9 @@ class Transformer(nn.Module):
         """Logits float (batch, length, vocab_size) for `tokens` int64 (batch, length).
 
         `documents` int64 (batch, length), the number of each token's document: attention does not
-        cross from one to the next, and positions restart in each. `cache` holds what went before;
-        the tokens follow it, and it holds them afterwards. Raises `ConfigError` for a sequence
-        longer than the context.
+        cross from one to the next, and positions restart in each. `cache` has the tokens before
+        these; the new ones follow them, and are in it afterwards. Raises `ConfigError` for a
+        sequence longer than the context.
         """
         length = tokens.shape[1]
         self._check(length, documents, cache)
@@ -434,7 +435,7 @@ class Transformer(nn.Module):
         )
 
     def decoding(self) -> Any:
-        """What `generate` calls in its place: itself, or for a small model `Decoding`, which takes
+        """The model that `generate` calls: itself, or for a small model `Decoding`, which takes
         single tokens faster."""
         from trueloop.tasks.text.decoding import Decoding, can_decode
 

@@ -14,7 +14,7 @@ NORMS = ("rms", "layer")
 POSITIONS = ("rotary", "learned")
 ACTIVATIONS = ("swiglu", "gelu", "gelu_tanh", "relu2")
 LLAMA3 = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
-"""What the llama3 kind of `rotary_scaling` consists of."""
+"""The parts of the llama3 kind of `rotary_scaling`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class TransformerConfig:
     dropout: float = 0.0
     """Of the embeddings, the attention weights and the outputs of the sublayers."""
     qk_norm: bool = False
-    """Whether queries and keys get an RMSNorm of their own, per head, before they are rotated."""
+    """Whether queries and keys get a separate RMSNorm, per head, before they are rotated."""
 
     def __post_init__(self) -> None:
         for name in ("vocab_size", "context", "layers", "width", "heads"):

@@ -110,7 +110,7 @@ def test_a_forked_child_says_nothing(parts: Any, capfd: pytest.CaptureFixture[st
     [
         ({"first": 0}, "first=0 is not an integer of at least 1: write e.g. first=500"),
         ({"select": "TL1"}, r'select must be a list of codes: write select=\["TL1"\]'),
-        ({"select": ["TL205"]}, "select: TL205 is found in source alone"),
+        ({"select": ["TL205"]}, "select: TL205 is found only in source"),
         ({"ignore": ["TL9999"]}, "ignore: unknown rule 'TL9999'"),
     ],
     ids=["first", "text", "source", "unknown"],

@@ -142,7 +142,7 @@ def test_the_process_that_alone_has_a_fault_is_named(tmp_path: Path) -> None:
     words = ["watch", "--exit-code", "train.py"]
     done = warm_start.trueloop(words, tmp_path)
     assert done.returncode == 1
-    assert "zero-grad-after-backward  (in ForkProcess-2 alone)\n" in done.stderr
+    assert "zero-grad-after-backward  (only in ForkProcess-2)\n" in done.stderr
     assert "watched 18 updates of 3 optimizers in 3 processes; 1 error\n" in done.stderr
 
 

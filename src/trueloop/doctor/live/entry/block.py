@@ -1,4 +1,4 @@
-"""`with trueloop.watch():` around a loop of one's own."""
+"""`with trueloop.watch():` around your own loop."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Watching:
 
     def __init__(self, configs: Configs, first: int | None, show: bool) -> None:
         self.findings: list[Finding] = []
-        """What was found, each with its code, name, severity, place, message and fix."""
+        """The findings, each with its code, name, severity, place, message and fix."""
         self.updates = 0
         """Steps that optimizers took in the block."""
         self.errors: list[str] = []
-        """What went wrong in the watching itself."""
+        """Errors of the watching itself."""
         self._configs = configs
         self._first = first
         self._show = show

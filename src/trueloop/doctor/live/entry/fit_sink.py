@@ -20,7 +20,7 @@ from trueloop.doctor.live.processes.rank_exchange import Peers
 from trueloop.doctor.live.session import Session, Watched, running
 from trueloop.doctor.model.findings import Finding, Location
 from trueloop.doctor.report.json_object import finding_object
-from trueloop.doctor.report.terminal import alone, printable
+from trueloop.doctor.report.terminal import only_in, printable
 from trueloop.errors import ConfigError
 from trueloop.records import EvalRecord, StepRecord
 
@@ -87,9 +87,9 @@ class Doctor:
         _options.choice("on_error", on_error, ("stop", "continue"))
         _check_run(run)
         self.findings: list[Finding] = []
-        """What was found, each with its code, name, severity, place, message and fix."""
+        """The findings, each with its code, name, severity, place, message and fix."""
         self.errors: list[str] = []
-        """What went wrong in the watching itself."""
+        """Errors of the watching itself."""
         self.show = show
         self.on_error = on_error
         self._run = run
@@ -292,7 +292,7 @@ def as_object(watched: Watched, finding: Finding) -> dict[str, Any]:
 def one_line(told: dict[str, Any]) -> str:
     """A finding for the terminal."""
     fix = f" {told['fix']}" if told["fix"] else ""
-    where = f"{told['place']} ({alone(told['seen_in'])})" if "seen_in" in told else told["place"]
+    where = f"{told['place']} ({only_in(told['seen_in'])})" if "seen_in" in told else told["place"]
     return printable(
         f"trueloop: {told['severity']} {told['code']}, {where}: {told['message']}{fix} "
         f"(trueloop explain {told['code']})"

@@ -20,7 +20,7 @@ from trueloop.files import NotAFileError, open_regular
 
 
 class MissingModuleError(ConfigError):
-    """There is no such module, or it cannot be run."""
+    """The module does not exist, or it cannot be run."""
 
 
 class Script:

@@ -1,4 +1,5 @@
-"""What a program sees of its own stack: the frames that it would have alone, and none of ours.
+"""The stack as the program sees it: the frames that it would have without the watcher, and none of
+ours.
 
 Warnings and `logging` pass over the frames of Python's import system, which ours pretend to be
 (`frames.passed_over`). `traceback` and `inspect` show every frame: their walks are replaced by ones
@@ -29,7 +30,7 @@ def is_hidden(code: CodeType) -> bool:
 
 
 def _ends(frame: FrameType) -> bool:
-    """What calls the program, from here on, is none of it."""
+    """The frames from here outwards are not the program's."""
     return frame.f_code in user_frames.stages()
 
 
@@ -176,8 +177,8 @@ class CleanStacks:
 
 
 def hide_callers(frame: FrameType | None) -> None:
-    """Let warnings pass over what has called the program, from `frame` outwards: alone it is called
-    by nobody, and a `stacklevel` that reaches beyond it names `sys`.
+    """Let warnings skip the callers of the program, from `frame` outwards: unwatched, nothing calls
+    it, and a `stacklevel` that reaches beyond it names `sys`.
 
     Nothing is done where somebody else's function is among the callers.
     """

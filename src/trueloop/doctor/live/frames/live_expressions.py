@@ -1,5 +1,5 @@
-"""The value of an expression in a running program. Nothing of the program is called: no property,
-no method of its own classes."""
+"""The value of an expression in a running program. No code of the program is called: no property,
+no method of its classes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How many turns a loop will make, read off the frame that it runs in.
 
 `for epoch in range(start, args.epochs)`: when the loop is entered, the numbers are there to be
-looked up. Nothing of the program is called: no property, no `__len__` of its own classes.
+looked up. No code of the program is called: no property, no `__len__` of its classes.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Open:
 
 @dataclass
 class Moves:
-    """What an event's place says about loops: those left, and those entered, in this order."""
+    """The loops that an event's place shows: those left, and those entered, in this order."""
 
     left: list[Loop] = field(default_factory=list)
     entered: list[Loop] = field(default_factory=list)

@@ -178,7 +178,7 @@ def written(place: Location, index: int, *keywords: str) -> str:
 
 @lru_cache(maxsize=8192)
 def result_used(place: Location) -> bool:
-    """What a call gives is more than thrown away."""
+    """The result of a call is used."""
     statement = source_of(place.path).statement_at(place.line)
     if not isinstance(statement, ast.Expr) or not place.end_line:
         return True
@@ -240,7 +240,7 @@ def calls_method(path: str, name: str, method: str) -> bool:
 
 @lru_cache(maxsize=512)
 def speaks_of(path: str, beginnings: tuple[str, ...]) -> bool:
-    """A file holds a text that begins like one of these."""
+    """A file has a string that begins like one of these."""
     tree = source_of(path).tree
     return tree is not None and any(
         isinstance(node, ast.Constant)
@@ -275,7 +275,7 @@ def _chooses_entries(node: ast.AST) -> bool:
 
 @lru_cache(maxsize=1024)
 def assigned(path: str, names: frozenset[str]) -> tuple[str, ...]:
-    """What is assigned to things of these names, anywhere in a file."""
+    """The values assigned to attributes of these names, anywhere in a file."""
     tree = source_of(path).tree
     found = []
     for node in ast.walk(tree) if tree is not None else ():

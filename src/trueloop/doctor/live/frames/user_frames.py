@@ -65,8 +65,8 @@ def pass_over(code: CodeType) -> None:
 def passed_over(function: _Function) -> _Function:
     """Mark a function of ours that calls the program or torch: no warning is to name its line.
 
-    Python passes over the frames of its own import system where it looks for the caller who is to
-    be warned (`stacklevel`), and knows them by the name of their file.
+    When Python looks for the caller to warn (`stacklevel`), it skips the frames of its own import
+    system, which it recognises by the name of their file.
     """
     details: Any = function
     details.__code__ = details.__code__.replace(co_filename=_PASSED_OVER)
@@ -149,7 +149,7 @@ def sites(frame: FrameType | None) -> list[Site]:
 
 @lru_cache(maxsize=16384)
 def place_at(code: CodeType, offset: int, line: int) -> Location:
-    """The expression that an instruction belongs to (its line alone before Python 3.11)."""
+    """The expression that an instruction belongs to (only its line before Python 3.11)."""
     name = getattr(code, "co_qualname", code.co_name)
     name = "" if name == "<module>" else name.replace(".<locals>", "")
     if hasattr(code, "co_positions") and offset >= 0:

@@ -1,1 +1,1 @@
-"""What takes memory, and what would fit."""
+"""The use of memory, and the options that would fit."""

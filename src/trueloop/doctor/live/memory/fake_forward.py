@@ -112,7 +112,8 @@ class Saved:
         return max((size for _, size in self.parts), default=0)
 
     def until(self, path: tuple[int, ...]) -> int:
-        """What was saved when the innermost known module of a path was entered last."""
+        """The storages that were saved when the innermost known module of a path was last
+        entered."""
         for identity in reversed(path):
             known = [size for entered, size in self.entered if entered == identity]
             if known:
@@ -146,7 +147,7 @@ class Segments(NamedTuple):
 
 
 def note_call(call: Call) -> Noted:
-    """A call that is held, for later; the exception that brought it here ends the program."""
+    """A call that is kept for later; the exception that brought it here ends the program."""
     function = call.function
     is_module = isinstance(function, nn.Module)
     args, kwargs = (_map(_light, each) for each in (tuple(call.args), dict(call.kwargs)))
@@ -385,7 +386,7 @@ def _map(act: Callable[[Any], Any], value: Any) -> Any:
 
 
 def _like(value: Any, made: dict[Any, Any]) -> Any:
-    """A table of a kind of its own (`BatchEncoding`), if it can be made of a plain one."""
+    """A table of a special class (`BatchEncoding`), if it can be made from a plain one."""
     try:
         return type(value)(made)
     except TypeError:

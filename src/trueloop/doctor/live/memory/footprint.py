@@ -1,4 +1,4 @@
-"""How much memory this process and its device hold, asked without waiting for either."""
+"""The memory that this process and its device use, asked without waiting for either."""
 
 from __future__ import annotations
 

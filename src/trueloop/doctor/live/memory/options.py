@@ -1,4 +1,4 @@
-"""What of an update would fit into the memory that there is: arithmetic on bytes."""
+"""The changes of an update that would fit into the memory: arithmetic on bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Fit:
     samples: int
     steps: int = 1
     of: str = ""
-    """What is computed again."""
+    """The activations that are computed again."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Needs:
 
     @property
     def is_by_sample(self) -> bool:
-        """What is saved goes by the number of samples, and by nothing but it."""
+        """The saved bytes depend on the number of samples, and on nothing else."""
         return self.smaller is not None and self.samples > 1 and self._slope > 0
 
     @property
@@ -90,7 +90,7 @@ class Needs:
 
 
 def fits(needs: Needs) -> list[Fit]:
-    """What would fit, and what would not, the least change first."""
+    """The options that would fit, and those that would not, the least change first."""
     if not needs.does_fit(needs.fixed):
         return [Fit("none", needs.fixed, False, needs.samples)]
     found: list[Fit] = []

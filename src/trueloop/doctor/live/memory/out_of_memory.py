@@ -53,7 +53,7 @@ class Exhausted:
     """There is so much."""
     limited_by: str
     asked: int | None
-    """What could not be had."""
+    """The memory that was refused."""
     update: int
     moment: str
     """`forward`, `backward`, `step`, or empty: none of them."""
@@ -70,16 +70,16 @@ class Exhausted:
     optimizers: tuple[str, ...]
     activations: int | None = None
     modules: list[tuple[str, int, int]] = field(default_factory=list)
-    """What keeps most: a name, its bytes, and how many modules these are."""
+    """The largest owner: a name, its bytes, and how many modules these are."""
     rest: int = 0
-    """What else the process, or the device, held."""
+    """The other memory that the process, or the device, used."""
     fits: list[Fit] = field(default_factory=list)
     why_not: str = ""
     """Why activations could not be counted."""
 
     @property
     def fixed(self) -> int:
-        """What does not go by the size of a batch."""
+        """The share that does not depend on the size of a batch."""
         return self.weights + self.gradients + self.state + self.buffers
 
 
@@ -200,7 +200,7 @@ class Death:
 def death_of(
     watcher: Context, calls: RecentCalls, recipes: Recipes, error: BaseException
 ) -> Death | None:
-    """What is to be known of an exception that says that there is no memory left."""
+    """The facts about an out-of-memory exception."""
     is_one = error is not None and is_out_of_memory(error)
     return Death(watcher, calls, recipes, error) if is_one else None
 
@@ -220,7 +220,7 @@ def _steps(trace: TracebackType | None) -> Iterator[Any]:
 
 
 def _where(trace: TracebackType | None) -> tuple[str, str, tuple[int, ...]]:
-    """What was being done, in which module by name, and the modules around it by `id`."""
+    """The activity, its module by name, and the modules around it by `id`."""
     root: Any = None
     path: list[Any] = []
     moment = ""
@@ -311,8 +311,8 @@ def copies(optimizer: Any, group: dict[str, Any]) -> int:
 
 
 def _let_go(identity: int, which: Callable[[CodeType], bool]) -> None:
-    """Of the variables of functions that an exception has ended, which its traceback still holds,
-    when Python has shown it and the program is over."""
+    """The variables of functions that an exception has ended, which its traceback still references,
+    after Python has shown it and the program is over."""
     last = getattr(sys, "last_value", None)
     if last is None or id(last) != identity:
         return

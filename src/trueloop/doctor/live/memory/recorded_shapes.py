@@ -20,7 +20,7 @@ _MOST = 8
 
 
 class Recipes(Probe):
-    """Holds shapes and plain values alone, and the models weakly."""
+    """Keeps only shapes and plain values, and the models weakly."""
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)

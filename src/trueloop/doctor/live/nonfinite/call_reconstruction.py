@@ -1,9 +1,9 @@
-"""What the calls of an update were given, found again in the variables of the program.
+"""The arguments of an update's calls, found again in the variables of the program.
 
-To hold the calls of every update costs every update. Most loops keep what a model and its loss are
-given in variables of the function that runs the backward: where that was so in the updates that
-were looked at, nothing is held of the others, and the calls are put together again from there when
-one is asked for.
+Keeping the calls of every update would cost every update. Most loops keep the arguments of a model
+and its loss in variables of the function that runs the backward: if that was so in the sampled
+updates, no calls of the others are kept, and they are put together again from there when one is
+asked for.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Recall:
 
     @property
     def model(self) -> Any:
-        """What is called first."""
+        """The function that is called first."""
         return _alive(self._patterns[0].function)
 
     def is_at(self, frame: Any) -> bool:
@@ -126,7 +126,7 @@ class Recall:
     def _assemble(self, names: FrameNames, code: CodeType) -> list[list[Any]]:
         raws: list[list[Any]] = []
         given: dict[tuple[int, int], Any] = {}
-        """What calls gave, as far as later ones are given it."""
+        """The results of calls, as far as later ones take them."""
         for pattern in self._patterns:
             found = [self._find(each, names, raws, given) for each in pattern.sources]
             function = _alive(pattern.function)
@@ -171,8 +171,8 @@ class Recall:
         return value
 
     def _made(self, raw: list[Any], position: int) -> Any:
-        """What a call gives, which the program has put into no variable; unknown where it cannot
-        be made again."""
+        """The result of a call that the program has put into no variable; unknown if it cannot be
+        computed again."""
         try:
             with untouched(self._calls):
                 made = Rerun(grad=False).make(recent_calls.Call(raw)).outputs[position]

@@ -37,7 +37,7 @@ _OVERFLOWS = ("addmm", "mm", "bmm", "convolution", "linear", "mul", "pow", "add"
 
 
 class Found:
-    """What is known of the beginning: plain values for the rule, and the tape for a bundle."""
+    """The first bad value: plain values for the rule, and the trace for a bundle."""
 
     def __init__(self, origin: NonFiniteOrigin) -> None:
         self.origin = origin
@@ -46,7 +46,7 @@ class Found:
 
 
 class Monitor(Protocol):
-    """What is asked of the monitor that has met a value."""
+    """The questions to the monitor that has met a value."""
 
     watcher: Context
     calls: RecentCalls
@@ -187,7 +187,7 @@ def _module_of(tape: Tape, began: Operation) -> str:
 
 
 def _detail(tape: Tape, began: Operation) -> str:
-    """What about its arguments does it."""
+    """The property of its arguments that causes it."""
     name = began.name.split(".")[1] if "." in began.name else began.name
     data = [tape.kept(each) for each in began.inputs]
     return singular_operations.reason(name, data, began.args)

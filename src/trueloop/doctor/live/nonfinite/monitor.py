@@ -38,7 +38,7 @@ CODE = "TH101"
 _EVERY = 16
 """Updates between two looks at the loss on an accelerator."""
 _TRIES = 4
-"""Batches that are looked into and then left out by the program, before it is left to itself."""
+"""Batches that are searched and then skipped by the program, before the search ends."""
 
 
 @dataclass
@@ -177,7 +177,7 @@ class Health:
             self._drop(pending)
 
     def rests(self) -> None:
-        """Nobody looks from here on: calls are held unless they can be put together again."""
+        """No sampling from here on: calls are kept unless they can be put together again."""
         recall, calls = self.recall, self.calls
         model = recall.model if recall.is_known else None
         calls.holds = model is None or not self.hub.follows_training
@@ -185,14 +185,14 @@ class Health:
             self._watched, self.sentinel = ref(model), self._sentinel_of(model)
 
     def holds_again(self) -> None:
-        """What is known of the calls is no longer so."""
+        """The knowledge about the calls is out of date."""
         if not self.calls.holds:
             self.calls.holds = True
             self.hub.unsampled.leave()
             self.hub.refresh_call_patch()
 
     def _put_together(self, frame: Any) -> None:
-        """The calls of a backward that something is wrong with, where they are not held."""
+        """The calls of a backward with a fault, if they were not kept."""
         if not self.calls.holds and not self.hub.sampling:
             self.calls.raws[:] = self.recall.again(frame)
 
@@ -315,7 +315,8 @@ class Health:
         return any(kind_of_bad(parameter_stats.local(each)) for each in tensors)
 
     def _went_on(self) -> None:
-        """The next loss is finite: unless bad gradients wait to be applied, it was left out."""
+        """The next loss is finite: unless bad gradients wait to be applied, the batch was
+        skipped."""
         assert self.pending is not None
         if not self._bad_of(self.pending, gradients=True):
             self._drop(self.pending)

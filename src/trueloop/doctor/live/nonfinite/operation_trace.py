@@ -1,8 +1,8 @@
 """The tape: every operation of a call that is made again, below autograd, with the first values
 that were no finite numbers.
 
-It is what a bundle holds: operations of `aten` by name with their arguments, which can be carried
-out again without the program's source.
+A bundle contains this: operations of `aten` by name with their arguments, which can be run again
+without the program's source.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.model.findings import Location
 
 LIMIT = 2 * 2**30
-"""Bytes of values that are held at most: beyond it the tape is no longer kept whole."""
+"""The most bytes of values that are kept: beyond it the trace is no longer complete."""
 
 
 class Source(NamedTuple):
@@ -41,7 +41,7 @@ class TracedValue:
     data: Any = None
     """A copy of what no operation has made."""
     now: Any = None
-    """The tensor itself: its place in memory means it as long as it is held."""
+    """The tensor itself: its place in memory identifies it as long as it lives."""
     size: tuple[int, ...] = ()
 
 
@@ -59,7 +59,7 @@ class Operation:
     kind: str
     """The module's class."""
     place: Location | None
-    """The program's own line; None inside of libraries alone."""
+    """The program's own line; None if there are only libraries' lines."""
     node: str = ""
     """In a backward: what autograd carries out, `SqrtBackward0`."""
     forward: Location | None = None
@@ -227,7 +227,7 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self._met(tensor, fresh=False)[1]
 
     def kept(self, index: int) -> Any:
-        """What a value is now, or was when it came from outside."""
+        """A value as it is now, or as it was when it came from outside."""
         value = self.values[index]
         return value.data if value.data is not None else value.now
 

@@ -1,8 +1,8 @@
 """The latest calls of models and losses from outside of any other, until their backward is done.
 
-They are held so that a batch whose loss is not finite can be run again. What is held is what the
-program itself holds anyway between a forward and its backward: the arguments, and the state of the
-generators if the call draws from them.
+They are kept so that a batch whose loss is not finite can be run again. The program itself keeps
+the same things between a forward and its backward: the arguments, and the state of the generators
+if the call draws from them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trueloop.doctor.model.findings import Location
 
 MOST = 8
-"""Calls that are held: a cell called in a loop is not followed to its end."""
+"""The most calls that are kept: a cell called in a loop is not followed to its end."""
 _is_any_autocast_enabled: Callable[[], bool] = torch._C._is_any_autocast_enabled
 _LARGE = 4_000_000
 """Numbers of a result that a loss is given: larger ones are not kept alive for us."""
@@ -104,7 +104,7 @@ class RecentCalls:
         return [Call(raw) for raw in self.raws]
 
     def takes(self, module: Any) -> bool:
-        """A call of a module, or of a loss function if that is None, is to be held."""
+        """A call of a module, or of a loss function if that is None, is to be kept."""
         if self.inside or len(self.raws) >= MOST:
             return False
         if module is None or _is_function(module):
@@ -116,7 +116,7 @@ class RecentCalls:
 
     @user_frames.passed_over
     def run(self, original: Any, module: Any, args: Any, kwargs: Any, frame: Any) -> Any:
-        """Call a module as `original(module, ...)`, or a loss function if that is None, and hold
+        """Call a module as `original(module, ...)`, or a loss function if that is None, and keep
         the call. Asked at each update: what is not worth a name has none."""
         raw = None
         try:
@@ -206,7 +206,7 @@ class RecentCalls:
 
 
 def _is_function(module: Any) -> bool:
-    """It holds nothing: a loss, an activation."""
+    """It has no content: a loss, an activation."""
     return not module._parameters and not module._modules
 
 

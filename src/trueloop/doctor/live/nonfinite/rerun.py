@@ -76,14 +76,14 @@ def untouched(calls: RecentCalls) -> Iterator[None]:
 
 
 class Rerun:
-    """The held calls of one update, made again one after the other on one tape."""
+    """The kept calls of one update, run again one after the other on one trace."""
 
     def __init__(self, *, grad: bool) -> None:
         self.tape = Tape(call_on.__code__)
         self.grad = grad
         self._memo: dict[int, Any] = {}
         self._held: list[Any] = []
-        """What is copied lives as long as the memo that knows it by its identity."""
+        """A copy lives as long as the memo that knows it by its identity."""
         self.leaves: dict[str, Any] = {}
         """Parameters of the copies, by name, and inputs that gradients flow to."""
 
@@ -200,7 +200,7 @@ def gradients(rerun: Rerun, again: Again) -> list[tuple[str, Any]]:
 
 
 def argument_names(function: Any, count: int) -> list[str]:
-    """What a call's arguments are called in its own definition."""
+    """The names of a call's arguments in its own definition."""
     import inspect
 
     target = function.forward if isinstance(function, nn.Module) else function
@@ -230,7 +230,7 @@ def drop_hooks(module: nn.Module) -> None:
 
 
 def _follow(root: nn.Module, tape: Tape) -> None:
-    """Hooks on the copy say which of its modules computes; those of the program are left out."""
+    """Hooks on the copy show which of its modules computes; those of the program are skipped."""
     for name, module in root.named_modules():
         drop_hooks(module)
         kind = type(module).__name__

@@ -16,7 +16,7 @@ _STEEP = ("Sqrt", "Rsqrt", "Pow", "Log", "Div", "Std", "Var", "Norm", "Acos", "A
 
 
 def reason(name: str, inputs: list[Any], args: list[Any]) -> str:
-    """`its input holds zeros`: of an operation of aten, by what it is given."""
+    """`its input contains zeros`: of an operation of aten, by its arguments."""
     name = name.rstrip("_")
     known = [each for each in inputs if isinstance(each, torch.Tensor)]
     first = known[0] if known else None
@@ -42,8 +42,8 @@ def reason(name: str, inputs: list[Any], args: list[Any]) -> str:
 
 def _zero_or_below(tensor: Any, zero: str, negative: str) -> str:
     if bool((tensor < 0).any()):
-        return f"its input holds {negative}"
-    return f"its input holds {zero}" if bool((tensor == 0).any()) else ""
+        return f"its input contains {negative}"
+    return f"its input contains {zero}" if bool((tensor == 0).any()) else ""
 
 
 def _masked(tensor: Any, args: list[Any]) -> str:
@@ -105,7 +105,7 @@ def _judged(node: Any) -> Began | None:
             return Began("div", why, rows, lambda: over / other)
     if result is not None and kind_of_bad(result) and not _from_bad(node):
         operation = {"LogSoftmax": "_log_softmax", "Softmax": "_softmax"}.get(name, name.lower())
-        why = "its input holds a negative number" if name == "Sqrt" else ""
+        why = "its input contains a negative number" if name == "Sqrt" else ""
         return Began(operation, why, bad_rows(result), None)
     return None
 

@@ -39,7 +39,7 @@ _ACTIVATIONS = {
 
 @dataclass
 class GraphHistory:
-    """What a graph leads to."""
+    """The end of a graph."""
 
     models: set[Model] = field(default_factory=set)
     inputs: set[Tensor] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""What a constructor was called with: the values, and how the program writes them."""
+"""The arguments of a constructor: the values, and how the program writes them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What a value of the program's is, and what it holds, found out without asking it.
+"""The kind and the content of a program's value, read without running its code.
 
-A proxy, a mock, a lazy or a recording object answers whatever it is asked, and what it does then
-is seen by the program: it lands in a trace, counts as a call, loads a file, raises. So nothing is
-asked of values here but their types, and what lies in them: no attribute that a class computes, no
-method that a class of the program's defines.
+A proxy, a mock, a lazy or a recording object answers whatever it is asked, and what it does then is
+seen by the program: it lands in a trace, counts as a call, loads a file, raises. So a value is
+asked only for its types and its stored content: no attribute that a class computes, no method that
+a class of the program's defines.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def is_a(value: Any, kinds: Any) -> bool:
 
 
 def held(value: Any, name: str, default: Any = None) -> Any:
-    """An attribute that an object or its class holds; `default` for one that would be computed."""
+    """An attribute that an object or its class stores; `default` for one that would be computed."""
     try:
         own = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -51,7 +51,7 @@ def held(value: Any, name: str, default: Any = None) -> Any:
 
 
 def attributes(value: Any) -> dict[str, Any]:
-    """All that an object holds by name."""
+    """All that an object stores by name."""
     try:
         own = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -60,7 +60,7 @@ def attributes(value: Any) -> dict[str, Any]:
 
 
 def entries(value: Any) -> list[Any]:
-    """What a sequence, a dict or a data class holds; nothing of anything else."""
+    """The content of a sequence, a dict or a data class; nothing of anything else."""
     kind = type(value)
     if issubclass(kind, tuple):
         return list(tuple.__getitem__(value, slice(_MANY)))
@@ -89,7 +89,7 @@ def _fields(kind: type) -> Any:
 
 def is_tensor(value: Any) -> TypeGuard[torch.Tensor]:
     """A tensor that can be read without running code of the program's: one of a class that takes
-    its operations itself (`__torch_dispatch__`) is left alone, unless the class is torch's."""
+    its operations itself (`__torch_dispatch__`) is not read, unless the class is torch's."""
     kind = type(value)
     return kind in _PLAIN_TENSORS or (issubclass(kind, torch.Tensor) and _is_readable(kind))
 
@@ -193,7 +193,7 @@ _METHODS = frozenset("size __len__".split())
 
 
 def _only_reads(function: FunctionType) -> bool:
-    """A function looks at what its object holds and calls nothing of the program's by name."""
+    """A function reads the content of its object and calls no function of the program's by name."""
     return all(_is_reading(each, function) for each in dis.get_instructions(function))
 
 

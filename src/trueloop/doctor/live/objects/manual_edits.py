@@ -1,4 +1,5 @@
-"""What the program does to gradients and parameters by hand, with no call that could be seen.
+"""Changes that the program makes to gradients and parameters by hand, without a call that could be
+seen.
 
 `p.grad = None`, `p.grad.mul_(...)`, `p.data -= lr * p.grad`: between two events the gradients or
 the parameters have changed, and no event explains it. A few tensors of each optimizer are looked

@@ -21,7 +21,7 @@ class Birth(NamedTuple):
     sites: tuple[user_frames.Site, ...]
     """The frames of the program then, outermost first."""
     replaces: bool
-    """Another one stood there."""
+    """A different one was there."""
 
     @property
     def place(self) -> Location:

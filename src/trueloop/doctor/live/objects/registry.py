@@ -76,9 +76,9 @@ class Things:
         self.states = Weak()
         """Tensor of a state dict or of a file -> StateDict, Checkpoint."""
         self.parents = Weak()
-        """Module -> weak references to the modules that hold it."""
+        """Module -> weak references to the modules that contain it."""
         self.owners = Weak()
-        """Parameter -> weak references to the modules that hold it."""
+        """Parameter -> weak references to the modules that contain it."""
         self.asked = Weak()
         """Iterator of a loader -> the samples of the batches that it has asked for."""
         self.loaders = Weak()
@@ -118,7 +118,7 @@ class Things:
                 self.owned(module, parameter)
 
     def root_of(self, module: nn.Module) -> nn.Module:
-        """The outermost module that holds this one."""
+        """The outermost module that contains this one."""
         seen: set[int] = set()
         while id(module) not in seen:
             seen.add(id(module))
@@ -134,7 +134,7 @@ class Things:
         return module
 
     def model(self, module: nn.Module, made: Location = NOWHERE) -> Model:
-        """The thing for a module, with all that lies inside, as it is now."""
+        """The thing for a module, with all that it contains now."""
         found: Model | None = self.modules.get(module)
         if found is None:
             kind = type(module)
@@ -169,9 +169,9 @@ class Things:
             model.wraps = self.model(inner) if inner is not None else None
 
     def models_of(self, parameters: Iterable[Any]) -> tuple[list[Model], list[Any]]:
-        """The outermost modules that hold these parameters, and the parameters without one.
+        """The outermost modules that contain these parameters, and the parameters without one.
 
-        Where the parameters are those of a part alone (`model.head.parameters()`), that part is
+        If the parameters belong to one part (`model.head.parameters()`), that part is
         meant: the smallest modules that are covered whole.
         """
         wanted = {id(each): each for each in parameters}
@@ -241,7 +241,7 @@ class Things:
         return self.objects.get(next(lends, None))
 
     def hold(self, optimizer: Any, thing: Optimizer) -> None:
-        """Bring what an optimizer holds up to date."""
+        """Bring the parameters of an optimizer up to date."""
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         signature = tuple(map(id, parameters))
         if thing.signature == signature and thing.models:
@@ -384,8 +384,8 @@ def _shares_by_hand(loader: Any, made: Location) -> bool:
 
 
 def _parts(root: nn.Module, wanted: Iterable[int]) -> list[nn.Module]:
-    """The largest modules below `root`, or itself, whose parameters that can be trained are all
-    wanted; and those of which only some of their own are."""
+    """The largest modules below `root`, or itself, whose trainable parameters are all wanted; and
+    those that have only some of them."""
     identities = set(wanted)
 
     def search(module: nn.Module) -> list[nn.Module]:

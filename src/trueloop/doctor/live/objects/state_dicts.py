@@ -1,4 +1,4 @@
-"""What is kept of a program's state: state dicts, files' contents, and containers of both.
+"""The registry of a program's state: state dicts, files' contents, and containers of both.
 
 A dict cannot be referred to weakly, its tensors can: a state dict, or what came out of a file, is
 known again by them wherever the program has put it.
@@ -36,7 +36,7 @@ _COUNTS = re.compile(r"epoch|step|iter|start|round", re.I)
 
 
 class States:
-    """What is known of state dicts and files' contents."""
+    """The facts about state dicts and files' contents."""
 
     def __init__(self, things: Things) -> None:
         self._things = things
@@ -45,7 +45,7 @@ class States:
     # ------------------------------------------------------------------ state dicts
 
     def taken(self, state: Any, owner: Any, made: Location) -> StateDict:
-        """What a module's `state_dict()` has returned."""
+        """The result of a module's `state_dict()`."""
         thing = StateDict(owner=owner, made=made, known=True)
         thing.keys = _keys(state)
         for each in _some(state):
@@ -82,7 +82,7 @@ class States:
     # ------------------------------------------------------------------ files
 
     def loaded(self, value: Any, file: str, made: Location) -> Checkpoint:
-        """What `torch.load` has returned."""
+        """The result of `torch.load`."""
         root = Checkpoint(file=file, made=made, known=True, keys=_keys(value))
         root.counts = _counts(value)
         for each in _dicts(value):
@@ -130,7 +130,7 @@ def _keys(value: Any) -> tuple[int, int]:
 
 
 def _some(value: Any) -> list[torch.Tensor]:
-    """A few of the tensors that a dict holds directly."""
+    """A few of the tensors that a dict contains directly."""
     found: list[torch.Tensor] = []
     for each in dict.values(value) if inspection.is_a(value, dict) else ():
         if inspection.is_tensor(each):

@@ -124,8 +124,7 @@ def _flag(name: str, args: Any, kwargs: Any) -> bool:
 
 @passed_over
 def _unseen(hub: Hub, original: Any, tensors: Any, given: Any, frame: Any) -> Any:
-    """What is asked at each backward, whether somebody looks or not: what the loss is, and whether
-    it is finite."""
+    """Checked at each backward, sampled or not: which loss it is, and whether it is finite."""
     args, kwargs = given
     if dispatch_modes():  # operations of ours would be seen in them
         result = original(*args, **kwargs)

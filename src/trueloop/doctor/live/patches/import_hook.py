@@ -52,8 +52,8 @@ class Arrival:
         return None
 
     def _attend(self, loader: Any) -> None:
-        """The loader was made for this spec alone; programs also ask for specs without importing
-        anything, so it is the loading that counts."""
+        """The loader was made only for this spec; programs also ask for specs without importing
+        anything, so the loading decides."""
         original = getattr(loader, "exec_module", None)
         if original is None:
             return

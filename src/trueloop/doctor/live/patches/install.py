@@ -1,4 +1,4 @@
-"""What is put into torch: each file patches one part of it and turns calls into events."""
+"""The patches of torch: each file patches one part of it and turns calls into events."""
 
 from __future__ import annotations
 

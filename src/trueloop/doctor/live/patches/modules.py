@@ -128,7 +128,7 @@ def _call(recorder: Recorder, original: Any) -> Any:
 
 
 def _enters(recorder: Recorder, track: Track, given: Any, frame: Any) -> Any:
-    """A module is about to be called from outside of any other; gives the call, if it is held."""
+    """A module is about to be called from outside of any other; returns the call, if it is kept."""
     hub = recorder.hub
     module = track.inside[-1]
     if hub.checks_finite and hub.calls.takes(module):

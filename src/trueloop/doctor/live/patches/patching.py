@@ -40,7 +40,7 @@ class Patch:
 
 
 def _called(original: Any) -> Any:
-    """What calls the original, as its warnings are to find it."""
+    """The function that calls the original, as its warnings are to find it."""
     if hasattr(original, "__code__"):
         return original
     # Imported late: it imports torch, which the program must do first.

@@ -111,7 +111,7 @@ def _taken(recorder: Recorder, module: nn.Module, state: Any, frame: Any) -> Non
 
 
 def _describe(state: StateDict, owner: Model, place: Location) -> None:
-    """What the source says of a wrapper's prefix."""
+    """A wrapper's prefix, read from its source."""
     name = source_map.spelled(place).rpartition(".")[2]
     state.loaded_back = source_map.calls_method(place.path, name, "load_state_dict")
     state.prefix_known = source_map.speaks_of(

@@ -1,4 +1,4 @@
-"""The statement that adds to what holds tensors."""
+"""The statement that adds to a container of tensors."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _same(node: ast.AST, spelled: str) -> bool:
 
 
 def _is_cut(values: list[ast.expr]) -> bool:
-    """What is added is a number, or a tensor without its graph."""
+    """The program adds a number, or a tensor without its graph."""
     for value in values:
         for node in ast.walk(value):
             if isinstance(node, ast.Attribute) and node.attr in _CUT:

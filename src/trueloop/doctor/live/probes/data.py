@@ -91,7 +91,7 @@ def _finite(tensor: Any) -> bool:
 
 
 def _rows(tensor: Any, loader: Loader | None) -> NonFiniteBatch | None:
-    """The first rows with NaN or +infinity; -infinity alone is a mask."""
+    """The first rows with NaN or +infinity; -infinity by itself is a mask."""
     bad = tensor.isnan() | tensor.isposinf()
     rows = bad.reshape(bad.shape[0], -1).any(1) if bad.dim() else bad.reshape(1)
     found = rows.nonzero().reshape(-1)

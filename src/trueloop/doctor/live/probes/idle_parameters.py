@@ -1,4 +1,4 @@
-"""Parameters that an optimizer holds: which never get a gradient, and which never move."""
+"""Parameters of an optimizer that never get a gradient, and those that never move."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 UPDATES = 20
 """Updates after which a finding may be reported."""
 _NOISE = 1e-3
-"""Of the others' gradients: what lies below may be rounding (a bias before a batch norm)."""
+"""A share of the others' gradients: a smaller one may be rounding (a bias before a batch norm)."""
 _STEPS = 16
 """Steps between neighbouring floating-point numbers that an update should be at least."""
 _HOLD_STILL = ("Rprop", "LBFGS")
@@ -32,7 +32,7 @@ _HOLD_STILL = ("Rprop", "LBFGS")
 
 @dataclass(eq=False)
 class ParameterRecord:
-    """What was seen of one parameter."""
+    """The observations of one parameter."""
 
     gets: bool = False
     misses: int = 0

@@ -1,4 +1,4 @@
-"""What the numbers that losses are fed say, where the graph does not say how they were made."""
+"""Facts read from the inputs of losses, if the graph does not show how they were made."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _RUNS = 256
 
 
 class Inputs(Probe):
-    """Do the inputs of a loss lie between 0 and 1, and sum to 1 over the classes?"""
+    """Are the inputs of a loss between 0 and 1, and do they sum to 1 over the classes?"""
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)

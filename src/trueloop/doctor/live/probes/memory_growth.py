@@ -1,8 +1,8 @@
-"""Memory that grows with every update, and what of the program holds it.
+"""Memory that grows with every update, and the variable of the program that keeps it.
 
-Sizes are asked for in turns that are looked at. Where they have grown steadily and by much, the
-program's containers are measured, and once more when they have grown on: the one that has grown
-with the memory holds it.
+Sizes are asked for in turns that are looked at. If they have grown steadily and by much, the
+program's containers are measured, and once more when they have grown further: the one that has
+grown with the memory is the cause.
 """
 
 from __future__ import annotations
@@ -98,8 +98,7 @@ class Growth(Probe):
         self._next = _WARM_UP
         self._searches = _SEARCHES
         self._before: tuple[int, dict[tuple[int, str], TensorOwner]] | None = None
-        """The size, and the containers, when they were measured the last time; no container itself
-        is held."""
+        """The size, and the containers, at the last measurement; no container itself is kept."""
 
     def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
         update = self.watcher.updates + 1

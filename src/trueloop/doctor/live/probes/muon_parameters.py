@@ -23,7 +23,7 @@ _HEADS = frozenset(
 
 
 class Matrices(Probe):
-    """Looks once at what each of torch's own Muons holds, after its first update."""
+    """Looks once at the parameters of each of torch's own Muons, after its first update."""
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)

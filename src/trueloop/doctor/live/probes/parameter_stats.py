@@ -1,4 +1,4 @@
-"""What probes measure on parameters."""
+"""Measurements on parameters."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def rates(optimizer: Any) -> list[float]:
 
 
 def small_of(optimizer: Any) -> Any:
-    """A small parameter near the beginning of what an optimizer holds: what its gradient does, the
-    others do."""
+    """A small parameter near the beginning of an optimizer's: its gradient behaves like the
+    others'."""
     for each in held(optimizer):
         exact = each.dtype in (torch.float32, torch.float64)
         if each.requires_grad and each.dim() == 1 and exact and 1 < each.numel() <= _SMALL:
@@ -63,7 +63,7 @@ def state(parameter: Any) -> tuple[int, int] | None:
 
 
 def local(tensor: Any) -> torch.Tensor:
-    """What of a tensor lies here: a look at it must not wait for other ranks."""
+    """The part of a tensor on this rank: reading it must not wait for other ranks."""
     plain = tensor.detach()
     if hasattr(plain, "to_local"):
         plain = plain.to_local()

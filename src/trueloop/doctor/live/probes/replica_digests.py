@@ -1,4 +1,4 @@
-"""What one rank holds of a set of parameters, and how far two ranks are apart."""
+"""One rank's digest of a set of parameters, and how far two ranks are apart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DIFFERS = 1e-3
 """Of a parameter's size: what different processors round differently is far below."""
 _ALIKE = 1e-5
-"""Of a gradient's size: after averaging, ranks hold the same one to the bit, or nearly."""
+"""A share of a gradient's size: after averaging, ranks have the same one to the bit, or nearly."""
 _PARAMETERS = 64
 _NUMBERS = 8
 _KEEPS_APART = re.compile(r"local_?sgd|model_?averag|diloco|gossip", re.I)
@@ -31,7 +31,7 @@ Site = tuple[str, int]
 
 
 class Look(NamedTuple):
-    """What one rank says of a set of parameters; plain values, as JSON has them."""
+    """One rank's digest of a set of parameters; plain values, as JSON has them."""
 
     updates: list[int]
     """Made until then, at this look and those before it: where they differ, the ranks do not do

@@ -1,7 +1,7 @@
-"""Parameters that each rank holds whole: are they still alike?
+"""Parameters of which each rank has a full copy: are they still alike?
 
-Ranks never wait for each other: each puts a few numbers of its own into the store that the process
-group was made with, at a few updates; the first rank reads later what has come in.
+Ranks never wait for each other: each puts a few numbers into the store that the process group was
+made with, at a few updates; the first rank reads later what has arrived.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _GONE = (RuntimeError, ValueError)
 
 
 class ReplicaRecord:
-    """What is known of a wrapper, or of an optimizer."""
+    """The facts about a wrapper, or an optimizer."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -73,7 +73,7 @@ class Waiting(NamedTuple):
 
 
 class Replicas(Probe):
-    """Compares what ranks hold: of a module in DistributedDataParallel, and of an optimizer whose
+    """Compares the ranks' copies: of a module in DistributedDataParallel, and of an optimizer whose
     gradients the program averages itself. It says nothing where parameters are averaged by hand, or
     gradients reduced by a hook of the program's own: there they differ on purpose."""
 

@@ -1,4 +1,4 @@
-"""Graphs that live on although their backward is done, and what of the program holds them.
+"""Graphs that live on although their backward is done, and the variable that keeps them.
 
 Every graph that goes into an update gets a sentinel, which its nodes keep alive. Where those of
 several updates in a row are still there, the variables of the frames on the stack are searched.
@@ -45,7 +45,7 @@ class Sentinel:
 
 
 class GraphOwner(NamedTuple):
-    """A variable, or something below one, that holds graphs of several updates."""
+    """A variable, or something below one, that keeps graphs of several updates."""
 
     frame: Any
     spelled: str
@@ -244,7 +244,7 @@ class _Search:
 
 
 def _is_open(value: Any) -> bool:
-    """An object whose attributes may hold what a loop collects."""
+    """An object whose attributes may keep the values that a loop collects."""
     module = type(value).__module__
     if isinstance(value, torch.nn.Module):
         return True

@@ -1,4 +1,4 @@
-"""Containers of the program that hold tensors: found from its variables and modules downwards."""
+"""Containers of tensors in the program: found from its variables and modules downwards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SKIPPED = ("_parameters", "_buffers", "_modules")
 
 
 class TensorOwner(NamedTuple):
-    """A container that holds tensors or arrays, and how the program comes to it."""
+    """A container of tensors or arrays, and how the program reaches it."""
 
     identity: int
     spelled: str
@@ -109,7 +109,7 @@ class Search:
                     self._visit(each, name, spelled, is_attribute, depth - 1)
 
     def _parts(self, value: Any) -> Iterator[tuple[str, Any]]:
-        """What lies below an object, with names."""
+        """The contents of an object, with names."""
         if isinstance(value, MethodType):
             yield type(value.__self__).__name__.lower(), value.__self__
         elif isinstance(value, FunctionType):
@@ -131,7 +131,7 @@ class Search:
 
 
 def _closed_over(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """What a function of the program keeps: variables around it, and defaults."""
+    """The values that a function of the program keeps: variables around it, and defaults."""
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             yield name, cell.cell_contents
@@ -145,7 +145,7 @@ def _closed_over(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def _containers(kind: type) -> Iterator[tuple[str, Any]]:
-    """What a class shares among its objects."""
+    """The values that a class shares among its objects."""
     for name, each in list(vars(kind).items()):
         if not name.startswith("__") and isinstance(each, (list, dict, set, deque)):
             yield name, each
@@ -160,8 +160,8 @@ def _is_users(kind: type) -> bool:
 
 
 def measured(container: Any) -> tuple[int, tuple[int, int]]:
-    """How many tensors and arrays a container holds, and their bytes in main memory and on a
-    device; of a very large one, as its first parts have it."""
+    """How many tensors and arrays a container has, and their bytes in main memory and on a device;
+    of a very large one, estimated from its first parts."""
     main: dict[int, int] = {}
     device: dict[int, int] = {}
     count = visited = 0

@@ -46,19 +46,19 @@ class Hidden:
     """A module that is called in the forward of one in which it is not registered."""
 
     outer: Any
-    """Weak reference to the module whose attribute holds it."""
+    """Weak reference to the module with the attribute."""
     attribute: str
     kind: str
 
 
 class Strays(Probe):
-    """Follows parameters that get gradients although no optimizer has ever held them."""
+    """Follows parameters that get gradients although no optimizer has ever had them."""
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self.strays = Weak()
         self.ever = Weak()
-        """Parameters that an optimizer holds, or has held."""
+        """Parameters that an optimizer has, or has had."""
         self.hidden = Weak()
         self._met = Weak()
         self._before: list[tuple[Any, Any]] = []
@@ -216,7 +216,7 @@ class Strays(Probe):
         return StaleParameter(place=birth.place)
 
     def _around(self, module: Any) -> Iterator[Any]:
-        """A module and those that hold it, outwards."""
+        """A module and those that contain it, outwards."""
         seen: set[int] = set()
         waiting = [module]
         while waiting:
@@ -228,7 +228,7 @@ class Strays(Probe):
             waiting += [found() for found in self.watcher.things.parents.get(each) or ()]
 
     def _hidden(self, root: Any, roots: set[int]) -> HiddenParameter | None:
-        """It lies in a plain container of a module that the optimizer trains."""
+        """It is in a plain container of a module that the optimizer trains."""
         found = self.hidden.get(root)
         outer = found.outer() if found is not None else None
         if found is None or outer is None:

@@ -1,4 +1,4 @@
-"""Does the program read what a container holds, or does it only ever add to it?
+"""Does the program read the content of a container, or does it only ever add to it?
 
 Every place in the program's files that speaks of the container's name is looked at; whatever else
 has the same name counts as well, so that the answer "nothing reads it" is certain.
@@ -112,7 +112,7 @@ def _function(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> str:
 
 
 def _kind(node: ast.Name | ast.Attribute, parents: dict[ast.AST, ast.AST], tree: ast.Module) -> str:
-    """What is done with a container where it is written."""
+    """The use of a container where the program names it."""
     if isinstance(node.ctx, ast.Del):
         return "reads"  # it is looked after
     statement = _statement(node, parents)

@@ -1,5 +1,5 @@
-"""What a loader's workers draw at random, and what they are seeded with: read from the source of
-the objects that they are given, without running any of it."""
+"""The random draws of a loader's workers, and their seeds: read from the source of the objects that
+they are given, without running any of it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def look_at(loader: Any, thing: Loader) -> None:
 
 
 def draws_of(dataset: Any) -> list[Draw]:
-    """What reading a sample of a data set draws."""
+    """The random draws of reading a sample of a data set."""
     reader = _Reader()
     reader.read_dataset(dataset)
     flag = next((name for name, value in _flags(dataset) if value is True), "")
@@ -339,7 +339,7 @@ def _touches_dataset(function: Any) -> bool:
 
 
 def _seeds_of(function: Any) -> list[WorkerSeed] | None:
-    """What a `worker_init_fn` seeds; None if it cannot be read."""
+    """The generators that a `worker_init_fn` seeds; None if it cannot be read."""
     plain = _plain_function(function)
     node = _node_of(plain) if plain is not None else None
     if plain is None or node is None:

@@ -27,7 +27,7 @@ from trueloop.doctor.live.processes import report_exchange
 from trueloop.doctor.live.session import Session
 
 _ROOT = str(Path(__file__).parents[4])
-"""Folder that the package lies in."""
+"""Folder of the package."""
 _LETTER = """\
 import sys
 try:
@@ -40,8 +40,8 @@ try:
 except Exception:
     pass
 """
-"""Run first in a spawned process. What goes wrong in it must not end the process, which runs as it
-would alone, and is missing in the report."""
+"""Run first in a spawned process. An error in it must not end the process, which runs as it would
+unwatched, and is missing in the report."""
 _TRAINS = ("torch.multiprocessing.spawn", "torch.distributed.elastic.multiprocessing.api")
 """Modules of libraries that call a function of the program's in each process."""
 
@@ -90,7 +90,7 @@ class Child:
         self._session.begin()
 
     def end(self, *, cut: bool) -> None:
-        """Leave all that was found; once, and in this process alone."""
+        """Write all findings; once, and only in this process."""
         if self._has_ended or not self.is_here:
             return
         self._has_ended = True
@@ -119,7 +119,7 @@ class Child:
 
 
 class Followed:
-    """What makes the processes that this one starts be watched, from `begin` on."""
+    """Watches the processes that this one starts, from `begin` on."""
 
     def __init__(self, order: Order) -> None:
         self.errors: list[str] = []
@@ -179,7 +179,7 @@ class Followed:
         self._order = replace(self._order, folder=folder)
 
     def parts(self) -> list[report_exchange.Part]:
-        """What the processes have left that were started, and those that they started."""
+        """The reports of the processes that were started, and of those that they started."""
         if not os.path.isdir(self._order.folder):  # none was started
             return []
         found = []
@@ -199,7 +199,7 @@ class Followed:
             shutil.rmtree(self._order.folder, ignore_errors=True)
 
     def _prepare(self, original: Any) -> Any:
-        """What a spawned process is handed before it imports the program."""
+        """The data that a spawned process gets before it imports the program."""
 
         def get_preparation_data(name: str) -> Any:
             data = original(name)

@@ -75,7 +75,7 @@ class Company:
         return self._session.stopped or any(part.watched.stopped for part in parts)
 
     def report(self, *, cut: bool) -> Watched | None:
-        """What was found, in all processes; None where it is not for this rank to say it.
+        """The findings of all processes; None on a rank that does not report.
 
         `cut`: the program did not come to its own end.
         """

@@ -49,8 +49,8 @@ class Peers:
             self._set(str(number), f"{ranks.rank()} {report_exchange.finding_text(finding)}")
 
     def received(self) -> list[Finding]:
-        """What the other ranks have handed on since it was asked for last, each finding once, with
-        the ranks that have it."""
+        """The findings that the other ranks have sent since the last call, each once, with the
+        ranks that have it."""
         self.join()
         found: dict[tuple[object, ...], tuple[Finding, list[str]]] = {}
         until = self._add("count", 0) if self._has_joined else 0

@@ -28,7 +28,7 @@ _LOST: Any = (RuntimeError, ValueError, OSError)
 
 
 class Meeting:
-    """What the ranks leave for each other."""
+    """The reports that the ranks leave for each other."""
 
     def __init__(self, rank: int, count: int, store: Any) -> None:
         self.rank = rank
@@ -97,7 +97,7 @@ class Meeting:
         return all(self._store.check([f"ended/{rank}"]) for rank in range(self.count))
 
     def others(self) -> list[report_exchange.Part]:
-        """What the other ranks have left."""
+        """The reports of the other ranks."""
         found = []
         for rank in range(self.count):
             with suppress(*_LOST):

@@ -25,7 +25,7 @@ class Part:
     """One process, and what was found in it."""
 
     name: str
-    """What the program calls the process: `Process-2`."""
+    """The program's name of the process: `Process-2`."""
     rank: int | None
     """Its number in the process group; None outside of any."""
     ended: bool

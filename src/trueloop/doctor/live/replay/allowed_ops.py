@@ -1,4 +1,4 @@
-"""The operations of torch that a bundle may hold, and the kinds of their arguments.
+"""The operations of torch that a bundle may contain, and the kinds of their arguments.
 
 A list of what is allowed: operations that compute tensors from tensors and numbers. Whatever opens
 a file, takes memory by its address, changes a tensor's memory (`set_`, `resize_`), writes into an
@@ -131,7 +131,7 @@ _OTHERS = frozenset(
     """.split()
 )
 INTO = ("aten.div.out",)
-"""What torch's own modules write into a tensor that they have (spectral_norm)."""
+"""Tensors of torch's own modules that an operation writes into (spectral_norm)."""
 DTYPES = {
     str(each).removeprefix("torch."): each
     for each in (
@@ -197,7 +197,7 @@ def find(name: str, torch_version: str) -> Any:
     for what this torch does not have."""
     if not is_allowed(name):
         raise ConfigError(
-            f"{shown(name)} is not among the operations that a bundle may hold: it cannot be "
+            f"{shown(name)} is not among the operations that a bundle may contain: it cannot be "
             "replayed; watch the program again"
         )
     _, packet, *overload = name.split(".")
@@ -214,7 +214,7 @@ def find(name: str, torch_version: str) -> Any:
 @functools.cache
 def _is_functional(found: Any) -> bool:
     """It is called by torch's dispatcher, makes its own results (or changes its first argument, as
-    `add_`), and takes nothing that a bundle does not hold."""
+    `add_`), and takes no argument that a bundle cannot have."""
     schema = getattr(found, "_schema", None)
     return (
         schema is not None
@@ -362,11 +362,11 @@ _CALLED = {
     "float": "number",
     "bool": "truth value",
     "str": "text that it knows",
-    "ScalarType": "dtype that a bundle may hold",
-    "Layout": "layout that a bundle may hold",
+    "ScalarType": "dtype that a bundle may contain",
+    "Layout": "layout that a bundle may contain",
     "MemoryFormat": "memory format",
     "Device": "device",
-    "Generator": "null: a bundle holds no generators",
+    "Generator": "null: a bundle has no generators",
 }
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 def write(folder: str, found: Found, place: Location, update: int) -> str | None:
     """Write a bundle into a new folder below `folder`; its path. None if there is nothing to run
-    again, if not all of it could be kept, or if it has operations that a bundle may not hold.
+    again, if not all of it could be kept, or if it has operations that a bundle may not contain.
     Raises `OSError` where it cannot be written."""
     tape = found.tape
     if tape is None or not tape.whole or not tape.operations:
@@ -156,7 +156,7 @@ def _generators(states: tuple[Any, ...] | None) -> dict[str, Any]:
 
 
 class Replayed:
-    """What a bundle gives when its operations are run again."""
+    """The result of running a bundle's operations again."""
 
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
@@ -164,15 +164,15 @@ class Replayed:
         """The first operation whose result is not finite in the way that the loss is not, and what
         it makes; a mask of -inf comes before a NaN, and is not a fault."""
         self.outside: list[tuple[str, str, str]] = []
-        """(kind, name, what it holds) of what was not finite before any operation."""
+        """(kind, name, content) of each value that was not finite before any operation."""
         self.same = True
-        """What is finite and what is not is as it was when the bundle was written."""
+        """The same values are finite as when the bundle was written."""
         self.count = 0
 
 
 def replay(path: str) -> Replayed:
-    """Run a bundle's operations again, on the CPU. Raises `ConfigError` for what is not a bundle,
-    for one that holds what it may not, and for one that this machine cannot run."""
+    """Run a bundle's operations again, on the CPU. Raises `ConfigError` for a file that is not a
+    bundle, has forbidden content, or cannot run on this machine."""
     bundle = bundle_format.read(path)
     replayed = Replayed(bundle)
     values = bundle.tensors

@@ -39,12 +39,12 @@ _SOURCES = ("parameter", "buffer", "input", "constant")
 
 @dataclass(kw_only=True)
 class SavedValue:
-    """What operations begin with, or make."""
+    """The values that operations begin with, or make."""
 
     source: tuple[str, str] | None
     """Its kind, and its name."""
     stride: tuple[int, ...] | None
-    """Of a tensor that the bundle holds; None for one that an operation makes."""
+    """Of a tensor in the bundle; None for one that an operation makes."""
 
 
 @dataclass(kw_only=True)
@@ -172,7 +172,7 @@ def _text(given: Any, what: str) -> str:
 
 
 def _whole(given: Any, what: str) -> int:
-    """A whole number from 0 to what 64 bits hold."""
+    """A whole number from 0 to the largest of 64 bits."""
     if type(given) is not int or not 0 <= given < 2**63:
         _wrong(what, "a whole number from 0 on")
     return given
@@ -286,7 +286,7 @@ def _as_it_was(tensor: Any, stride: tuple[int, ...], name: str) -> Any:
             _wrong(what, "one that its shape may have")
         tensor = torch.view_as_complex(tensor)
     if tensor.dtype not in allowed_ops.DTYPES.values():
-        _wrong(f"the dtype of tensor {name}", "one that a bundle may hold")
+        _wrong(f"the dtype of tensor {name}", "one that a bundle may contain")
     if not _is_dense(tuple(tensor.shape), stride):
         _wrong(what, "one that its shape may have")
     if tensor.dtype == torch.bool:
@@ -295,7 +295,7 @@ def _as_it_was(tensor: Any, stride: tuple[int, ...], name: str) -> Any:
 
 
 def _is_dense(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
-    """Without gaps, and with a place of its own for each element: as copies of tensors are."""
+    """Without gaps, and with a separate place for each element: as copies of tensors are."""
     if len(shape) != len(stride) or any(step > _LONGEST_STRIDE for step in stride):
         return False
     if 0 in shape:

@@ -1,4 +1,4 @@
-"""What an operation out of a bundle needs to be true of its tensors, beyond what torch asks itself.
+"""The conditions of an operation out of a bundle on its tensors, beyond those that torch checks.
 
 Torch trusts its own autograd: kernels of backward operations take indices, saved statistics and
 sizes as the forward has made them, and read or write beyond a tensor's memory when they are others.
@@ -69,7 +69,7 @@ def _dims(named: Named) -> str:
 
 
 def _within_memory(named: Named) -> str:
-    """as_strided and its like: every element lies in the tensor's memory."""
+    """as_strided and its like: every element is inside the tensor's memory."""
     size, stride = named["size"], named["stride"]
     first = named.get("storage_offset")
     inputs = named["self"]

@@ -74,7 +74,7 @@ def flat_index(named: Named) -> str:
 
 
 def places(named: Named) -> str:
-    """Of `self[indices]`: each index has a dimension of its own, a mask as many as it has."""
+    """Of `self[indices]`: each index has its own dimension, a mask as many as it has."""
     shape, dim = named["self"].shape, 0
     for index in named["indices"]:
         if index is None:

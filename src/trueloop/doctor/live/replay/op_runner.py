@@ -19,7 +19,7 @@ from trueloop.doctor.live.replay import op_checks, op_indices
 from trueloop.doctor.live.replay.allowed_ops import BoundCall, Ref, shown
 
 _EMPTY = ("empty", "new_empty")
-"""Packets whose results hold whatever was in memory begin so."""
+"""Packets whose results contain whatever was in memory begin so."""
 _BLANK = (*_EMPTY, "_ctc_loss")
 """And those with a result of which a part does."""
 _SHARE = 4
@@ -35,19 +35,19 @@ class CannotRunError(Exception):
 
 
 class OpRunner:
-    """Runs operations, and counts the memory of what they have made and is still held."""
+    """Runs operations, and counts the memory of their results that is still in use."""
 
     def __init__(self, most: int | None = None) -> None:
         self.most = memory() // _SHARE if most is None else most
         self._held: dict[int, list[int]] = {}
-        """Storage -> its bytes, and how many held values are in it."""
+        """Storage -> its bytes, and how many live values are in it."""
         self._blank: set[int] = set()
-        """Storages of which a part may hold whatever was in memory."""
+        """Storages of which a part may contain whatever was in memory."""
         self._workspaces: dict[int, tuple[Any, tuple[Any, ...], int]] = {}
         """Storage -> the workspace of an LSTM in it, of which layer, and its version then."""
 
     def hold(self, tensor: Any) -> None:
-        """Count a value that is going to be held."""
+        """Count a value that is going to be kept."""
         storage = tensor.untyped_storage()
         self._held.setdefault(storage._cdata, [storage.nbytes(), 0])[1] += 1
 
@@ -107,8 +107,8 @@ class OpRunner:
             self._workspaces[key] = (workspace, _layer(named), workspace._version)
 
     def _bad_workspace(self, packet: str, named: dict[str, Any]) -> str:
-        """The backward of an LSTM takes what its forward has noted, in a form of its own: only
-        what a forward of this bundle has made, and as it made it."""
+        """The backward of an LSTM takes the reserve of its forward, in an internal form: only one
+        that a forward of this bundle has made, and unchanged."""
         if packet != "mkldnn_rnn_layer_backward":
             return ""
         given = named["workspace"]
@@ -232,7 +232,7 @@ def _places(indices: Any) -> Any:
 
 def _count_pieces(packet: str, named: dict[str, Any], results: int) -> None:
     """A split of something long into short pieces makes more tensors than there is room for, even
-    without memory of their own."""
+    without new memory."""
     if packet not in _PIECES:
         return
     dim = named["dim"]

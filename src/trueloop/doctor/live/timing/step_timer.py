@@ -1,8 +1,8 @@
 """The clock: stamps at the seams, in a few turns of a program.
 
-A unit is what lies between one step of an optimizer and its next. Its time is divided among parts:
-each stamp charges what has passed since the one before to the part that was innermost. The
-watcher's own work is a part as well, and left out. Units in which the watcher looks are measured
+A unit begins after one step of an optimizer and ends with its next. Its time is divided among
+parts: each stamp charges what has passed since the one before to the part that was innermost. The
+watcher's own work is a part as well, and subtracted. Units in which the watcher looks are measured
 only until there are others, and only if they are so long that its work does not show in them.
 
 On a GPU the stamps are events in the program's stream, and the parts are what its clock says has
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 LEAST = 5.0
 """Seconds that a training must last before its speed is reported unasked."""
 WARM_UP = 5
-"""Updates that are left out: the first ones allocate, compile and tune."""
+"""Updates that are not counted: the first ones allocate, compile and tune."""
 FIRST_BURST, BURST = 40, 20
 """Units that are measured at first, and then each time."""
 _TRIES = 300
@@ -100,8 +100,8 @@ class Clock:
         self._unread: deque[Unit] = deque(maxlen=64)
         """On a GPU: units whose events may not have come to pass."""
         self.evaluated: tuple[Any, float] | None = None
-        """What was switched to `eval()`, and when. Once training continues it is forgotten: an
-        evaluation whose end was not seen is not counted."""
+        """The modules that were switched to `eval()`, and when. Once training continues it is
+        forgotten: an evaluation whose end was not seen is not counted."""
 
     # ------------------------------------------------------------------ when it is on
 
@@ -145,7 +145,7 @@ class Clock:
         self.reads.end()
 
     def _lose(self) -> None:
-        """What is going on now is not measured."""
+        """The current work is not measured."""
         self.unit = None
         self._open = ["rest"]
 

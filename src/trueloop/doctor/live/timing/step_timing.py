@@ -1,4 +1,4 @@
-"""What was measured: one update, and what many of them add up to."""
+"""The measurements: one update, and the sums of many."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PARTS = ("data", "transfer", "forward", "loss", "backward", "optimizer", "scheduler", "rest")
 """The parts of an update, in the order of the report."""
 OWN = "own"
-"""The watcher's own work, which is left out."""
+"""The watcher's own work, which is subtracted."""
 ENOUGH = 20
 """Updates that must be measured before a report is made unasked."""
 Site = tuple["CodeType", int, int]
@@ -121,7 +121,7 @@ class Tally:
         self.calls: dict[tuple[str, Site], Calls] = {}
 
     def share_of(self, optimizer: Optimizer) -> float:
-        """What an optimizer takes of an update, from 0 to 1: no single unit decides, in which the
+        """The optimizer's share of an update, from 0 to 1: no single unit decides, in which the
         machine may have been busy with something else."""
         if not self.seconds or optimizer not in self.shares:
             return 0.0

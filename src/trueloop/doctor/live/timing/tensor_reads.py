@@ -1,6 +1,6 @@
 """Calls of a tensor's methods that cost time in every update, seen while the clock is on.
 
-They are replaced for these few turns alone: in between, torch's own methods are in place.
+They are replaced only for these few turns: in between, torch's own methods are in place.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Norms:
 
 
 class RunningTimer(Protocol):
-    """What is asked of the step timer."""
+    """The questions to the step timer."""
 
     hub: Hub
     watcher: Context
@@ -86,7 +86,7 @@ class Reads:
                 self._functions.replace(owner, name, self._norm)
 
     def on_device(self, device: str) -> None:
-        """What is trained is on this kind of device."""
+        """The trained model is on this kind of device."""
         if device == "cpu" or self._on_device:
             return
         self._on_device = True

@@ -1,4 +1,4 @@
-"""What the clock has measured, for the rules to judge."""
+"""The timer's measurements, for the rules to judge."""
 
 from __future__ import annotations
 

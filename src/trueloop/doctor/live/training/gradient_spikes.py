@@ -1,4 +1,5 @@
-"""A gradient that jumps far above its running level, and a loss that follows it: on numbers alone.
+"""A gradient that jumps far above its running level, and a loss that follows it: computed from
+numbers only.
 
 The gradient of one small parameter is followed update by update, the norm of all of them now and
 then; if the small one is far above its level, all are looked at.
@@ -53,8 +54,8 @@ class Jump:
     after: list[float] = field(default_factory=list)
 
     def measured(self, weights: float) -> GradientJump | None:
-        """What the losses have done, and the norm of the parameters, which now is `weights`; None
-        where they are no longer numbers, or too few of them."""
+        """The change of the losses, and the norm of the parameters, which now is `weights`; None if
+        they are no longer numbers, or too few of them."""
         before = self.losses[:-_NEAR]
         known = all(map(math.isfinite, [*self.losses, *self.after]))
         if len(before) < 24 or not self.after or not known:
@@ -95,7 +96,7 @@ class Jumps:
         self._forget()
 
     def _forget(self) -> None:
-        """What was usual before a jump is no longer."""
+        """The level before a jump has ended."""
         self.losses: deque[float] = deque(maxlen=64 + _NEAR)
         self.limit = math.inf
         """The limit of the square of the small gradient's norm: a spike is above it."""

@@ -57,7 +57,7 @@ def _variance(values: list[float]) -> float:
 
 
 class Guess:
-    """What the best constant prediction would lose, by the targets that were seen."""
+    """The loss of the best constant prediction, by the targets that were seen."""
 
     def __init__(self) -> None:
         self._labels: Counter[int] = Counter()

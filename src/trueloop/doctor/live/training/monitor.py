@@ -293,7 +293,7 @@ class Progress(Probe):
             self._note(stream, series, kind, *judged)
 
     def _note(self, stream: Stream, series: Series, kind: str, model: Model, event: Loss) -> None:
-        """What is known of a loss without a graph, while somebody looks."""
+        """The facts about a loss without a graph, in sampled updates."""
         known = any(model.kin(each) for each in stream.models)
         series.qualifies = known and kind in stream.kinds
         series.where = Event(place=event.place, stack=event.stack, turns=event.turns)
@@ -347,7 +347,7 @@ class Progress(Probe):
             self._cycle.asides.pop(0)
 
     def _keep_small(self) -> None:
-        """Without an optimizer there is no end to a cycle."""
+        """Without an optimizer a cycle has no end."""
         cycle = self._cycle
         if len(cycle.forwards) + len(cycle.losses) + len(cycle.criteria) > _LONGEST:
             self._cycle = Cycle(whole=False)

@@ -1,4 +1,4 @@
-"""What is known of the updates of one optimizer, and of those that are looked at."""
+"""The history of one optimizer's updates, and of the sampled ones."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Aside:
 
 @dataclass(eq=False)
 class Cycle:
-    """What is seen from one update to the next, while somebody looks."""
+    """The observations from one update to the next, in sampled updates."""
 
     whole: bool = True
     """It was looked at from its beginning."""
     losses: list[Tensor | None] = field(default_factory=list)
-    """What backwards began at."""
+    """The losses at which backwards began."""
     pure: bool = True
     """They are what a loss function gave, perhaps scaled."""
     forwards: set[int] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""The course of a validation loss, evaluation by evaluation: on numbers alone."""
+"""The course of a validation loss, evaluation by evaluation: computed from numbers only."""
 
 from __future__ import annotations
 

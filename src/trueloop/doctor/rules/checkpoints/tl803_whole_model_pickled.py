@@ -89,7 +89,7 @@ class WholeModelPickled(Rule):
 
 
 def _models_in(value: Value | None) -> list[tuple[str, Model]]:
-    """A model, or those that a container holds directly, by key."""
+    """A model, or those that a container has directly, by key."""
     if isinstance(value, Model):
         return [("", value)]
     if isinstance(value, DictValue):

@@ -2,8 +2,8 @@
 
 ## What it does
 
-Finds a saved state dict of a wrapper. DistributedDataParallel and DataParallel hold the model as
-`module`, a compiled model holds it as `_orig_mod`: the keys are `module.fc.weight` instead of
+Finds a saved state dict of a wrapper. DistributedDataParallel and DataParallel have the model as
+`module`, a compiled model has it as `_orig_mod`: the keys are `module.fc.weight` instead of
 `fc.weight`.
 
 ## Why it breaks training

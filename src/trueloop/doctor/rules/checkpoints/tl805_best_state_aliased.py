@@ -94,7 +94,7 @@ class BestStateAliased(Rule):
         at_hand = state.deepcopy_at_hand
         self.report(
             taken.place,
-            f"This state dict holds {called(state.owner, 'the model')}'s own tensors, not"
+            f"This state dict contains {called(state.owner, 'the model')}'s own tensors, not"
             f" copies: later updates change it before it is {how}.",
             fix="Copy it: `copy.deepcopy(model.state_dict())`.",
             related=[

@@ -32,7 +32,7 @@ assert not unexpected and all(key.startswith("head.") for key in missing), (miss
 
 ## How it is detected
 
-`load_state_dict` with the constant `strict=False`, as a statement of its own, with the result of
+`load_state_dict` with the constant `strict=False`, as a separate statement, with the result of
 `torch.load` or one of its entries. Not reported: a result that is used, keys that were removed or
 filtered by hand, sources that save a chosen part of a state dict themselves, loops over several
 files, and a `strict` that is an option.

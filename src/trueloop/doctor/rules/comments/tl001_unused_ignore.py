@@ -51,7 +51,8 @@ from trueloop.doctor.rules.base import Rule
 
 
 class UnusedIgnore(Rule):
-    """Hears no events: what the comments of a file held back is known only at the very end."""
+    """Hears no events: which findings the comments of a file suppressed is known only at the very
+    end."""
 
     code = "TL001"
 
@@ -65,7 +66,7 @@ class UnusedIgnore(Rule):
     def unclosed(self, place: Location) -> None:
         self.report(
             place,
-            "This comment silences nothing: there is no rule between its brackets.",
+            "This comment silences nothing: its brackets name no rule.",
             fix="Write the code of a rule between them, such as [TL101].",
         )
 

@@ -2,7 +2,7 @@
 
 ## What it does
 
-Finds a `DataLoader` with workers whose data set (or its transform) holds its own random generator.
+Finds a `DataLoader` with workers whose data set (or its transform) has a private random generator.
 Each worker gets a copy of it with its state: all workers draw the same numbers, and the same again
 in every epoch, because each epoch starts new workers from the same original.
 
@@ -11,7 +11,7 @@ in every epoch, because each epoch starts new workers from the same original.
 With four workers only a quarter of the augmentations, noises or crops are different, and the second
 epoch repeats the first. Nothing raises, and the loss curve looks normal; the model overfits sooner.
 torch gives its own generator, `random` and (since 1.9) the global `numpy.random` a new seed in each
-worker and epoch: draws from those are right. It does not know a generator that the data set holds.
+worker and epoch: draws from those are right. It does not know a generator that the data set has.
 
 ## Wrong
 

@@ -2,7 +2,7 @@
 
 ## What it does
 
-Finds a training loader that does not shuffle, over a data set that holds one class after the other.
+Finds a training loader that does not shuffle, over a data set that has one class after the other.
 
 ## Why it breaks training
 

@@ -63,7 +63,7 @@ class _Fit(NamedTuple):
     scaler: OpaqueObject
     data: Value
     outcomes: list[Value]
-    """What the scaler made of that data."""
+    """The output of the scaler for that data."""
 
 
 class PreprocessingSeesValidation(Rule):

@@ -37,7 +37,7 @@ reported: a single column, targets of several columns (autoencoders), tokens, an
 which only the target follows (by a threshold, or as a part of it).
 
 In the data, at the start of `trueloop train table`: one half of up to 20,000 training rows is
-predicted from the other, both ways, from one column alone, by the nearest value (numbers) or the
+predicted from the other, both ways, from one column only, by the nearest value (numbers) or the
 same one (categories). A finding is a column that predicts 99% of the rows, and nine in ten of those
 that the most frequent class gets wrong; for numbers, R² 0.9995 and a median error of 1/50 of the
 target's interquartile range. A column of many values that is right in less than 99.9% is advice: it
@@ -71,7 +71,7 @@ class TargetLeaks(Rule):
             f"{'Column' if one else 'Columns'} {listed} of the {width} inputs of"
             f" {called(loader, 'this loader')} {'contains' if one else 'contain'} the"
             f" target: in all {event.rows} samples"
-            f" {'it alone determines' if one else 'each alone determines'} the answer. The"
+            f" {'by itself it determines' if one else 'each by itself determines'} the answer. The"
             " score is far higher than on new data.",
             fix="Drop the column, and every other value that is only known after the outcome.",
             related=[(event.place, "used for training")],

@@ -112,7 +112,7 @@ class SelectsOnTestData(Rule):
             self._loaded = self._files[event.file]
 
     def _choice(self, event: StateDictCreated | FileSaved) -> _Choice | None:
-        """Weights are kept under a condition, in an epoch that looked at test data alone."""
+        """Weights are kept under a condition, in an epoch that looked only at test data."""
         epoch = _epoch(event.turns)
         if epoch is None or epoch not in self._trained or not event.guards:
             return None

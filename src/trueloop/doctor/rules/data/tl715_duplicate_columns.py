@@ -2,7 +2,7 @@
 
 ## What it does
 
-Finds columns that are equal in all rows, that hold one quantity in two units (any linear relation),
+Finds columns that are equal in all rows, that give one quantity in two units (any linear relation),
 or that encode the same categories differently, such as `class` beside `pclass`.
 
 ## Why it breaks training

@@ -33,5 +33,5 @@ inputs = frame.drop(columns=["survived", "PassengerId"])
 At the start of `trueloop train table`, in files of at least 100 rows: nine in ten values occur
 once, and the column's name ends in `id`, `index`, `key`, `number` or similar, or each value is one
 more than the previous one. Not reported: names that count time (year, day, step), numbers with
-fractions, and text, which is left out if (almost) every row has a different value.
+fractions, and text, which is not an input if (almost) every row has a different value.
 """

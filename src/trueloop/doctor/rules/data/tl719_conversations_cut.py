@@ -8,7 +8,7 @@ Counts the conversations with more tokens than the context of the model.
 
 Only the first tokens of such a conversation are kept. Its end is lost: the last response, often the
 most important one, and the token that ends a response. A model that rarely sees this token does not
-learn to stop. If the question alone fills the context, nothing is left to learn from, and the
+learn to stop. If the question by itself fills the context, nothing is left to learn from, and the
 conversation is skipped.
 
 ## Wrong

@@ -7,8 +7,8 @@ training loss between them.
 
 ## Why it breaks training
 
-After the minimum the model learns what holds only for the training data. The weights at the end are
-worse than those of the minimum, and the epochs in between were wasted.
+After the minimum the model learns what is true only for the training data. The weights at the end
+are worse than those of the minimum, and the epochs in between were wasted.
 
 ## Wrong
 

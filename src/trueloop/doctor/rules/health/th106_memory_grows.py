@@ -1,9 +1,9 @@
-"""Memory grows with every update, held by a container that nothing reads.
+"""Memory grows with every update, in a container that nothing reads.
 
 ## What it does
 
-Finds a list, dict or other container that gets tensors or arrays update after update, holds most of
-the memory growth, and of which the program reads only the newest element.
+Finds a list, dict or other container that gets tensors or arrays update after update, makes up most
+of the memory growth, and of which the program reads only the newest element.
 
 ## Why it breaks training
 
@@ -40,7 +40,7 @@ activations = collections.deque(maxlen=1)
 In a running program: the memory of the process (and of tensors on the device) is measured in
 sampled iterations. It must have grown by 64 MiB and a tenth of its size after the first updates, at
 about the same rate in each of at least five intervals. Then the containers that the program's
-variables and modules reach are measured, and again later: one that holds at least half of the
+variables and modules reach are measured, and again later: one that makes up at least half of the
 growth both times is reported if nothing in the program's files reads more than its newest element.
 Not reported: caches that fill up, replay buffers, growing data sets, values that are used later,
 bounded containers, growth without such a container, and tensors stored with their graphs (TL204).
@@ -60,7 +60,7 @@ class MemoryGrows(Rule):
     def __init__(self) -> None:
         super().__init__()
         self.reported: set[str] = set()
-        """What holds tensors with their graphs, as TL204 has said."""
+        """The containers of tensors with graphs that TL204 has reported."""
 
     def on_graphs_retained(self, event: GraphsRetained) -> None:
         self.reported.add(event.holder)
@@ -75,7 +75,7 @@ class MemoryGrows(Rule):
             event.place,
             f"{whose} grows by {_size(pace)} per update, by {_size(event.grown)} from"
             f" update {event.since:,} to {event.update:,}. `{event.holder}`"
-            f" ({event.kind}) holds {event.count:,} tensors or arrays,"
+            f" ({event.kind}) has {event.count:,} tensors or arrays,"
             f" {_size(event.held)} ({share:.0%} of the growth), and nothing reads any"
             " but the newest.",
             fix="Store numbers instead of tensors, keep only the newest, or limit the length:"

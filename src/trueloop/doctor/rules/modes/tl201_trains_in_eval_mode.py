@@ -44,13 +44,13 @@ for epoch in range(epochs):
 ## How it is detected
 
 An `eval()` call is followed by a forward pass without a gradient, and then by a forward pass in
-eval mode whose loss goes through `backward()` and a `step()` of an optimizer that holds the model;
-the same layers were trained in train mode before, or the `eval()` is in the validation's own
-function. Two more cases are faults: an `eval()` that overrides a `train()` of the same function
-before any batch, and an `eval()` after the forward pass inside the training loop, so that only the
-first batch trains in train mode. Not reported: layers that the training itself puts into eval mode
-(a frozen backbone, frozen batch norm), models fine-tuned in eval mode from the start, and models
-without mode-dependent layers. A model that cannot be read counts as one that has such layers.
+eval mode whose loss goes through `backward()` and a `step()` of the model's optimizer; the same
+layers were trained in train mode before, or the `eval()` is in the validation's own function. Two
+more cases are faults: an `eval()` that overrides a `train()` of the same function before any batch,
+and an `eval()` after the forward pass inside the training loop, so that only the first batch trains
+in train mode. Not reported: layers that the training itself puts into eval mode (a frozen backbone,
+frozen batch norm), models fine-tuned in eval mode from the start, and models without mode-dependent
+layers. A model that cannot be read counts as one that has such layers.
 """
 
 from __future__ import annotations

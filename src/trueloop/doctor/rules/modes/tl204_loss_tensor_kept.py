@@ -42,7 +42,7 @@ for inputs, targets in loader:
 
 In at least two iterations of a loop over batches, a tensor with a graph is added to a sum, list or
 table that existed before the iteration, the `backward()` of that iteration went through the same
-forward pass, and an update lies between the two iterations. Not reported: a sum or list that a
+forward pass, and an update is between the two iterations. Not reported: a sum or list that a
 later `backward()` uses (losses of one update, policy gradients, truncated back-propagation, outer
 losses of meta-learning), one that starts again with each update of an accumulation, a variable that
 each iteration overwrites, and anything detached or converted to a number.
@@ -77,7 +77,7 @@ _FIX = "Store a number (`.item()`) or detach the tensor (`.detach()`)."
 
 @dataclass(eq=False)
 class TensorHolder:
-    """What holds tensors of several turns, at one line."""
+    """The containers of tensors of several turns, at one line."""
 
     kept: list[TensorRetained] = field(default_factory=list)
     done: list[tuple[TensorRetained, Backward]] = field(default_factory=list)
@@ -115,7 +115,7 @@ class LossTensorKept(Rule):
         self.backwards.append(event)
 
     def on_graphs_retained(self, event: GraphsRetained) -> None:
-        """Graphs of several updates in a row live on, and what holds them grows."""
+        """Graphs of several updates in a row live on, and their owner grows."""
         self.report(event.place, _message(event.holder, event.how), fix=_FIX)
 
     def on_ended(self, event: Ended) -> None:
@@ -143,7 +143,8 @@ class LossTensorKept(Rule):
         return None
 
     def _outlives_an_update(self, kept: list[TensorRetained]) -> bool:
-        """What one iteration added is still there when a later one adds to it, after an update."""
+        """The addition of one iteration is still there when a later one adds to it, after an
+        update."""
         for earlier, later in itertools.pairwise(kept):
             if earlier.turn == later.turn or earlier.since != later.since:
                 continue

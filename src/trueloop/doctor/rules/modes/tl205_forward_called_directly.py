@@ -50,7 +50,7 @@ from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.shared.passes import Forwards
 
 _IN_FORWARD = ("ddp", "dp", "fsdp", "compile")
-"""Wrappers that do their work in a `forward` of their own."""
+"""Wrappers that do their work in their own `forward`."""
 
 
 class ForwardCalledDirectly(Rule):

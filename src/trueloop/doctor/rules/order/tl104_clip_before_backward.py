@@ -107,8 +107,8 @@ class ClipBeforeBackward(StepRule):
         call = "clip_grad_norm_" if clip.by == "norm" else "clip_grad_value_"
         self.report(
             clip.place,
-            f"`{call}` runs before `backward()`, when there are no gradients: nothing is"
-            " clipped, and the step applies the full gradients.",
+            f"`{call}` runs before `backward()`, when no gradients exist yet: nothing is clipped, "
+            "and the step applies the full gradients.",
             related=[(backward.place, "computes the gradients")],
             fix="Clip after `backward()` and before the step.",
             remedies=[Move(clip.place, backward.place, "after")] if simple else [],

@@ -106,7 +106,7 @@ class ClipAfterStep(StepRule):
     def _is_for_different_optimizer(
         self, clip: Clip, optimizer: Optimizer, after: list[Event]
     ) -> bool:
-        """A different optimizer that may hold what is clipped has its step still to make."""
+        """A different optimizer that may have the clipped parameters has its step still to make."""
         return any(
             isinstance(each, OptimizerStep)
             and each.serial > clip.serial

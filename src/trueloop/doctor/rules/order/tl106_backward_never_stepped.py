@@ -43,9 +43,9 @@ for inputs, targets in loader:
 At the end of a whole run: an optimizer was created for a model, `backward()` feeds it in every
 iteration, and neither it nor an optimizer of the same parameters stepped afterwards. If a function
 receives its optimizer, it must also clear that optimizer's gradients in the loop. Not reported:
-gradients that are read or changed by hand (Fisher information, attacks, manual updates; logging
-alone does not count), hooks that step inside `backward()`, optimizers passed to code that cannot be
-read, programs without an optimizer, and a step in a branch that only some runs take.
+gradients that are read or changed by hand (Fisher information, attacks, manual updates; only
+logging them does not count), hooks that step inside `backward()`, optimizers passed to code that
+cannot be read, programs without an optimizer, and a step in a branch that only some runs take.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class BackwardNeverStepped(StepRule):
         return found
 
     def _may_step_for(self, other: Optimizer, optimizer: Optimizer) -> bool:
-        """A step of `other` may update what `optimizer` holds."""
+        """A step of `other` may update parameters of `optimizer`."""
         if other is optimizer:
             return True
         if disjoint(other, optimizer):

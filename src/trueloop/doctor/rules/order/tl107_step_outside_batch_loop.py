@@ -83,7 +83,7 @@ class StepOutsideBatchLoop(StepRule):
             self._report(event, *found)
 
     def _lost(self, step: OptimizerStep) -> tuple[ZeroGrad, Backward] | None:
-        """What erases the batches before the last one, and the last one's backward."""
+        """The call that erases the batches before the last one, and the last one's backward."""
         optimizer, window = step.optimizer, self.window(step.optimizer)
         by_hand = any(
             isinstance(event, (GradRead, GradEdited)) or meddles(event, optimizer)

@@ -45,7 +45,7 @@ scheduler.step()
 
 A `backward()` feeds the optimizer, it steps, and it steps again, with nothing in between that may
 compute, edit or clear its gradients or restore its weights. Not reported: closures, optimizer
-classes with a `step()` of their own (SAM, Lookahead), a line search (a second step under a
+classes with their own `step()` (SAM, Lookahead), a line search (a second step under a
 condition, or after a forward pass in the same loop), steps of a list of optimizers, and a step that
 gets new gradients in any other run of the program.
 """

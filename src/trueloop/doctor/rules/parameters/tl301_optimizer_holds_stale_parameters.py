@@ -72,18 +72,18 @@ from trueloop.doctor.rules.shared.own_parameters import has_parameters
 
 @dataclass(eq=False)
 class OptimizerParameters:
-    """What an optimizer was made from."""
+    """The source of an optimizer's parameters."""
 
     optimizer: Optimizer
     made: Event
     models: list[Model]
     members: set[Model]
-    """All modules that lay inside of them then."""
+    """All modules that they contained then."""
 
 
 @dataclass(eq=False)
 class ReplacedParameters:
-    """New parameters in the place of those that an optimizer holds."""
+    """New parameters in place of an optimizer's."""
 
     held: OptimizerParameters
     event: Event

@@ -7,10 +7,10 @@ to no optimizer.
 
 ## Why it breaks training
 
-An optimizer updates only what it was given. A part that was left out (the decoder beside the
-encoder, a second head, learnt weights of a loss) keeps its initial values, and the rest learns
-around random weights. Nothing raises; the loss falls more slowly than it should, to a level that is
-too high. Gradients that nothing clears keep adding up.
+An optimizer updates only what it was given. A forgotten part (the decoder beside the encoder, a
+second head, learnt weights of a loss) keeps its initial values, and the rest learns around random
+weights. Nothing raises; the loss falls more slowly than it should, to a level that is too high.
+Gradients that nothing clears keep adding up.
 
 ## Wrong
 

@@ -160,7 +160,7 @@ def _trained(value: Value) -> list[Model]:
 
 
 def _remedy(event: AttributeSet, how: str) -> list[Remedy]:
-    """The container around the value, where it holds modules alone."""
+    """The container around the value, if it contains only modules."""
     if not event.nn or not event.what.line:
         return []
     flat = contents(event.value)

@@ -1,9 +1,9 @@
-"""The optimizer holds a parameter that never gets a gradient.
+"""The optimizer has a parameter that never gets a gradient.
 
 ## What it does
 
-Finds trainable parameters of user-defined modules that an optimizer holds and that get no gradient
-in many updates, while others of the same optimizer do.
+Finds trainable parameters of user-defined modules that an optimizer has and that get no gradient in
+many updates, while others of the same optimizer do.
 
 ## Why it breaks training
 
@@ -64,7 +64,7 @@ class ParameterNeverGetsGradient(ByParameter):
         made = first.optimizer.made
         self.report(
             place,
-            f"{called(first.optimizer, 'The optimizer')} holds {names}, but"
+            f"{called(first.optimizer, 'The optimizer')} has {names}, but"
             f" {'they have' if several else 'it has'} received no gradient in"
             f" {first.updates} updates:"
             f" {'they keep their initial values' if several else 'it keeps its initial value'}.",

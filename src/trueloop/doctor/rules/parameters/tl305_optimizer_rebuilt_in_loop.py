@@ -98,7 +98,7 @@ class OptimizerRebuiltInLoop(Rule):
         self.reset: list[tuple[int, Model | None]] = []
         self.reported: set[Loop] = set()
         self.guards: dict[Loop, frozenset[str]] = {}
-        """What the whole loop depends on."""
+        """The events that the whole loop depends on."""
 
     def on_loop_entered(self, event: LoopEntered) -> None:
         self.guards[event.loop] = event.guards

@@ -2,7 +2,7 @@
 
 ## What it does
 
-Finds a `torch.optim.Muon` that holds the matrix of an `nn.Embedding`, or of the layer that computes
+Finds a `torch.optim.Muon` that has the matrix of an `nn.Embedding`, or of the layer that computes
 the logits of a vocabulary.
 
 ## Why it breaks training
@@ -10,7 +10,7 @@ the logits of a vocabulary.
 Muon replaces a matrix's momentum with the nearest orthogonal matrix, so that every direction gets
 an update of the same size. That suits hidden layers. An embedding is a table of rows: in each batch
 a few tokens have a gradient, but after orthogonalisation all rows change, rare and absent tokens as
-much as frequent ones. The same holds for the output layer. Torch accepts these matrices because
+much as frequent ones. The same is true of the output layer. Torch accepts these matrices because
 they have two dimensions, and nothing raises: the loss is higher than with AdamW for them.
 
 ## Wrong
@@ -72,7 +72,7 @@ class MuonOnEmbeddings(Rule):
     def __init__(self) -> None:
         super().__init__()
         self.held: dict[Optimizer, list[Model]] = {}
-        """Embeddings that an optimizer holds, as source says."""
+        """Embeddings among an optimizer's parameters, as source shows."""
         self.frozen: list[Model] = []
 
     def on_made(self, event: Made) -> None:

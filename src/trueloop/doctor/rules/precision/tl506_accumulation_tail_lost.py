@@ -62,7 +62,7 @@ from trueloop.doctor.rules.shared.step_order import StepRule, clears, inside, mi
 
 @dataclass(eq=False)
 class Tail:
-    """What a loop has left in an optimizer's gradients when it ended."""
+    """The gradients that a loop has left in an optimizer when it ended."""
 
     step: OptimizerStep
     """The last of the loop."""

@@ -43,10 +43,10 @@ for i, (inputs, targets) in enumerate(loader):
 
 The step comes every N iterations of its loop (in a running program: at the same interval, twice);
 since the last step the same `backward()` ran in several iterations, and a `zero_grad()` that
-certainly covers its gradients lies between two of them. Not reported: networks that are updated
-every N batches with their own `backward()` (the critic of a GAN, delayed policies), clearing at the
-first micro-batch of an update, batches skipped under a condition, and Accelerate's `accumulate`,
-which skips the clearing itself.
+certainly covers its gradients is between two of them. Not reported: networks that are updated every
+N batches with their own `backward()` (the critic of a GAN, delayed policies), clearing at the first
+micro-batch of an update, batches skipped under a condition, and Accelerate's `accumulate`, which
+skips the clearing itself.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ class ZeroGradInsideAccumulation(StepRule):
                 self._report(event, *found)
 
     def _erased(self, step: OptimizerStep, window: list[Event]) -> tuple[ZeroGrad, Backward] | None:
-        """What clears within an accumulated update, and the backward of those gradients."""
+        """The call that clears within an accumulated update, and the backward of those
+        gradients."""
         optimizer, turn = step.optimizer, micro(step)
         by_hand = any(
             isinstance(event, (GradRead, GradEdited)) or meddles(event, optimizer)

@@ -8,7 +8,7 @@ Finds a `backward()`, or an optimizer's `step()`, inside an enabled `torch.autoc
 
 Autocast chooses a dtype for each operation of the *forward* pass; backward operations use the dtype
 of their forward operation. Inside the block they are cast a second time where autograd calls
-operations of its own (custom functions, gradient penalties, recomputation in checkpointing), and
+operations itself (custom functions, gradient penalties, recomputation in checkpointing), and
 parameter updates made of several tensor operations may be rounded to half precision. Usually
 nothing is visible; sometimes the loss stalls or gradients become NaN in mixed precision only.
 

@@ -70,7 +70,7 @@ class PairsOfMicroBatches(StepRule):
     def __init__(self) -> None:
         super().__init__()
         self._rows: dict[int, int] = {}
-        """Serial of a backward -> rows of the matrix of pairs that its loss holds."""
+        """Serial of a backward -> rows of the matrix of pairs in its loss."""
 
     def on_pairwise_loss(self, event: PairwiseLoss) -> None:
         self._rows[event.backward] = event.rows

@@ -84,7 +84,7 @@ class MovedAfterWrapping(Rule):
         self._moved.update(event.model.family())
 
     def _had_not_been_moved(self, wrapper: Model) -> bool:
-        """The module is known to have stood where it was made when it was wrapped."""
+        """The module is known to have been where it was made when it was wrapped."""
         inner = wrapper.wraps
         if inner is None or not inner.known or inner.exposed or wrapper.device_ids:
             return False

@@ -173,7 +173,7 @@ def _ends_early(clock: ScheduleClock, tick: SchedulerStep) -> bool:
 
 
 def _compared(clock: ScheduleClock, length: Length, ticks: symbolic.Sum | None) -> str:
-    """What is wrong with a length, for a run with so many steps."""
+    """The fault of a length, for a run with so many steps."""
     found = symbolic.ratio(length.ticks, ticks)
     count = symbolic.number(ticks)
     if found is None or not _PLAIN.fullmatch(length.written):

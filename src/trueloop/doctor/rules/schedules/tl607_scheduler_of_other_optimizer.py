@@ -7,7 +7,7 @@ same model makes the steps, usually one that was created later under the same na
 
 ## Why it breaks training
 
-A schedule holds the optimizer object it was given. If `optimizer` is created again, for the second
+A schedule has the optimizer object it was given. If `optimizer` is created again, for the second
 phase of a fine-tuning or after the model was rebuilt, the schedule changes the learning rate of the
 old object, and the new one keeps its own. A log of `scheduler.get_last_lr()` looks right;
 `optimizer.param_groups[0]["lr"]` never changes.
@@ -35,8 +35,8 @@ scheduler = CosineAnnealingLR(optimizer, T_max=epochs)
 ## How it is detected
 
 In at least two iterations of a loop the schedule steps, its own optimizer does not step in any, and
-a different optimizer that holds parameters of the same model does; or an optimizer of a different
-model is the only one that trains there and has no schedule, while the schedule's optimizer trained
+a different optimizer with parameters of the same model does; or an optimizer of a different model
+is the only one that trains there and has no schedule, while the schedule's optimizer trained
 before. Not reported: user-defined optimizers (SAM, Lookahead), those passed to code that cannot be
 read, and pairs of optimizers of different models (GANs).
 """

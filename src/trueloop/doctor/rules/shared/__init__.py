@@ -1,1 +1,1 @@
-"""What several rules ask."""
+"""Questions that several rules ask."""

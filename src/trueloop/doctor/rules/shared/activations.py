@@ -1,4 +1,4 @@
-"""What the input of a loss came out of: shared by the rules on losses."""
+"""The activation before the input of a loss: shared by the rules on losses."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _WHERE_IT_RUNS = re.compile(r"is_cuda|n_?gpus?\b|num_gpus|device_count|data_para
 
 
 def activation_of(event: Loss, value: object) -> Activation | None:
-    """What an argument of a loss came out of; None where that is not known, or where it depends on
-    a condition that the loss does not depend on."""
+    """The operation whose result is an argument of a loss; None where that is not known, or where
+    it depends on a condition that the loss does not depend on."""
     found = value.activation if isinstance(value, Tensor) else None
     if found is None:
         return None
@@ -59,7 +59,7 @@ class UnseenInputs:
         self._outside: set[Location] = set()
 
     def of(self, event: LossInputRange) -> int:
-        """How many batches lay in [0, 1]; 0 once one did not."""
+        """How many batches were in [0, 1]; 0 once one was not."""
         if event.low < 0 or event.high > 1 or event.low != event.low:
             self._outside.add(event.place)
         if event.place in self._outside:

@@ -100,7 +100,7 @@ def draws_weights(model: Model) -> bool:
 
 
 def held(value: Value | None, depth: int = 4) -> list[StateDict]:
-    """The state dicts that a value is, or holds in its containers."""
+    """The state dicts that a value is, or has in its containers."""
     if isinstance(value, StateDict):
         return [value]
     return [state for part in contents(value) if depth for state in held(part, depth - 1)]

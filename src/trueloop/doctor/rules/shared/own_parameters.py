@@ -1,4 +1,4 @@
-"""What a module is made of, as rules about parameters ask."""
+"""The parts of a module, as rules about parameters see them."""
 
 from __future__ import annotations
 

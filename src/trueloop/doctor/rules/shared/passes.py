@@ -89,7 +89,7 @@ def switches(model: Model) -> bool | None:
 
 
 def may_train(optimizer: Optimizer, model: Model) -> bool:
-    """An optimizer holds parameters of a model, or may do so for all that is known."""
+    """An optimizer has parameters of a model, or may have them for all that is known."""
     if optimizer.trains(model):
         return True
     return not (optimizer.whole or optimizer.models or optimizer.tensors)

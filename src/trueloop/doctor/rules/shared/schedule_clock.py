@@ -1,4 +1,4 @@
-"""What the ticks of a run say about the clock that a schedule runs on.
+"""The evidence of a run's ticks on the clock of a schedule.
 
 The rules on schedules ask the same questions: in which loops does it tick, how long are these, how
 long is the schedule. Here they are answered once.
@@ -85,7 +85,7 @@ class ScheduleClock:
     """A different schedule steps it: it is a part of a `SequentialLR` or `ChainedScheduler`."""
 
     def own(self, event: Event) -> tuple[Turn, ...]:
-        """The turns that an event lies in, of loops entered since the schedule was made."""
+        """The turns that contain an event, of loops entered since the schedule was made."""
         outer = {turn.loop for turn in self.made.turns} if self.made is not None else set()
         return tuple(turn for turn in event.turns if turn.loop not in outer)
 
@@ -140,7 +140,7 @@ class ScheduleClock:
 
 
 def epochs_of(turns: list[Turn]) -> list[symbolic.Sum]:
-    """What the number of epochs may be: how often the loops around the batches turn."""
+    """The possible numbers of epochs: how often the loops around the batches turn."""
     return [found for turn in turns for found in symbolic.range_of(turn.loop.turns)]
 
 
@@ -202,5 +202,5 @@ class ScheduleRule(Rule):
 
 
 def called(scheduler: Scheduler) -> str:
-    """What to call a schedule in a message."""
+    """The name of a schedule in a message."""
     return f"`{scheduler.name or scheduler.kind or 'the scheduler'}`"

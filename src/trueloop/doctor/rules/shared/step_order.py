@@ -47,7 +47,7 @@ class StepRule(Rule):
     # ------------------------------------------------------------------ looking back
 
     def window(self, optimizer: Optimizer) -> list[Event]:
-        """What happened since the optimizer stepped last, oldest first."""
+        """The events since the optimizer's last step, oldest first."""
         return self.timeline.since_step(optimizer)[1]
 
     def last_step(self, optimizer: Optimizer) -> OptimizerStep | None:
@@ -84,7 +84,7 @@ class StepRule(Rule):
         return self.timeline.optimizers in ([], [optimizer])
 
     def feeds(self, event: Backward, optimizer: Optimizer) -> bool:
-        """The backward certainly adds to gradients that the optimizer holds."""
+        """The backward certainly adds to gradients of the optimizer's parameters."""
         found = feeds(event, optimizer)
         return found is True or (found is None and self.alone(optimizer))
 
@@ -93,7 +93,7 @@ class StepRule(Rule):
         return is_whole(event) and clears(event, optimizer) is True
 
     def erases(self, event: ZeroGrad, backward: Backward, optimizer: Optimizer) -> bool:
-        """What the backward left for the optimizer is certainly cleared."""
+        """The gradients that the backward left for the optimizer are certainly cleared."""
         if self.clears(event, optimizer):
             return True
         models = backward.loss.models if backward.loss is not None else frozenset()
@@ -130,7 +130,7 @@ def holds(optimizer: Optimizer, model: Model) -> bool:
 
 
 def feeds(event: Backward, optimizer: Optimizer) -> bool | None:
-    """A backward adds to gradients of parameters that the optimizer holds."""
+    """A backward adds to gradients of the optimizer's parameters."""
     loss = event.loss
     if loss is None:
         return None
@@ -147,7 +147,7 @@ def feeds(event: Backward, optimizer: Optimizer) -> bool | None:
 
 
 def disjoint(one: Optimizer, other: Optimizer) -> bool:
-    """Two optimizers certainly hold different parameters."""
+    """Two optimizers certainly have different parameters."""
     if not (one.known and other.known and one.whole and other.whole):
         return False
     if not (one.models and other.models):

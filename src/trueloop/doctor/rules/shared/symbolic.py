@@ -166,7 +166,7 @@ def counts_epochs(quantity: Sum | None) -> bool:
 
 
 def range_of(turns: Size) -> list[Sum]:
-    """What the number of a loop's turns may be taken for.
+    """The value to assume for the number of a loop's turns.
 
     `range(start, stop)` makes `stop - start` turns; if the start is not a constant, a resumed run
     begins there, and the whole run makes `stop`.

@@ -52,7 +52,7 @@ from trueloop.doctor.rules.shared.timings import counts, duration, percent
 
 SHARE = 0.2
 BUSY = 0.5
-"""Share of the time that a batch is computed, from which on it needs a processor of its own."""
+"""Share of the time that a batch is computed, from which on it needs a separate processor."""
 _MANY = 16
 """Workers that any machine can bear, as long as they only wait."""
 _LEAST = 1e-3

@@ -38,7 +38,7 @@ class Unfixed(NamedTuple):
 
 @dataclass(frozen=True)
 class Fixed:
-    """What became of a text and its findings."""
+    """The outcome for a text and its findings."""
 
     text: str
     fixed: tuple[Finding, ...] = ()
@@ -110,7 +110,7 @@ def _better(before: Sequence[Finding], after: Sequence[Finding], gone: Sequence[
 def _one_by_one(
     text: str, findings: Sequence[Finding], check: Callable[[str], Sequence[Finding]]
 ) -> tuple[Fixed, Sequence[Finding]]:
-    """The first finding alone whose fix proves right; the rest waits for the next pass."""
+    """Only the first finding whose fix proves right; the rest waits for the next pass."""
     left: list[Unfixed] = []
     for finding in findings:
         step = fix_text(text, [finding])
@@ -127,7 +127,7 @@ def _one_by_one(
 def _edit(source: SourceText, finding: Finding) -> Edit:
     """All remedies of one finding."""
     if not finding.remedies:
-        raise EditRejected("there is no single safe edit")
+        raise EditRejected("no single edit is safe here")
     edit = Edit()
     for remedy in finding.remedies:
         place = remedy.target if isinstance(remedy, Insert) else remedy.what
@@ -171,7 +171,7 @@ def _move(source: SourceText, remedy: Move) -> Edit:
 
 
 def _with_its_condition(source: SourceText, node: ast.stmt, target: ast.stmt) -> ast.stmt:
-    """What is alone in an `if` moves with it."""
+    """A statement that is the only one in an `if` moves with it."""
     for outer in reversed(source.statements):  # inner blocks come after those around them
         if (
             isinstance(outer, ast.If)

@@ -240,7 +240,7 @@ class SourceText:
         return first
 
     def inside(self) -> set[int]:
-        """Lines that lie within an expression or a simple statement of several lines."""
+        """Lines within an expression or a simple statement of several lines."""
         if self._inside is None:
             self._inside = {
                 line
@@ -272,7 +272,7 @@ class SourceText:
         return start, end, ""
 
     def indented(self, first: int, last: int, old: str, new: str) -> list[str]:
-        """Lines in the indentation of a different place; the inside of a string is left alone."""
+        """Lines in the indentation of a different place; the inside of a string does not change."""
         texts = {
             line
             for node in self.tree.nodes

@@ -29,7 +29,7 @@ from trueloop.doctor.static.inputs.ignores import hold_back, ignores_in
 
 @dataclass
 class FixedFile:
-    """What became of the files."""
+    """The outcome for the files."""
 
     fixed: list[Finding] = field(default_factory=list)
     diffs: list[str] = field(default_factory=list)

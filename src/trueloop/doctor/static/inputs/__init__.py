@@ -1,1 +1,1 @@
-"""What is read of a project, and what was found in it before."""
+"""Reading of a project's files, and the cache of earlier findings."""

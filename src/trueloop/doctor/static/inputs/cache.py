@@ -1,4 +1,4 @@
-"""What was found in a file, kept until it, a file it uses, or the checker itself changes.
+"""The findings of a file, kept until it, a file it uses, or the checker itself changes.
 
 One small JSON file for each file checked, which is replaced when there is something new. Whatever
 cannot be read, or does not fit, counts as absent; where nothing can be written, nothing is kept.
@@ -47,7 +47,7 @@ _REMEDIES: dict[str, Callable[..., Remedy]] = {
 
 @dataclass(frozen=True)
 class Examined:
-    """What was found in one file."""
+    """The findings of one file."""
 
     path: str
     content: str = ""
@@ -58,9 +58,9 @@ class Examined:
     """Other files that it depends on, each with its digest; an empty one for a file that was looked
     for and was not there."""
     ignores: bool = False
-    """There may be comments in it that hold findings back."""
+    """It may have comments that suppress findings."""
     unread: Unread | None = None
-    """What was not read of it."""
+    """The parts of it that were not read."""
 
 
 def digest_of_file(path: str) -> str:
@@ -97,7 +97,7 @@ class Cache:
         self._digests: dict[str, str] = {}
 
     def get(self, path: str, content: str) -> Examined | None:
-        """What was found in the file at `path`, if nothing that it depends on has changed."""
+        """The findings of the file at `path`, if nothing that it depends on has changed."""
         try:
             entry = json.loads(files.read_bytes(self._place(path), LARGEST_ENTRY))
             if entry["version"] != checker_version() or entry["content"] != content:

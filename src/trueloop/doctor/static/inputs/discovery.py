@@ -1,4 +1,4 @@
-"""Which files `trueloop check` reads: those given, and what of use lies below folders given."""
+"""The files that `trueloop check` reads: those given, and the useful ones below folders given."""
 
 from __future__ import annotations
 

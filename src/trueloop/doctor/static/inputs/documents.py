@@ -42,7 +42,7 @@ class Document:
 
     path: str
     text: str = ""
-    """What is shown of it, with line breaks as `\\n`."""
+    """The text to show, with line breaks as `\n`."""
     programs: list[Program] = field(default_factory=list)
     problems: list[FileProblem] = field(default_factory=list)
     cells: tuple[tuple[int, int], ...] = ()
@@ -53,7 +53,7 @@ class Document:
         return self.text.split("\n")
 
     def cell(self, line: int) -> tuple[int, int]:
-        """The cell of a line and the line in that cell; cell 0 where there are no cells."""
+        """The cell of a line and the line in that cell; cell 0 in a file without cells."""
         position = bisect_right(self.cells, (line, 1 << 60)) - 1
         if position < 0:
             return 0, line
@@ -109,7 +109,7 @@ def decode_exactly(data: bytes, *, python: bool = True) -> tuple[str, str]:
         raise UnreadableError(1, "is UTF-16, which Python does not read: save it as UTF-8")
     if b"\0" in data:
         line = _line_of(data, data.index(b"\0"))
-        raise UnreadableError(line, "holds null bytes: it is not Python text, or was damaged")
+        raise UnreadableError(line, "contains null bytes: it is not Python text, or was damaged")
     encoding = "utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8"
     if python:
         try:
@@ -135,15 +135,15 @@ def decode_exactly(data: bytes, *, python: bool = True) -> tuple[str, str]:
 
 
 def _refuse_odd(text: str, encoding: str) -> None:
-    """Some encodings can write what no source may hold."""
+    """Some encodings can write characters that no source may contain."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise UnreadableError(
-            0, f"holds halves of characters in {encoding}: correct the file"
+            0, f"contains halves of characters in {encoding}: correct the file"
         ) from None
     if "\0" in text:
-        raise UnreadableError(0, f"holds null characters in {encoding}: correct the file")
+        raise UnreadableError(0, f"contains null characters in {encoding}: correct the file")
 
 
 def _undecodable(byte: int, encoding: str, python: bool) -> str:

@@ -32,7 +32,7 @@ FEW = 12
 
 
 def examine(path: str) -> Examined:
-    """What is found in the file at the absolute `path`. Raises nothing: what goes wrong with a file
+    """The findings of the file at the absolute `path`. Raises nothing: what goes wrong with a file
     is a problem of that file."""
     try:
         data = read_bytes(path)
@@ -69,8 +69,8 @@ def examine(path: str) -> Examined:
 
 
 def check_program(program: Program, path: str, steps: int = STEPS_A_FILE) -> static.Report:
-    """What there is to say of a program of the document at the absolute `path`, in the document's
-    own places. Raises `SyntaxError`, `RecursionError`, …"""
+    """The findings of a program of the document at the absolute `path`, in the document's own
+    places. Raises `SyntaxError`, `RecursionError`, …"""
     report = static.check_text(program.text, path, above=program.above, steps=steps)
     place = _placing(path, program.indent)
     report.findings = [
@@ -104,7 +104,7 @@ def _placing(path: str, indent: int) -> Callable[[Location], Location]:
 
 
 def _problem(path: str, error: Exception) -> FileProblem:
-    """What became of a program that could not be checked, in a few words."""
+    """The reason why a program could not be checked, in a few words."""
     if isinstance(error, SyntaxError):
         python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
         why = " ".join(str(error.msg).split())
@@ -124,7 +124,7 @@ def _problem(path: str, error: Exception) -> FileProblem:
 def examine_all(
     paths: Iterable[str], *, jobs: int | None = None, cache: Cache | None = None
 ) -> list[Examined]:
-    """What is found in each of the files, in their order.
+    """The findings of each of the files, in their order.
 
     `jobs` processes work side by side, None for one on each processor; a few files, and those that
     `cache` knows, need none.
@@ -198,5 +198,5 @@ def _examine_share(paths: list[str]) -> list[Examined]:
 
 
 def _end_quietly() -> None:
-    """Ctrl-C reaches every process of the terminal, and the first one alone speaks of it."""
+    """Ctrl-C reaches every process of the terminal, and only the first one reports it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

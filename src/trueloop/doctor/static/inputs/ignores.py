@@ -1,4 +1,4 @@
-"""`# trueloop: ignore[TL101]`: comments that hold findings back, and those that hold back none."""
+"""`# trueloop: ignore[TL101]`: comments that suppress findings, and those that suppress none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Ignore:
     place: Location
     first: int
     last: int
-    """The lines whose findings it holds back."""
+    """The lines whose findings it suppresses."""
     named: dict[str, frozenset[str]]
     """The words in its brackets that name rules, and the rules; none: it applies to every rule."""
     unknown: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Ignore:
     """It has brackets and nothing in them, or they are not closed."""
     whole_file: bool = False
     used: set[str] = field(default_factory=set)
-    """The codes that it held back."""
+    """The codes that it suppressed."""
 
     def covers(self, code: str, line: int) -> bool:
         """Whether it speaks of this rule on this line."""
@@ -130,8 +130,8 @@ def hold_back(findings: Iterable[Finding], ignores: list[Ignore]) -> list[Findin
 
 
 def _by_statement(ignores: list[Ignore]) -> Callable[[int], list[Ignore]]:
-    """What finds the comments that may speak of a line. Statements do not overlap: the last one to
-    begin at or above a line is the only one that can hold it."""
+    """Finds the comments that may apply to a line. Statements do not overlap: the last one to begin
+    at or above a line is the only one that can contain it."""
     everywhere = [each for each in ignores if each.whole_file]
     groups: dict[int, list[Ignore]] = {}
     for each in ignores:
@@ -147,7 +147,8 @@ def _by_statement(ignores: list[Ignore]) -> Callable[[int], list[Ignore]]:
 
 
 def complaints(ignores: list[Ignore], config: Config, path: str) -> list[Finding]:
-    """TL001 about each comment that held nothing back; rules that are not asked for go unjudged."""
+    """TL001 about each comment that suppressed nothing; rules that are not selected are not
+    judged."""
     rule = UnusedIgnore()
 
     def is_asked(code: str) -> bool:

@@ -1,4 +1,4 @@
-"""Markdown: each fence of Python code is a program of its own."""
+"""Markdown: each fence of Python code is a separate program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FRAGMENT = re.compile(r"#\s*(\.\.\.|…)")
 def open_markdown(path: str, text: str) -> Document:
     """The document with those of its Python fences that are programs.
 
-    What does not parse, or leaves out parts with `...`, is prose and is passed over.
+    A fence that does not parse, or omits parts with `...`, is prose and is skipped.
     """
     document = Document(path, text)
     lines = text.split("\n")

@@ -23,7 +23,7 @@ _ASSIGNED_MAGIC = re.compile(r"(\s*+[\w.,\[\]'\"][\w.,\[\]'\" ]*+=\s*+)[!%](?!=)
 
 
 def open_notebook(path: str, data: bytes) -> Document:
-    """The notebook's code cells as one document; a cell that does not parse is left out of the
+    """The notebook's code cells as one document; a cell that does not parse is omitted from the
     program and noted. Raises `UnreadableError` for a file that is not a notebook."""
     notebook = _load(data)
     document = Document(path)
@@ -44,7 +44,7 @@ def open_notebook(path: str, data: bytes) -> Document:
     document.text = "\n".join(shown)
     document.cells = tuple(cells)
     if len(document.text) > CODE_LIMIT:
-        raise UnreadableError(0, f"holds more than {CODE_LIMIT / 1e6:g} MB of code: split it")
+        raise UnreadableError(0, f"contains more than {CODE_LIMIT / 1e6:g} MB of code: split it")
     if cells:
         document.programs.append(Program("\n".join(program)))
     return document

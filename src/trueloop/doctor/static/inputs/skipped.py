@@ -1,4 +1,4 @@
-"""What was not read of a file, and why: nothing that is left out goes unsaid."""
+"""The parts of a file that were not read, and why: every omission is reported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = 3
 
 @dataclass
 class Gaps:
-    """What was left out while a file was read."""
+    """The omissions while a file was read."""
 
     cuts: list[tuple[Location, int]] = field(default_factory=list)
     """Where runs were stopped, each with its limit of steps; 0 where those of the file ran out."""
@@ -24,11 +24,11 @@ class Gaps:
     blocks: list[int] = field(default_factory=list)
     """First lines of the programs of a document that were not begun."""
     left_out: dict[str, Location] = field(default_factory=dict)
-    """What was not gone into, with the first place of it."""
+    """The functions that were not entered, with the first place of each."""
     not_followed: dict[str, str] = field(default_factory=dict)
     """Files that are imported and could not be read, each with the reason."""
     faults: list[str] = field(default_factory=list)
-    """Errors of our own that ended a run."""
+    """Our own errors that ended a run."""
 
     def add(self, other: Gaps) -> None:
         """Take over the skipped parts of a second program of the same document."""
@@ -67,9 +67,7 @@ class Gaps:
         return parts
 
     def _rest(self, path: str) -> list[str]:
-        parts = [
-            f"{what} was left out, {_at(place, path)}" for what, place in self.left_out.items()
-        ]
+        parts = [f"{what} was skipped, {_at(place, path)}" for what, place in self.left_out.items()]
         names = sorted(self.not_followed)
         parts += [f"{_name(each)} was not followed: {self.not_followed[each]}" for each in names]
         if self.faults:

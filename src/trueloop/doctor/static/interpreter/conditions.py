@@ -43,7 +43,7 @@ _SIGN = {
 def outcome_of(
     m: Interpreter, node: ast.expr, scope: Scope, preferred: bool | None = None
 ) -> tuple[bool, list[str]]:
-    """What a test comes to in this run, and the open conditions that made it so.
+    """The value of a test in this run, and the open conditions that made it so.
 
     `preferred`: which outcome to prefer where the source leaves it open.
     """

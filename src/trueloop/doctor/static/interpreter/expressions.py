@@ -325,7 +325,7 @@ def _lambda(m: Interpreter, node: ast.Lambda, scope: Scope) -> Value:
 def _comprehension(
     m: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope
 ) -> Value:
-    """The elements of the first few turns, in a scope of its own."""
+    """The elements of the first few turns, in a separate scope."""
     inner = Scope(scope.module, scope, scope.function, scope.owner, scope.receiver)
     found: list[Any] = []
     complete = True

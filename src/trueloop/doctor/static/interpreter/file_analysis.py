@@ -79,7 +79,7 @@ DEFINITIONS = (
 
 @dataclass(slots=True)
 class FileAnalysis:
-    """What is known so far of one file."""
+    """The knowledge about one file so far."""
 
     project: Project
     module: Module

@@ -1,4 +1,4 @@
-"""What the imports of a program bind, in one run of it."""
+"""The names that the imports of a program bind, in one run of it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def value_in(m: Interpreter, scope: Scope, name: str) -> Value | None:
 
 
 def module_value(m: Interpreter, dotted: str, near: Module) -> Value:
-    """What `import dotted` binds."""
+    """The value that `import dotted` binds."""
     path = m.project.find(dotted, near)
     module = m.project.load(path, dotted) if path else None
     if module is None:
@@ -41,7 +41,7 @@ def module_value(m: Interpreter, dotted: str, near: Module) -> Value:
 
 
 def member(m: Interpreter, source: str, name: str, near: Module) -> Value:
-    """What `from source import name` binds."""
+    """The value that `from source import name` binds."""
     path = m.project.find(source, near)
     module = m.project.load(path, source) if path else None
     if module is not None:

@@ -1,4 +1,4 @@
-"""What an unknown value probably is: by its name, its annotation, and what the file does with it.
+"""The probable kind of an unknown value: by its name, its annotation, and its uses in the file.
 
 A function's parameter `optimizer` on which `zero_grad()` and `step()` are called is taken for an
 optimizer. What is guessed is never `known`: rules weigh that.
@@ -92,8 +92,8 @@ _NO_TENSORS = frozenset("zero_grad load_state_dict named_parameters parameters c
 
 
 def is_no_tensor(name: str, value: Tensor, module: Module) -> bool:
-    """What a call seemed to compute is used as a module: the call made it, of a class that is not
-    known (`encoder = classes[kind][1]; self.encoder = encoder(config)`)."""
+    """The result of a call is used as a module: the call made it, of a class that is not known
+    (`encoder = classes[kind][1]; self.encoder = encoder(config)`)."""
     uses = module.survey.uses.get(name) or set()
     return not value.is_loss and bool(uses & _NO_TENSORS) and _is_model(name, uses)
 
@@ -134,7 +134,7 @@ _ANNOTATED = (
 
 
 def parameter(m: Interpreter, name: str, annotation: ast.expr | None, function: Function) -> Value:
-    """What a parameter of a function that nobody is seen to call may be."""
+    """The possible values of a parameter, for a function without a known caller."""
     key = f"{function.name}.{name}" if name in ("x", "input", "inputs", "y") else name
     value = Unknown(key)
     if annotation is not None:

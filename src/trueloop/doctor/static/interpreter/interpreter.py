@@ -46,7 +46,7 @@ DEPTH = 14
 
 _ORDER = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _SEVERAL = {"> 1": True, ">= 2": True, "!= 1": True, "== 1": False, "<= 1": False, "< 2": False}
-"""What comparisons say of a number that is more than one."""
+"""The results of comparisons with a number that is more than one."""
 
 
 class ControlFlow(Enum):
@@ -112,14 +112,14 @@ class Interpreter(Counting, ABC):
         self.depth = depth
         self.serial = 0
         self.numbers: dict[int, tuple[Any, int]] = {}
-        """Values that were asked for a key of their own, by identity: which (so that it lives on),
+        """Values that were asked for a private key, by identity: the value (so that it lives on),
         and its number."""
         self.turns: list[Turn] = []
         self.turn_starts: list[int] = []
         self.turns_begun = 0
         self.guards: list[str] = []
         self.escaped: set[str] = set()
-        """What was handed tensors with a graph, and cannot be read."""
+        """Functions that cannot be read and were given tensors with a graph."""
         self.windows: list[AccumulationWindow] = []
         """The windows whose branches the run is in."""
         self.tested: list[AccumulationWindow] = []
@@ -128,7 +128,7 @@ class Interpreter(Counting, ABC):
         self.modules: list[Module] = []
         self.functions: list[str] = []
         self.receivers: list[Value] = []
-        """What the functions under way are methods of; None for plain functions."""
+        """The objects whose methods the active functions are; None for plain functions."""
         self.assigned: ast.expr | None = None
         """The expression whose value is being assigned."""
         self.grad: list[bool | None] = [True]
@@ -149,7 +149,7 @@ class Interpreter(Counting, ABC):
         self.entered: set[int] = set()
         """Functions of the user's that were entered, by the identity of their node."""
         self.bare: set[int] = set()
-        """Calls that are statements of their own: nobody looks at the result."""
+        """Calls that are whole statements: the result is not used."""
         self.preprocesses = False
         """A scaler, encoder or imputer was seen at work: slices of data may split it."""
         self.noted: list[CallRecord] | None = None
@@ -194,7 +194,7 @@ class Interpreter(Counting, ABC):
         )
 
     def number(self, value: Any) -> int:
-        """A number of its own for a value, by the order in which they were asked for."""
+        """A private number for a value, by the order in which they were asked for."""
         found = self.numbers.get(id(value))
         if found is None:
             found = self.numbers[id(value)] = (value, len(self.numbers))
@@ -281,7 +281,7 @@ class Interpreter(Counting, ABC):
         return value.key if isinstance(value, Unknown) else None
 
     def expose(self, values: Iterable[Value], callee: str, node: ast.AST) -> None:
-        """Code that cannot be read gets hold of what is in `values`."""
+        """Code that cannot be read gets the things in `values`."""
         things: list[Thing] = []
         for value in values:
             for each in inside(value, parts_of, 4):
@@ -473,7 +473,7 @@ class Interpreter(Counting, ABC):
         """Read an attribute of any value."""
 
     def outlives(self, birth: int | None) -> bool:
-        """What was made then is older than the turn over batches that is under way."""
+        """Things made then are older than the current turn over batches."""
         start = self.batch_turn()
         return birth is not None and start is not None and birth < start
 

@@ -157,7 +157,7 @@ def _plan_of_instance(m: Interpreter, value: Instance, node: ast.AST) -> LoopPla
 
 
 def _batch(m: Interpreter, loader: Loader, node: ast.AST) -> Tensor:
-    """What a loader yields: a batch, of whatever structure."""
+    """The value that a loader yields: a batch, of whatever structure."""
     return Tensor(role="batch", loader=loader, graph=False, made=m.place(node))
 
 

@@ -18,7 +18,8 @@ NEVER = frozenset(
     "torch numpy torchvision torchaudio transformers lightning pytorch_lightning accelerate timm"
     " sklearn pandas scipy matplotlib PIL cv2 tqdm wandb einops datasets tokenizers".split()
 ) | frozenset(sys.stdlib_module_names)
-"""Libraries that are known by name; a file of the user's of that name lies nearer, if there is."""
+"""Libraries that are known by name; a file of the user's with that name comes first, if there is
+one."""
 LARGEST = 400_000
 """Bytes of a file that is followed through an import."""
 
@@ -77,7 +78,7 @@ class Project:
         return ".".join([*kept, name] if name else kept) or name
 
     def find(self, dotted: str, near: Module) -> str | None:
-        """The file that holds a module, looked for beside the importing file and above it."""
+        """The file of a module, looked for beside the importing file and above it."""
         if not dotted or near.path.startswith("<"):
             return None
         folder = os.path.dirname(os.path.abspath(near.path))
@@ -88,7 +89,7 @@ class Project:
         return found
 
     def _search(self, folder: str, dotted: str) -> tuple[str | None, list[str]]:
-        """The file of a module, and the places without one that lie nearer."""
+        """The file of a module, and the places without one that come first."""
         relative = dotted.replace(".", os.sep)
         in_library = dotted.partition(".")[0] in NEVER
         missed: list[str] = []

@@ -161,7 +161,7 @@ def _keep_sum(
 
 
 def _summand(m: Interpreter, node: ast.AST, target: ast.expr) -> Location:
-    """What is added: the right side of `total += loss`, the loss of `total = total + loss`."""
+    """The added value: the right side of `total += loss`, the loss of `total = total + loss`."""
     if isinstance(node, ast.AugAssign):
         return m.place(node.value)
     if isinstance(node, ast.BinOp):

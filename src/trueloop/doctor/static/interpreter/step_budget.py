@@ -1,4 +1,4 @@
-"""What a run of the machine costs: a count of steps, and of levels of nesting.
+"""The cost of a run of the machine: a count of steps, and of levels of nesting.
 
 Steps replace time, but are not measured in it: the same text costs the same on every machine, busy
 or not, and so gives the same findings. Each statement, expression, call and event is one step;
@@ -18,7 +18,7 @@ STEPS_A_FILE = 200_000
 """Steps that all runs of a file may take together."""
 NESTING = 400
 """Levels of nesting, of expressions, statements and calls together, that are gone into."""
-TOO_DEEP = f"what is nested deeper than {NESTING} levels"
+TOO_DEEP = f"code nested deeper than {NESTING} levels"
 
 
 class OutOfBudgetError(Exception):
@@ -31,7 +31,7 @@ class Counting:
     def __init__(self, budget: int) -> None:
         self.budget = budget
         self.steps = 0
-        """What the run has cost so far."""
+        """The cost of the run so far."""
         self.looks = 0
         """Parts of values that were looked at, eight to a step."""
         self.made = 0
@@ -40,7 +40,7 @@ class Counting:
         self.stopped: Location | None = None
         """Where the steps ran out."""
         self.left_out: dict[str, Location] = {}
-        """What was not gone into, by its description, with the first place of it."""
+        """The functions that were not entered, by description, with the first place of each."""
 
     def place(self, node: ast.AST) -> Location:
         """Where a node of the current file is."""

@@ -33,7 +33,7 @@ class LibraryCall:
     args: list[Value]
     kwargs: dict[str, Value] = field(default_factory=dict)
     receiver: Any = None
-    """What a method is called on."""
+    """The receiver of a method call."""
     open: bool = False
     """There are more arguments that are not known (`*args`, `**kwargs`)."""
 
@@ -81,7 +81,7 @@ class LibraryCall:
         return self.machine.unknown(self.node, of)
 
     def expose(self, *values: Any) -> None:
-        """Note that code which cannot be read gets hold of the things in `values`."""
+        """Note that code which cannot be read gets the things in `values`."""
         self.machine.expose(values, self.name, self.node)
 
 

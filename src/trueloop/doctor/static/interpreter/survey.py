@@ -40,7 +40,7 @@ INTERESTING = frozenset(
 
 @dataclass(slots=True)
 class CodeContents:
-    """What a stretch of code contains, without the functions defined in it."""
+    """The contents of a stretch of code, without the functions defined in it."""
 
     names: set[str] = field(default_factory=set)
     """Last parts of all names that are called."""
@@ -178,8 +178,8 @@ class FileSummary:
         return self._trains.get(name, (False, False))
 
     def _find_training(self) -> dict[str, tuple[bool, bool]]:
-        """The same of all functions, through those that they call: from the ones with a backward
-        of their own up to their callers, until nothing changes any more."""
+        """The same of all functions, through those that they call: from the ones that call backward
+        themselves up to their callers, until nothing changes any more."""
         callers: dict[str, list[tuple[str, bool]]] = defaultdict(list)
         waiting: list[tuple[str, bool, bool]] = []
         for name, functions in self.functions.items():
@@ -212,7 +212,7 @@ class FileSummary:
         return direct, nested
 
     def loop_kind(self, node: LoopNode) -> str:
-        """What a loop is by what it contains: `epochs`, `batches` or `other`."""
+        """The kind of a loop by its contents: `epochs`, `batches` or `other`."""
         found = self._kinds.get(id(node))
         if found is None:
             self.trains("")  # of all functions

@@ -19,7 +19,7 @@ Node = TypeVar("Node", bound=ast.AST)
 Found = TypeVar("Found")
 
 FRAMES = 12_000
-"""Calls within calls that going through a program may need: `counting.NESTING` levels and what lies
+"""Calls within calls that going through a program may need: `counting.NESTING` levels and the calls
 between them."""
 
 

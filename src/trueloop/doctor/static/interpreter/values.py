@@ -1,4 +1,4 @@
-"""What an expression may be worth, as far as the source says.
+"""The possible values of an expression, as far as the source shows.
 
 A value is one of
 - a thing of `model.things` (Model, Optimizer, Tensor, ...);
@@ -45,7 +45,7 @@ class Module:
     tree: ast.Module
     survey: FileSummary
     package: str = ""
-    """Dotted name of the package it lies in, for relative imports."""
+    """Dotted name of the package that contains it, for relative imports."""
 
 
 @dataclass(eq=False, slots=True)
@@ -69,10 +69,10 @@ class Scope:
     is_class: bool = False
     returned: list[Value] = field(default_factory=list)
     on_yield: Callable[[Value], Value] | None = None
-    """What happens with a value that is yielded; returns the value sent back."""
+    """Handles a value that is yielded; returns the value sent back."""
 
     def find(self, name: str) -> Scope | None:
-        """The scope that holds a name; class bodies are seen only from themselves."""
+        """The scope that has a name; class bodies are seen only from themselves."""
         scope: Scope | None = self.outer.get(name, self)
         first = True
         while scope is not None:
@@ -123,7 +123,7 @@ class Class(Value):
     namespace: dict[str, Value]
     scope: Scope | None = None
     fields: list[str] = field(default_factory=list)
-    """What a dataclass is made of, in order."""
+    """The fields of a dataclass, in order."""
 
     def lineage(self) -> list[Value]:
         """Itself and its bases, depth first: classes of the user's, and dotted names."""
@@ -182,7 +182,7 @@ class CombinedIterable(Value):
     kind: str
     """`enumerate`, `zip`, `range`, `count`, `plain`."""
     sources: list[Value]
-    """What it goes through; for `range`: start, stop, step."""
+    """The values that it iterates over; for `range`: start, stop, step."""
     start: Any = None
     """`enumerate`: the first number."""
 
@@ -211,7 +211,7 @@ class Parameters(Value):
 
 @dataclass(eq=False, slots=True)
 class Generator(Value):
-    """What calling a generator function of the user's returns: nothing of it has run yet."""
+    """The result of calling a generator function of the user's: nothing of it has run yet."""
 
     function: Function
     args: list[Value]
@@ -220,7 +220,7 @@ class Generator(Value):
 
 @dataclass(eq=False, slots=True)
 class GeneratorContext(Value):
-    """What calling a function under `@contextmanager` returns."""
+    """The result of calling a function under `@contextmanager`."""
 
     function: Function
     args: list[Value]
@@ -229,7 +229,7 @@ class GeneratorContext(Value):
 
 @dataclass(eq=False, slots=True)
 class Super(Value):
-    """What `super()` returns: the receiver, seen from the class above."""
+    """The result of `super()`: the receiver, seen from the class above."""
 
     owner: Class | None
     receiver: Any
@@ -254,10 +254,10 @@ class Namespace(Value):
 
 
 def inside(value: Any, parts: Callable[[Any], Iterable[Value]], depth: int) -> Iterator[Value]:
-    """A value and what lies inside it, as `parts` says, at most `depth` levels down.
+    """A value and its contents, as `parts` gives them, at most `depth` levels down.
 
     Depth first, each once, and no more than `VISITS` in all: parts may be shared, and values that
-    hold each other may go round in a circle.
+    contain each other may form a circle.
     """
     seen: dict[int, int] = {}
     waiting = [(value, depth)]
@@ -276,14 +276,14 @@ def inside(value: Any, parts: Callable[[Any], Iterable[Value]], depth: int) -> I
 
 
 def things_in(value: Any, depth: int = 4) -> list[Thing]:
-    """The things that a value is or holds, through containers and objects of the user's."""
+    """The things that a value is or contains, through containers and objects of the user's."""
     if isinstance(value, Thing):
         return [value]
     return [each for each in inside(value, parts_of, depth) if isinstance(each, Thing)]
 
 
 def parts_of(value: Any) -> Iterable[Value]:
-    """What a value holds or was computed from; nothing for a thing."""
+    """The values that a value contains or was computed from; nothing for a thing."""
     if isinstance(value, Unknown):
         # The length of a loader, a text with a model's name in it: no way back to the thing.
         return () if value.number else value.of

@@ -1,4 +1,4 @@
-"""`with`: what holds inside a block."""
+"""`with`: the modes inside a block."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def within(
 
 
 def inside_foreign(m: Interpreter, context: OpaqueObject, inside: Body) -> ControlFlow | None:
-    """A context of torch's (or of a different library's) that changes what holds inside."""
+    """A context of torch's (or of a different library's) that changes the modes inside."""
     if context.grad is not None:
         m.grad.append(context.grad)
     if context.autocast != "":
@@ -101,7 +101,7 @@ def inside_generator(
 
 
 def autocast_of(dtype: Any, enabled: Any, device: str | None) -> str | None:
-    """What an autocast block computes in: see `events.Event.autocast`."""
+    """The dtype in which an autocast block computes: see `events.Event.autocast`."""
     on = constant(enabled, "?") if enabled is not None else True
     if on is False:
         return None

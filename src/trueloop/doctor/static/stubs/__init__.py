@@ -1,4 +1,5 @@
-"""What torch and its neighbours do, one file an area. Importing this registers all of it."""
+"""The behaviour of torch and its neighbours, one file an area. Importing this registers all of
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What switches autograd and autocast on and off."""
+"""Switches of autograd and autocast."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _zip(call: LibraryCall) -> Value:
     "tqdm.asyncio.tqdm", "tqdm.rich.tqdm", "tqdm.autonotebook.tqdm", "alive_progress.alive_it",
 )  # fmt: skip
 def _through(call: LibraryCall) -> Value:
-    """What goes through its first argument, element by element."""
+    """Functions that go through their first argument, element by element."""
     source = call.arg(0, "iterable")
     if source is None:
         return call.unknown()
@@ -285,7 +285,7 @@ def _fold(call: LibraryCall) -> Value:
 
 @calls("builtins.exec")
 def _exec(call: LibraryCall) -> Value:
-    """It may give any variable of the file a new value: those that hold options do not keep theirs
+    """It may give any variable of the file a new value: those with options do not keep theirs
     (`exec(open("configurator.py").read())`)."""
     scope = call.machine.namespaces.get(id(call.machine.modules[-1]))
     if scope is None:

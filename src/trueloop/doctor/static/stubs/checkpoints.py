@@ -58,7 +58,7 @@ _BUFFERS = ("BytesIO", "TemporaryFile", "NamedTemporaryFile", "SpooledTemporaryF
 
 
 def _is_own_buffer(value: Any, depth: int = 3) -> bool:
-    """Memory, or a file without a name of its own, that nobody but this program gets to see."""
+    """Memory, or a file without a name, that only this program sees."""
     if isinstance(value, OpaqueObject):
         return value.kind.rpartition(".")[2] in _BUFFERS
     if isinstance(value, LibraryMethod) and value.name == "name":
@@ -272,8 +272,8 @@ def _speaks_of_prefix(tree: ast.Module) -> bool:
 
 @once
 def _saves_parts(tree: ast.Module) -> bool:
-    """The source itself writes files with a choice of a model's entries: with those alone that
-    are trained, for one."""
+    """The source itself writes files with a choice of a model's entries: only those that are
+    trained, for one."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
             inner = list(ast.walk(function))
@@ -341,7 +341,7 @@ def _copy(call: LibraryCall) -> Value:
 
 
 def duplicate(call: LibraryCall, value: Value, memo: dict[int, Value], deep: bool) -> Value:
-    """A copy of a value with what lies inside of it; a shallow one shares that."""
+    """A copy of a value with its contents; a shallow one shares them."""
     if id(value) in memo:
         return memo[id(value)]
     if isinstance(value, StateDict):

@@ -76,7 +76,7 @@ def _vision(call: LibraryCall) -> Value:
 
 
 def as_dataset(value: Any) -> Dataset | None:
-    """What a loader is given, as a data set: an object of any class will do."""
+    """The argument of a loader, as a data set: an object of any class will do."""
     if isinstance(value, Dataset):
         return value
     if isinstance(value, Instance):
@@ -280,7 +280,8 @@ def _look_at_workers(call: LibraryCall, loader: Loader) -> None:
 
 
 def _look_at_dataset(call: LibraryCall, dataset: Dataset) -> None:
-    """What reading a sample draws: looked at when a loader takes the data set, as it is then."""
+    """The random draws of reading a sample: looked at when a loader takes the data set, in its
+    state then."""
     m = call.machine
     dataset.draws = drawn_by(m, dataset, call.node)
     cls = dataset.cls

@@ -1,4 +1,4 @@
-"""Whether data lies in the order of its labels, read off the expressions that made them."""
+"""Whether data is in the order of its labels, read off the expressions that made them."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _label(node: ast.expr, tree: ast.Module) -> str | None:
 
 
 def _unwrapped(node: ast.expr) -> ast.expr:
-    """Without what changes the shape or the type alone."""
+    """Without calls that change only the shape or the type."""
     while isinstance(node, ast.Call) and _last(node.func) in _SAME:
         inner = node.func.value if isinstance(node.func, ast.Attribute) else None
         if inner is not None and not _is_module(inner):
@@ -166,7 +166,7 @@ def _last(node: ast.expr) -> str:
 
 
 def _assigned(name: ast.Name, tree: ast.Module) -> ast.expr | None:
-    """What was assigned to a name last before it is used, in the same function or at the top; None
+    """The last value assigned to a name before it is used, in the same function or at the top; None
     if it is assigned in a branch or more than can be followed."""
     inner: ast.AST = tree
     for node in ast.walk(tree):

@@ -288,7 +288,7 @@ _ACTIVATIONS = {
 
 
 def _activation(call: LibraryCall, layer: Model) -> Activation | None:
-    """What a layer of torch's does to the values that bears on losses."""
+    """The effects of a torch layer on its values that bear on losses."""
     kind = _ACTIVATIONS.get(layer.kind.rpartition(".")[2])
     if kind is None or not layer.kind.startswith("torch.nn."):
         return None
@@ -318,7 +318,7 @@ def _head_of(model: Model) -> Model | None:
 
 
 def _mark(call: LibraryCall, value: Value, model: Model, serial: int, depth: int = 3) -> Value:
-    """What a module gives bears its parameters."""
+    """The result of a module depends on its parameters."""
     m = call.machine
     m.spend(depth != 3, call.node)
     if isinstance(value, (Unknown, OpaqueObject)):

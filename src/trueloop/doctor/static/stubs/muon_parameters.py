@@ -1,4 +1,5 @@
-"""Lists of parameters that were chosen by their number of dimensions alone: whose they all are."""
+"""Lists of parameters that were chosen only by their number of dimensions: the module of them
+all."""
 
 from __future__ import annotations
 
@@ -115,7 +116,7 @@ def _assigned(tree: ast.Module, place: Location) -> str:
 
 
 def _is_gathered(tree: ast.Module, name: str, source: Location) -> bool:
-    """One loop over a module's parameters appends to the list, by their dimensions alone."""
+    """One loop over a module's parameters appends to the list, only by their dimensions."""
     appends = [
         node
         for node in ast.walk(tree)
@@ -131,7 +132,8 @@ def _is_gathered(tree: ast.Module, name: str, source: Location) -> bool:
 
 
 def _reached(block: list[ast.stmt], leaf: str) -> Iterator[ast.Call]:
-    """The calls with the parameter alone, `hidden.append(p)`, that a matrix certainly comes to."""
+    """The calls with nothing but the parameter, `hidden.append(p)`, that a matrix certainly comes
+    to."""
     for statement in block:
         if isinstance(statement, ast.If):
             if _is_of_dimensions(statement.test, leaf):

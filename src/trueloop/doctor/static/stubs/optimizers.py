@@ -1,4 +1,4 @@
-"""Optimizers: what they hold, and what stepping them does."""
+"""Optimizers: their parameters, and the effects of a step."""
 
 from __future__ import annotations
 

@@ -270,7 +270,7 @@ def _xla_step(call: LibraryCall) -> Value:
 
 @dataclass(eq=False, slots=True)
 class Accelerator(OpaqueObject):
-    """`accelerate.Accelerator` or Lightning's `Fabric`: a backward and a clipping of its own."""
+    """`accelerate.Accelerator` or Lightning's `Fabric`: with their own backward and clipping."""
 
 
 @calls(
@@ -297,7 +297,7 @@ def _accelerator(call: LibraryCall) -> Value:
     "setup_dataloaders",
 )
 def _prepare(call: LibraryCall) -> Value:
-    """What it is given comes back wrapped, in the same order."""
+    """Its arguments come back wrapped, in the same order."""
     for thing in things_in(Sequence("list", call.args)):
         if isinstance(thing, Optimizer):
             thing.prepared = call.receiver.kind

@@ -1,4 +1,4 @@
-"""What the user's code draws at random, or seeds, in a process of its own: a loader's workers.
+"""The random draws, or seeds, of the user's code in a separate process: a loader's workers.
 
 Such code is gone through on the side: rules do not hear of it.
 """
@@ -59,7 +59,7 @@ def aside(m: Interpreter) -> Iterator[list[Event]]:
 
 
 def drawn_by(m: Interpreter, dataset: Dataset, node: ast.AST) -> list[Draw]:
-    """What reading one sample draws."""
+    """The random draws of reading one sample."""
     with aside(m):
         for part in _parts(dataset):
             _read(m, part, node)
@@ -177,7 +177,7 @@ def is_random(transform: OpaqueObject) -> bool:
 
 
 def _augments(call: CallRecord, dataset: Dataset) -> str:
-    """What augments the sample by this draw; empty where it may serve something else."""
+    """The augmentation that this draw serves; empty if it may serve something else."""
     named = randomness.augmenting(call.inside)
     if named:
         return named
@@ -200,7 +200,7 @@ _NOT_SEEN_TO_CHANGE = frozenset(
 
 
 def seeds_of(m: Interpreter, function: Any, node: ast.AST) -> list[WorkerSeed] | None:
-    """What a `worker_init_fn` seeds; None if it cannot be read."""
+    """The generators that a `worker_init_fn` seeds; None if it cannot be read."""
     if not isinstance(function, (Function, Method, OpaqueObject)):
         return None
     with aside(m) as events:

@@ -1,6 +1,6 @@
 """Learning-rate schedules: torch's, those of transformers and timm, and their steps.
 
-An argument that was left out has torch's default.
+An argument that was not given has torch's default.
 """
 
 from __future__ import annotations
@@ -248,6 +248,6 @@ def _last_lr(call: LibraryCall) -> Value:
 
 @methods(Scheduler, "get_lr")
 def _get_lr(call: LibraryCall) -> Value:
-    """What it says is put into the optimizer by hand, as likely as not."""
+    """Its value is put into the optimizer by hand, as likely as not."""
     call.receiver.read_by_hand = True
     return call.unknown()

@@ -1,4 +1,4 @@
-"""What the methods of a tensor do, and the functions of `torch` and `torch.nn.functional`."""
+"""The effects of a tensor's methods, and of the functions of `torch` and `torch.nn.functional`."""
 
 from __future__ import annotations
 

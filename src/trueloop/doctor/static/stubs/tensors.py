@@ -32,7 +32,7 @@ def derive(
     keeps_loss: bool = False,
     same: bool = False,
 ) -> Tensor:
-    """What an operation on tensors gives.
+    """The result of an operation on tensors.
 
     `same`: the values are the same, in a different shape or type; `keeps_loss`: a loss stays a
     loss.
