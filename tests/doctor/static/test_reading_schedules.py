@@ -70,12 +70,12 @@ def test_a_length_is_what_the_loop_turns_by() -> None:
             scheduler.step()
         """
     )
-    tick = next(each for each in found if isinstance(each, SchedulerStep))
-    assert tick.scheduler.arguments["T_max"] == tick.turns[0].loop.turns
-    assert tick.metric is None
-    assert tick.scheduler.name == "scheduler"
-    assert tick.scheduler.optimizer is not None
-    assert tick.scheduler.optimizer.name == "optimizer"
+    call = next(each for each in found if isinstance(each, SchedulerStep))
+    assert call.scheduler.arguments["T_max"] == call.turns[0].loop.turns
+    assert call.metric is None
+    assert call.scheduler.name == "scheduler"
+    assert call.scheduler.optimizer is not None
+    assert call.scheduler.optimizer.name == "optimizer"
 
 
 def test_schedules_inside_a_schedule() -> None:
@@ -91,9 +91,9 @@ def test_schedules_inside_a_schedule() -> None:
 
 def test_metric_and_its_name() -> None:
     found = events("L.ReduceLROnPlateau(optimizer).step(metrics=scores['acc'])")
-    (tick,) = [each for each in found if isinstance(each, SchedulerStep)]
-    assert tick.metric is not None
-    assert tick.metric_name == "scores['acc']"
+    (call,) = [each for each in found if isinstance(each, SchedulerStep)]
+    assert call.metric is not None
+    assert call.metric_name == "scores['acc']"
 
 
 def test_schedules_of_transformers() -> None:
@@ -123,10 +123,10 @@ def test_a_schedule_of_the_users_own() -> None:
         warmup.step()
         """
     )
-    (tick,) = [each for each in found if isinstance(each, SchedulerStep)]
-    assert tick.metric is None
-    assert tick.scheduler.optimizer is not None
-    assert tick.scheduler.cls is not None
+    (call,) = [each for each in found if isinstance(each, SchedulerStep)]
+    assert call.metric is None
+    assert call.scheduler.optimizer is not None
+    assert call.scheduler.cls is not None
 
 
 def test_timm_counts_itself() -> None:
@@ -138,6 +138,6 @@ def test_timm_counts_itself() -> None:
         scheduler.step_update(num_updates=7)
         """
     )
-    ticks = [each for each in found if isinstance(each, SchedulerStep)]
-    assert len(ticks) == 2
-    assert all(tick.metric is not None and not tick.scheduler.known for tick in ticks)
+    calls = [each for each in found if isinstance(each, SchedulerStep)]
+    assert len(calls) == 2
+    assert all(call.metric is not None and not call.scheduler.known for call in calls)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import threading
 
-    from trueloop.doctor.live.objects.provenance import Births
+    from trueloop.doctor.live.objects.provenance import Registrations
     from trueloop.doctor.live.objects.registry import Things
     from trueloop.doctor.live.track import Track
     from trueloop.doctor.model.measurements import Measured
@@ -17,7 +17,7 @@ class Context(Protocol):
     """One watched process, as a probe sees it."""
 
     things: Things
-    births: Births
+    registrations: Registrations
 
     @property
     def updates(self) -> int:

@@ -13,7 +13,7 @@ import torch
 from trueloop.doctor.live.frames import loop_bounds, user_frames
 from trueloop.doctor.live.frames.loop_tracker import Moves
 from trueloop.doctor.live.hub import Hub
-from trueloop.doctor.live.objects.provenance import Births
+from trueloop.doctor.live.objects.provenance import Registrations
 from trueloop.doctor.live.objects.registry import Things
 from trueloop.doctor.live.objects.state_dicts import States
 from trueloop.doctor.live.tracing import is_abstract
@@ -34,7 +34,7 @@ class Recorder:
         self.rules = rules
         self.things = Things()
         self.states = States(self.things)
-        self.births = Births()
+        self.registrations = Registrations()
         self.tracks: dict[int, Track] = {}
         self.listeners: list[Callable[[Event], None]] = []
         self.judged: Callable[[Track], None] | None = None
@@ -179,7 +179,7 @@ class Recorder:
         """The run is over, and all of it was seen."""
         self.close_loops()
         for track in self.tracks.values():
-            track.bench.see(Ended(whole=True, serial=track.serial))
+            track.bench.see(Ended(whole_program=True, serial=track.serial))
 
     def findings(self) -> list[Finding]:
         """The findings of the rules until now."""

@@ -217,7 +217,7 @@ class Clip(Event):
 
     models: list[Model]
     """The modules whose gradients are clipped."""
-    whole: bool
+    complete: bool
     """All that is clipped was traced to `models` or `optimizer`."""
     optimizer: Optimizer | None = None
     """The optimizer whose parameter groups are clipped."""
@@ -458,5 +458,5 @@ class SamplingGap(Event):
 class Ended(Event):
     """The run is over (or all of it that could be read)."""
 
-    whole: bool = True
+    whole_program: bool = True
     """The reader saw a whole program: from its top, not a function on its own."""

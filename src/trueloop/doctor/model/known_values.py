@@ -28,11 +28,11 @@ class Constant(Value):
     """A constant: number, text, bool, None, bytes, Ellipsis."""
 
     value: Any
-    looped: Any = None
+    loop_variant: object = None
     """The `Loop` that counts it (or True for a counter that a loop increments): a number that
     represents many."""
     modulo: Any = None
-    """The `AccumulationWindow` that it was taken modulo, where it is the remainder of a looped
+    """The `AccumulationWindow` that it was taken modulo, where it is the remainder of such a
     number, or the outcome of a test of one."""
     symbol: str = ""
     """The program's name of the quantity, if it was an option that had to be given a number."""
@@ -46,7 +46,7 @@ class Unknown(Value):
     """Says where it comes from; equal keys are equal values within one run."""
     of: tuple[Value, ...] = ()
     """Values that it was computed from."""
-    looped: bool = False
+    loop_variant: bool = False
     """It changes with the loops around it."""
     equals: tuple[str, Any] | None = None
     """It is the outcome of comparing the unknown of this key with this constant."""
@@ -152,6 +152,11 @@ class OpaqueObject(Value):
 
 
 NONE = Constant(None)
+
+
+def loop_of(value: object) -> object:
+    """The loop that a value changes with, or True if it is not known; None or False for neither."""
+    return value.loop_variant if isinstance(value, (Constant, Unknown)) else None
 
 
 def contents(value: object) -> list[Value]:

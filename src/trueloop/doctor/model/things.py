@@ -90,19 +90,19 @@ class Model(Thing):
         """`other` is this model, or a part of it."""
         return any(member is other for member in self.family())
 
-    def kin(self, other: Model) -> bool:
+    def shares_parameters(self, other: Model) -> bool:
         """They share parameters: one covers the other."""
         return self is other or self.covers(other) or other.covers(self)
 
     @property
-    def noisy(self) -> bool | None:
+    def mode_dependent(self) -> bool | None:
         """It has layers that behave differently in training and evaluation (dropout, batch norm);
         None where that is not known."""
         found: bool | None = False
         for member in self.family():
             if member.asks_mode:
                 return True
-            if member.kind.rpartition(".")[2] in NOISY_LAYERS:
+            if member.kind.rpartition(".")[2] in MODE_DEPENDENT_LAYERS:
                 if member.arguments.get("p") not in (0, 0.0):
                     return True
             elif not member.complete:
@@ -110,7 +110,7 @@ class Model(Thing):
         return found
 
 
-NOISY_LAYERS = frozenset(
+MODE_DEPENDENT_LAYERS = frozenset(
     "Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout BatchNorm1d BatchNorm2d"
     " BatchNorm3d SyncBatchNorm LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d DropPath"
     " StochasticDepth TransformerEncoderLayer TransformerDecoderLayer Transformer"
@@ -126,7 +126,7 @@ class Optimizer(Thing):
     """Dotted class name: `torch.optim.Adam`; empty if unknown."""
     models: list[Model] = field(default_factory=list)
     """The modules whose parameters it has."""
-    whole: bool = True
+    complete: bool = True
     """`models` is complete; False if it has parameters that could not be traced."""
     tensors: list[Tensor] = field(default_factory=list)
     """Its single tensors (inputs that are optimised, `log_alpha`, ...)."""
@@ -147,7 +147,7 @@ class Optimizer(Thing):
 
     def trains(self, model: Model) -> bool:
         """It has parameters of `model`, as far as is known."""
-        return any(held.kin(model) for held in self.models)
+        return any(held.shares_parameters(model) for held in self.models)
 
 
 @dataclass(eq=False, kw_only=True)

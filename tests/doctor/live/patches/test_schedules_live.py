@@ -1,4 +1,4 @@
-"""Schedules in programs that run: what they were made with, the loops that they tick in."""
+"""Schedules in programs that run: what they were made with, the loops that they step in."""
 
 from __future__ import annotations
 
@@ -168,9 +168,9 @@ for epoch in range(3):
     scheduler.step()
 """
     _, events = run(text, tmp_path)
-    ticks = [each for each in events if isinstance(each, SchedulerStep)]
+    calls = [each for each in events if isinstance(each, SchedulerStep)]
     epochs = loops(events)[0]
-    turns = [turn for tick in ticks for turn in tick.turns if turn.loop is epochs]
+    turns = [turn for call in calls for turn in call.turns if turn.loop is epochs]
     assert [turn.index for turn in turns] == [0, 1, 2]
     assert [loop.kind for loop in loops(events)] == ["epochs", *["batches"] * 3]
 

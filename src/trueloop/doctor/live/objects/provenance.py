@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _DEEP = 12
 
 
-class Birth(NamedTuple):
+class Registration(NamedTuple):
     """How a parameter, or a module, came to be where it is."""
 
     sites: tuple[user_frames.Site, ...]
@@ -28,7 +28,7 @@ class Birth(NamedTuple):
         return user_frames.user_place(list(self.sites))[0]
 
 
-class Births:
+class Registrations:
     """Kept for parameters and modules by identity, as long as they live."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Births:
     def parameter(self, module: nn.Module, name: str, parameter: Any, frame: Any) -> None:
         old = module._parameters.get(name)
         replaces = old is not None and old is not parameter
-        self.parameters.put(parameter, Birth(_sites(frame), replaces))
+        self.parameters.put(parameter, Registration(_sites(frame), replaces))
 
     def module(self, parent: nn.Module, name: str, child: Any, frame: Any) -> None:
         old = parent._modules.get(name)
@@ -53,7 +53,7 @@ class Births:
             return
         if any(part is old for part in child.modules()):
             return  # it continues inside of a wrapper
-        self.modules.put(child, Birth(_sites(frame), True))
+        self.modules.put(child, Registration(_sites(frame), True))
         self.displaced.put(old, weakref.ref(parent))
 
     def read(self, module: nn.Module) -> None:

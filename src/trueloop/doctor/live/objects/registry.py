@@ -248,7 +248,7 @@ class Things:
             return
         models, loose = self.models_of(parameters)
         thing.signature = signature
-        thing.models, thing.whole = models, True
+        thing.models, thing.complete = models, True
         thing.tensors = [self.leaf(each) for each in loose]
 
     def scheduler(self, scheduler: Any, made: Location = NOWHERE) -> Scheduler:

@@ -15,7 +15,7 @@ from trueloop.doctor.live.objects import autograd_graph
 from trueloop.doctor.live.objects.registry import Things
 from trueloop.doctor.model.events import ModelForward, ModeSet, ZeroGrad
 from trueloop.doctor.model.findings import Location
-from trueloop.doctor.model.things import NOISY_LAYERS, Model, Tensor
+from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Model, Tensor
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.hub import HeldCalls
@@ -46,7 +46,7 @@ def _module_registered(recorder: Recorder) -> Any:
     def hook(parent: nn.Module, name: str, child: Any) -> None:
         frame = sys._getframe(1)
         hub.guarded(recorder.things.registered, parent, child)
-        hub.guarded(recorder.births.module, parent, name, child, frame)
+        hub.guarded(recorder.registrations.module, parent, name, child, frame)
 
     return hook
 
@@ -58,7 +58,7 @@ def _parameter_registered(recorder: Recorder) -> Any:
         if parameter is not None:
             frame = sys._getframe(1)
             hub.guarded(recorder.things.owned, module, parameter)
-            hub.guarded(recorder.births.parameter, module, name, parameter, frame)
+            hub.guarded(recorder.registrations.parameter, module, name, parameter, frame)
 
     return hook
 
@@ -68,7 +68,7 @@ def _load(recorder: Recorder, original: Any) -> Any:
 
     def load_state_dict(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
-        hub.guarded(lambda: recorder.births.read(self))
+        hub.guarded(lambda: recorder.registrations.read(self))
         return result
 
     return load_state_dict
@@ -80,7 +80,7 @@ def _set_state(recorder: Recorder, original: Any) -> Any:
     def __setstate__(self: nn.Module, state: Any) -> None:
         original(self, state)
         hub.guarded(lambda: recorder.things.adopt(self))
-        hub.guarded(lambda: recorder.births.loaded.put(self, True))
+        hub.guarded(lambda: recorder.registrations.loaded.put(self, True))
 
     return __setstate__
 
@@ -202,7 +202,7 @@ def _counts(module: nn.Module) -> bool:
     function or activation."""
     if next(module.parameters(), None) is not None:
         return True
-    return any(type(each).__name__ in NOISY_LAYERS for each in module.modules())
+    return any(type(each).__name__ in MODE_DEPENDENT_LAYERS for each in module.modules())
 
 
 def _train(recorder: Recorder, original: Any) -> Any:

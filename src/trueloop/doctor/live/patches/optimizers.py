@@ -347,7 +347,7 @@ def _clipped(recorder: Recorder, given: Any, limit: Any, by: str, frame: Any) ->
         frame,
         lambda place, serial: {"result_used": source_map.result_used(place)},
         models=models,
-        whole=bool(held) and not loose,
+        complete=bool(held) and not loose,
         by=by,
         limit=number,
     )

@@ -40,7 +40,7 @@ def _made(recorder: Recorder, original: Any) -> Any:
         if track is None or track.quiet:
             original(self, *args, **kwargs)
             return
-        track.quiet = True  # the first tick is the constructor's own
+        track.quiet = True  # the first step is the constructor's own
         try:
             original(self, *args, **kwargs)
         finally:
@@ -114,7 +114,7 @@ def _step(recorder: Recorder, original: Any) -> Any:
         if hub.timer.on and hub.timer.enter("scheduler"):
             return hub.timer.run("scheduler", step, self, *args, **kwargs)
         if not hub.sampling:
-            # It may tick once an epoch, long after the last turn that was looked at.
+            # It may step once an epoch, long after the last turn that was looked at.
             hub.guarded(lambda: _wake(recorder, self))
             if not hub.sampling:
                 return original(self, *args, **kwargs)
@@ -122,21 +122,21 @@ def _step(recorder: Recorder, original: Any) -> Any:
         if track is None or track.quiet:
             return original(self, *args, **kwargs)
         count = inspection.held(self, "last_epoch")
-        track.quiet = True  # a chain of schedules ticks as one
+        track.quiet = True  # a chain of schedules steps as one
         try:
             result = original(self, *args, **kwargs)
         finally:
             track.quiet = False
         frame = sys._getframe(1)
         given = args[0] if args else kwargs.get("metrics", kwargs.get("epoch"))
-        hub.guarded(lambda: _ticked(recorder, self, given, count, frame))
+        hub.guarded(lambda: _stepped(recorder, self, given, count, frame))
         return result
 
     return step
 
 
 def _wake(recorder: Recorder, scheduler: Any) -> None:
-    """Look at a schedule's first ticks, and ever more rarely at later ones."""
+    """Look at a schedule's first steps, and ever more rarely at later ones."""
     hub = recorder.hub
     thing = recorder.things.scheduler(scheduler)
     thing.calls_between_samples = count = thing.calls_between_samples + 1
@@ -144,7 +144,7 @@ def _wake(recorder: Recorder, scheduler: Any) -> None:
         hub.sample()
 
 
-def _ticked(recorder: Recorder, scheduler: Any, given: Any, count: Any, frame: Any) -> None:
+def _stepped(recorder: Recorder, scheduler: Any, given: Any, count: Any, frame: Any) -> None:
     metric = inspection.number(given)
     thing = recorder.things.scheduler(scheduler)
     if thing.first_count is None:

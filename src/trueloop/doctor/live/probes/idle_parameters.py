@@ -110,18 +110,18 @@ class Updates(Probe):
             return
         record.misses += 1
         if record.misses == UPDATES and self._should_get(parameter):
-            record.without = self.watcher.births.parameters.get(parameter).place
+            record.without = self.watcher.registrations.parameters.get(parameter).place
             self._say(ParameterGradient, optimizer, parameter, record.without)
 
     def _should_get(self, parameter: Any) -> bool:
-        births = self.watcher.births
+        registrations = self.watcher.registrations
         owners = parameter_stats.owners(self.watcher, parameter)
-        if not owners or births.parameters.get(parameter) is None:
+        if not owners or registrations.parameters.get(parameter) is None:
             return False
         if not parameter.numel():  # FSDP has given all of it to other ranks
             return False
         owner = owners[-1]
-        read = births.loaded.get(owner) is not None
+        read = registrations.loaded.get(owner) is not None
         return owner.training and not read and parameter_stats.is_users(self.watcher, owner)
 
     def _say(

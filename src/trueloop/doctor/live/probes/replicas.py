@@ -313,8 +313,8 @@ def _is_mark(updates: int) -> bool:
 
 def _place_of(watcher: Context, parameter: Any) -> Location | None:
     """The line that makes the model which a parameter belongs to."""
-    birth = watcher.births.parameters.get(parameter)
-    sites = [] if birth is None else [each for each in birth.sites if each.kind == "user"]
+    registered = watcher.registrations.parameters.get(parameter)
+    sites = [] if registered is None else [each for each in registered.sites if each.kind == "user"]
     while len(sites) > 1 and sites[-1].code.co_name in ("__init__", "reset_parameters"):
         sites.pop()
     return user_frames.user_place(sites)[0] if sites else None

@@ -192,7 +192,9 @@ class Strays(Probe):
             return False
         owners = parameter_stats.owners(self.watcher, parameter)
         root_of = self.watcher.things.root_of
-        return all(self.watcher.births.displaced.get(root_of(each)) is not None for each in owners)
+        return all(
+            self.watcher.registrations.displaced.get(root_of(each)) is not None for each in owners
+        )
 
     def _stale(
         self, parameter: Any, owner: Any, stale: list[Any], held: list[Any]
@@ -200,20 +202,20 @@ class Strays(Probe):
         """Another took its place after the optimizer was made."""
         if not stale:
             return None
-        births = self.watcher.births
-        birth = births.parameters.get(parameter)
+        registrations = self.watcher.registrations
+        registered = registrations.parameters.get(parameter)
         for module in self._around(owner):
-            taken = births.modules.get(module)
+            taken = registrations.modules.get(module)
             if taken is not None:
                 return StaleParameter(place=taken.place)
-        if birth is None:
+        if registered is None:
             return None
-        if birth.replaces:
-            return StaleParameter(place=birth.place)
+        if registered.replaces:
+            return StaleParameter(place=registered.place)
         if len(stale) == len(held):
-            old = births.parameters.get(stale[0])
-            return StaleParameter(place=_where_again(birth, old), rebuilt=True)
-        return StaleParameter(place=birth.place)
+            old = registrations.parameters.get(stale[0])
+            return StaleParameter(place=_where_again(registered, old), rebuilt=True)
+        return StaleParameter(place=registered.place)
 
     def _around(self, module: Any) -> Iterator[Any]:
         """A module and those that contain it, outwards."""
@@ -239,30 +241,34 @@ class Strays(Probe):
         if any(getattr(kind, name) is not getattr(torch.nn.Module, name) for name in _OWN):
             return None
         place = class_source.attribute_set(kind, found.attribute)
-        birth = self.watcher.births.parameters.get(next(root.parameters()))
+        registered = self.watcher.registrations.parameters.get(next(root.parameters()))
         inside = class_source.code_of(kind)
-        if place is None or birth is None or not any(site.code in inside for site in birth.sites):
+        if (
+            place is None
+            or registered is None
+            or not any(site.code in inside for site in registered.sites)
+        ):
             return None
         return HiddenParameter(
             place=place, attribute=found.attribute, container=found.kind,
-            holder=kind.__qualname__, made=birth.place,
+            holder=kind.__qualname__, made=registered.place,
         )  # fmt: skip
 
     def _unheld(
         self, parameter: Any, owner: Any, root: Any, optimizer: Any
     ) -> UnheldParameter | None:
-        births = self.watcher.births
-        birth = births.parameters.get(parameter)
-        if not (owner.training and root.training) or birth is None or birth.replaces:
+        registrations = self.watcher.registrations
+        registered = registrations.parameters.get(parameter)
+        if not (owner.training and root.training) or registered is None or registered.replaces:
             return None
         if parameter._backward_hooks or self.hidden.get(root) is not None:
             return None
-        if any(births.loaded.get(each) is not None for each in self._around(owner)):
+        if any(registrations.loaded.get(each) is not None for each in self._around(owner)):
             return None
         if not parameter_stats.looks_fresh(owner):
             return None
         held = self.watcher.things.optimizer(optimizer)
-        return UnheldParameter(place=held.made, made=birth.place)
+        return UnheldParameter(place=held.made, made=registered.place)
 
 
 def _plain_holder(holder: Any, module: Any) -> tuple[str, str] | None:
@@ -285,9 +291,9 @@ def _plain_holder(holder: Any, module: Any) -> tuple[str, str] | None:
     return None
 
 
-def _where_again(birth: Any, old: Any) -> Location:
+def _where_again(registered: Any, old: Any) -> Location:
     """Where a new model is made: of two that one function makes, the line that calls it."""
-    sites = [each for each in birth.sites if each.kind == "user"]
+    sites = [each for each in registered.sites if each.kind == "user"]
     # Not inside of the modules' own constructors.
     while len(sites) > 1 and sites[-1].code.co_name == "__init__":
         sites.pop()

@@ -294,7 +294,7 @@ class Progress(Probe):
 
     def _note(self, stream: Stream, series: Series, kind: str, model: Model, event: Loss) -> None:
         """The facts about a loss without a graph, in sampled updates."""
-        known = any(model.kin(each) for each in stream.models)
+        known = any(model.shares_parameters(each) for each in stream.models)
         series.qualifies = known and kind in stream.kinds
         series.where = Event(place=event.place, stack=event.stack, turns=event.turns)
         series.stops = any(t.loop.leaves and t.loop in stream.loops for t in event.turns)

@@ -87,7 +87,7 @@ class SeededTooLate(Rule):
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
         loaded = event.thing
         if isinstance(loaded, Model):
-            self._models = [model for model in self._models if not model.kin(loaded)]
+            self._models = [model for model in self._models if not model.shares_parameters(loaded)]
 
     def on_seeded(self, event: Seeded) -> None:
         if event.library not in ("torch", "all") or self._seed is not None:
@@ -104,14 +104,14 @@ class SeededTooLate(Rule):
             return
         trained: Any = event.loss.models if event.loss is not None else ()
         for model in self._models:
-            if any(model.kin(each) for each in trained):
+            if any(model.shares_parameters(each) for each in trained):
                 self._late = (self._seed, model.made, called(model, "the model"))
                 return
         if self._split is not None:
             self._late = (self._seed, self._split, "the split")
 
     def on_ended(self, event: Ended) -> None:
-        if self._late is None or not event.whole:
+        if self._late is None or not event.whole_program:
             return
         seed, before, what = self._late
         drawn = "was split at random" if what == "the split" else "was initialised"

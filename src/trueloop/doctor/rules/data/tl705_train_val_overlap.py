@@ -88,7 +88,9 @@ class TrainValOverlap(Rule):
 
     def _forget(self, models: list[Model]) -> None:
         for trained in self._trained.values():
-            trained -= {each for each in trained if any(each.kin(model) for model in models)}
+            trained -= {
+                each for each in trained if any(each.shares_parameters(model) for model in models)
+            }
 
     def on_model_forward(self, event: ModelForward) -> None:
         loader = _read_from(event)
@@ -96,7 +98,7 @@ class TrainValOverlap(Rule):
             return
         for trained, models in self._trained.items():
             found = self._common.get(frozenset((loader, trained)))
-            if found is None or not any(each.kin(event.model) for each in models):
+            if found is None or not any(each.shares_parameters(event.model) for each in models):
                 continue
             common, sizes = found
             if common < sizes[loader] or _is_held_out(loader):

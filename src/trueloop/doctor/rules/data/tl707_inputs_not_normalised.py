@@ -61,7 +61,7 @@ class InputsNotNormalised(Rule):
 
     def on_first_layer_input(self, event: FirstLayerInput) -> None:
         model = event.model
-        if any(each.kin(model) for each in self._loaded):
+        if any(each.shares_parameters(model) for each in self._loaded):
             return
         size, largest = event.size, event.largest
         if not (size > 40 and largest > 100):

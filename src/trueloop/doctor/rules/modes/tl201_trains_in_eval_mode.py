@@ -155,7 +155,7 @@ class TrainsInEvalMode(Rule):
             if isinstance(target, Optimizer):
                 clears = may_train(target, model)
             else:
-                clears = not isinstance(target, Model) or target.kin(model)
+                clears = not isinstance(target, Model) or target.shares_parameters(model)
             if clears:
                 self.fresh.discard(serial)
 
@@ -173,7 +173,7 @@ class TrainsInEvalMode(Rule):
         """A step without an optimizer."""
         for serial in sorted(self.fresh):
             forward = self.forwards.by_serial[serial]
-            if any(model.kin(forward.model) for model in event.models):
+            if any(model.shares_parameters(forward.model) for model in event.models):
                 self.fresh.discard(serial)
                 self._check(forward)
 

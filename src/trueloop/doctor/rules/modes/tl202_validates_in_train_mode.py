@@ -129,7 +129,7 @@ class ValidatesInTrainMode(Rule):
             self.repeated.add(turn.loop)
         self.calls.add((turn, call))
         if event.training is False and any(
-            each.guards for each in self.switched[-1:] if each.model.kin(event.model)
+            each.guards for each in self.switched[-1:] if each.model.shares_parameters(event.model)
         ):
             # Eval mode is an option here, which other runs leave out.
             self.refute(event.place)
@@ -201,13 +201,13 @@ class ValidatesInTrainMode(Rule):
         return not forward.grad and turn in self.losses
 
     def _matters(self, forward: ModelForward) -> bool:
-        by_hand = any(model.kin(forward.model) for model in self.updated)
+        by_hand = any(model.shares_parameters(forward.model) for model in self.updated)
         if not by_hand and not any(may_train(step.optimizer, forward.model) for step in self.steps):
             return False
-        noisy = switches(forward.model)
-        if noisy is None:
-            return any(each.model.kin(forward.model) for each in self.switched)
-        return noisy
+        dependent = switches(forward.model)
+        if dependent is None:
+            return any(each.model.shares_parameters(forward.model) for each in self.switched)
+        return dependent
 
     def _report(self, forward: ModelForward) -> None:
         name = called(forward)

@@ -135,7 +135,7 @@ class ValidationBuildsGraph(Rule):
                 continue
             if forward.serial in self.forwards.used:
                 continue
-            if any(model.kin(forward.model) for model in self.trained):
+            if any(model.shares_parameters(forward.model) for model in self.trained):
                 reported.add(turn.loop)
                 self._report(forward)
 

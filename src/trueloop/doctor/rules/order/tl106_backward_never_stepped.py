@@ -98,13 +98,13 @@ class BackwardNeverStepped(StepRule):
     def on_loop_left(self, event: LoopLeft) -> None:
         """The outermost loop is over: a run may be too long to be read to its end."""
         if not event.turns:
-            self._check(whole=False)
+            self._check(whole_program=False)
 
     def on_ended(self, event: Ended) -> None:
-        self._check(whole=event.whole)
+        self._check(whole_program=event.whole_program)
 
-    def _check(self, *, whole: bool) -> None:
-        stepped = self._stepped(whole=whole)
+    def _check(self, *, whole_program: bool) -> None:
+        stepped = self._stepped(whole_program=whole_program)
         candidates = [
             *self.timeline.optimizers,
             *(each for each in self._made if each not in self.timeline.optimizers),
@@ -112,7 +112,7 @@ class BackwardNeverStepped(StepRule):
         for optimizer in candidates:
             if any(self._may_step_for(other, optimizer) for other in stepped):
                 continue
-            lost = self._lost(optimizer, whole=whole)
+            lost = self._lost(optimizer, whole_program=whole_program)
             if lost is None:
                 continue
             if self._is_used(lost, optimizer):
@@ -135,14 +135,14 @@ class BackwardNeverStepped(StepRule):
                 return True
         return False
 
-    def _stepped(self, *, whole: bool) -> list[Optimizer]:
+    def _stepped(self, *, whole_program: bool) -> list[Optimizer]:
         """Those that step. In a whole program only what comes after a gradient counts: a single
         step before the loop applies nothing."""
         fed = False
         found: list[Optimizer] = []
         for event in self.timeline.events:
             fed = fed or isinstance(event, (Backward, GradEdited, EscapedToUnknown))
-            if isinstance(event, OptimizerStep) and (fed or event.closure or not whole):
+            if isinstance(event, OptimizerStep) and (fed or event.closure or not whole_program):
                 found.append(event.optimizer)
         return found
 
@@ -163,14 +163,14 @@ class BackwardNeverStepped(StepRule):
             for event in self.timeline.events
         )
 
-    def _lost(self, optimizer: Optimizer, *, whole: bool) -> Backward | None:
+    def _lost(self, optimizer: Optimizer, *, whole_program: bool) -> Backward | None:
         """The backward whose gradients no optimizer applies, in several iterations of one loop."""
         fed = [
             each
             for each in backwards(self.timeline.events)
             if micro(each) is not None and self.feeds(each, optimizer)
         ]
-        if not (whole and optimizer.known):
+        if not (whole_program and optimizer.known):
             cleared = [
                 event
                 for event in self.timeline.events

@@ -125,7 +125,7 @@ class OptimizerHoldsStaleParameters(Rule):
         new, old = event.new, event.old
         if not isinstance(new, Model) or not has_parameters(new):
             return
-        if isinstance(old, Model) and (new.kin(old) or not has_parameters(old)):
+        if isinstance(old, Model) and (new.shares_parameters(old) or not has_parameters(old)):
             return
         shown = f"`{event.model.name or 'model'}.{event.attribute}` is replaced"
         self._note(event, event.model, new, shown)
@@ -177,7 +177,7 @@ class OptimizerHoldsStaleParameters(Rule):
             return False
         if new is None and self._is_held_since(subject, change.event):
             return False
-        return any(model.kin(subject) for model in trained)
+        return any(model.shares_parameters(subject) for model in trained)
 
     def _is_held_since(self, model: Model, event: Event) -> bool:
         """An optimizer that was made later has it."""
@@ -221,7 +221,7 @@ class OptimizerHoldsStaleParameters(Rule):
 
     def _look_for_rebuilt(self, optimizer: Optimizer, trained: set[Model]) -> None:
         held = next((each for each in self.held if each.optimizer is optimizer), None)
-        if held is None or not optimizer.whole or not held.models or optimizer.tensors:
+        if held is None or not optimizer.complete or not held.models or optimizer.tensors:
             return
         if any(not held.members.isdisjoint(model.family()) for model in trained):
             return

@@ -120,7 +120,7 @@ class ModulesInPlainContainer(Rule):
         if not self._is_made_inside(model, layer):
             return False
         return not any(
-            not optimizer.whole or any(held.covers(layer) for held in optimizer.models)
+            not optimizer.complete or any(held.covers(layer) for held in optimizer.models)
             for optimizer in self.optimizers
         )
 

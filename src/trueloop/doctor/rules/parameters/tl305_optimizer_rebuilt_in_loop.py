@@ -159,7 +159,7 @@ class OptimizerRebuiltInLoop(Rule):
         models = first.optimizer.models
         for serial, model in self.reset:
             between = first.event.serial < serial < later.event.serial
-            if between and (model is None or any(model.kin(each) for each in models)):
+            if between and (model is None or any(model.shares_parameters(each) for each in models)):
                 return False
         return _steps_in(first) is not None and _steps_in(first) == _steps_in(later)
 
@@ -179,7 +179,7 @@ class OptimizerRebuiltInLoop(Rule):
 
 
 def _has_state(optimizer: Optimizer) -> bool:
-    if not optimizer.known or not optimizer.whole or optimizer.tensors:
+    if not optimizer.known or not optimizer.complete or optimizer.tensors:
         return False
     if optimizer.kind.rpartition(".")[2] == "SGD":
         return optimizer.arguments.get("momentum", 0) not in (0, 0.0)

@@ -87,7 +87,11 @@ class MuonOnEmbeddings(Rule):
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         found = self.held.pop(event.optimizer, [])
-        found = [each for each in found if not any(each.kin(other) for other in self.frozen)]
+        found = [
+            each
+            for each in found
+            if not any(each.shares_parameters(other) for other in self.frozen)
+        ]
         if found:
             self._report(event.optimizer, [_named(each) for each in found], "the embedding")
 

@@ -55,40 +55,40 @@ class SchedulerBeforeOptimizer(ScheduleRule):
     code = "TL601"
 
     def check(self, clock: ScheduleClock) -> None:
-        ticks = clock.plain()
+        calls = clock.plain()
         scheduler = clock.scheduler
-        if not scheduler.known or not ticks or not clock.steps or ticks[0] is not clock.ticks[0]:
+        if not scheduler.known or not calls or not clock.steps or calls[0] is not clock.calls[0]:
             return
-        if clock.steps[0].serial < ticks[0].serial or "last_epoch" in scheduler.attributes:
+        if clock.steps[0].serial < calls[0].serial or "last_epoch" in scheduler.attributes:
             return
         early: list[tuple[SchedulerStep, OptimizerStep]] = []
-        for turn in dict.fromkeys(clock.own(tick)[-1] for tick in ticks if clock.own(tick)):
-            tick = next(each for each in ticks if turn in each.turns)
+        for turn in dict.fromkeys(clock.own(call)[-1] for call in calls if clock.own(call)):
+            call = next(each for each in calls if turn in each.turns)
             step = next((each for each in clock.steps if turn in each.turns), None)
-            if step is not None and step.serial < tick.serial:
+            if step is not None and step.serial < call.serial:
                 return
             if step is not None:
-                early.append((tick, step))
+                early.append((call, step))
         if len(early) < 2:
             return
-        tick, step = early[0]
+        call, step = early[0]
         optimizer = step.optimizer.name or "optimizer"
         self.report(
-            tick.place,
+            call.place,
             f"{called(scheduler)} steps before `{optimizer}`: the schedule's first"
             " learning rate is skipped, and every later one is applied one step early.",
             related=[(step.place, "the optimizer's step")],
             fix=f"Call the scheduler's `step()` after `{optimizer}.step()`.",
-            remedies=_move(tick, step),
+            remedies=_move(call, step),
         )
 
 
-def _move(tick: SchedulerStep, step: OptimizerStep) -> list[Remedy]:
+def _move(call: SchedulerStep, step: OptimizerStep) -> list[Remedy]:
     """After the step; or after the whole loop over batches, if it steps once per epoch."""
     target: Location = step.place
-    if len(step.turns) > len(tick.turns):
-        target = step.turns[len(tick.turns)].loop.place
-    here = tick.place.path, tick.place.function
-    if not target.end_line or here != (target.path, target.function) or tick.guards:
+    if len(step.turns) > len(call.turns):
+        target = step.turns[len(call.turns)].loop.place
+    here = call.place.path, call.place.function
+    if not target.end_line or here != (target.path, target.function) or call.guards:
         return []
-    return [Move(tick.place, target, "after")] if tick.guards == step.guards else []
+    return [Move(call.place, target, "after")] if call.guards == step.guards else []

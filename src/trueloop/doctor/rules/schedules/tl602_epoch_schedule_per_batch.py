@@ -87,18 +87,18 @@ class EpochSchedulePerBatch(ScheduleRule):
     code = "TL602"
 
     def check(self, clock: ScheduleClock) -> None:
-        ticks = clock.per_batch()
-        if len(ticks) < 2 or clock.twice() is not None or not clock.scheduler.known:
+        calls = clock.per_batch()
+        if len(calls) < 2 or clock.twice() is not None or not clock.scheduler.known:
             return
-        why = counted_in_epochs(clock, ticks[0])
+        why = counted_in_epochs(clock, calls[0])
         if not why:
             return
-        loop = clock.batch_loop(ticks[0])
+        loop = clock.batch_loop(calls[0])
         related = [(clock.scheduler.made, "sets its length")]
         if loop is not None:
             related.append((loop.place, "the loop over batches"))
         self.report(
-            ticks[0].place,
+            calls[0].place,
             f"{called(clock.scheduler)} steps at every batch, but {why}.",
             related=related,
             fix=(
@@ -108,10 +108,10 @@ class EpochSchedulePerBatch(ScheduleRule):
         )
 
 
-def counted_in_epochs(clock: ScheduleClock, tick: SchedulerStep) -> str:
+def counted_in_epochs(clock: ScheduleClock, call: SchedulerStep) -> str:
     """Why the schedule must be meant to step once per epoch; empty if that is not certain."""
-    loop = clock.batch_loop(tick)
-    turns = clock.epoch_turns(tick)
+    loop = clock.batch_loop(call)
+    turns = clock.epoch_turns(call)
     if loop is None or not turns:
         return ""
     batches, epochs = batches_of(loop), epochs_of(turns)
@@ -120,7 +120,7 @@ def counted_in_epochs(clock: ScheduleClock, tick: SchedulerStep) -> str:
     scheduler, kind = clock.scheduler, clock.scheduler.kind
     length = length_of(clock.scheduler)
     if length is not None:
-        return _by_length(clock, length.ticks, length.written, batches, epochs)
+        return _by_length(clock, length.calls, length.written, batches, epochs)
     counts = [count for each in epochs if (count := _count(each, scheduler.options)) is not None]
     run = _Run(max(counts, default=None), symbolic.number(batches))
     if kind == "LambdaLR":

@@ -73,19 +73,19 @@ class BatchSchedulePerEpoch(ScheduleRule):
     code = "TL603"
 
     def check(self, clock: ScheduleClock) -> None:
-        ticks = clock.per_epoch()
-        if len(ticks) < 2 or clock.per_batch() or not clock.scheduler.known:
+        calls = clock.per_epoch()
+        if len(calls) < 2 or clock.per_batch() or not clock.scheduler.known:
             return
-        loop = self._batches(clock, ticks[0])
+        loop = self._batches(clock, calls[0])
         if loop is None:
             return
         batches = batches_of(loop)
         if symbolic.number(batches) == 1:
             return
-        why = counted_in_batches(clock, ticks[0], batches)
+        why = counted_in_batches(clock, calls[0], batches)
         if why:
             self.report(
-                ticks[0].place,
+                calls[0].place,
                 f"{called(clock.scheduler)} steps once per epoch, but {why}: the run ends"
                 " long before the schedule does.",
                 related=[
@@ -98,34 +98,34 @@ class BatchSchedulePerEpoch(ScheduleRule):
                 ),
             )
 
-    def _batches(self, clock: ScheduleClock, tick: SchedulerStep) -> Loop | None:
+    def _batches(self, clock: ScheduleClock, call: SchedulerStep) -> Loop | None:
         """The loop over batches with the optimizer steps between two scheduler steps."""
-        turn = clock.epoch_turns(tick)[-1]
+        turn = clock.epoch_turns(call)[-1]
         inside = [step for step in clock.steps if turn in step.turns]
         loops = [loop for step in inside if (loop := clock.batch_loop(step)) is not None]
         return loops[0] if len(loops) > 1 else None
 
 
 def counted_in_batches(
-    clock: ScheduleClock, tick: SchedulerStep, batches: symbolic.Sum | None
+    clock: ScheduleClock, call: SchedulerStep, batches: symbolic.Sum | None
 ) -> str:
     """Why the schedule must be meant to step at every update; empty if that is not certain."""
     kind, arguments = clock.scheduler.kind, clock.scheduler.arguments
-    epochs = epochs_of(clock.epoch_turns(tick))
+    epochs = epochs_of(clock.epoch_turns(call))
     length = length_of(clock.scheduler)
     if kind == "OneCycleLR" and arguments.get("total_steps") is None:
         steps = symbolic.parse(arguments.get("steps_per_epoch"))
         if length is None or symbolic.number(steps) == 1:
             return ""
-        if any(symbolic.same(length.ticks, each) for each in epochs):
+        if any(symbolic.same(length.calls, each) for each in epochs):
             return ""
         return f"its {length.written} plan one step per batch"
     if kind == "SequentialLR":
         for inner in clock.scheduler.schedules:
-            why = counted_in_batches(ScheduleClock(inner, clock.made), tick, batches)
+            why = counted_in_batches(ScheduleClock(inner, clock.made), call, batches)
             if why:
                 return why
-    if length is not None and _is_product(length.ticks, batches, epochs):
+    if length is not None and _is_product(length.calls, batches, epochs):
         return f"{length.written} is the number of batches of the whole run"
     milestones = arguments.get("milestones")
     counted = [arguments.get(name) for name in _SIZES]
@@ -133,7 +133,7 @@ def counted_in_batches(
     for name, size in zip((*_SIZES, *["milestones"] * len(counted)), counted, strict=False):
         if symbolic.counts_batches(symbolic.parse(size)):
             return f"{name}={clock.scheduler.written.get(name) or size} counts batches"
-    if length is not None and symbolic.counts_batches(length.ticks):
+    if length is not None and symbolic.counts_batches(length.calls):
         return f"{length.written} counts batches"
     return ""
 

@@ -81,18 +81,18 @@ class PlateauWatchesWrongWay(ScheduleRule):
             # An option says what to watch, and may say what the metric is as well.
             return
         certain = written[:1] in "'\"" and (clock.made is None or not clock.made.guards)
-        for tick in clock.ticks:
-            if tick.metric is None or not (certain or (self.whole and clock.free(tick))):
+        for call in clock.calls:
+            if call.metric is None or not (certain or (self.whole_program and clock.free(call))):
                 continue
-            wanted = direction(tick)
+            wanted = direction(call)
             if wanted and (wanted > 0) != (mode == "max"):
-                self._report(tick, clock, wanted > 0)
+                self._report(call, clock, wanted > 0)
 
-    def _report(self, tick: SchedulerStep, clock: ScheduleClock, rises: bool) -> None:
+    def _report(self, call: SchedulerStep, clock: ScheduleClock, rises: bool) -> None:
         mode, other = ("min", "max") if rises else ("max", "min")
         self.report(
-            tick.place,
-            f"{called(clock.scheduler)} uses mode={mode!r}, but `{tick.metric_name}`"
+            call.place,
+            f"{called(clock.scheduler)} uses mode={mode!r}, but `{call.metric_name}`"
             f" should {'rise' if rises else 'fall'}: improvements count as none, and the"
             " learning rate is reduced while the model still learns.",
             related=[(clock.scheduler.made, f"created here, with mode={mode!r}")],
@@ -100,10 +100,10 @@ class PlateauWatchesWrongWay(ScheduleRule):
         )
 
 
-def direction(tick: SchedulerStep) -> int:
+def direction(call: SchedulerStep) -> int:
     """1 for a metric that should rise, -1 for one that should fall, 0 if its name says neither."""
     try:
-        return _of(ast.parse(tick.metric_name, mode="eval").body)
+        return _of(ast.parse(call.metric_name, mode="eval").body)
     except SyntaxError:
         return 0
 

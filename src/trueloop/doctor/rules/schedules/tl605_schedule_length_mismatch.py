@@ -75,38 +75,42 @@ class ScheduleLengthMismatch(ScheduleRule):
 
     def check(self, clock: ScheduleClock) -> None:
         length = length_of(clock.scheduler)
-        places = {tick.place for tick in clock.plain()}
+        places = {call.place for call in clock.plain()}
         if length is None or not clock.scheduler.known or clock.twice() is not None:
             return
-        if len(places) != 1 or len(clock.plain()) != len(clock.ticks) or len(clock.ticks) < 2:
+        if len(places) != 1 or len(clock.plain()) != len(clock.calls) or len(clock.calls) < 2:
             return
-        tick = clock.ticks[0]
+        call = clock.calls[0]
         if not decays(clock):
             return
-        if clock.batch_loop(tick) is None:
-            why = _per_epoch(clock, tick, length)
-        elif self._accumulates(clock, tick):
-            why = _in_micro_batches(clock, tick, length)
+        if clock.batch_loop(call) is None:
+            why = _per_epoch(clock, call, length)
+        elif self._accumulates(clock, call):
+            why = _in_micro_batches(clock, call, length)
         else:
-            why = _per_batch(clock, tick, length)
-        if why and (self.whole or symbolic.number(length.ticks) is None):
+            why = _per_batch(clock, call, length)
+        if why and (self.whole_program or symbolic.number(length.calls) is None):
             self.report(
                 clock.scheduler.made,
                 f"{called(clock.scheduler)} is planned for {length.written} steps, but {why}.",
-                related=[(tick.place, "steps the schedule")],
+                related=[(call.place, "steps the schedule")],
                 fix="Set its length to the number of `scheduler.step()` calls in the run.",
             )
 
-    def _accumulates(self, clock: ScheduleClock, tick: SchedulerStep) -> bool:
+    def _accumulates(self, clock: ScheduleClock, call: SchedulerStep) -> bool:
         """Schedule and optimizer step in fewer iterations than have a `backward()`."""
-        loop = clock.batch_loop(tick)
+        loop = clock.batch_loop(call)
 
         def turns(events: Sequence[Event]) -> set[int]:
             found = (turn for event in events for turn in event.turns)
             return {turn.index for turn in found if turn.loop is loop}
 
-        ticked = turns(clock.ticks)
-        return bool(ticked) and ticked == turns(clock.steps) and ticked < turns(self.backwards)
+        called_in = turns(clock.calls)
+        return (
+            bool(called_in)
+            and called_in == turns(clock.steps)
+            and called_in < turns(self.backwards)
+        )
 
 
 def decays(clock: ScheduleClock) -> bool:
@@ -120,65 +124,65 @@ def decays(clock: ScheduleClock) -> bool:
     return kind not in ("ConstantLR",)
 
 
-def _in_micro_batches(clock: ScheduleClock, tick: SchedulerStep, length: Length) -> str:
-    loop = clock.batch_loop(tick)
+def _in_micro_batches(clock: ScheduleClock, call: SchedulerStep, length: Length) -> str:
+    loop = clock.batch_loop(call)
     batches = batches_of(loop) if loop is not None else None
     if batches is None:
         return ""
-    epochs = epochs_of(clock.epoch_turns(tick)) or [{(): 1.0}]
-    if any(symbolic.same(length.ticks, symbolic.times(batches, each)) for each in epochs):
+    epochs = epochs_of(clock.epoch_turns(call)) or [{(): 1.0}]
+    if any(symbolic.same(length.calls, symbolic.times(batches, each)) for each in epochs):
         return "this counts micro-batches, and it steps once per accumulated update"
-    windows = [symbolic.parse(window.size) for window in tick.windows]
-    if any(symbolic.number(each) == 1 for each in epochs) or _ends_early(clock, tick):
+    windows = [symbolic.parse(window.size) for window in call.windows]
+    if any(symbolic.number(each) == 1 for each in epochs) or _ends_early(clock, call):
         return ""
     updates = [symbolic.quotient(batches, each) for each in windows if each is not None]
-    if clock.epoch_turns(tick) and any(symbolic.same(length.ticks, each) for each in updates):
+    if clock.epoch_turns(call) and any(symbolic.same(length.calls, each) for each in updates):
         return "this counts the updates of one epoch, and it steps in every epoch"
     return ""
 
 
-def _per_batch(clock: ScheduleClock, tick: SchedulerStep, length: Length) -> str:
+def _per_batch(clock: ScheduleClock, call: SchedulerStep, length: Length) -> str:
     """Ticks at every batch: the epochs may have been forgotten, or counted twice."""
-    loop = clock.batch_loop(tick)
+    loop = clock.batch_loop(call)
     batches = batches_of(loop) if loop is not None else None
-    turns = clock.epoch_turns(tick)
-    if batches is None or not turns or _ends_early(clock, tick):
+    turns = clock.epoch_turns(call)
+    if batches is None or not turns or _ends_early(clock, call):
         return ""
     epochs = epochs_of(turns)
     if any(symbolic.number(each) == 1 for each in epochs):
         return ""
     many = any((symbolic.number(each) or 0) > 1 or symbolic.counts_epochs(each) for each in epochs)
     alike = any(symbolic.same(batches, each) for each in epochs)
-    if many and not alike and symbolic.same(length.ticks, batches):
+    if many and not alike and symbolic.same(length.calls, batches):
         return "this counts the batches of one epoch, and it steps in every epoch"
-    if len(turns) > 1 or not epochs or symbolic.same(length.ticks, epochs[0]):
+    if len(turns) > 1 or not epochs or symbolic.same(length.calls, epochs[0]):
         return ""
     return _compared(clock, length, symbolic.times(batches, epochs[0]))
 
 
-def _per_epoch(clock: ScheduleClock, tick: SchedulerStep, length: Length) -> str:
-    turns = clock.epoch_turns(tick)
-    if not turns or symbolic.counts_batches(length.ticks) or _ends_early(clock, tick):
+def _per_epoch(clock: ScheduleClock, call: SchedulerStep, length: Length) -> str:
+    turns = clock.epoch_turns(call)
+    if not turns or symbolic.counts_batches(length.calls) or _ends_early(clock, call):
         return ""
     outer = turns[0].loop
-    indices = [turn.index for each in clock.ticks for turn in each.turns if turn.loop is outer]
+    indices = [turn.index for each in clock.calls for turn in each.turns if turn.loop is outer]
     if len(indices) != len(set(indices)) or (outer.simulated and len(indices) != outer.simulated):
         return ""
     epochs = symbolic.range_of(outer.turns)
     return _compared(clock, length, epochs[0]) if epochs else ""
 
 
-def _ends_early(clock: ScheduleClock, tick: SchedulerStep) -> bool:
-    return any(turn.loop.leaves for turn in clock.own(tick))
+def _ends_early(clock: ScheduleClock, call: SchedulerStep) -> bool:
+    return any(turn.loop.leaves for turn in clock.own(call))
 
 
-def _compared(clock: ScheduleClock, length: Length, ticks: symbolic.Sum | None) -> str:
+def _compared(clock: ScheduleClock, length: Length, calls: symbolic.Sum | None) -> str:
     """The fault of a length, for a run with so many steps."""
-    found = symbolic.ratio(length.ticks, ticks)
-    count = symbolic.number(ticks)
+    found = symbolic.ratio(length.calls, calls)
+    count = symbolic.number(calls)
     if found is None or not _PLAIN.fullmatch(length.written):
         return ""
-    written = f"{count:g}" if count is not None else symbolic.text_of(ticks or {})
+    written = f"{count:g}" if count is not None else symbolic.text_of(calls or {})
     if found >= 2 and (count is None or count >= FEW):
         return f"the run makes {written} steps: it ends long before the schedule does"
     if found <= 0.5 and clock.scheduler.kind != "OneCycleLR":

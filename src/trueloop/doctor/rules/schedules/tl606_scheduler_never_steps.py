@@ -58,7 +58,7 @@ class SchedulerNeverSteps(ScheduleRule):
 
     def check(self, clock: ScheduleClock) -> None:
         scheduler = clock.scheduler
-        if clock.ticks:
+        if clock.calls:
             self._check_steps(clock)
             return
         if clock.made is None or not scheduler.known or scheduler.exposed:
@@ -86,23 +86,23 @@ class SchedulerNeverSteps(ScheduleRule):
 
     def _check_steps(self, clock: ScheduleClock) -> None:
         """The schedule steps, but only before or after the loop over epochs."""
-        ticks, steps = clock.ticks, clock.steps
-        if any(clock.own(tick) for tick in ticks):
-            for tick in ticks:
-                self.refute(tick.place)  # a step in the loop is optional
-        if not (self.whole and steps and clock.scheduler.known) or len(steps) >= ENOUGH:
+        calls, steps = clock.calls, clock.steps
+        if any(clock.own(call) for call in calls):
+            for call in calls:
+                self.refute(call.place)  # a step in the loop is optional
+        if not (self.whole_program and steps and clock.scheduler.known) or len(steps) >= ENOUGH:
             return
         epochs = clock.epoch_turns(steps[-1])
-        if any(clock.own(tick) or not clock.free(tick) for tick in ticks) or not epochs:
+        if any(clock.own(call) or not clock.free(call) for call in calls) or not epochs:
             return
-        if ticks[0].serial > steps[-1].serial and not epochs[-1].loop.leaves:
+        if calls[0].serial > steps[-1].serial and not epochs[-1].loop.leaves:
             when, other = "after the last", steps[-1]
-        elif ticks[-1].serial < steps[0].serial and len(ticks) == 1:
+        elif calls[-1].serial < steps[0].serial and len(calls) == 1:
             when, other = "before the first", steps[0]
         else:
             return
         self.report(
-            ticks[0].place,
+            calls[0].place,
             f"{called(clock.scheduler)} steps only here, {when} epoch: the learning rate"
             " never changes while the model trains.",
             related=[(other.place, "its optimizer steps here")],

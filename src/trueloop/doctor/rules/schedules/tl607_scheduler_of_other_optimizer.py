@@ -53,14 +53,14 @@ class SchedulerOfOtherOptimizer(ScheduleRule):
 
     def check(self, clock: ScheduleClock) -> None:
         scheduler, own = clock.scheduler, clock.scheduler.optimizer
-        ticks = [tick for tick in clock.ticks if clock.own(tick)]
-        if own is None or not ticks or not scheduler.known or scheduler.cls is not None:
+        calls = [call for call in clock.calls if clock.own(call)]
+        if own is None or not calls or not scheduler.known or scheduler.cls is not None:
             return
-        loop = clock.own(ticks[0])[0].loop
+        loop = clock.own(calls[0])[0].loop
         if _steps_in(clock.steps, loop):
             self.refute(scheduler.made)
             return
-        turns = {turn for tick in ticks for turn in tick.turns if turn.loop is loop}
+        turns = {turn for call in calls for turn in call.turns if turn.loop is loop}
         others = [
             step
             for step in self.steps
@@ -80,7 +80,7 @@ class SchedulerOfOtherOptimizer(ScheduleRule):
             " never changes.",
             related=[
                 (other.made, "the optimizer that trains"),
-                (ticks[0].place, "steps the schedule of the unused optimizer"),
+                (calls[0].place, "steps the schedule of the unused optimizer"),
             ],
             fix=(
                 "Create the schedule after the optimizer that trains, and pass that optimizer"

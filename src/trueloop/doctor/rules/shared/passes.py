@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from trueloop.doctor.model.events import Backward, Event, GradTaken, ModelForward, ModeSet
-from trueloop.doctor.model.things import NOISY_LAYERS, Loop, Model, Optimizer, Tensor, Turn
+from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Loop, Model, Optimizer, Tensor, Turn
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _VALIDATION = frozenset(
@@ -76,7 +76,7 @@ def may_switch(model: Model) -> bool:
     """This module itself, its parts aside, may behave differently in the two modes."""
     if model.asks_mode:
         return True
-    if model.kind.rpartition(".")[2] in NOISY_LAYERS:
+    if model.kind.rpartition(".")[2] in MODE_DEPENDENT_LAYERS:
         return model.arguments.get("p") not in (0, 0.0)
     return not model.complete
 
@@ -85,14 +85,14 @@ def switches(model: Model) -> bool | None:
     """A model has parts that behave differently in the two modes; None if unknown."""
     if any(_ALWAYS_SWITCHES.search(member.kind) for member in model.family()):
         return True
-    return model.noisy
+    return model.mode_dependent
 
 
 def may_train(optimizer: Optimizer, model: Model) -> bool:
     """An optimizer has parameters of a model, or may have them for all that is known."""
     if optimizer.trains(model):
         return True
-    return not (optimizer.whole or optimizer.models or optimizer.tensors)
+    return not (optimizer.complete or optimizer.models or optimizer.tensors)
 
 
 def takes_back(event: ModeSet, before: ModeSet | None) -> bool:

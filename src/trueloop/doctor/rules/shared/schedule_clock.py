@@ -1,6 +1,6 @@
-"""The evidence of a run's ticks on the clock of a schedule.
+"""The evidence of a run: does a schedule step per batch or per epoch?
 
-The rules on schedules ask the same questions: in which loops does it tick, how long are these, how
+The rules on schedules ask the same questions: in which loops does it step, how long are these, how
 long is the schedule. Here they are answered once.
 """
 
@@ -36,7 +36,7 @@ _LENGTHS = {
 class Length(NamedTuple):
     """How long a schedule is, in calls of `scheduler.step()`."""
 
-    ticks: symbolic.Sum
+    calls: symbolic.Sum
     written: str
     """As the source has it: `T_max=args.epochs`."""
 
@@ -69,7 +69,7 @@ def _length_of_sequence(scheduler: Scheduler) -> Length | None:
     begin = symbolic.parse(milestones[-1]) if milestones else None
     if last is None or begin is None:
         return None
-    return Length(symbolic.added(begin, last.ticks), last.written)
+    return Length(symbolic.added(begin, last.calls), last.written)
 
 
 @dataclass(eq=False)
@@ -78,7 +78,7 @@ class ScheduleClock:
 
     scheduler: Scheduler
     made: Made | None = None
-    ticks: list[SchedulerStep] = field(default_factory=list)
+    calls: list[SchedulerStep] = field(default_factory=list)
     steps: list[OptimizerStep] = field(default_factory=list)
     """Of its optimizer, since it was made."""
     driven: bool = False
@@ -108,31 +108,31 @@ class ScheduleClock:
 
     def plain(self) -> list[SchedulerStep]:
         """Ticks that count for themselves: with no epoch or metric, under no condition."""
-        return [tick for tick in self.ticks if tick.metric is None and self.free(tick)]
+        return [call for call in self.calls if call.metric is None and self.free(call)]
 
     def per_batch(self) -> list[SchedulerStep]:
-        return [tick for tick in self.plain() if self.batch_loop(tick) is not None]
+        return [call for call in self.plain() if self.batch_loop(call) is not None]
 
     def per_epoch(self) -> list[SchedulerStep]:
         """Ticks in a loop over epochs and outside of those over batches."""
         return [
-            tick
-            for tick in self.plain()
-            if self.batch_loop(tick) is None and self.epoch_turns(tick)
+            call
+            for call in self.plain()
+            if self.batch_loop(call) is None and self.epoch_turns(call)
         ]
 
     def twice(self) -> tuple[SchedulerStep, SchedulerStep] | None:
         """It steps both per batch and per epoch, in the same epochs: one call of each."""
         batches: dict[tuple[Loop, int], SchedulerStep] = {}
-        for tick in self.per_batch():
-            for turn in self.epoch_turns(tick):
-                batches.setdefault((turn.loop, turn.index), tick)
+        for call in self.per_batch():
+            for turn in self.epoch_turns(call):
+                batches.setdefault((turn.loop, turn.index), call)
         both: dict[Loop, list[tuple[SchedulerStep, SchedulerStep]]] = defaultdict(list)
-        for tick in self.per_epoch():
-            innermost = self.epoch_turns(tick)[-1]
+        for call in self.per_epoch():
+            innermost = self.epoch_turns(call)[-1]
             inside = batches.get((innermost.loop, innermost.index))
-            if inside is not None and tick.guards == inside.guards:
-                both[innermost.loop].append((inside, tick))
+            if inside is not None and call.guards == inside.guards:
+                both[innermost.loop].append((inside, call))
         for loop, pairs in both.items():
             if len(pairs) > 1 or loop.turns == 1:
                 return pairs[0]
@@ -163,7 +163,7 @@ class ScheduleRule(Rule):
         self.steps: list[OptimizerStep] = []
         """Of all optimizers."""
         self.backwards: list[Backward] = []
-        self.whole = False
+        self.whole_program = False
         """The run was a whole program: no number is just the default of a function's argument."""
 
     def clock(self, scheduler: Scheduler) -> ScheduleClock:
@@ -176,9 +176,9 @@ class ScheduleRule(Rule):
                 self.clock(inner).driven = True
 
     def on_scheduler_step(self, event: SchedulerStep) -> None:
-        ticks = self.clock(event.scheduler).ticks
-        if len(ticks) < ENOUGH:
-            ticks.append(event)
+        calls = self.clock(event.scheduler).calls
+        if len(calls) < ENOUGH:
+            calls.append(event)
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         for clock in self.clocks.values():
@@ -192,7 +192,7 @@ class ScheduleRule(Rule):
             self.backwards.append(event)
 
     def on_ended(self, event: Ended) -> None:
-        self.whole = event.whole
+        self.whole_program = event.whole_program
         for clock in self.clocks.values():
             if not clock.driven:
                 self.check(clock)

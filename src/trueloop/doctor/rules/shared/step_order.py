@@ -140,7 +140,7 @@ def feeds(event: Backward, optimizer: Optimizer) -> bool | None:
         return True
     if any(tensor in loss.inputs for tensor in optimizer.tensors):
         return True
-    traced = optimizer.known and optimizer.whole and loss.graph is True
+    traced = optimizer.known and optimizer.complete and loss.graph is True
     if traced and loss.models and optimizer.models and not optimizer.tensors:
         return False
     return None
@@ -148,7 +148,7 @@ def feeds(event: Backward, optimizer: Optimizer) -> bool | None:
 
 def disjoint(one: Optimizer, other: Optimizer) -> bool:
     """Two optimizers certainly have different parameters."""
-    if not (one.known and other.known and one.whole and other.whole):
+    if not (one.known and other.known and one.complete and other.complete):
         return False
     if not (one.models and other.models):
         return False
@@ -165,7 +165,7 @@ def clears(event: ZeroGrad, optimizer: Optimizer) -> bool | None:
     if isinstance(target, Model):
         if not optimizer.models:
             return None
-        if optimizer.whole and not optimizer.tensors:
+        if optimizer.complete and not optimizer.tensors:
             if all(target.covers(held) for held in optimizer.models):
                 return True
             return None if holds(optimizer, target) else False
@@ -195,7 +195,7 @@ def clips(event: Clip, optimizer: Optimizer) -> bool | None:
         return False if disjoint(event.optimizer, optimizer) else None
     if any(holds(optimizer, model) for model in event.models):
         return True
-    if event.whole and optimizer.whole and optimizer.models and not optimizer.tensors:
+    if event.complete and optimizer.complete and optimizer.models and not optimizer.tensors:
         return False
     return None
 

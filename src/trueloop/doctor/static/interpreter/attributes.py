@@ -7,6 +7,7 @@ from typing import Any
 
 from trueloop.doctor.model.arithmetic import is_hashable
 from trueloop.doctor.model.events import AttributeSet, GradRead, Replaced, Sliced, TensorRetained
+from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import (
     NOWHERE,
     Dataset,
@@ -180,7 +181,7 @@ def _of_unknown(m: Interpreter, value: Unknown, name: str) -> Value:
     if found is None and find_method(value, name) is not None:
         return LibraryMethod(value, name)
     if found is None:
-        fresh = Unknown(f"{value.key}.{name}", (value,), looped=value.looped)
+        fresh = Unknown(f"{value.key}.{name}", (value,), loop_variant=value.loop_variant)
         # Of a batch, an `.image` is not a module; of a trainer, an `.optimizer` is an optimizer.
         found = value.attributes[name] = guess(m, name, fresh, m.modules[-1])
     return found
@@ -306,11 +307,11 @@ def item_of(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:
         if name in value.attributes:
             return value.attributes[name]
         of = (value, index) if isinstance(value, Unknown) else (value,)
-        fresh = Unknown(f"{m.key(value)}{name}", of, looped=bool(getattr(index, "looped", 0)))
+        fresh = Unknown(f"{m.key(value)}{name}", of, loop_variant=bool(loop_of(index)))
         fresh.number = bool(getattr(value, "number", False))
         word = index.value if isinstance(index, Constant) else None
         found = guess(m, word, fresh, m.modules[-1]) if isinstance(word, str) else fresh
-        if not fresh.looped:
+        if not fresh.loop_variant:
             value.attributes[name] = found
         if m.preprocesses and isinstance(index, (Constant, Sequence)):
             m.emit(Sliced, node, data=value, index=index)
@@ -347,7 +348,7 @@ def _of_items(m: Interpreter, value: Sequence, index: Any, node: ast.AST) -> Val
 def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subscript) -> None:
     """`owner[index] = value`."""
     if isinstance(owner, DictValue):
-        if isinstance(index, Constant) and is_hashable(index.value) and not index.looped:
+        if isinstance(index, Constant) and is_hashable(index.value) and not index.loop_variant:
             owner.put(index.value, value)
         else:
             owner.put_somewhere(value)
@@ -385,9 +386,13 @@ def _within_turn(m: Interpreter, loop: Any) -> bool:
 def _store(
     m: Interpreter, owner: Sequence | DictValue, index: Any, value: Any, node: ast.Subscript
 ) -> None:
-    if isinstance(value, Tensor) and value.graph and m.outlives(owner.turns):
+    if isinstance(value, Tensor) and value.graph and m.predates_turn(owner.turns):
         # Another place in each turn, or the same ones again: only the first makes it grow.
-        grows = isinstance(index, Constant) and index.looped and not _within_turn(m, index.looped)
+        grows = (
+            isinstance(index, Constant)
+            and index.loop_variant
+            and not _within_turn(m, index.loop_variant)
+        )
         m.emit(
             TensorRetained, node, tensor=value, how="store", holder=written(node.value),
             container=owner if grows else None,
@@ -418,7 +423,7 @@ def unpack(
             return known
     if isinstance(value, (Unknown, OpaqueObject)):
         return [
-            Unknown(f"{m.key(value)}[{i}]", (value,), looped=bool(getattr(value, "looped", 0)))
+            Unknown(f"{m.key(value)}[{i}]", (value,), loop_variant=bool(loop_of(value)))
             for i in range(count)
         ]
     if isinstance(value, Parameters):

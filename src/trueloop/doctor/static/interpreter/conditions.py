@@ -84,9 +84,9 @@ def compare(m: Interpreter, sign: ast.cmpop, left: Any, right: Any, node: ast.ex
         return _contained(m, kind, left, right, node)
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _numbers(m, kind, left, right)
-    if isinstance(left, Constant) and left.looped and kind in (ast.Eq, ast.NotEq):
+    if isinstance(left, Constant) and left.loop_variant and kind in (ast.Eq, ast.NotEq):
         return _counted(m, kind, left, right)
-    if isinstance(right, Constant) and right.looped and kind in (ast.Eq, ast.NotEq):
+    if isinstance(right, Constant) and right.loop_variant and kind in (ast.Eq, ast.NotEq):
         return _counted(m, kind, right, left)
     if isinstance(left, Unknown) and isinstance(right, Constant) and kind in (ast.Eq, ast.NotEq):
         return _equality(m, kind, left, right)
@@ -149,7 +149,7 @@ def _contained(
 
 
 def _numbers(m: Interpreter, kind: type[ast.cmpop], left: Constant, right: Constant) -> Value:
-    if right.looped and not left.looped:
+    if right.loop_variant and not left.loop_variant:
         swap: dict[type[ast.cmpop], type[ast.cmpop]] = {
             ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE,
         }  # fmt: skip
@@ -157,7 +157,7 @@ def _numbers(m: Interpreter, kind: type[ast.cmpop], left: Constant, right: Const
     if left.modulo is not None and kind in (ast.Eq, ast.NotEq):
         wanted = 0 if right.value == 0 else 1
         return Constant((left.value == wanted) == (kind is ast.Eq), modulo=left.modulo)
-    if left.looped and not right.looped and isinstance(right.value, (int, float)):
+    if left.loop_variant and not right.loop_variant and isinstance(right.value, (int, float)):
         if kind in (ast.Eq, ast.NotEq):
             return _counted(m, kind, left, right)
         if right.value > 2:
@@ -172,7 +172,7 @@ def _numbers(m: Interpreter, kind: type[ast.cmpop], left: Constant, right: Const
 def _counted(m: Interpreter, kind: type[ast.cmpop], left: Constant, right: Any) -> Value:
     """A loop's count against a number: the last turn, one of the simulated ones, or an open one."""
     outcome: bool | None = None
-    loop = left.looped
+    loop = left.loop_variant
     if left.modulo is not None:
         outcome = left.value == (0 if isinstance(right, Constant) and right.value == 0 else 1)
     elif isinstance(right, Constant):
@@ -203,7 +203,7 @@ def _equality(m: Interpreter, kind: type[ast.cmpop], left: Unknown, right: Const
         return Unknown(f"not {left.key}" if turned else left.key, (left,))
     key = f"{left.key} == {right.value!r}"
     found = Unknown(f"not {key}" if negated else key, (left, right))
-    if not left.looped:
+    if not left.loop_variant:
         found.equals = (left.key, right.value)
     return found
 

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from trueloop.doctor.model.arithmetic import SIZE, computed, is_hashable, is_small, stays_small
+from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import AccumulationWindow, Loop, Tensor, Thing
 from trueloop.doctor.static.interpreter import conditions, imports
 from trueloop.doctor.static.interpreter.attributes import item_of
@@ -142,7 +143,7 @@ def arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: 
         notice_division(m, left, right, node)
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         return combine(m, sign, left, right, node)
-    if isinstance(sign, ast.Mod) and getattr(left, "looped", None):
+    if isinstance(sign, ast.Mod) and loop_of(left):
         return _remainder(m, left, right, node)
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _constants(m, sign, left, right, node)
@@ -172,7 +173,7 @@ def _constants(
     value = computed(sign, left.value, right.value, None)
     if value is None:
         return m.unknown(node, (left, right))
-    return Constant(value, looped=left.looped or right.looped)
+    return Constant(value, loop_variant=left.loop_variant or right.loop_variant)
 
 
 def _remainder(m: Interpreter, left: Any, right: Any, node: ast.AST) -> Value:
@@ -180,13 +181,15 @@ def _remainder(m: Interpreter, left: Any, right: Any, node: ast.AST) -> Value:
     windows of two."""
     size = right.value if isinstance(right, Constant) else None
     if size == 1 or (isinstance(right, Unknown) and m.window_of_one(right.key)):
-        return Constant(0, looped=getattr(left, "looped", None))
+        return Constant(0, loop_variant=loop_of(left))
     if isinstance(left, Constant) and isinstance(left.value, int):
-        loop = left.looped if isinstance(left.looped, Loop) else None
+        loop = left.loop_variant if isinstance(left.loop_variant, Loop) else None
         return Constant(
-            left.value % 2, looped=left.looped, modulo=AccumulationWindow(m.size(right), loop)
+            left.value % 2,
+            loop_variant=left.loop_variant,
+            modulo=AccumulationWindow(m.size(right), loop),
         )
-    return Unknown(f"{m.key(left)} % {m.key(right)}", (left, right), looped=True)
+    return Unknown(f"{m.key(left)} % {m.key(right)}", (left, right), loop_variant=True)
 
 
 def _unary(m: Interpreter, node: ast.UnaryOp, scope: Scope) -> Value:
@@ -202,7 +205,7 @@ def _unary(m: Interpreter, node: ast.UnaryOp, scope: Scope) -> Value:
         if not isinstance(node.op, (ast.USub, ast.UAdd)) and not isinstance(value.value, int):
             return m.unknown(node, (value,))
         if isinstance(node.op, ast.USub):
-            return Constant(-value.value, looped=value.looped)
+            return Constant(-value.value, loop_variant=value.loop_variant)
         return value if isinstance(node.op, ast.UAdd) else Constant(~int(value.value))
     if isinstance(value, Tensor):
         return derive(m, node, value, keeps_loss=True)
@@ -310,7 +313,7 @@ def _slice(m: Interpreter, node: ast.Slice, scope: Scope) -> Value:
         Constant(None) if part is None else evaluate(m, part, scope)
         for part in (node.lower, node.upper, node.step)
     ]
-    if all(isinstance(part, Constant) and not part.looped for part in parts):
+    if all(isinstance(part, Constant) and not part.loop_variant for part in parts):
         values = [part.value for part in parts if isinstance(part, Constant)]
         if all(each is None or isinstance(each, int) for each in values):
             return Constant(slice(*values))
@@ -376,9 +379,9 @@ def _text(m: Interpreter, node: ast.JoinedStr, scope: Scope) -> Value:
         text = "".join(str(each.value) for each in node.values)  # type: ignore[attr-defined]
         m.spend(len(text) >> 8, node)
         return Constant(text)
-    looped = any(getattr(part, "looped", None) for part in parts)
+    loop_variant = any(loop_of(part) for part in parts)
     key = f"text<{', '.join(m.key(part) for part in parts)}@{node.lineno}>"
-    return Unknown(key, tuple(parts), looped=looped, number=True)
+    return Unknown(key, tuple(parts), loop_variant=loop_variant, number=True)
 
 
 def _walrus(m: Interpreter, node: ast.NamedExpr, scope: Scope) -> Value:

@@ -94,21 +94,23 @@ class FileAnalysis:
     """Findings that some run has shown to be none."""
     entered: set[int] = field(default_factory=set)
 
-    def go(self, drive: Callable[[Interpreter], None], effort: RunLimits, *, whole: bool) -> None:
+    def go(
+        self, drive: Callable[[Interpreter], None], effort: RunLimits, *, whole_program: bool
+    ) -> None:
         """Make the runs of one beginning."""
-        first = self._run(drive, BranchPolicy(True), effort, whole)
+        first = self._run(drive, BranchPolicy(True), effort, whole_program)
         sites, reached = dict(first.sites), set(first.reached)
         if sites and effort.both and self.goes_on():
-            second = self._run(drive, BranchPolicy(False), effort, whole)
+            second = self._run(drive, BranchPolicy(False), effort, whole_program)
             sites |= second.sites
             reached |= second.reached
         for _ in range(effort.more):
-            forced = self._unreached(sites, reached, whole)
+            forced = self._unreached(sites, reached, whole_program)
             if forced is None or not self.goes_on():
                 break
             key, fact = forced
-            more = self._run(drive, BranchPolicy(True, {key: fact}), effort, whole)
-            missing = self._unreached(sites | more.sites, reached | more.reached, whole)
+            more = self._run(drive, BranchPolicy(True, {key: fact}), effort, whole_program)
+            missing = self._unreached(sites | more.sites, reached | more.reached, whole_program)
             if missing == forced:
                 # It cannot be got to this way either.
                 reached |= {
@@ -125,10 +127,10 @@ class FileAnalysis:
         return self.left > 0
 
     def _unreached(
-        self, sites: dict[int, Any], reached: set[tuple[int, bool]], whole: bool
+        self, sites: dict[int, Any], reached: set[tuple[int, bool]], whole_program: bool
     ) -> tuple[str, bool] | None:
         for identity, site in sites.items():
-            if not whole and site.module is not self.module:
+            if not whole_program and site.module is not self.module:
                 continue  # It is looked at when its own file is read.
             for branch in (True, False):
                 body = site.branches[0 if branch else 1]
@@ -141,7 +143,7 @@ class FileAnalysis:
         drive: Callable[[Interpreter], None],
         policy: BranchPolicy,
         effort: RunLimits,
-        whole: bool,
+        whole_program: bool,
     ) -> Interpreter:
         bench = Bench(self.rules)
         listen = self.listen
@@ -159,7 +161,7 @@ class FileAnalysis:
             drive(machine)
             machine.modules[:], machine.functions[:] = [self.module], [""]
             machine.budget += 10  # the end is not a step of the program
-            machine.emit(Ended, self.module.tree, whole=whole)
+            machine.emit(Ended, self.module.tree, whole_program=whole_program)
         except OutOfBudgetError:
             if machine.stopped is not None:  # what was seen before still counts
                 limit = effort.steps if budget == effort.steps else 0
@@ -217,7 +219,7 @@ def _calls_of_interest(tree: ast.Module) -> list[tuple[int, int]]:
 def read_module(reading: FileAnalysis) -> None:
     """Make all runs that a file is worth."""
     module = reading.module
-    reading.go(lambda m: _program(m, module), TRAINS, whole=True)
+    reading.go(lambda m: _program(m, module), TRAINS, whole_program=True)
     for definition, owner in _beginnings(reading):
         if id(definition) in reading.entered:
             continue
@@ -227,7 +229,7 @@ def read_module(reading: FileAnalysis) -> None:
             continue
         trains = any(module.survey.trains(definition.name))
         effort = TRAINS if trains else PASSES
-        reading.go(_from(module, definition, owner), effort, whole=False)
+        reading.go(_from(module, definition, owner), effort, whole_program=False)
     for refuted in reading.refuted:
         reading.findings.pop(refuted, None)
 

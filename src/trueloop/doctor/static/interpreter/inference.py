@@ -83,7 +83,12 @@ def guess(m: Interpreter, name: str, value: Unknown | OpaqueObject, module: Modu
         )
     if _CRITERION.search(name) and "()" in uses and not isinstance(value, OpaqueObject):
         return Criterion(reduction=None, **common)
-    if isinstance(value, Unknown) and _LOADER.search(name) and "iter" in uses and not value.looped:
+    if (
+        isinstance(value, Unknown)
+        and _LOADER.search(name)
+        and "iter" in uses
+        and not value.loop_variant
+    ):
         return Loader(**common)
     return value
 
@@ -106,7 +111,7 @@ def _optimizer(value: Unknown | OpaqueObject, common: dict[str, Any]) -> Optimiz
         if isinstance(part, Parameters):
             models += [each for each in part.models if each not in models]
     kind = value.kind if isinstance(value, OpaqueObject) else ""
-    return Optimizer(models=models, whole=False, kind=kind, **common)
+    return Optimizer(models=models, complete=False, kind=kind, **common)
 
 
 def _is_model(name: str, uses: set[str]) -> bool:
@@ -144,7 +149,9 @@ def parameter(m: Interpreter, name: str, annotation: ast.expr | None, function: 
             if re.search(rf"\b{word}\b", text) and not many:
                 if kind is Model:
                     return Model(name=name, training=None, complete=False)
-                return Optimizer(name=name, whole=False) if kind is Optimizer else kind(name=name)
+                return (
+                    Optimizer(name=name, complete=False) if kind is Optimizer else kind(name=name)
+                )
         if re.search(r"\b(int|float|str|bool)\b", text):
             return value
         if re.fullmatch(r"(torch\.)?Tensor", text):

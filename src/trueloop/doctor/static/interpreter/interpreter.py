@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from trueloop.doctor.model.arithmetic import SIZE
 from trueloop.doctor.model.events import EscapedToUnknown, Event, GraphEscaped, Made
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.model.things import AccumulationWindow, Loop, Size, Tensor, Thing, Turn
 from trueloop.doctor.static.interpreter.project import Project
 from trueloop.doctor.static.interpreter.step_budget import Counting
@@ -251,8 +252,8 @@ class Interpreter(Counting, ABC):
         if not key:
             line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
             key = f"<{line}.{column}.{self.turns_begun if self.turns else 0}>"
-        looped = any(getattr(part, "looped", None) for part in parts)
-        return Unknown(key, parts, looped=looped)
+        loop_variant = any(loop_of(part) for part in parts)
+        return Unknown(key, parts, loop_variant=loop_variant)
 
     def key(self, value: Any) -> str:
         """A text that is equal for equal values, as far as they are known."""
@@ -472,10 +473,10 @@ class Interpreter(Counting, ABC):
     def attribute(self, value: Any, name: str, node: ast.AST) -> Value:
         """Read an attribute of any value."""
 
-    def outlives(self, birth: int | None) -> bool:
+    def predates_turn(self, made: int | None) -> bool:
         """Things made then are older than the current turn over batches."""
         start = self.batch_turn()
-        return birth is not None and start is not None and birth < start
+        return made is not None and start is not None and made < start
 
 
 def _limit(key: str, beginning: str) -> float | None:

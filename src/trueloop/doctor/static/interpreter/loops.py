@@ -43,7 +43,7 @@ class LoopPlan:
     count: int
     make: Callable[[Loop, int], Any]
     """The element of a turn."""
-    whole: bool = False
+    complete: bool = False
     """These are all the turns that it makes."""
     size: Size = None
     loader: Loader | None = None
@@ -85,7 +85,7 @@ def _plan(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
     key = m.key(value)
     return LoopPlan(
         TURNS if m.batch_turn() is None else 2,
-        lambda loop, index: Unknown(f"{key}[{m.turns_begun}]", (value,), looped=True),
+        lambda loop, index: Unknown(f"{key}[{m.turns_begun}]", (value,), loop_variant=True),
         size=f"len({key})",
     )
 
@@ -101,16 +101,16 @@ def _plan_of_container(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
     if isinstance(value, DictValue):
         keys: list[Value] = [Constant(key) for key in value.entries]
         if not keys or value.open:
-            keys.append(Unknown(f"key<{m.number(value)}>", looped=True))
+            keys.append(Unknown(f"key<{m.number(value)}>", loop_variant=True))
         return _exactly(keys[:FEW])
     if isinstance(value, Constant):
         inner = value.value
         if isinstance(inner, (str, tuple, list)) and len(inner) <= 64:
             return _some([Constant(each) for each in inner])
-        return _some([Unknown(f"{m.key(value):.20}[*]", looped=True)])
+        return _some([Unknown(f"{m.key(value):.20}[*]", loop_variant=True)])
     if not value.values and value.open:
         return LoopPlan(
-            2, lambda loop, index: Unknown(f"<{m.number(value)}[{index}]>", looped=True)
+            2, lambda loop, index: Unknown(f"<{m.number(value)}[{index}]>", loop_variant=True)
         )
     # `[*model.parameters()]`: what was spread is in it as a whole.
     found = _some(
@@ -119,7 +119,7 @@ def _plan_of_container(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
             for each in value.values
         ]
     )
-    found.whole &= not value.open
+    found.complete &= not value.open
     return found
 
 
@@ -151,7 +151,7 @@ def _plan_of_instance(m: Interpreter, value: Instance, node: ast.AST) -> LoopPla
             return plan(m, found, node)
     following = value.cls.lookup("__next__") or value.cls.lookup("__getitem__")
     if isinstance(following, Function):
-        args = [] if following.name.endswith("__next__") else [Unknown("index", looped=True)]
+        args = [] if following.name.endswith("__next__") else [Unknown("index", loop_variant=True)]
         return LoopPlan(TURNS, lambda loop, index: enter(m, following, [value, *args], {}, node))
     return None
 
@@ -180,7 +180,7 @@ def _range(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
         symbol = end.symbol if isinstance(end, Constant) else ""
         return LoopPlan(
             TURNS,
-            lambda loop, index: Constant(numbers[index], looped=loop),
+            lambda loop, index: Constant(numbers[index], loop_variant=loop),
             size=symbol or len(numbers),
             by_hand=known[2] > 1,
         )
@@ -189,7 +189,7 @@ def _range(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     first = begin.value if isinstance(begin, Constant) and isinstance(begin.value, int) else 0
     return LoopPlan(
         TURNS,
-        lambda loop, index: Constant(first + index, looped=loop),
+        lambda loop, index: Constant(first + index, loop_variant=loop),
         size=m.size(end) if zero and one else f"range({', '.join(map(m.key, value.sources))})",
         by_hand=not one,
     )
@@ -201,11 +201,11 @@ def _enumerate(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPl
     base = start if isinstance(start, int) else 0
 
     def make(loop: Loop, index: int) -> Value:
-        number = Constant(base + index, looped=None if inner.whole else loop)
+        number = Constant(base + index, loop_variant=None if inner.complete else loop)
         return Sequence("tuple", [number, inner.make(loop, index)])
 
     return LoopPlan(
-        inner.count, make, inner.whole, inner.size, inner.loader, inner.endless, inner.by_hand
+        inner.count, make, inner.complete, inner.size, inner.loader, inner.endless, inner.by_hand
     )
 
 
@@ -223,7 +223,7 @@ def _zip(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
     return LoopPlan(
         count,
         make,
-        any(each.whole and each.count == count for each in finite),
+        any(each.complete and each.count == count for each in finite),
         finite[0].size if len(finite) == 1 else None,
         next((each.loader for each in plans if each.loader is not None), None),
         all(each.endless for each in plans),
@@ -231,7 +231,7 @@ def _zip(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
 
 
 def _count(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
-    return LoopPlan(TURNS, lambda loop, index: Constant(index, looped=loop), endless=True)
+    return LoopPlan(TURNS, lambda loop, index: Constant(index, loop_variant=loop), endless=True)
 
 
 def _plain(m: Interpreter, value: CombinedIterable, node: ast.AST) -> LoopPlan:
@@ -262,7 +262,7 @@ def elements(m: Interpreter, value: Any, node: ast.AST) -> tuple[list[Value], bo
         return found, False
     how = plan(m, value, node)
     loop = Loop(place=m.place(node), simulated=how.count)
-    return [how.make(loop, index) for index in range(how.count)], how.whole
+    return [how.make(loop, index) for index in range(how.count)], how.complete
 
 
 def go_through(
@@ -295,7 +295,7 @@ def go_through(
             m.emit(BatchFetched, node, loop=loop, loader=how.loader, batch=batch)
             turn(batch)
     m.emit(LoopLeft, node, loop=loop)
-    return how.whole
+    return how.complete
 
 
 def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> ControlFlow | None:
@@ -345,7 +345,7 @@ def _kind(m: Interpreter, node: ast.For | ast.AsyncFor, how: LoopPlan, scope: Sc
     if how.loader is not None:
         return "batches"
     found = scope.module.survey.loop_kind(node)
-    if found == "epochs" and how.whole and not isinstance(how.size, str) and how.listed:
+    if found == "epochs" and how.complete and not isinstance(how.size, str) and how.listed:
         return "other"  # phases, models, folds: listed one by one
     if found == "other" and how.by_hand and _BY_HAND.search(written(node.iter)):
         return "batches"
@@ -377,7 +377,7 @@ def _go(
 ) -> ControlFlow | None:
 
     count = how.count
-    if not how.whole:
+    if not how.complete:
         if not _worth(m, node, scope):
             count = min(count, 1)
         elif len(m.turns) >= 2 and loop.kind == "other":

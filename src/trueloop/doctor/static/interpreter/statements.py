@@ -116,7 +116,7 @@ def _augmented(m: Interpreter, node: ast.AugAssign, scope: Scope) -> ControlFlow
         return None
     result = arithmetic(m, node.op, old, value, node)
     if m.turns and isinstance(result, Constant) and isinstance(result.value, (int, float)):
-        result.looped = result.looped or True
+        result.loop_variant = result.loop_variant or True
     if isinstance(result, Tensor) and isinstance(node.op, ast.Add):
         kept = value if isinstance(value, Tensor) else result
         _keep_sum(m, node.target, kept, node, scope, result)
@@ -151,7 +151,7 @@ def _keep_sum(
     total: Any = None,
 ) -> None:
     since = assigned_at(m, target, scope)
-    if kept.graph and m.outlives(since):
+    if kept.graph and m.predates_turn(since):
         holder = written(target)
         container = kept if total is None else total
         m.emit(
@@ -177,7 +177,7 @@ def extend(
         items.grown = True
     for value in values:
         items.add(value)
-        if isinstance(value, Tensor) and value.graph and m.outlives(items.turns):
+        if isinstance(value, Tensor) and value.graph and m.predates_turn(items.turns):
             name = written(holder)
             given = node.args if isinstance(node, ast.Call) else []
             what = m.place(given[-1]) if given and len(values) == 1 else NOWHERE

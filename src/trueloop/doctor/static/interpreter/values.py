@@ -197,7 +197,7 @@ class Parameters(Value):
     models: list[Model]
     """Modules; all their parameters, or some."""
     tensors: list[Tensor] = field(default_factory=list)
-    whole: bool = True
+    complete: bool = True
     """All that is in it is known."""
     part: bool = False
     """Only some of the modules' parameters (filtered by name, by `requires_grad`)."""
@@ -205,7 +205,7 @@ class Parameters(Value):
     """The optimizer whose `param_groups` they were taken from."""
 
     def __post_init__(self) -> None:
-        self.whole &= max(len(self.models), len(self.tensors)) <= SIZE
+        self.complete &= max(len(self.models), len(self.tensors)) <= SIZE
         del self.models[SIZE:], self.tensors[SIZE:]
 
 

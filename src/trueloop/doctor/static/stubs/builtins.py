@@ -90,7 +90,7 @@ def _joined(parts: list[Parameters]) -> Parameters:
     return Parameters(
         [model for part in parts for model in part.models],
         [tensor for part in parts for tensor in part.tensors],
-        all(part.whole for part in parts),
+        all(part.complete for part in parts),
         any(part.part for part in parts),
     )
 
@@ -167,7 +167,7 @@ def _len(call: LibraryCall) -> Value:
         if isinstance(found, Function):
             return call.machine.call_value(Method(value, found), [], node=call.node)
     key = size if isinstance(size, str) else f"len({call.machine.key(value)})"
-    return Unknown(key, (value,), looped=isinstance(value, Tensor), number=True)
+    return Unknown(key, (value,), loop_variant=isinstance(value, Tensor), number=True)
 
 
 @calls("builtins.next")
@@ -186,7 +186,7 @@ def _next(call: LibraryCall) -> Value:
         if values:
             return values[0]
     found = call.unknown(value)
-    found.looped = bool(call.machine.turns)
+    found.loop_variant = bool(call.machine.turns)
     return found
 
 
@@ -204,7 +204,7 @@ def _map(call: LibraryCall) -> Value:
 def _filter(call: LibraryCall) -> Value:
     source = call.arg(1)
     if isinstance(source, Parameters):
-        return Parameters(source.models, source.tensors, source.whole, True)
+        return Parameters(source.models, source.tensors, source.complete, True)
     values, _ = _listed(call, source)
     return Sequence("list", values, True, call.place, call.machine.turns_begun)
 
@@ -257,11 +257,11 @@ def _convert(call: LibraryCall) -> Value:
         kind: Any = {"float": float, "int": int, "str": str, "bool": bool, "round": round,
                      "abs": abs}[short]  # fmt: skip
         try:
-            return Constant(kind(value.value), looped=value.looped)
+            return Constant(kind(value.value), loop_variant=value.loop_variant)
         except (TypeError, ValueError, OverflowError):
             return call.unknown(value)
     if isinstance(value, Unknown) and short != "bool":
-        return Unknown(value.key, (value,), looped=value.looped, number=True)
+        return Unknown(value.key, (value,), loop_variant=value.loop_variant, number=True)
     found = call.unknown(*call.args)
     found.number = short != "abs" or not isinstance(value, Tensor)
     return found
@@ -437,4 +437,4 @@ def _table_item(call: LibraryCall) -> Value:
 @methods(Parameters, "__getitem__")
 def _parameters_item(call: LibraryCall) -> Value:
     source: Parameters = call.receiver
-    return Parameters(source.models, source.tensors, source.whole, True)
+    return Parameters(source.models, source.tensors, source.complete, True)

@@ -187,8 +187,8 @@ def _entry(call: LibraryCall) -> Value:
 @methods(Checkpoint, "items", "keys", "values")
 def _entries(call: LibraryCall) -> Value:
     loaded: Checkpoint = call.receiver
-    key = Unknown(f"key of {loaded.file}@{loaded.made.line}", looped=True)
-    value = Unknown(f"value of {loaded.file}@{loaded.made.line}", (loaded,), looped=True)
+    key = Unknown(f"key of {loaded.file}@{loaded.made.line}", loop_variant=True)
+    value = Unknown(f"value of {loaded.file}@{loaded.made.line}", (loaded,), loop_variant=True)
     pairs: dict[str, Value] = {
         "items": Sequence("tuple", [key, value]),
         "keys": key,
@@ -305,7 +305,7 @@ def _strict(call: LibraryCall) -> bool | None:
 
 @methods(StateDict, "items", "keys", "values")
 def _state_entries(call: LibraryCall) -> Value:
-    key = Unknown(f"key of a state dict <{call.machine.number(call.receiver)}>", looped=True)
+    key = Unknown(f"key of a state dict <{call.machine.number(call.receiver)}>", loop_variant=True)
     value = Tensor(graph=False, made=call.place)
     pairs: dict[str, Value] = {
         "items": Sequence("tuple", [key, value]),

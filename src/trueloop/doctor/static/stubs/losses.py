@@ -179,7 +179,7 @@ def _nothing(call: LibraryCall) -> Value:
 def _parameters(call: LibraryCall) -> Value:
     """Torch's own have none; for those of other libraries it is not known."""
     whole = call.receiver.known and "." not in call.receiver.kind
-    return Parameters([], whole=whole)
+    return Parameters([], complete=whole)
 
 
 @calls("torchvision.ops.sigmoid_focal_loss", "torchvision.ops.focal_loss.sigmoid_focal_loss")

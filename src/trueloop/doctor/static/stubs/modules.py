@@ -394,7 +394,7 @@ def _parameters(call: LibraryCall) -> Value:
         return call.unknown()
     found = Parameters([call.receiver])
     if call.name == "named_parameters":
-        name = Unknown(f"<name {call.machine.number(found)}>", looped=True)
+        name = Unknown(f"<name {call.machine.number(found)}>", loop_variant=True)
         leaf = Tensor(role="parameter", models=frozenset([call.receiver]), made=call.place)
         return Sequence("list", [Sequence("tuple", [name, leaf])], True)
     return found

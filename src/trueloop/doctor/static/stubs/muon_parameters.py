@@ -29,7 +29,7 @@ def held_whole(call: LibraryCall, given: Any, depth: int = 4) -> list[Model]:
     if isinstance(given, Model):
         return [given]
     if isinstance(given, Parameters):
-        return list(given.models) if given.whole and not given.part else []
+        return list(given.models) if given.complete and not given.part else []
     if depth and isinstance(given, CombinedIterable) and given.kind == "plain":
         return [model for each in given.sources for model in held_whole(call, each, depth - 1)]
     if depth and isinstance(given, DictValue):

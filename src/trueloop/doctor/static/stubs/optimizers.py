@@ -46,7 +46,7 @@ def _optimizer(call: LibraryCall) -> Value:
     if short == "create_optimizer":
         given = call.arg(1, "model") or given  # timm's older form: the options come first
     if given is None:
-        optimizer.whole = False
+        optimizer.complete = False
     else:
         hold(call, optimizer, given)
     optimizer.arguments = {name: constant(value) for name, value in call.kwargs.items()}
@@ -61,7 +61,7 @@ def hold(call: LibraryCall, optimizer: Optimizer, given: Any, depth: int = 5) ->
     if isinstance(given, Parameters):
         optimizer.models += [each for each in given.models if each not in optimizer.models]
         optimizer.tensors += given.tensors
-        optimizer.whole &= given.whole
+        optimizer.complete &= given.complete
     elif isinstance(given, Model):
         optimizer.models.append(given)
     elif isinstance(given, Tensor):
@@ -71,7 +71,7 @@ def hold(call: LibraryCall, optimizer: Optimizer, given: Any, depth: int = 5) ->
     elif depth and isinstance(given, Sequence):
         for each in given.values:
             hold(call, optimizer, each, depth - 1)
-        optimizer.whole &= not given.open or bool(given.values)
+        optimizer.complete &= not given.open or bool(given.values)
     elif depth and isinstance(given, DictValue):
         parts = given.entries.get("params")
         if parts is not None:
@@ -80,13 +80,13 @@ def hold(call: LibraryCall, optimizer: Optimizer, given: Any, depth: int = 5) ->
             for value in given.entries.values():
                 hold(call, optimizer, value, depth - 1)
         else:
-            optimizer.whole = False
+            optimizer.complete = False
     elif depth and isinstance(given, CombinedIterable):
         for source in given.sources:
             hold(call, optimizer, source, depth - 1)
     else:
         # Collected by code that was not understood: the modules that it was given are in it.
-        optimizer.whole = False
+        optimizer.complete = False
         found = [thing for thing in things_in(given) if isinstance(thing, Model)]
         optimizer.models += [each for each in found if each not in optimizer.models]
 
@@ -96,7 +96,7 @@ def _super_init(call: LibraryCall) -> Value:
     """An optimizer of the user's own hands its parameters up."""
     given = call.arg(0, "params")
     if given is None:
-        call.receiver.whole = False
+        call.receiver.complete = False
     else:
         hold(call, call.receiver, given)
     return NONE
@@ -170,7 +170,7 @@ def _mode(call: LibraryCall) -> Value:
 def param_groups(optimizer: Optimizer) -> Sequence:
     """`optimizer.param_groups`."""
     params = Parameters(
-        list(optimizer.models), list(optimizer.tensors), optimizer.whole, holder=optimizer
+        list(optimizer.models), list(optimizer.tensors), optimizer.complete, holder=optimizer
     )
     group = DictValue({"params": params}, True)
     return Sequence("list", [group], True)

@@ -168,7 +168,7 @@ def _apex_scale_loss(call: LibraryCall) -> Value:
 def _apex_master_params(call: LibraryCall) -> Value:
     optimizer = call.arg(0)
     if isinstance(optimizer, Optimizer):
-        return Parameters(list(optimizer.models), list(optimizer.tensors), optimizer.whole)
+        return Parameters(list(optimizer.models), list(optimizer.tensors), optimizer.complete)
     return call.unknown(*call.args)
 
 
@@ -189,12 +189,12 @@ def _clip(call: LibraryCall, given: Any, limit: Any, by: str, optimizer: Any = N
     found = Optimizer(known=True)
     hold(call, found, given)
     if isinstance(given, Parameters):
-        found.whole = given.whole and not given.part
+        found.complete = given.complete and not given.part
     holder = optimizer if isinstance(optimizer, Optimizer) else _holder(given)
     call.emit(
         Clip,
         models=found.models,
-        whole=found.whole and bool(found.models),
+        complete=found.complete and bool(found.models),
         optimizer=holder,
         by=by,
         limit=_limit(limit),

@@ -187,7 +187,7 @@ def _argument(call: LibraryCall, name: str, value: Any) -> object:
 
 
 def _size(call: LibraryCall, value: Any) -> Size:
-    if isinstance(value, Constant) and value.looped:
+    if isinstance(value, Constant) and value.loop_variant:
         return None
     return call.machine.size(value)
 
@@ -242,7 +242,7 @@ def _is_super(call: LibraryCall) -> bool:
 @methods(Scheduler, "get_last_lr", "print_lr")
 def _last_lr(call: LibraryCall) -> Value:
     found = Unknown(f"{call.machine.key(call.receiver)}.get_last_lr()")
-    found.looped = bool(call.machine.turns)
+    found.loop_variant = bool(call.machine.turns)
     return found
 
 

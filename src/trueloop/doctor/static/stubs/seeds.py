@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from trueloop.doctor.model.events import Seeded, Used
+from trueloop.doctor.model.known_values import loop_of
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.values import (
     NONE,
@@ -66,7 +67,7 @@ _TURN = re.compile(r"<\d+\.\d+\.(\d+)>")
 
 def changes(value: Any) -> bool | None:
     """A value is different in each turn of the loops around it; None where unknown."""
-    if any(getattr(each, "looped", None) for each in inside(value, _parts, 6)):
+    if any(loop_of(each) for each in inside(value, _parts, 6)):
         return True
     if isinstance(value, Constant):
         return False
@@ -94,12 +95,12 @@ def _parts(value: Any) -> Iterable[Value]:
 
 @calls("torch.seed", "torch.initial_seed", "torch.random.initial_seed", "torch.random.seed")
 def _new_seed(call: LibraryCall) -> Value:
-    return Unknown(f"{call.name}() <{call.place.line}>", looped=True)
+    return Unknown(f"{call.name}() <{call.place.line}>", loop_variant=True)
 
 
 @calls("torch.utils.data.get_worker_info")
 def _worker_info(call: LibraryCall) -> Value:
-    return Unknown("worker info", looped=True)
+    return Unknown("worker info", loop_variant=True)
 
 
 @calls("torch.random.fork_rng")

@@ -78,7 +78,7 @@ def _detach(call: LibraryCall) -> Value:
 @methods(Tensor, "item", "tolist", "numpy")
 def _item(call: LibraryCall) -> Value:
     found = call.unknown(call.receiver)
-    found.looped = bool(call.machine.turns)
+    found.loop_variant = bool(call.machine.turns)
     found.number = True
     return found
 
@@ -93,7 +93,7 @@ def _about(call: LibraryCall) -> Value:
         if isinstance(size, int):
             return Constant(size)
     found = call.unknown(call.receiver)
-    found.number, found.looped = True, bool(call.machine.turns)
+    found.number, found.loop_variant = True, bool(call.machine.turns)
     return found
 
 

@@ -217,7 +217,9 @@ def attribute_of(m: Interpreter, value: Tensor, name: str, node: ast.AST) -> Val
         if sizes is not None:
             known = (Constant(s) if isinstance(s, int) else Unknown(str(s)) for s in sizes)
             return Sequence("tuple", [*known])
-        return Unknown(f"{value.name}.shape<{m.number(value)}>", (value,), looped=True, number=True)
+        return Unknown(
+            f"{value.name}.shape<{m.number(value)}>", (value,), loop_variant=True, number=True
+        )
     if name in ("T", "mT", "H", "real", "imag"):
         return derive(m, node, value, keeps_loss=True)
     if name in ("requires_grad", "is_cuda", "is_leaf", "device", "dtype", "ndim", "grad_fn"):
