@@ -1,7 +1,8 @@
 """Known bugs of public repositories: what `check` says before the fix, and after it.
 
 `public/buggy_commits.json` names the fix, its parent, the file, what was wrong and the code that is
-due for it, or none where no rule speaks of it. `folders`: only these are checked out.
+due for it, or none where no rule speaks of it. `folders`: only these are checked out; `check`: only
+these are checked, where everything would take long.
 """
 
 from __future__ import annotations
@@ -30,39 +31,44 @@ class KnownBug:
     wrong: str
     code: str
     folders: tuple[str, ...] = ()
+    check: tuple[str, ...] = (".",)
 
 
 def known_bugs(lists: Path = LISTS) -> list[KnownBug]:
     content = json.loads((lists / "buggy_commits.json").read_text("utf-8"))
     return [
-        KnownBug(**{**each, "folders": tuple(each.get("folders", ()))})
+        KnownBug(**{k: tuple(v) if isinstance(v, list) else v for k, v in each.items()})
         for each in content["commits"]
     ]
 
 
-def codes_at(git: Path, commit: str, bug: KnownBug) -> Counter[str]:
-    """Errors and warnings in the file, with its repository around it."""
+def codes_at(git: Path, commit: str, bug: KnownBug) -> Counter[tuple[str, str]]:
+    """Errors and warnings in the repository, as file and code."""
     with tempfile.TemporaryDirectory() as name:
         check_out(git, commit, Path(name), bug.folders)
         if not (Path(name) / bug.path).exists():
             raise SystemExit(f"{bug.repository}: no {bug.path} at {commit}")
-        told = run_command(Path(name), [bug.path])
-    return Counter(each["code"] for each in told["findings"] if each["severity"] != "advice")
+        told = run_command(Path(name), bug.check)
+    return Counter(
+        (each["path"], each["code"]) for each in told["findings"] if each["severity"] != "advice"
+    )
 
 
-def outcome(bug: KnownBug, before: Counter[str], after: Counter[str]) -> dict[str, Any]:
-    """Found is what is due and gone after the fix; without a rule, whatever is gone after it."""
-    gone = before - after
-    found = gone[bug.code] > 0 if bug.code else bool(gone)
+def outcome(
+    bug: KnownBug, before: Counter[tuple[str, str]], after: Counter[tuple[str, str]]
+) -> dict[str, Any]:
+    """Found is what is due and gone after the fix, wherever it stood, since the remedy may be at a
+    call; without a rule, whatever is gone. Silent: nothing of it is left in the file."""
+    gone = [code for _, code in (before - after).elements()]
+    left = [code for path, code in after.elements() if path == bug.path]
     return {
         "repository": bug.repository,
         "path": bug.path,
         "wrong": bug.wrong,
         "due": bug.code,
-        "before": ", ".join(sorted(before)),
-        "after": ", ".join(sorted(after)),
-        "found": found,
-        "silent": not after[bug.code] if bug.code else not after,
+        "gone": ", ".join(sorted(set(gone))),
+        "found": bug.code in gone if bug.code else bool(gone),
+        "silent": bug.code not in left if bug.code else not left,
     }
 
 
@@ -79,7 +85,7 @@ def try_commits(clones: Path, lists: Path, only: Sequence[str] | None) -> int:
         before, after = (codes_at(git, commit, bug) for commit in (bug.before, bug.after))
         rows.append(outcome(bug, before, after))
         each = rows[-1]
-        told = "found" if each["found"] else "missed"
+        told = "found" if each["found"] else f"missed {each['due']}".strip()
         told += "" if each["silent"] else ", not silent after the fix"
         print(f"{bug.repository} {bug.path}: {bug.wrong}: {told}", flush=True)
     due = [each for each in rows if each["due"]]
