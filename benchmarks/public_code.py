@@ -27,7 +27,7 @@ from common import save_results, table
 from public_clones import LISTS, Repository, check_out_all, folder_of, listed
 from public_commits import try_commits
 from public_findings import run_command
-from public_removals import try_removals
+from public_removals import removals, try_removals
 
 VERDICTS = ("true", "noise", "false")
 PARTS = ("looked at", "held out")
@@ -225,7 +225,9 @@ def print_list(title: str, lines: Sequence[str]) -> None:
         print(f"  {line}")
 
 
-def report(checked: list[Checked], judged: dict[Place, Judged], root: Path) -> dict[str, Any]:
+def report(
+    checked: list[Checked], judged: dict[Place, Judged], root: Path, lists: Path
+) -> dict[str, Any]:
     """Print the tables; what a result file keeps of them."""
     results: dict[str, Any] = {}
     for part in PARTS:
@@ -246,7 +248,22 @@ def report(checked: list[Checked], judged: dict[Place, Judged], root: Path) -> d
         for unread in each.unread
     ]
     print_list("files not read to their end", cut)
-    return {**results, "cut": cut, **speed(checked)}
+    programs = main_programs(checked, lists)
+    return {**results, "cut": cut, "programs": programs, **speed(checked)}
+
+
+def main_programs(checked: list[Checked], lists: Path) -> dict[str, bool]:
+    """Print which of the training scripts in `removals.json` are read to their end."""
+    cut = {(e.repository.repository, str(Path(u["path"]))) for e in checked for u in e.unread}
+    names = {each.repository.repository for each in checked}
+    read: dict[str, bool] = {}
+    for each in removals(lists):
+        if each.repository in names:
+            program = f"{each.repository} {each.script}"
+            whole = not {(each.repository, each.script), (each.repository, each.file)} & cut
+            read[program] = read.get(program, True) and whole
+    print(f"\ntraining scripts read to their end: {sum(read.values())} of {len(read)}")
+    return read
 
 
 def speed(checked: Sequence[Checked]) -> dict[str, Any]:
@@ -325,7 +342,7 @@ def score(given: argparse.Namespace) -> int:
             print(f"not checked out: {each.repository}")
     if not checked:
         raise SystemExit(f"no listed repository in {given.folder}: run the checkout command first")
-    results = report(checked, judged, given.folder)
+    results = report(checked, judged, given.folder, given.lists)
     if given.unjudged:
         count = write_unjudged(checked, judged, given.folder, given.unjudged)
         print(f"\n{count} unjudged findings in {given.unjudged}")

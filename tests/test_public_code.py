@@ -138,6 +138,7 @@ def test_findings_are_judged_and_counted(world: Path, capsys: pytest.CaptureFixt
     assert "judged true and not found today: 0" in out
     assert "the line is a different one: 0" in out
     assert "files not read to their end: 0" in out
+    assert "training scripts read to their end: 1 of 1" in out
     assert re.search(r"3 files, 43 lines in [\d.]+ s: \d+ lines/s", out)
 
 
@@ -146,7 +147,7 @@ def test_what_is_gone_is_named(world: Path, capsys: pytest.CaptureFixture[str]) 
     judged = {**place, "code": "TL999", "text": "another line", "reason": "made up"}
     lists = world / "other"
     lists.mkdir()
-    for name in ("repositories.json", "held_out.json"):
+    for name in ("repositories.json", "held_out.json", "removals.json"):
         (lists / name).write_text((world / "lists" / name).read_text())
     write(lists / "judged.json", "findings", [{**judged, "verdict": "true"}])
     words = ["--lists", str(lists), "check", str(world / "public"), "--part", "looked at"]
