@@ -28,6 +28,7 @@ _WATCHED = ("checkpoint", "cli", "evaluation", "feed", "loop", "run", "step", "t
 
 
 def warm(modules: Iterable[str]) -> None:
+    gc.disable()  # all that is made here stays
     for module in ("torch", "torch._dynamo", *modules):  # the first optimizer imports dynamo
         importlib.import_module(module)
     if "trueloop.doctor.live.session" in modules:
@@ -36,6 +37,7 @@ def warm(modules: Iterable[str]) -> None:
 
     torch.set_num_threads(1)
     gc.freeze()  # else the first collection in each child copies what it looks at
+    gc.enable()
 
 
 def _warm_doctor() -> None:

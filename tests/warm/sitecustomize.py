@@ -9,20 +9,25 @@ lies under its program, nor any argument, path or variable.
 from __future__ import annotations
 
 import os
+import sys
 
 VARIABLE = "TRUELOOP_WARM_PYTHON"
 """The number of the socket that orders come by, or nothing, and what to import, with commas
 between."""
+_before: set[str] = set()
+"""The modules that were imported before the fork."""
 
 
 def _warm() -> None:
-    import sys
+    import atexit
 
+    atexit.register(_leave)  # before all others: the last to be called
     from imports import warm
 
     number, *modules = os.environ[VARIABLE].split(",")
     warm(modules)
     del sys.modules["imports"]
+    _before.update(sys.modules)
     if number:
         _serve(number)
     else:
@@ -72,8 +77,6 @@ def _serve(number: str) -> None:
 
 
 def _begin(order: dict[str, object], given: list[int]) -> None:
-    import sys
-
     if order["session"]:
         os.setsid()
     if order["namespace"]:
@@ -88,6 +91,40 @@ def _begin(order: dict[str, object], given: list[int]) -> None:
     os.environ.update(order["environment"])  # type: ignore[call-overload]
     sys.path.remove(os.path.dirname(__file__))
     sys.argv[:] = order["words"]  # type: ignore[call-overload]
+    if sys.argv[0] == "-m":
+        sys.modules["__main__"].__dict__["SystemExit"] = _Exit
+
+
+class _Exit(SystemExit):
+    """What `__main__.py` raises; it keeps the status that Python asks for when it ends."""
+
+    status: int | None = None
+
+    @property
+    def code(self) -> object:
+        (code,) = self.args or (None,)
+        if isinstance(code, int | None):
+            _Exit.status = (code or 0) & 0xFF
+        return code
+
+
+def _leave() -> None:
+    """End here, once all that the program holds is gone: Python would take down every module that
+    was imported before the fork, and first copy each page of their memory."""
+    if _Exit.status is None:
+        return
+    import gc
+
+    for name in sys.modules.keys() - _before:
+        del sys.modules[name]
+    del sys.modules["__main__"]
+    gc.collect()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (AttributeError, OSError):  # no such stream, or nobody reads it: Python has a status
+        return
+    os._exit(_Exit.status)
 
 
 def _enter(namespaces: str) -> None:

@@ -6,6 +6,8 @@ import gc
 import importlib
 import pkgutil
 
+gc.disable()  # until all is imported: it stays
+
 import torch._dynamo  # noqa: F401  (the first optimizer would, in every child)
 
 from trueloop.doctor import live
@@ -20,3 +22,4 @@ def import_and_freeze() -> None:
             importlib.import_module(each.name)
     leave_to_python()
     gc.freeze()  # else the first collection in each child copies what it looks at
+    gc.enable()

@@ -17,9 +17,9 @@ import sys
 import traceback
 from typing import Any
 
+from watcher_imports import import_and_freeze  # isort: skip  (before torch: it stops collections)
 import torch
 import torch.distributed as dist
-from watcher_imports import import_and_freeze
 
 from trueloop.doctor.live.track import Track
 from trueloop.doctor.live.watcher import Watcher
