@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 import kill_cases
-import torchmetrics  # noqa: F401  (once here, not in every process)
 from common import save_results, table
 from kill_trials import STAGES, Reference, Trial, trial
 

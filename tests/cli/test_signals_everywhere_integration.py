@@ -37,8 +37,14 @@ class AtImport:
 sys.meta_path.insert(0, AtImport())
 if moment == "late":
     atexit.register(send)
+def at_shutdown():
+    while threading.main_thread().is_alive():  # it waits for this thread after that
+        time.sleep(0.01)
+    send()
+    time.sleep(20)
+
 if moment == "shutdown":
-    threading.Thread(target=lambda: (time.sleep(3), send(), time.sleep(20))).start()
+    threading.Thread(target=at_shutdown).start()
 sys.argv = ["trueloop", *words]
 if entry == "module":
     runpy.run_module("trueloop", run_name="__main__", alter_sys=True)
@@ -69,7 +75,7 @@ def outcome(moment: str, again: str, entry: str, words: str) -> subprocess.Compl
         ("torch.nn", "twice", "module", TRAIN),
         ("jsonargparse", "once", "script", "runs"),
         ("trueloop.tasks.spiral", "once", "module", TRAIN),
-        ("torchmetrics", "once", "module", TRAIN),
+        ("torch._dynamo", "once", "module", TRAIN),
         ("trueloop.doctor.live.session", "once", "script", "watch x.py"),
     ],
 )

@@ -12,14 +12,14 @@ COMMAND = (
     "attr", "docstring_parser", "jinja2", "jsonargparse", "matplotlib.figure", "plotly.offline",
     "polars", "PIL.ImageDraw", "PIL.ImageOps", "rich._emoji_codes", "rich.progress", "tomllib",
     "torch.profiler", "torch.utils.flop_counter", "torch.utils.serialization.config",
-    "torchmetrics", "trueloop.checkpoint", "trueloop.cli._doctor", "trueloop.cli._training",
+    "trueloop.checkpoint", "trueloop.cli._doctor", "trueloop.cli._training",
     "trueloop.cli.train", "trueloop.doctor.live.session", "trueloop.loop",
     "trueloop.optimizers", "trueloop.run", "trueloop.run.rank_log", "trueloop.tasks",
     "trueloop.tasks.spiral",
 )  # fmt: skip
 """What nearly every command imports."""
 RANKS = (
-    "torch.distributed.fsdp", "torchmetrics.classification", "trueloop.checkpoint.dcp",
+    "torch.distributed.fsdp", "torchmetrics", "trueloop.checkpoint.dcp",
     "trueloop.cli._segments", "trueloop.cli._ranks", "trueloop.ranks",
 )  # fmt: skip
 """And what ranks and the processes of `trueloop verify-resume` do."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _OF_TRAIN = (
     "jinja2", "jsonargparse", "matplotlib.figure", "plotly", "rich.progress", "torch._dynamo",
-    "torchmetrics", "trueloop.cli._doctor", "trueloop.cli._training", "trueloop.cli._session",
+    "trueloop.cli._doctor", "trueloop.cli._training", "trueloop.cli._session",
     "trueloop.cli.train", "trueloop.doctor.live.session", "trueloop.loop", "trueloop.tasks",
 )  # fmt: skip
 """The modules that a run imports: seconds of each trial, if the process that starts them has not

@@ -43,7 +43,7 @@ from trueloop.seed import rng_state
 MOST_UPDATES = 200
 """Default number of updates of a verification; fewer if that is more than two epochs."""
 
-_SLOW_IMPORTS = [__name__, "torch._inductor", "torchmetrics"]
+_SLOW_IMPORTS = [__name__, "torch._inductor"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ batches, which `over_ranks` brings together: counts are exact, and floating-poin
 in the feed's order, so that the scores are those of one process. A set of your own says how its
 attributes are reduced: `MetricSet.reductions`.
 
-AUROC and whatever a user brings come from torchmetrics. The counts and the regression sums are our
+Whatever a user brings comes from torchmetrics. The counts, AUROC and the regression sums are our
 own, exact in int64 and float64: torchmetrics' confusion matrix needs batch · C² numbers of memory
 per update in deterministic mode, and its R² is wrong for targets that are small (it takes a sum of
 squares below 1e-4 for zero) or far from zero (float32 sums of squares cancel).

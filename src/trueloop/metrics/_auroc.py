@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from trueloop.metrics._base import Sums, double, load_metric_state, metric_state
+from trueloop.metrics._base import Sums, double
 
 
 class Auroc:
@@ -58,50 +57,52 @@ class Auroc:
 
 
 class _Exact:
-    """From every score, by torchmetrics."""
+    """From every score: the share of pairs of a positive and a negative in which the positive has
+    the higher score, where ties count half (Mann and Whitney, 1947)."""
 
     def __init__(self, columns: int, one_of: bool) -> None:
-        from torchmetrics import classification
-
-        self._flat = columns == 1
+        self._columns = columns
         self._one_of = one_of
-        # `over_ranks` has brought the other ranks' scores already.
-        options: dict[str, Any] = {"validate_args": False, "sync_on_compute": False}
-        if self._flat:
-            self._metric: Any = classification.BinaryAUROC(**options)
-        elif one_of:
-            self._metric = classification.MulticlassAUROC(
-                columns, average="none", ignore_index=-1, **options
-            )
-        else:
-            self._metric = classification.MultilabelAUROC(columns, average="none", **options)
+        self._device = torch.device("cpu")
+        self.reset()
 
     def reset(self) -> None:
-        self._metric.reset()
+        self._scores: list[Tensor] = []
+        self._targets: list[Tensor] = []
 
     def to(self, device: torch.device | str) -> None:
-        self._metric.to(device)
+        self._device = torch.device(device)
+        self._scores = [each.to(device) for each in self._scores]
+        self._targets = [each.to(device) for each in self._targets]
 
     def state_dict(self) -> dict[str, Any]:
-        return metric_state(self._metric)
+        states = {"preds": list(self._scores), "target": list(self._targets)}
+        return {"updates": len(self._scores), "states": states}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        load_metric_state(self._metric, state)
+        self._scores = list(state["states"]["preds"])
+        self._targets = list(state["states"]["target"])
+        self.to(self._device)
 
     def update(self, logits: Tensor, targets: Tensor) -> None:
-        # Only the order matters for a lone logit: unlike the sigmoid, the arc tangent keeps large
-        # ones apart. Within 0 to 1, because torchmetrics takes a batch outside that for logits.
-        scores = logits.softmax(1) if self._one_of else 0.5 + logits.atan() / math.pi
-        if self._flat:
-            scores, targets = scores.flatten(), targets.flatten()
-        self._metric.update(scores, targets.long())
+        # Only the order matters, but between classes.
+        self._scores.append(logits.softmax(1) if self._one_of else logits.clone())
+        self._targets.append(targets.clone())
 
     def areas(self) -> Tensor:
-        with warnings.catch_warnings():
-            # Of classes that do not occur, which `Auroc.areas` leaves out.
-            warnings.simplefilter("ignore")
-            areas: Tensor = self._metric.compute()
-        return areas.cpu().double().reshape(-1)
+        scores, targets = torch.cat(self._scores), torch.cat(self._targets)
+        if self._one_of:
+            scores, targets = scores[targets >= 0], targets[targets >= 0]
+            targets = targets[:, None] == torch.arange(self._columns, device=targets.device)
+        else:
+            scores, targets = (x.reshape(-1, self._columns) for x in (scores, targets > 0))
+        return torch.stack([_area(*each) for each in zip(scores.T, targets.T, strict=True)])
+
+
+def _area(scores: Tensor, positive: Tensor) -> Tensor:
+    higher, lower = scores[positive], scores[~positive].sort().values
+    below = torch.searchsorted(lower, higher) + torch.searchsorted(lower, higher, right=True)
+    return below.sum().cpu().double() / (2.0 * len(higher) * len(lower))
 
 
 class _Binned:

@@ -17,6 +17,7 @@ from typing import Any
 from trueloop.doctor.live import torch_versions
 
 _PACKAGE = "trueloop.doctor.live"
+_INSIDE = f"{_PACKAGE}."
 _PROGRAMS = "original"
 """How a function of ours names one of the program's (or of torch's) that it calls."""
 _left: set[str] = set()
@@ -27,10 +28,10 @@ def leave_to_python() -> None:
     """Tell the compiler to begin with no function of ours, nor with what it calls, except where
     that is what the program itself has called. What it compiles as a part of something larger
     still goes through the functions that were put into torch."""
-    for name, module in list(sys.modules.items()):
-        if name not in _left and (name == _PACKAGE or name.startswith(f"{_PACKAGE}.")):
+    for name in sys.modules.keys() - _left:
+        if name == _PACKAGE or name.startswith(_INSIDE):
             _left.add(name)
-            for code in _codes(module):
+            for code in _codes(sys.modules[name]):
                 leave(code)
 
 
