@@ -26,3 +26,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     gc.freeze()  # a collection of the million objects that were imported takes a second
     gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Once all tests of a file have run, the same with what they have imported and kept."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()

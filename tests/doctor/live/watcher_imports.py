@@ -8,14 +8,14 @@ import pkgutil
 
 gc.disable()  # until all is imported: it stays
 
-import torch._dynamo  # noqa: F401  (the first optimizer would, in every child)
-
-from trueloop.doctor import live
-from trueloop.doctor.live.patches.dynamo_skip import leave_to_python
-from trueloop.doctor.rules.loading import rules_for
-
 
 def import_and_freeze() -> None:
+    import torch._dynamo  # noqa: F401  (the first optimizer would, in every child)
+
+    from trueloop.doctor import live
+    from trueloop.doctor.live.patches.dynamo_skip import leave_to_python
+    from trueloop.doctor.rules.loading import rules_for
+
     rules_for("L")
     for each in pkgutil.walk_packages(live.__path__, f"{live.__name__}."):
         if not each.name.endswith(".notebook"):
