@@ -1,6 +1,8 @@
 # Two commands do it all on a machine with Python alone:
 #   make demo    train the spiral and print where its report is
 #   make test    lint, type-check, run the tests
+# The tests with all rounds of what is tried again and again (kills, crafted files, seeds):
+#   make test-all
 # One measures (docs/speed.md):
 #   make bench [ARGS="spiral gpt --rounds 7"]    other loops and trainers beside ours
 # One writes the reference of the public names, from their docstrings:
@@ -12,7 +14,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test lint types unit bench bench-gpu api test-torch clean
+.PHONY: demo test test-all lint types unit bench bench-gpu api test-torch clean
 
 demo: $(READY)
 	$(BIN)/trueloop train spiral --run runs/demo-$$(date +%Y%m%d-%H%M%S)
@@ -20,6 +22,9 @@ demo: $(READY)
 # mypy has one process: the tests begin beside it.
 test: lint
 	@$(MAKE) --no-print-directory -j 2 types unit
+
+test-all: export TRUELOOP_ALL_TRIALS = 1
+test-all: test
 
 lint: $(READY)
 	$(BIN)/ruff check .

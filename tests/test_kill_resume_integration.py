@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import torch
 
+from trials import trials
 from trueloop import seed
 from warm_python import BENCHMARKS, call, call_benchmark
 
@@ -24,12 +25,15 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the trials fork
 def test_killed_runs_end_bitwise_equal() -> None:
     cases = ("spiral", "images", "fp16", "plateau")
     names = [word for case in cases for word in ("--case", case)]
-    status, out = call_benchmark("kill_resume", "--kills", "12", "--seed", "3", *names)
+    each = trials(2, 3)
+    words = ("--kills", str(each * len(cases)), "--seed", "3", *names)
+    status, out = call_benchmark("kill_resume", *words)
     assert status == 0, out
     stages = []
     for case in cases:
-        (row,) = re.findall(rf"^{case} +3 +(\d+) +3 of 3 ((?: +\d+)+)$", out, re.MULTILINE)
-        assert int(row[0]) >= 3, "each trial is killed"
+        line = rf"^{case} +{each} +(\d+) +{each} of {each} ((?: +\d+)+)$"
+        (row,) = re.findall(line, out, re.MULTILINE)
+        assert int(row[0]) >= each, "each trial is killed"
         stages.append([int(count) > 0 for count in row[1].split()])
     assert sum(map(any, zip(*stages, strict=True))) >= 4, "in several stages of a write"
 

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
+from trials import trials
 from warm_python import call_benchmark
 
-TRIALS = int(os.environ.get("TRUELOOP_PREEMPTION_TRIALS", "3"))
-"""40 in the long form."""
+TRIALS = trials(3, 12)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the trials fork")

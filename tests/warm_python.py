@@ -12,6 +12,7 @@ import select
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stdout
@@ -196,17 +197,18 @@ def warm_forkserver() -> None:
     """Let the server that multiprocessing forks processes from import first what ranks do. There is
     one in a process, whoever starts it: our ranks, `trueloop verify-resume`, the lab."""
     server = forkserver._forkserver  # type: ignore[attr-defined]
-    start = server.ensure_running
+    start, alone = server.ensure_running, threading.Lock()
 
     def ensure_running() -> None:
         resource_tracker.ensure_running()  # another Python, which `start` would start too
-        before = dict(os.environ)
-        os.environ.update(_variables("", (*COMMAND, *RANKS)))
-        try:
-            start()
-        finally:
-            for name in ("PYTHONPATH", "TRUELOOP_WARM_PYTHON"):
-                os.environ.pop(name, None)  # of two threads, one has done it
-            os.environ.update(before)
+        with alone:
+            before = dict(os.environ)
+            os.environ.update(_variables("", (*COMMAND, *RANKS)))
+            try:
+                start()
+            finally:
+                for name in ("PYTHONPATH", "TRUELOOP_WARM_PYTHON"):
+                    os.environ.pop(name)
+                os.environ.update(before)
 
     server.ensure_running = ensure_running

@@ -13,6 +13,7 @@ from crafted import Parts, crafted, nested, record, recorded, written
 from hypothesis import HealthCheck, given, settings, strategies as st
 from torch import Tensor, nn
 
+from trials import trials
 from trueloop.cli import main
 from trueloop.doctor.live.replay import bundle, bundle_format, op_runner
 from trueloop.doctor.live.replay.bundle_format import GENERATORS, TAPE, TENSORS
@@ -356,10 +357,10 @@ def test_an_operation_that_would_do_harm(
     assert reason in said, said
 
 
-# ---------------------------------------------------------------------- 2,000 of them
+# ---------------------------------------------------------------------- many of them
 
 
-def test_two_thousand_crafted_bundles(
+def test_many_crafted_bundles(
     bundles: dict[str, Parts], tmp_path: Path, capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -367,9 +368,10 @@ def test_two_thousand_crafted_bundles(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(op_runner, "memory", lambda: 2**30)
     count = {0: 0, 1: 0, 2: 0}
+    examples = trials(400, 2000)
 
     @settings(
-        max_examples=2000, deadline=None, database=None, derandomize=True,
+        max_examples=examples, deadline=None, database=None, derandomize=True,
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(st.integers(0, 2**48))
@@ -384,8 +386,8 @@ def test_two_thousand_crafted_bundles(
         _remove(folder)
 
     check()
-    assert sum(count.values()) == 2000
-    assert min(count.values()) > 20, count
+    assert sum(count.values()) == examples
+    assert min(count.values()) > examples // 100, count
     assert list(tmp_path.iterdir()) == []
 
 
