@@ -19,7 +19,7 @@ NESTED = ("step", "feed", "rng")
 
 def told() -> set[str]:
     """The keys in the guide's table."""
-    table = GUIDE.read_text("utf-8").split("**What a checkpoint holds**")[1].split("\n\n")[1]
+    table = GUIDE.read_text("utf-8").split("**What a checkpoint contains**")[1].split("\n\n")[1]
     return {
         key
         for row in table.splitlines()[2:]
