@@ -1,7 +1,7 @@
 """A checker whose findings are planted, for tests of what is around the real one.
 
 `TL101()` in a program is an error of that code; `TL101("delete")` has a remedy; the line that calls
-`robbed()` is the other line involved; `long()` is where reading
+`related()` is the other line involved; `long()` is where reading
 stops; `import helper` follows the file beside it, if there is one.
 """
 
@@ -48,8 +48,10 @@ def _planted(tree: ast.Module, path: str) -> list[Finding]:
 
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     named = [(node.func.id, node) for node in calls if isinstance(node.func, ast.Name)]
-    robbed = [
-        Related(place(node), "the step that it robs") for name, node in named if name == "robbed"
+    related = [
+        Related(place(node), "the step that finds them cleared")
+        for name, node in named
+        if name == "related"
     ]
     return [
         Finding(
@@ -59,7 +61,7 @@ def _planted(tree: ast.Module, path: str) -> list[Finding]:
             place(node),
             "`optimizer.zero_grad()` erases the gradients. The step finds nothing.",
             "Move it to the start of the loop.",
-            related=tuple(robbed),
+            related=tuple(related),
             remedies=(Delete(place(node)),) if node.args else (),
         )
         for name, node in named

@@ -432,12 +432,12 @@ def _described(state: Mapping[str, Any]) -> dict[str, tuple[int, float]]:
 def _unlike(here: Mapping[str, tuple[int, float]], there: Mapping[str, tuple[int, float]]) -> str:
     name = next(n for n in [*here, *there] if here.get(n) != there.get(n))
 
-    def said(which: Mapping[str, tuple[int, float]]) -> str:
+    def as_words(which: Mapping[str, tuple[int, float]]) -> str:
         return f"rank {which[name][0]}, alpha {which[name][1]:g}" if name in which else "none"
 
     return (
-        f"these adapters do not fit: for {name!r} the model has {said(here)}, and they have "
-        f"{said(there)}: load them into the plain model, which then gets theirs"
+        f"these adapters do not fit: for {name!r} the model has {as_words(here)}, and they have "
+        f"{as_words(there)}: load them into the plain model, which then gets theirs"
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from documents import is_shown, shown
-from trueloop.cli._compare_runs import parting, state_differences
+from trueloop.cli._compare_runs import divergence, state_differences
 from trueloop.cli._segments import MicroBatch, digest
 from trueloop.cli.verify_resume import choose_stop
 from trueloop.errors import NonFiniteError
@@ -424,16 +424,16 @@ def test_the_stop_lies_inside_an_epoch_and_a_window_if_there_is_one() -> None:
 
 def test_where_two_traces_part() -> None:
     whole = entries(9)
-    assert parting(whole, entries(9)) is None
+    assert divergence(whole, entries(9)) is None
     other = [*whole[:4], replace(whole[4], data="x"), *whole[5:]]
-    found = parting(whole, other)
+    found = divergence(whole, other)
     assert found is not None
     assert (found.index, found.field, found.place) == (4, "data", "epoch 1, batch 4")
-    shorter = parting(whole, whole[:7])
+    shorter = divergence(whole, whole[:7])
     assert shorter is not None
     assert (shorter.index, shorter.field) == (7, "end")
     nan = [replace(whole[0], loss=float("nan"))]
-    assert parting(nan, [replace(whole[0], loss=float("nan"))]) is None
+    assert divergence(nan, [replace(whole[0], loss=float("nan"))]) is None
 
 
 def test_states_are_compared_bit_by_bit() -> None:

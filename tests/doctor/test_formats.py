@@ -63,7 +63,7 @@ def half_read(path: str = "train.py") -> Unread:
 
 
 def test_the_text_shows_what_a_good_compiler_shows() -> None:
-    step = (Location("train.py", 8, 5, 8, 21), "the step that it robs")
+    step = (Location("train.py", 8, 5, 8, 21), "the step that finds them cleared")
     assert (
         as_text(outcome(finding("train.py", step)))
         == """\
@@ -74,7 +74,7 @@ train.py:5:5  TL101 error  zero-grad-after-backward
     |     ^^^^^^^^^^^^^^^^^^^^^
     ...
   8 |     optimizer.step()
-    |     ---------------- the step that it robs
+    |     ---------------- the step that finds them cleared
   fix: Move it to the start of the loop.
   trueloop explain TL101
 

@@ -231,7 +231,7 @@ def test_the_running_median(norms: list[float], window: int, minimum: int) -> No
     history = NormHistory(policy, precisions.by_name("fp32", torch.device("cpu")))
     kept: list[float] = []
     for k, norm in enumerate(norms):
-        check, factor = history.judge(torch.tensor(norm), Position(k, 0, k, 1))
+        check, factor = history.check_norm(torch.tensor(norm), Position(k, 0, k, 1))
         recent = kept[-window:]
         median = statistics.median_low(recent) if recent else math.nan
         enough = len(recent) >= policy.min_updates and median > 0

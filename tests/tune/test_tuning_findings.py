@@ -14,7 +14,7 @@ from trueloop.tune.changes import OTHER, ROUNDING, SAME, SpeedChange, candidates
 from trueloop.tune.proposed_config import as_config
 from trueloop.tune.race import RaceResult
 from trueloop.tune.results import BatchSizeResult, ChangeResult, RaceEntry, TuningResults
-from trueloop.tune.text_report import as_json, conclusion, table_rows, told
+from trueloop.tune.text_report import as_json, conclusion, report_lines, table_rows
 from trueloop.tune.throughput import Throughput, gain
 from trueloop.tune.trial_job import TrainingFacts
 from trueloop.tune.trial_processes import DONE, NO_MEMORY, TrialResult
@@ -157,8 +157,8 @@ def test_a_failed_trial_stands_in_the_table_with_its_reason() -> None:
     ]
     found = findings(failed, points=points, notes=["workers: no time left"])
     assert table_rows(found)[1][-1] == "crashed: ended by SIGSEGV"
-    assert "batch size 128: out of memory" in told(found)
-    assert "not measured: workers: no time left" in told(found)
+    assert "batch size 128: out of memory" in report_lines(found)
+    assert "not measured: workers: no time left" in report_lines(found)
     from pathlib import Path
 
     content = as_json(found, Path("tuned.yaml"), [])

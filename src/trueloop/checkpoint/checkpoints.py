@@ -153,7 +153,7 @@ class Checkpoints:
         return ranks.on_main(lambda: self._begin_folder(resumed), _ON_MAIN)
 
     def _begin_folder(self, resumed: tuple[int, int, int] | None) -> bool:
-        self._claim.take()
+        self._claim.acquire()
         names = store.names_in(self.folder)
         if resumed is None and names:
             raise RunError(
@@ -231,7 +231,7 @@ class Checkpoints:
             RunError: no checkpoint is whole, or it does not fit the step or the feed.
         """
         _check_step_and_feed(step, feed)
-        ranks.on_main(self._claim.take, _ON_MAIN)
+        ranks.on_main(self._claim.acquire, _ON_MAIN)
         found = ranks.on_main(lambda: has_checkpoint(self.folder), _ON_MAIN)
         if found:
             restore(load_checkpoint(self.folder), step, feed, self.state)
@@ -284,14 +284,14 @@ class Checkpoints:
             ranks.here.move(before)
 
     def _write_alone(self, state: State, place: Place, best: dict[str, Any] | None) -> None:
-        self._claim.take()
+        self._claim.acquire()
         write = functools.partial(self._write, place=place, best=best)
         if self.asynchronous:
             copied = self._spare.copy(state)
             self._begin_thread(lambda: write(copied))
         else:
             write(state)
-            self._judge()
+            self._finish_write()
 
     def _write_together(self, state: State, place: Place, best: dict[str, Any] | None) -> None:
         parts = divided(state, ranks.rank(), ranks.world_size())
@@ -304,7 +304,7 @@ class Checkpoints:
             self._failure = None
             try:
                 self._group.write(
-                    path, parts, facts, begin=self._claim.take, end=lambda: self._end(path, best)
+                    path, parts, facts, begin=self._claim.acquire, end=lambda: self._end(path, best)
                 )
             except BaseException as error:
                 self._failure = error
@@ -315,7 +315,7 @@ class Checkpoints:
         else:
             with ranks.waiting(_WRITING):
                 write()
-            self._judge()
+            self._finish_write()
 
     def _begin_thread(self, write: Callable[[], None]) -> None:
         self._thread = threading.Thread(target=write, name="checkpoint")
@@ -345,7 +345,7 @@ class Checkpoints:
         try:
             ranks.on_main(lambda: self._mark(store.name_of(*place), best), _ON_MAIN)
         except WriteError as error:
-            self.miss(error)
+            self.record_failure(error)
 
     def _mark(self, name: str, best: dict[str, Any]) -> None:
         # It is not there where it could not be written, and the run goes on without.
@@ -391,7 +391,7 @@ class Checkpoints:
             if any(failed for failed, _ in said):
                 self._settle()
 
-    def miss(self, error: RunError) -> None:
+    def record_failure(self, error: RunError) -> None:
         """Count a state as lost, because something that belongs to it cannot be written.
 
         It is as if its own writing had failed. Several ranks call it together.
@@ -404,13 +404,13 @@ class Checkpoints:
         """
         self._settle()
         self._failure = error
-        self._judge()
+        self._finish_write()
 
     def _settle(self) -> None:
         """Wait for the write under way, and judge it."""
         if self._thread is not None:
             self.join()
-            self._judge()
+            self._finish_write()
 
     def join(self) -> None:
         """Return when no write is under way, however the last one went."""
@@ -442,7 +442,7 @@ class Checkpoints:
             if name not in kept:
                 shutil.rmtree(self.folder / name, ignore_errors=True)
 
-    def _judge(self) -> None:
+    def _finish_write(self) -> None:
         """Act on the outcome of a write: raise its error, or report and count it."""
         failure, self._failure = self._failure, None
         if failure is None:

@@ -120,7 +120,7 @@ def _unusable(state: dict[str, Any]) -> str | None:
                 return f"{path[1:]} is a tensor without values"
             if isinstance(part, dict):
                 inner += [(f"{path}.{str(key)[:60]}", one) for key, one in part.items()]
-            elif isinstance(part, (list, tuple)) and not _holds_leaves(part):
+            elif isinstance(part, (list, tuple)) and not _is_list_of_numbers(part):
                 inner += [(f"{path}[{k}]", one) for k, one in enumerate(part)]
         if not inner:
             return None
@@ -129,7 +129,7 @@ def _unusable(state: dict[str, Any]) -> str | None:
     return f"{parts[0][0][1:][:60]}... is nested too deep"
 
 
-def _holds_leaves(part: Sequence[Any]) -> bool:
+def _is_list_of_numbers(part: Sequence[Any]) -> bool:
     """Whether it is a list of numbers: those of a generator are many."""
     return all(type(one) in (int, float, str) for one in part)
 

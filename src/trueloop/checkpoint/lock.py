@@ -17,15 +17,15 @@ from trueloop.files import special_kind
 LOCK = ".lock"
 _TAKEN = (errno.EACCES, errno.EAGAIN)
 # By process, since what a forked worker inherits of this is not true of it; by real path.
-_held: dict[tuple[int, Path], _Hold] = {}
+_held: dict[tuple[int, Path], _HeldLock] = {}
 
 
-class _Hold:
+class _HeldLock:
     """A lock file that this process has, how many times over."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self.handle = _take(file)
+        self.handle = _acquire(file)
         self.count = 0
 
     def release(self) -> None:
@@ -51,7 +51,7 @@ def claimed(folder: Path) -> Iterator[None]:
         RunError: a different process has it, or the folder is read-only.
     """
     key = os.getpid(), folder.resolve()
-    hold = _held.get(key) or _held.setdefault(key, _Hold(folder / LOCK))
+    hold = _held.get(key) or _held.setdefault(key, _HeldLock(folder / LOCK))
     hold.count += 1
     try:
         yield
@@ -62,7 +62,7 @@ def claimed(folder: Path) -> Iterator[None]:
             hold.release()
 
 
-def _take(file: Path) -> int | None:
+def _acquire(file: Path) -> int | None:
     """The lock file, open and locked; None on a system without file locks."""
     try:
         import fcntl
@@ -126,7 +126,7 @@ class FolderClaim:
     def _is_held(self) -> bool:
         return self._key is not None and self._key[0] == os.getpid()
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Hold the folder, which is made if it is not there. Raises `RunError` if a different
         process has it. No effect if it is locked already or is read-only."""
         if self._is_held:
@@ -165,7 +165,7 @@ class FolderClaim:
                 f"{self._folder} is being written by a second fit with the same Checkpoints: give "
                 "each fit its own Checkpoints with a separate folder"
             )
-        self.take()
+        self.acquire()
         self._fits += 1
         try:
             yield

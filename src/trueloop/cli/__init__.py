@@ -136,12 +136,12 @@ def keep_libraries_quiet() -> None:
         warnings.filterwarnings("ignore", module=r"(?!trueloop)")
         warnings.filterwarnings("default", module=r"trueloop")
         warnings.filterwarnings("always", category=RuntimeWarning, module=r"trueloop")
-        warnings.showwarning = _say_warning
+        warnings.showwarning = _print_warning
         # `--deterministic` asks for what there is; that some operation has none is no news.
         warnings.filterwarnings("ignore", message=".*does not have a deterministic implementation")
 
 
-def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
+def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
     """A warning as one line, without the place in our code."""
     print(f"trueloop: warning: {printable_line(str(message))}", file=sys.stderr)
 

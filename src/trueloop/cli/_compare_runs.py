@@ -142,7 +142,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def parting(a: list[MicroBatch], b: list[MicroBatch]) -> Divergence | None:
+def divergence(a: list[MicroBatch], b: list[MicroBatch]) -> Divergence | None:
     """Where two traces part; None if they are one."""
     for index, (one, two) in enumerate(zip(a, b, strict=False)):
         for name in (f.name for f in fields(MicroBatch)):

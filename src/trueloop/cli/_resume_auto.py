@@ -12,7 +12,7 @@ from trueloop.checkpoint import has_checkpoint
 from trueloop.cli import OK
 from trueloop.cli._doctor import keep_findings, watched_session
 from trueloop.cli._session import settings_of
-from trueloop.cli._training import carry_out, shown
+from trueloop.cli._training import shown, train_run
 from trueloop.cli.options import Settings
 from trueloop.cli.resume import OVER, finish_up, go_on, is_complete
 from trueloop.errors import ConfigError
@@ -25,7 +25,7 @@ _MAY_CHANGE = (
 )  # fmt: skip
 
 
-def take_up(path: Path, given: Settings) -> int:
+def resume_auto(path: Path, given: Settings) -> int:
     """Bring the run at `path` to its end, with the options that it was started with.
 
     One that was killed before its first checkpoint starts again. Raises `ConfigError` where a
@@ -60,7 +60,7 @@ def _bring_on(run: Run, given: Settings) -> int:
         run.write_data(session.splits.facts)
         run.write_task(session.task.state())
         keep_findings(session, run)
-        return carry_out(session, run)
+        return train_run(session, run)
 
 
 def _with_changes(settings: Settings, given: Settings) -> Settings:

@@ -51,13 +51,13 @@ def search(settings: Settings, options: TuneOptions, say: Callable[[str], None])
             _run(folder, study, options, say)
         except KeyboardInterrupt as stop:
             # Told while the interruption is being handled: it would be repeated otherwise.
-            _tell(folder, study, options)
+            _report(folder, study, options)
             number = getattr(stop, "signal", signal.SIGINT)
             raise Interrupted(number, "the same command resumes the search") from None
         except RunError:
             write_page(folder, study)
             raise
-        _tell(folder, study, options)
+        _report(folder, study, options)
     return OK
 
 
@@ -140,7 +140,7 @@ def _forget_weights(checkpoints: Path) -> None:
         shutil.rmtree(checkpoints, ignore_errors=True)
 
 
-def _tell(folder: StudyFolder, study: optuna.Study, options: TuneOptions) -> None:
+def _report(folder: StudyFolder, study: optuna.Study, options: TuneOptions) -> None:
     """The results of the search."""
     from trueloop.cli._training import shown
 

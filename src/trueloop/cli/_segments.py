@@ -34,7 +34,7 @@ from trueloop.cli._training import train
 from trueloop.cli.options import VerifyOptions, settings_from
 from trueloop.errors import ConfigError, RunError, TrueloopError
 from trueloop.feed import BatchDataset
-from trueloop.feed.tensors import holds_arrays
+from trueloop.feed.tensors import is_arrays
 from trueloop.loop.clock import updates_of_tokens
 from trueloop.records import EvalRecord, StepRecord
 from trueloop.run import Figures, Run
@@ -67,7 +67,7 @@ class Segment:
 
 
 class EndedError(RunError):
-    """The process of a leg has ended without a word."""
+    """The process of a segment has ended without a word."""
 
 
 @dataclass(frozen=True)
@@ -93,21 +93,21 @@ class Trace:
     """The events of a segment, micro-batch by micro-batch."""
 
     updates: int
-    """Updates after which the leg was to end."""
+    """Updates after which the segment was to end."""
     data: str
     """The kind of the training data: `arrays`, `samples`, `stream` or `loader`."""
     steps: list[MicroBatch] = field(default_factory=list)
 
 
-def in_fresh_process(leg: Segment) -> Trace:
-    """Train the leg in a new process, of each rank if there are several; what happened there.
+def in_fresh_process(segment: Segment) -> Trace:
+    """Train the segment in a new process, of each rank if there are several; what happened there.
 
     Raises what the training raised, on all ranks, and `RunError` if the process ended without a
     word.
     """
     said: Trace | Exception
     try:
-        said = _said_in_fresh_process(leg)
+        said = _trace_of_fresh_process(segment)
     except (TrueloopError, OSError, MemoryError) as error:
         said = error
     failure = said if isinstance(said, Exception) else None
@@ -119,16 +119,16 @@ def in_fresh_process(leg: Segment) -> Trace:
     return said
 
 
-def _said_in_fresh_process(leg: Segment) -> Trace:
+def _trace_of_fresh_process(segment: Segment) -> Trace:
     if sys.platform == "win32":
         context = multiprocessing.get_context("spawn")
     else:
-        # One server imports what takes seconds and forks each leg; it never trains, nor uses a GPU.
+        # One server imports slow modules and forks each segment; it never trains, nor uses a GPU.
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(_SLOW_IMPORTS)
     receiver, sender = context.Pipe(duplex=False)
     start_method = multiprocessing.get_start_method()
-    process = context.Process(target=_answer, args=(leg, start_method, sender))
+    process = context.Process(target=_answer, args=(segment, start_method, sender))
     process.start()
     sender.close()
     try:
@@ -138,7 +138,7 @@ def _said_in_fresh_process(leg: Segment) -> Trace:
         process.join()
         raise EndedError(
             f"the training process ended unexpectedly (exit status {process.exitcode}): see its "
-            f"output above, and check that trueloop train {leg.task} runs"
+            f"output above, and check that trueloop train {segment.task} runs"
         ) from None
     except BaseException:
         process.kill()
@@ -150,40 +150,40 @@ def _said_in_fresh_process(leg: Segment) -> Trace:
     return said
 
 
-def _answer(leg: Segment, start_method: str, sender: Connection) -> None:
+def _answer(segment: Segment, start_method: str, sender: Connection) -> None:
     """The work of a fresh process: train, and send the trace, or the error that is the user's."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it reaches the parent, which ends this process
-    os.chdir(leg.here)
-    os.environ.update(leg.launcher)
+    os.chdir(segment.here)
+    os.environ.update(segment.launcher)
     # Workers of the data set are to start as in `trueloop train`, not as this process was.
     multiprocessing.set_start_method(start_method, force=True)
     said: Trace | Exception
     try:
         with warnings.catch_warnings(), ExitStack() as stack:
             keep_libraries_quiet()
-            if leg.launcher:
+            if segment.launcher:
                 stack.enter_context(together())
-                # Asked after every update: the leg must end at the chosen one.
+                # Asked after every update: the segment must end at the chosen one.
                 ranks.Agreement.most_calls = 1
-            said = train_leg(leg)
+            said = train_segment(segment)
     except (TrueloopError, OSError, MemoryError) as error:
         said = error
     sender.send(said)
 
 
-def train_leg(leg: Segment) -> Trace:
-    """Train the leg in this process, in its main thread."""
-    settings = settings_from(leg.task, leg.argv, run_options=VerifyOptions)
+def train_segment(segment: Segment) -> Trace:
+    """Train the segment in this process, in its main thread."""
+    settings = settings_from(segment.task, segment.argv, run_options=VerifyOptions)
     # Under the doctor's eyes, as in `trueloop train`: the proof is of that.
     with watched_session(settings) as session:
-        trace = Trace(_updates_to_train(session, leg.updates), _kind_of(session.splits.train))
-        if leg.resume:
-            run = Run(leg.folder)
+        trace = Trace(_updates_to_train(session, segment.updates), _kind_of(session.splits.train))
+        if segment.resume:
+            run = Run(segment.folder)
             state = load_checkpoint(run.checkpoints, which="last")
         else:
-            run = Run.create(leg.folder, config=session.settings.config(), environment={})
+            run = Run.create(segment.folder, config=session.settings.config(), environment={})
             state = None
-        watch = _Watch(session, trace, leg.stop)
+        watch = _Watch(session, trace, segment.stop)
         train(session, run, Figures(run.path), others=[watch], resume_from=state)
     return trace
 
@@ -209,7 +209,7 @@ def _updates_to_train(session: TrainingSession, asked: int | None) -> int:
 def _kind_of(data: Any) -> str:
     if isinstance(data, DataLoader):
         return "loader"
-    if holds_arrays(data) or isinstance(data, BatchDataset):
+    if is_arrays(data) or isinstance(data, BatchDataset):
         return "arrays"
     if isinstance(data, IterableDataset) or not hasattr(data, "__getitem__"):
         return "stream"

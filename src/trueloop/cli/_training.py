@@ -48,14 +48,14 @@ MOST_RESIDUALS = 5000
 _HEADLINES = ("accuracy", "r2")
 
 
-def carry_out(session: TrainingSession, run: Run, resume_from: dict[str, Any] | None = None) -> int:
+def train_run(session: TrainingSession, run: Run, resume_from: dict[str, Any] | None = None) -> int:
     """Train to the end, however it comes, and leave results and report; the exit status.
 
     Raises what stopped the training (`NonFiniteError`, or a `UserError` of the data) after what was
     reached has been kept; a `KeyboardInterrupt` says how to resume.
     """
     try:
-        return _carry_out(session, run, resume_from)
+        return _train_run(session, run, resume_from)
     except KeyboardInterrupt as stop:
         # A second signal, or Ctrl-C while the best weights are evaluated and the report written.
         if not has_checkpoint(run.checkpoints):
@@ -64,7 +64,7 @@ def carry_out(session: TrainingSession, run: Run, resume_from: dict[str, Any] | 
         raise Interrupted(number, how_to_go_on(run)) from None
 
 
-def _carry_out(session: TrainingSession, run: Run, resume_from: dict[str, Any] | None) -> int:
+def _train_run(session: TrainingSession, run: Run, resume_from: dict[str, Any] | None) -> int:
     album = Figures(run.path)
     failure: TrueloopError | None = None
     interruption: int | None = None
@@ -169,7 +169,7 @@ def _write(
     results |= found
     run.write_results(results)
     report = write_report(run)
-    _say(last_words(run, results, report, session.settings))
+    _print(last_words(run, results, report, session.settings))
 
 
 def checkpoints_of(session: TrainingSession, run: Run) -> Checkpoints:
@@ -383,7 +383,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _say(lines: list[str]) -> None:
+def _print(lines: list[str]) -> None:
     """Print the lines, the result in bold where the terminal can."""
     from rich.console import Console
 

@@ -15,7 +15,7 @@ from trueloop.cli import keep_libraries_quiet
 from trueloop.cli._session import TrainingSession, make_feed, open_session, read_data
 from trueloop.cli.options import RunOptions, Settings, settings_from
 from trueloop.feed import BatchDataset
-from trueloop.feed.tensors import holds_arrays
+from trueloop.feed.tensors import is_arrays
 from trueloop.lengths import LENGTHS
 from trueloop.records import monitored
 from trueloop.step import compile_trial, compiled_step
@@ -75,7 +75,7 @@ class _TrialData:
     ) -> None:
         self._task, self._options, self._count = task, options, count
         # Threads (of polars, pyarrow, tokenizers) are not in a copy, which would wait for them.
-        plain = holds_arrays(data[1].train) or not starts_threads
+        plain = is_arrays(data[1].train) or not starts_threads
         self._shared = data if plain and not isinstance(data[1].train, DataLoader) else None
         self._first: tuple[Task, Splits] | None = data
 
@@ -91,9 +91,7 @@ class _TrialData:
             device=devices.pick(settings.run.device).type,
             cores=memory.cores(),
             samples=feed.samples,
-            needs_workers=not (
-                holds_arrays(splits.train) or isinstance(splits.train, BatchDataset)
-            ),
+            needs_workers=not (is_arrays(splits.train) or isinstance(splits.train, BatchDataset)),
             takes_batch_size=feed.batch_size is not None,
             read_seconds=read_seconds,
             compile_choices=_compile_choices(settings.run),

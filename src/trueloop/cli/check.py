@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
         if given.fix and mended.fixed:
             outcome = checked()
         outcome.problems += mended.problems
-    _tell(outcome, given, mended)
+    _print_findings(outcome, given, mended)
     if any(finding.severity != "advice" for finding in outcome.findings):
         return FAILED
     if outcome.problems:
@@ -131,7 +131,7 @@ def _cache(given: Any) -> Cache | None:
     return None if given.no_cache else Cache(cache_folder())
 
 
-def _tell(outcome: CheckResult, given: Any, mended: FixedFile | None) -> None:
+def _print_findings(outcome: CheckResult, given: Any, mended: FixedFile | None) -> None:
     """Findings on stdout; what could not be checked, or not to its end, line by line on stderr."""
     from trueloop.doctor.report.locations import problem_line
     from trueloop.doctor.report.terminal import Paint, as_text, paint_for, printable, summary

@@ -332,24 +332,24 @@ def _write_one(writer: Writer, prompt: str, options: dict[str, Any], given: Any)
         assert done.texts is not None
         for number, text in enumerate(done.texts, 1):
             if len(done.texts) > 1:
-                _say(f"--- {number}\n")
-            _say((writer.shown(prompt) if given.echo else "") + text + "\n")
+                _print(f"--- {number}\n")
+            _print((writer.shown(prompt) if given.echo else "") + text + "\n")
         return
     pieces = stream(writer.model, [ids], seed=given.seed, **arguments)
     try:
         if given.echo:
-            _say(writer.shown(prompt))
+            _print(writer.shown(prompt))
         for piece in pieces:
             assert piece.texts is not None
             if piece.texts[0]:
-                _say(piece.texts[0])
+                _print(piece.texts[0])
     except KeyboardInterrupt:
-        _say("\n")
+        _print("\n")
         raise
-    _say("\n")
+    _print("\n")
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     """Print a piece at once. On a terminal, what would steer it comes as escapes."""
     print(printable_text(text) if sys.stdout.isatty() else text, end="", flush=True)
 

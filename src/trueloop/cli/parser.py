@@ -124,7 +124,7 @@ _UNKNOWN = "unrecognized arguments: "
 def _one_line(parser: Parser, message: str) -> str:
     """One of argparse's or jsonargparse's messages in one line, with the remedy."""
     if message.startswith(_UNKNOWN):
-        words = _told_apart(message.removeprefix(_UNKNOWN), parser.words)
+        words = _separated(message.removeprefix(_UNKNOWN), parser.words)
         return _unknown(parser, next((w for w in words if w.startswith("-")), words[0]))
     if match := re.match(r"argument (--[\w-]+)(?:/\S+)?: expected", message):
         option = match[1]
@@ -154,7 +154,7 @@ def _wrong_kind(option: str, message: str) -> str:
     return f"{option} must be {wanted[0]}, not {value!r}: see --help for what it means"
 
 
-def _told_apart(joined: str, words: Sequence[str]) -> list[str]:
+def _separated(joined: str, words: Sequence[str]) -> list[str]:
     """The words of the command line that argparse has joined by blanks, which they may contain."""
     found, rest = [], joined
     for word in words:

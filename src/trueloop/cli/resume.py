@@ -136,7 +136,7 @@ def go_on(run: Run, settings: Settings, *, prolong: str | None = None) -> int:
     run is made longer."""
     from trueloop.checkpoint import load_checkpoint
     from trueloop.cli._doctor import keep_findings, watched_session
-    from trueloop.cli._training import carry_out
+    from trueloop.cli._training import train_run
     from trueloop.run import environment
     from trueloop.tasks.base import refuse_changed_data
 
@@ -149,15 +149,17 @@ def go_on(run: Run, settings: Settings, *, prolong: str | None = None) -> int:
         if prolong is not None:
             refuse_another_curve(session, state, prolong)
         facts = environment(session.device, session.parallel)
-        ranks.on_main(lambda: mend(run, session, state, facts), "the repair of the run directory")
+        ranks.on_main(lambda: repair(run, session, state, facts), "the repair of the run directory")
         if prolong is not None:
             run.forget_results()
             run.write_config({**run.config, prolong: getattr(settings.recipe, prolong)})
         keep_findings(session, run)
-        return carry_out(session, run, resume_from=state)
+        return train_run(session, run, resume_from=state)
 
 
-def mend(run: Run, session: TrainingSession, state: dict[str, Any], facts: dict[str, Any]) -> None:
+def repair(
+    run: Run, session: TrainingSession, state: dict[str, Any], facts: dict[str, Any]
+) -> None:
     """Remove half-written files of a killed process, and write missing ones again; `facts` are
     those of the machine."""
     run.remove_litter()
@@ -169,7 +171,7 @@ def mend(run: Run, session: TrainingSession, state: dict[str, Any], facts: dict[
     note_ranks(run, facts, state["step"]["counters"][2])
     if not run.task_state:
         run.write_task(session.task.state())
-    say_what_was_lost(run, state, missing)
+    warn_of_lost_lines(run, state, missing)
 
 
 def note_ranks(run: Run, facts: dict[str, Any], update: int) -> None:
@@ -211,17 +213,17 @@ def finish_up(run: Run) -> bool:
     return True
 
 
-def say_what_was_lost(run: Run, state: dict[str, Any], missing: Sequence[str]) -> None:
+def warn_of_lost_lines(run: Run, state: dict[str, Any], missing: Sequence[str]) -> None:
     """One warning, and notes in the log, which the report shows: of lines of the log up to the
     checkpoint, and of files that were `missing` and are written again."""
     from trueloop.records import EvalRecord
-    from trueloop.run.log import mend_gaps
+    from trueloop.run.log import fill_gaps
 
     notes = [
         f"{name} was missing when the run was resumed: it was written again, as of that moment."
         for name in missing
     ]
-    gaps = mend_gaps(
+    gaps = fill_gaps(
         run.path / "metrics.jsonl",
         update=state["step"]["counters"][2],
         evals=[EvalRecord(*fields) for fields in state.get("records", [])],

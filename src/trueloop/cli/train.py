@@ -37,9 +37,9 @@ def main(argv: Sequence[str]) -> int:
     # One rank decides: the clock and the folder may look different to each of them.
     path, is_there = ranks.on_main(lambda: _place(settings), "the choice of the run directory")
     if is_there:
-        from trueloop.cli._resume_auto import take_up
+        from trueloop.cli._resume_auto import resume_auto
 
-        return take_up(path, settings)
+        return resume_auto(path, settings)
     return _start(path, settings)
 
 
@@ -87,7 +87,7 @@ def _start(path: Path, settings: Settings) -> int:
     """Train a new run at `path`; the exit status."""
     from trueloop import ranks
     from trueloop.cli._doctor import keep_findings, watched_session
-    from trueloop.cli._training import carry_out
+    from trueloop.cli._training import train_run
     from trueloop.run import Run, environment
     from trueloop.run.folder import claimed_by_main, make_folder
 
@@ -104,7 +104,7 @@ def _start(path: Path, settings: Settings) -> int:
             run.write_data(session.splits.facts)
             run.write_task(session.task.state())
             keep_findings(session, run)
-            return carry_out(session, run)
+            return train_run(session, run)
         except BaseException:
             # Not one update: this directory, made a moment ago, would say nothing to anybody.
             if ranks.is_main() and not run.results and not run.metrics():

@@ -83,13 +83,13 @@ def usage() -> str:
 
 
 def verify(straight: Segment, *, seed: int) -> int:
-    """Train the legs, compare them, and say what came out; the exit status."""
+    """Train the segments, compare them, and print the result; the exit status."""
     from trueloop import ranks
     from trueloop.cli._compare_runs import compare, compared, seen
     from trueloop.cli._segments import in_fresh_process
 
     trace = in_fresh_process(straight)
-    _say(f"straight: {len(trace.steps)} batches, {trace.steps[-1].update} updates")
+    _print(f"straight: {len(trace.steps)} batches, {trace.steps[-1].update} updates")
     # Several ranks agree on an end, which is then one update later.
     index = choose_stop(trace.steps, seed, spare=2 if ranks.is_distributed() else 0)
     last = trace.steps[index]
@@ -101,24 +101,26 @@ def verify(straight: Segment, *, seed: int) -> int:
     )
     before = in_fresh_process(stopped)
     index, last = len(before.steps) - 1, before.steps[-1]
-    _say(f"stopped after {_place(last)}")
+    _print(f"stopped after {_place(last)}")
     after = in_fresh_process(replace(stopped, stop=None, resume=True))
-    _say(f"resumed: {len(after.steps)} batches")
-    parted = _first_parting(trace.steps, before.steps + after.steps)
+    _print(f"resumed: {len(after.steps)} batches")
+    parted = _first_divergence(trace.steps, before.steps + after.steps)
     differences = ranks.on_main(
         lambda: compare(straight.folder, stopped.folder), "the comparison of the two runs"
     )
     if parted is None and not differences:
-        _say(f"the same run: stopped after {_place(last)} and resumed, it is bitwise the run that")
+        _print(
+            f"the same run: stopped after {_place(last)} and resumed, it is bitwise the run that"
+        )
         if ranks.is_main():
-            _say(f"never stopped: {compared(straight.folder)}")
+            _print(f"never stopped: {compared(straight.folder)}")
         return OK
-    _say(f"not the same run: stopped after {_place(last)} and resumed, it is a different one")
+    _print(f"not the same run: stopped after {_place(last)} and resumed, it is a different one")
     if parted is not None:
-        _say(f"  differs first at {seen(parted)}")
+        _print(f"  differs first at {seen(parted)}")
     for one in differences[:MOST_SAID]:
-        _say(f"  {one.where}: {one.what}")
-    _say(f"likely cause: {_cause(straight, trace, index, parted, differences)}")
+        _print(f"  {one.where}: {one.what}")
+    _print(f"likely cause: {_cause(straight, trace, index, parted, differences)}")
     return FAILED
 
 
@@ -137,7 +139,7 @@ def _cause(
     if parted is not None and parted.index <= index:
         return cause_without_a_stop(parted)
     again = replace(straight, folder=straight.folder.with_name("again"))
-    parted_again = _first_parting(trace.steps, in_fresh_process(again).steps)
+    parted_again = _first_divergence(trace.steps, in_fresh_process(again).steps)
     differs = ranks.on_main(
         lambda: bool(compare(straight.folder, again.folder)), "the comparison of the two runs"
     )
@@ -146,12 +148,12 @@ def _cause(
     return cause_of_resume(parted, trace, differences)
 
 
-def _first_parting(a: list[MicroBatch], b: list[MicroBatch]) -> Divergence | None:
+def _first_divergence(a: list[MicroBatch], b: list[MicroBatch]) -> Divergence | None:
     """The first place at which any rank's trace parts."""
     from trueloop import ranks
-    from trueloop.cli._compare_runs import parting
+    from trueloop.cli._compare_runs import divergence
 
-    found = [each for each in ranks.gathered(parting(a, b), "their traces") if each is not None]
+    found = [each for each in ranks.gathered(divergence(a, b), "their traces") if each is not None]
     return min(found, key=lambda each: each.index, default=None)
 
 
@@ -180,5 +182,5 @@ def _place(step: MicroBatch) -> str:
     return f"batch {step.batch} of epoch {step.epoch + 1} (update {step.update}{window})"
 
 
-def _say(line: str) -> None:
-    print(line, flush=True)  # each leg takes its time
+def _print(line: str) -> None:
+    print(line, flush=True)  # each segment takes its time

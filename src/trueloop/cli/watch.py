@@ -98,8 +98,8 @@ class WatchedProgram:
         )
         from trueloop.doctor.live.processes.children import before_exit
 
-        atexit.register(self.tell)  # the first to be registered is the last to run
-        before_exit(lambda status: self.tell())
+        atexit.register(self.report)  # the first to be registered is the last to run
+        before_exit(lambda status: self.report())
         open_stage()
         self.company.begin()
         try:
@@ -139,17 +139,17 @@ class WatchedProgram:
         report = self.company.report(cut=self.cut)
         return FAILED if report is not None and report.alarms else OK
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Print the report, once, in the watched process and not in its children."""
         if self._is_told or not self.session.is_here:
             return
         self._is_told = True
         report = self.company.report(cut=self.cut)
         if report is not None:
-            self._say(report)
+            self._print(report)
         self.company.leave()
 
-    def _say(self, report: Watched) -> None:
+    def _print(self, report: Watched) -> None:
         if self.output is None:
             _to_stderr(report, self.given.format)
             return

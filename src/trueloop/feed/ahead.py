@@ -236,14 +236,14 @@ class _Fetcher:
         if self._device is not None and self._device.type == "cuda":
             torch.cuda.set_device(self._device)
         with torch.inference_mode(inference), torch.set_grad_enabled(gradients):
-            while self._goes_on():
+            while self._waits_for_request():
                 found = self._fetch()
                 with self._changed:
                     self._found.append(found)
                     self._changed.notify_all()
                 del found
 
-    def _goes_on(self) -> bool:
+    def _waits_for_request(self) -> bool:
         """Wait to be asked for a batch; False if the thread is to end instead."""
         with self._changed:
             while not self._is_asked and not self._is_ending and not self._is_closed:

@@ -154,7 +154,7 @@ class ExternalLoader:
         resumed, place.resumed = place.resumed, False
         there, self._there = self._there, None
         if has_own:
-            come_to = self._gone_on if start else self._after_the_last
+            come_to = self._rest_of_epoch if start else self._after_the_last
             batches = come_to(epoch, place.own, there)
         elif start:
             batches = self._replayed(epoch, start)
@@ -166,7 +166,9 @@ class ExternalLoader:
             batches = self._pass()
         yield from self._reported(batches, place)
 
-    def _gone_on(self, epoch: int, own: Any, there: list[torch.Tensor] | None) -> Iterator[Any]:
+    def _rest_of_epoch(
+        self, epoch: int, own: Any, there: list[torch.Tensor] | None
+    ) -> Iterator[Any]:
         """The rest of an epoch, inside which the loader's state was `own`."""
         with seeds.rng_preserved():
             self._set_epoch(epoch)  # first, since it may send the loader to the epoch's start

@@ -25,7 +25,7 @@ from trueloop.feed.order import SampleOrder
 from trueloop.feed.parts import RankShare, Stretch, portion
 from trueloop.feed.shards.dataset import Shards
 from trueloop.feed.shards.source import Sharded
-from trueloop.feed.tensors import Arrays, holds_arrays
+from trueloop.feed.tensors import Arrays, is_arrays
 from trueloop.feed.transform import Transform, checked
 from trueloop.records import batch_samples, batch_tokens
 from trueloop.shapes import COUNT, ListOf, Maybe, OneOf, Shape, problem
@@ -151,7 +151,7 @@ class Feed:
         if fetch_ahead is not None:
             _options.flag("fetch_ahead", fetch_ahead)
         if isinstance(data, DataLoader) or (batch_size is None and is_loader(data)):
-            self._check_foreign(data, batch_size, fetching, fetch_ahead)
+            self._check_loader(data, batch_size, fetching, fetch_ahead)
         else:
             _options.whole("batch_size", batch_size, 1, 32)
         self.batch_size = None if batch_size is None else int(batch_size)
@@ -168,7 +168,7 @@ class Feed:
         """The source that fits the kind of `data`, with the options checked against it."""
         if self.batch_size is None:
             return ExternalLoader(data)
-        if holds_arrays(data) or isinstance(data, BatchDataset):
+        if is_arrays(data) or isinstance(data, BatchDataset):
             if fetching.collate_fn is not None:
                 raise ConfigError(
                     "collate_fn is for data sets of single samples, and this data is taken as "
@@ -191,7 +191,7 @@ class Feed:
         assert self.batch_size is not None
         return IterableSource(data, self.batch_size, self.drop_last, self.seed, fetching)
 
-    def _check_foreign(
+    def _check_loader(
         self, loader: Any, batch_size: int | None, fetching: LoaderOptions, fetch_ahead: bool | None
     ) -> None:
         default = LoaderOptions(pin_memory=fetching.pin_memory)

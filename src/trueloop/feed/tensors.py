@@ -103,7 +103,7 @@ class Arrays:
         return [_take(leaf, indices) for leaf in self._leaves]
 
 
-def holds_arrays(data: Any) -> bool:
+def is_arrays(data: Any) -> bool:
     """Whether `data` is for `Arrays`: arrays, or a tuple or dict of anything, or a list of arrays.
 
     A list is ambiguous: one of arrays only (nested or not) is arrays, any other is a list of

@@ -65,7 +65,7 @@ def search(
             break
         running, going_on = (best + ending * _NEVER).topk(width)
         kept = rows_at(log_probs, going_on)
-        finished.judge(running, new)
+        finished.check_finished(running, new)
         if finished.is_done() or bool(ending.all()):
             break
         decoder.reorder((beams.gather(1, going_on) + offsets).flatten())
@@ -109,7 +109,7 @@ class Finished:
         self._log_probs = rows_at(torch.cat([self._log_probs, log_probs], 1), chosen)
         self._lengths = torch.cat([self._lengths, lengths], 1).gather(1, chosen)
 
-    def judge(self, running: Tensor, new: int) -> None:
+    def check_finished(self, running: Tensor, new: int) -> None:
         """See whether the best of the `running` sums (prompts, beams), of `new` tokens, may still
         beat the worst finished text."""
         options, length = self._options, new

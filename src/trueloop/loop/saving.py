@@ -86,7 +86,7 @@ class RunSaver:
             ranks.on_all(lambda: _flush(sinks), "the writing of the log")
         except WriteError as error:
             # A run cannot resume from a state that the log does not reach.
-            self._checkpoints.miss(error)
+            self._checkpoints.record_failure(error)
             return
         self._checkpoints.save(state(), self._saved, best)
 

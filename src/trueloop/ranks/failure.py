@@ -81,7 +81,7 @@ def claim(store: Store, failure: RankFailure) -> bool:
     if first == text:
         learn(failure, mine=True)
         store.add("alarms", 1)
-        util.Finalize(None, _said, (store,), exitpriority=-1000)
+        util.Finalize(None, _reported, (store,), exitpriority=-1000)
     else:
         learn(_read(first))
     return is_mine
@@ -143,7 +143,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def all_raise(store: Store, rank: int, world_size: int, message: str) -> bool:
     """Whether every rank raises this: they come to it at about the same moment."""
-    say_mistake(store, rank, message)
+    report_mistake(store, rank, message)
     deadline = time.monotonic() + _ALIKE_SECONDS
     others = [f"mistake/{other}" for other in range(world_size) if other != rank]
     while time.monotonic() < deadline:
@@ -155,7 +155,7 @@ def all_raise(store: Store, rank: int, world_size: int, message: str) -> bool:
     return False
 
 
-def say_mistake(store: Store, rank: int, message: str) -> None:
+def report_mistake(store: Store, rank: int, message: str) -> None:
     """Notify the rank that prints that this one makes the mistake too."""
     store.set(f"mistake/{rank}", message)
 
@@ -180,7 +180,7 @@ def linger(store: Store, is_gone: Callable[[int], bool]) -> None:
             time.sleep(0.05)
 
 
-def _said(store: Store) -> None:
+def _reported(store: Store) -> None:
     with suppress(RuntimeError):
         store.set("said", "1")
 

@@ -218,7 +218,7 @@ def fail_before_joining(error: BaseException) -> None:
     try:
         found, number, size = _launchers_store(_EARLY)
         store = met(found, number, size, _EARLY, complete=False)
-        failure.say_mistake(store, number, message)
+        failure.report_mistake(store, number, message)
         if not failure.claim(store, own):
             failure.linger(store, lambda rank: False)
         else:

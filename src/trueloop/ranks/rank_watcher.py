@@ -100,7 +100,7 @@ class RankWatcher:
     def _instead(self, error: BaseException) -> BaseException:
         store = self._store.clone() if hasattr(self._store, "clone") else self._store
         message, status = failure.words_of(error), failure.status_of(error)
-        failure.say_mistake(store, self.rank, message)
+        failure.report_mistake(store, self.rank, message)
         if isinstance(error, RankError) and error.rank not in (None, self.rank):
             failure.wait_for_another(store)  # that rank has the traceback
         if failure.look(store) is None and not isinstance(error, SystemExit):
@@ -159,7 +159,7 @@ class RankWatcher:
     def fail(self, found: RankFailure) -> None:
         """End the run for a failure that a thread has found, unless there is one already."""
         if failure.claim(self.shared, found):
-            say(found.message)
+            print_line(found.message)
             self.shared.set("said", "1")
 
     def beats(self) -> dict[int, Beat]:
@@ -295,7 +295,7 @@ def calls() -> dict[str, int]:
     return found
 
 
-def say(message: str) -> None:
+def print_line(message: str) -> None:
     """One line about a failure, also while the main thread is blocked."""
     with suppress(OSError):
         os.write(2, f"trueloop: error: {message}\n".encode())

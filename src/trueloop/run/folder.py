@@ -34,10 +34,10 @@ def claimed_by_main(path: Path) -> Iterator[None]:
     """`claimed` by rank 0 on behalf of all ranks; where it cannot be, all of them raise."""
     with ExitStack() as stack:
 
-        def hold() -> None:
+        def keep_locked() -> None:
             stack.enter_context(claimed(path))
 
-        ranks.on_main(hold, "the lock of the run directory")
+        ranks.on_main(keep_locked, "the lock of the run directory")
         yield
 
 

@@ -98,7 +98,7 @@ class MetricsLog:
         try:
             # Unbuffered: what is left of a write that failed half-way is ours to write later.
             self._file = open_regular(self.path, "ab", buffering=0)
-            earlier = _mend(self.path)
+            earlier = _cut_torn_line(self.path)
         except NotAFileError as error:
             raise RunError(f"{self.path} is {error.kind}, not a log: remove it") from None
         except OSError as error:
@@ -264,7 +264,7 @@ def _lines(path: Path) -> list[tuple[bytes, dict[str, Any]]]:
     return lines
 
 
-def mend_gaps(
+def fill_gaps(
     path: Path,
     *,
     update: int,
@@ -321,7 +321,7 @@ def _ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
     return found
 
 
-def _mend(path: Path) -> float:
+def _cut_torn_line(path: Path) -> float:
     """Cut off a torn last line, so that the next one starts a new line.
 
     Returns the time of the last whole line, in seconds; 0 if there is none.

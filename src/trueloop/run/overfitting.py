@@ -50,10 +50,10 @@ def overfitting(evals: Sequence[dict[str, Any]], unit: str = "epoch") -> tuple[s
             f"{len(scored)} {what}{'s' * (len(scored) > 1)} with a validation loss "
             f"{'are' if len(scored) > 1 else 'is'} too few to say whether the run overfits."
         )
-    return _judge(scored, unit)
+    return _sentence(scored, unit)
 
 
-def _judge(scored: list[dict[str, Any]], unit: str) -> tuple[str, str]:
+def _sentence(scored: list[dict[str, Any]], unit: str) -> tuple[str, str]:
     losses = [float(line["val_loss"]) for line in scored]
     lowest = min(range(len(losses)), key=losses.__getitem__)
     place = f"{unit} {int(scored[lowest].get(unit, lowest + 1)):,}"

@@ -102,7 +102,7 @@ class ProgressDisplay:
             self._speed.samples += record.samples
         self._record = record
         if record.skipped:
-            said = self._skips.say(record, now)
+            said = self._skips.line_for(record, now)
             if said is not None:
                 self._print(said, style="yellow")
         if now - self._refreshed >= _REFRESH:
@@ -352,7 +352,7 @@ class _SkippedUpdates:
         self._at: float | None = None
         self._has_outliers = False
 
-    def say(self, record: StepRecord, now: float) -> str | None:
+    def line_for(self, record: StepRecord, now: float) -> str | None:
         self._count += 1
         is_outlier = record.outlier is not None and bool(record.outlier.outlier)
         self._has_outliers |= is_outlier

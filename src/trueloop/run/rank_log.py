@@ -92,7 +92,7 @@ class RankLog:
         if now >= self._due:
             self.flush()
 
-    def say(self, kind: str, text: str) -> None:
+    def write(self, kind: str, text: str) -> None:
         """A line of what the rank prints or warns."""
         self._write(kind, text=text)
 
@@ -125,7 +125,7 @@ class RankLog:
     def _on_warning(
         self, message: Warning | str, category: type[Warning], *_: Any, **__: Any
     ) -> None:
-        self.say("warning", f"{category.__name__}: {message}")
+        self.write("warning", f"{category.__name__}: {message}")
 
 
 class _TeeStream(io.TextIOBase):
@@ -141,7 +141,7 @@ class _TeeStream(io.TextIOBase):
     def write(self, text: str) -> int:
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
-            self._log.say("output", line)
+            self._log.write("output", line)
         return len(text)
 
     def end(self) -> None:

@@ -64,7 +64,7 @@ def _global_hooks() -> list[object]:
     return [hook for each in hooks for hook in each.values()]
 
 
-def _is_foreign(hook: object) -> bool:
+def _is_users(hook: object) -> bool:
     """Not the doctor's, which knows of compiled updates."""
     return not str(getattr(hook, "__module__", "")).startswith("trueloop.")
 
@@ -83,7 +83,7 @@ def _no_update(step: StepBase) -> str:
         return f"{name} is not torch's Adam, AdamW or SGD"
     if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
         return f"{name} has a hook on its step"
-    if any(map(_is_foreign, _global_hooks())):
+    if any(map(_is_users, _global_hooks())):
         return "there is a hook on the steps of all optimizers"
     if step.outliers is not None:
         return "outliers are judged by the norms of the updates before"

@@ -144,7 +144,7 @@ class Direct:
             code, names, code.co_name, function.__defaults__, function.__closure__
         )
 
-    def holds(self, variables: dict[str, Any]) -> bool:
+    def is_valid(self, variables: dict[str, Any]) -> bool:
         """Whether the trace is right for a call with these local variables."""
         # An entry is dropped when something that a guard knows by its address is gone.
         return self._guards.cache_entry is not None and self._guards.check(variables)
@@ -190,7 +190,7 @@ class Traced:
         if self._direct:
             variables = {**self._enclosed, self._argument: given}
             for each in self._direct:
-                if each.holds(variables):
+                if each.is_valid(variables):
                     self._found = each, given
                     return True
         return False

@@ -89,7 +89,9 @@ class NormHistory:
         self.late: DeferredReads[Position] = DeferredReads()
 
     @torch.no_grad()
-    def judge(self, norm: Tensor, where: Position) -> tuple[OutlierCheck | None, Tensor | None]:
+    def check_norm(
+        self, norm: Tensor, where: Position
+    ) -> tuple[OutlierCheck | None, Tensor | None]:
         """The verdict on an update by its gradient's norm (a scalar, before clipping), which is
         then part of the history unless it is an outlier; and the factor for its gradient, None
         where that is surely 1. Without a policy None for both.

@@ -127,7 +127,7 @@ class DDP(Parallel):
     ) -> None:
         super().__init__(model)
         self._options = options
-        self._parameters = [p for optimizer in optimizers for p in held(optimizer)]
+        self._parameters = [p for optimizer in optimizers for p in parameters_of(optimizer)]
         self._build()
 
     def _build(self) -> None:
@@ -243,7 +243,7 @@ def wrapped(model: nn.Module) -> DistributedDataParallel | None:
     return inner if isinstance(inner, DistributedDataParallel) else None
 
 
-def held(optimizer: Optimizer) -> list[nn.Parameter]:
+def parameters_of(optimizer: Optimizer) -> list[nn.Parameter]:
     """The optimizer's parameters, in its own order."""
     return [p for group in optimizer.param_groups for p in group["params"]]
 

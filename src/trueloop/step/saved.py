@@ -73,7 +73,7 @@ def taken(step: StepBase) -> dict[str, Any]:
     return state
 
 
-def take_up(step: StepBase, state: dict[str, Any]) -> None:
+def restore(step: StepBase, state: dict[str, Any]) -> None:
     """Put the step where `state` was taken; after an error it is as it was."""
     _check_same(step, state)
     loading.check_model(step.model, state["model"])

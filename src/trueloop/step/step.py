@@ -238,7 +238,7 @@ class Step(StepBase):
             norm = norm * correction
         where, check, factor = (self.updates, self.epoch, batch), None, None
         if self._norms.is_on:
-            check, factor = self._norms.judge(norm, Position(*where, window.micro_batches))
+            check, factor = self._norms.check_norm(norm, Position(*where, window.micro_batches))
         clip.divide_and_clip(gradients, norm, correction, self.clip_norm, self.clip_value, factor)
 
         # 6. Optimizers: unless the gradient is not finite, or an outlier to be left out.
@@ -422,7 +422,7 @@ class Step(StepBase):
             RunError: the state is that of a step with other options, model or optimizer.
             ScheduleError: its schedule does not end where the planned run ends.
         """
-        saved.take_up(self, state)
+        saved.restore(self, state)
 
     def _open_window(self) -> None:
         """The conditions before a window's first forward."""

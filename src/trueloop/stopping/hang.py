@@ -93,7 +93,7 @@ class HangWatch:
         """When the one began that is still to be reported."""
         self._watcher: RankWatcher | None = None
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._attend, name="trueloop-hangs", daemon=True)
+        self._thread = threading.Thread(target=self._keep_watch, name="trueloop-hangs", daemon=True)
 
     def __enter__(self) -> HangWatch:
         if self._folder is not None:
@@ -107,7 +107,7 @@ class HangWatch:
         if self._folder is not None and threading.current_thread() is not self._thread:
             self._thread.join(2 * self._look)
 
-    def _attend(self) -> None:
+    def _keep_watch(self) -> None:
         """Look now and then whether anything has moved."""
         moved, update, woke, reported = ranks.here.moved, ranks.here.update, time.monotonic(), False
         since = moved
@@ -194,9 +194,9 @@ class HangWatch:
         _write(folder, "summary.txt", "\n".join(lines) + "\n")
         message = f"nothing has moved for {length}: {words}; stacks: {folder}"
         if not self._exits:
-            _say(f"trueloop: warning: {message}")
+            _print(f"trueloop: warning: {message}")
         elif self._watcher is None:
-            _say(f"trueloop: error: {message}")
+            _print(f"trueloop: error: {message}")
             os._exit(failure.FAILED)
         else:
             self._watcher.fail(failure.RankFailure(rank, message, failure.FAILED))
@@ -243,6 +243,6 @@ def _write(folder: Path, name: str, text: str) -> bool:
     return True
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     with suppress(OSError):
         os.write(2, f"{line}\n".encode())

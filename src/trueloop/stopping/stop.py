@@ -119,7 +119,7 @@ class Stop:
         self._writer.setblocking(False)
         self._wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         _keep_children_quiet(self._writer.fileno())
-        self._thread = threading.Thread(target=self._attend, name="trueloop-stop", daemon=True)
+        self._thread = threading.Thread(target=self._keep_watch, name="trueloop-stop", daemon=True)
         self._thread.start()
 
     def _note(self, number: int, frame: Any) -> None:
@@ -149,7 +149,7 @@ class Stop:
             return number != signal.SIGINT or seconds < _SAME_SIGNAL_ON_RANKS_SECONDS
         return number == self._noted and seconds <= _SAME_SIGNAL_SECONDS
 
-    def _attend(self) -> None:
+    def _keep_watch(self) -> None:
         """The work of the thread until the run has ended."""
         while not self._over.is_set():
             waits = self._heard is None and not ranks.is_distributed()

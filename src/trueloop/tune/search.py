@@ -88,7 +88,7 @@ class StudyRunner:
             trial = self._next(trials)
             if trial is None:
                 return
-            self._carry_out(trial)
+            self._run_trial(trial)
             self._after()
             self._check_failures()
 
@@ -106,7 +106,7 @@ class StudyRunner:
             return None
         return self.study.ask(self._space)
 
-    def _carry_out(self, trial: optuna.Trial) -> None:
+    def _run_trial(self, trial: optuna.Trial) -> None:
         """Train with the trial's values to the end, or until it promises too little."""
         number, params = trial.number, dict(trial.params)
         config = self.folder.config_of(number)

@@ -27,7 +27,7 @@ _HEADS = ("change", "speed", "noise", "samples/s", "GiB", "results", "")
 
 def print_text(findings: TuningResults, seconds: float) -> None:
     """The whole of it, in a table where stdout is a terminal."""
-    _print_lines(told(findings))
+    _print_lines(report_lines(findings))
     print()
     _print_table(findings)
     print()
@@ -66,7 +66,7 @@ def _print_table(findings: TuningResults) -> None:
     Console(highlight=False).print(table)
 
 
-def told(findings: TuningResults) -> list[str]:
+def report_lines(findings: TuningResults) -> list[str]:
     """The results of the range test and the batch sizes, and what was not measured."""
     lines = []
     if findings.range_test is not None:

@@ -54,7 +54,7 @@ def measure(setup: Setup, seconds: float, base: Callable[[], Setup] | None = Non
         counts.append(_updates_of_round(warm_up(arms[1])[1]))
     rounds: list[list[float]] = [[] for _ in arms]
     samples, began = 0.0, time.monotonic()
-    while _goes_on(len(rounds[0]), time.monotonic() - began, seconds):
+    while _has_time(len(rounds[0]), time.monotonic() - began, seconds):
         turns = list(range(len(arms)))
         for k in turns if len(rounds[0]) % 2 == 0 else reversed(turns):  # ABBA: drift cancels
             speed, of_update = _round(arms[k], counts[k])
@@ -110,7 +110,7 @@ def _round(setup: Setup, updates: int) -> tuple[float, float]:
     return samples / (time.monotonic() - began), samples / updates
 
 
-def _goes_on(done: int, spent: float, seconds: float) -> bool:
+def _has_time(done: int, spent: float, seconds: float) -> bool:
     return done < _FEWEST or (done < _MOST and spent * (done + 1) / done < seconds)
 
 

@@ -84,7 +84,7 @@ class TrialProcesses:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._server = context.Process(target=_serve, args=(self._prepare, self._args, theirs))
-        with _interrupts_held():
+        with _interrupts_blocked():
             self._server.start()
         theirs.close()
         return self
@@ -147,7 +147,7 @@ class TrialProcesses:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def _interrupts_blocked() -> Iterator[None]:
     """A child inherits that, and so is not interrupted before it says what it does about it."""
     held = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, held)
@@ -172,10 +172,10 @@ def _serve(prepare: Prepare, args: tuple[Any, ...], connection: Connection) -> N
     with TemporaryDirectory(prefix="trueloop-tune-") as folder, suppress(EOFError, OSError):
         while True:
             trial = connection.recv()
-            connection.send(_carry_out(trial, run_job, connection, Path(folder) / "log"))
+            connection.send(_run_trial(trial, run_job, connection, Path(folder) / "log"))
 
 
-def _carry_out(
+def _run_trial(
     trial: TrialSpec, run_job: RunJob, connection: Connection, spare: Path
 ) -> TrialResult:
     """One trial from start to end, however it ends."""
@@ -223,7 +223,7 @@ def _do(trial: TrialSpec, run_job: RunJob, sender: Connection, log: Path) -> Non
         limit_memory(trial.memory)
         said = DONE, run_job(trial.job), ""
     except Exception as error:
-        said = _told(error)
+        said = _status_and_reason(error)
     sender.send(said)
     sender.close()
     for stream in (sys.stdout, sys.stderr):
@@ -232,7 +232,7 @@ def _do(trial: TrialSpec, run_job: RunJob, sender: Connection, log: Path) -> Non
     os._exit(0)
 
 
-def _told(error: Exception) -> tuple[str, None, str]:
+def _status_and_reason(error: Exception) -> tuple[str, None, str]:
     """An error of the job as a status and a reason."""
     text = " ".join(str(error).split())
     if isinstance(error, MemoryError) or any(

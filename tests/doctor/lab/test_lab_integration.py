@@ -12,7 +12,7 @@ from trials import trials
 from trueloop.cli import main
 from trueloop.doctor.lab import running
 from trueloop.doctor.lab.claims import Claim, all_claims
-from trueloop.doctor.lab.verdicts import holds
+from trueloop.doctor.lab.verdicts import is_true
 
 SEED = running.SEEDS[0]
 
@@ -39,7 +39,7 @@ def test_a_claim_under_one_seed(claim: Claim, context: Any) -> None:
     for figure in claim.figures:
         assert isinstance(right[figure.name], (int, float))
     assert isinstance(right[claim.curve], list)
-    held = {each.name: holds(each.test, right, wrong) for each in claim.tests}
+    held = {each.name: is_true(each.test, right, wrong) for each in claim.tests}
     if not claim.timed:  # other tests run beside
         assert any(all(held[name] for name in each.needs) for each in claim.verdicts), held
 

@@ -20,7 +20,7 @@ from trueloop.doctor.lab.claims import (
     claims_named,
     docstring_of,
 )
-from trueloop.doctor.lab.verdicts import UNDECIDED, LabFindings, MeasuredClaim, holds, spread
+from trueloop.doctor.lab.verdicts import UNDECIDED, LabFindings, MeasuredClaim, is_true, spread
 from trueloop.doctor.model.findings import Finding, Location
 from trueloop.errors import ConfigError
 
@@ -80,13 +80,13 @@ def test_first_verdict_whose_statements_hold_under_every_seed(
 
 def test_a_statement_sees_figures_curves_and_few_names() -> None:
     right, wrong = {"x": 2.0, "loss": [3.0, 1.0]}, {"x": 4.0, "loss": [3.0, 5.0]}
-    assert holds("wrong.x == 2 * right.x and last(wrong.loss) > first(wrong.loss)", right, wrong)
-    assert holds("math.isclose(mean(right.loss), 2.0)", right, wrong)
-    assert not holds("all(v < 4 for v in wrong.loss)", right, wrong)
+    assert is_true("wrong.x == 2 * right.x and last(wrong.loss) > first(wrong.loss)", right, wrong)
+    assert is_true("math.isclose(mean(right.loss), 2.0)", right, wrong)
+    assert not is_true("all(v < 4 for v in wrong.loss)", right, wrong)
     with pytest.raises(AttributeError):
-        holds("right.y > 0", right, wrong)
+        is_true("right.y > 0", right, wrong)
     with pytest.raises(NameError):
-        holds("open('x')", right, wrong)
+        is_true("open('x')", right, wrong)
 
 
 def test_spread() -> None:

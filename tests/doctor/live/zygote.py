@@ -61,7 +61,7 @@ def watched(path: str, folder: str) -> dict[str, Any]:
     if os.path.basename(os.path.dirname(path)).startswith("TL1"):
 
         def judged(track: Track) -> None:
-            if not noticed and track.bench.findings():
+            if not noticed and track.runner.findings():
                 noticed.append(watcher.hub.updates)
 
         watcher.recorder.judged = judged

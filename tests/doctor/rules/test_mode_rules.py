@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from trueloop.doctor.model.findings import Finding, Insert, Replace
-from trueloop.doctor.rules.shared.passes import speaks_of_validation
+from trueloop.doctor.rules.shared.passes import names_validation
 from trueloop.doctor.static import check_text
 
 HEAD = """
@@ -353,4 +353,4 @@ def test_forward_is_called_directly_from_outside_of_modules_only() -> None:
     ],
 )
 def test_names_that_speak_of_validation(name: str, expected: bool) -> None:
-    assert speaks_of_validation(name) is expected
+    assert names_validation(name) is expected

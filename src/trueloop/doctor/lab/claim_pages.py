@@ -146,13 +146,13 @@ def _page(one: MeasuredClaim) -> dict[str, Any]:
         "diff": diff(sources["wrong"], sources["right"]),
         "about": {side: docstring_of(source)[0] for side, source in sources.items()},
         "sources": sources,
-        "alarms": [_told(each) for each in one.found if each.is_alarm],
+        "alarms": [_as_text(each) for each in one.found if each.is_alarm],
         "convince": None if convinces is None else convinces.read_text("utf-8"),
         "convinced": one.convinced,
     }
 
 
-def _told(found: LabFindings) -> dict[str, str]:
+def _as_text(found: LabFindings) -> dict[str, str]:
     """Findings as text."""
     it = found.finding
     return {

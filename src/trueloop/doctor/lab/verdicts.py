@@ -56,7 +56,7 @@ class MeasuredClaim:
     def __post_init__(self) -> None:
         self.held = {
             each.name: [
-                holds(each.test, right, wrong)
+                is_true(each.test, right, wrong)
                 for right, wrong in zip(self.right, self.wrong, strict=True)
             ]
             for each in self.claim.tests
@@ -82,7 +82,7 @@ class MeasuredClaim:
         return "The seeds do not agree: here this measurement decides nothing."
 
 
-def holds(test: str, right: Figures, wrong: Figures) -> bool:
+def is_true(test: str, right: Figures, wrong: Figures) -> bool:
     """Whether a statement is true of one seed's figures. A missing figure is a mistake of the
     claim's and raises."""
     sides = {"right": SimpleNamespace(**right), "wrong": SimpleNamespace(**wrong)}

@@ -139,7 +139,7 @@ class Recorder:
     def _hand_on(self, track: Track, event: Event) -> None:
         for listener in self.listeners:
             listener(event)
-        track.bench.see(event)
+        track.runner.handle(event)
         if self.judged is not None:
             self.judged(track)
 
@@ -158,7 +158,7 @@ class Recorder:
     def unwatched(self) -> None:
         """Something may have happened that nobody has seen."""
         for track in list(self.tracks.values()):
-            track.bench.see(SamplingGap(serial=track.serial))
+            track.runner.handle(SamplingGap(serial=track.serial))
 
     def sampling_ended(self) -> None:
         for track in self.tracks.values():
@@ -172,22 +172,22 @@ class Recorder:
         """Whatever loops ran have ended."""
         for track in self.tracks.values():
             for loop in reversed(track.turns.open):
-                track.bench.see(LoopLeft(loop=loop.loop))
+                track.runner.handle(LoopLeft(loop=loop.loop))
             track.turns.open.clear()
 
     def end(self) -> None:
         """The run is over, and all of it was seen."""
         self.close_loops()
         for track in self.tracks.values():
-            track.bench.see(Ended(whole_program=True, serial=track.serial))
+            track.runner.handle(Ended(whole_program=True, serial=track.serial))
 
     def findings(self) -> list[Finding]:
         """The findings of the rules until now."""
         found: list[Finding] = []
         for track in list(self.tracks.values()):
-            refuted = {(rule.code, place) for rule in track.bench.rules for place in rule.refuted}
+            refuted = {(rule.code, place) for rule in track.runner.rules for place in rule.refuted}
             found += [
-                each for each in track.bench.findings() if (each.code, each.place) not in refuted
+                each for each in track.runner.findings() if (each.code, each.place) not in refuted
             ]
         grave = [each.code for each in found if each.severity != "advice"]
         explained = {

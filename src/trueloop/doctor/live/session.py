@@ -229,7 +229,7 @@ class Session:
     def _judge(self, track: Track) -> None:
         """Pass on the new findings; stop the program if one of them is an error."""
         assert self.watcher is not None
-        found = track.bench.findings()
+        found = track.runner.findings()
         now = (len(found), self.watcher.hub.updates > 0)
         if now == self._judged.get(id(track), (0, False)):
             return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trueloop.doctor.live.frames.loop_tracker import Turns
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Finding
-from trueloop.doctor.rules.base import Bench, Rule
+from trueloop.doctor.rules.base import Rule, RuleRunner
 
 if TYPE_CHECKING:
     from torch import nn
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trueloop.doctor.model.things import Tensor
 
 
-class LiveBench(Bench):
+class LiveRuleRunner(RuleRunner):
     """Rules that the program and the other rules must not suffer from: one that fails is named."""
 
     def __init__(self, rules: list[type[Rule]], failed: Callable[[Exception], None]) -> None:
@@ -44,7 +44,7 @@ class Track:
 
     def __init__(self, rules: list[type[Rule]], failed: Callable[[Exception], None]) -> None:
         self.turns = Turns()
-        self.bench = LiveBench(rules, failed)
+        self.runner = LiveRuleRunner(rules, failed)
         self.serial = 0
         self.depth = 0
         """Of calls of modules, while it is sampled."""

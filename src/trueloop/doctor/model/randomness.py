@@ -73,6 +73,6 @@ def is_random_transform(library: str, kind: str) -> bool:
     return kind.startswith("Random") or kind in RANDOM_TRANSFORMS
 
 
-def speaks_of_dataset(function: ast.AST) -> bool:
+def mentions_dataset(function: ast.AST) -> bool:
     """A `worker_init_fn` that may reach into the data set itself."""
     return bool(_DATASET.search(ast.unparse(function)))

@@ -74,7 +74,7 @@ class Rule:
         )
 
 
-class Bench:
+class RuleRunner:
     """Rules side by side over one run: hands each event to those that ask for its kind."""
 
     def __init__(self, rules: Iterable[type[Rule]]) -> None:
@@ -84,7 +84,7 @@ class Bench:
             rule.timeline = self.timeline
         self._handlers: dict[type[Event], tuple[Handler, ...]] = {}
 
-    def see(self, event: Event) -> None:
+    def handle(self, event: Event) -> None:
         for handler in self.handlers_of(type(event)):
             handler(event)
 

@@ -88,13 +88,15 @@ class CachedImages:
             wrong = fingerprints(images) != self.fingerprints[rows]
             self._checked[rows[~wrong]] = True
             if wrong.any():
-                self._mend(images, rows, np.flatnonzero(wrong))
+                self._decode_again(images, rows, np.flatnonzero(wrong))
         return torch.from_numpy(images)
 
-    def _mend(self, images: Pixels, rows: Ints, wrong: Ints) -> None:
+    def _decode_again(self, images: Pixels, rows: Ints, wrong: Ints) -> None:
         if not self._is_damaged:
             self._is_damaged = True
-            say(f"images in {self.folder} are damaged: they are read from their files instead")
+            print_line(
+                f"images in {self.folder} are damaged: they are read from their files instead"
+            )
             cache.remove(self.folder)
         with quiet_about_bombs():
             for place in wrong:
@@ -192,7 +194,7 @@ def _open_or_fill(
     if found is None:
         entry.parent.mkdir(parents=True, exist_ok=True)
         waiting = f"waiting for the process that decodes the images of {filling.folder}"
-        with cache.locked(entry, lambda: say(waiting)) as alone:
+        with cache.locked(entry, lambda: print_line(waiting)) as alone:
             found = _open(entry, paths, form)
             if found is None:
                 reason = cache.refusal(entry, len(paths) * form.bytes, place.budget)
@@ -260,7 +262,7 @@ def _open(
         return None
     except (files.NotAFileError, files.TooLargeError, ValueError, KeyError, TypeError):
         if tell:
-            say(f"{entry} is damaged or cut short: the images are decoded again")
+            print_line(f"{entry} is damaged or cut short: the images are decoded again")
         return None
     if broken is None:  # one can be read now: it is to be kept too
         return None
@@ -305,7 +307,7 @@ def _key(listing: Listing) -> str:
     return found.hexdigest()[:24]
 
 
-def say(what: str) -> None:
+def print_line(what: str) -> None:
     """One line for the user, from one of the ranks."""
     if ranks.is_main():
         warnings.warn(what, RuntimeWarning, stacklevel=2)

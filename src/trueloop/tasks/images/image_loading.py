@@ -27,7 +27,7 @@ from trueloop.tasks.images.image_cache import (
     MappedImages,
     NotCachedError,
     keep,
-    say,
+    print_line,
 )
 from trueloop.tasks.images.image_folder import Listing
 from trueloop.tasks.random_split import stratified_split
@@ -190,7 +190,7 @@ class ImageLoader:
             )
         except NotCachedError as error:
             if not self._has_said_why:
-                say(
+                print_line(
                     f"the decoded images are not kept ({error}), and each run decodes them again: "
                     "write --cache-dir FOLDER, --cache-gb N, or --no-cache"
                 )

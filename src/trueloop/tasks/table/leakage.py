@@ -105,7 +105,7 @@ class _Classes:
         wrong = 0
         for fitted, judged in _halves(len(targets)):
             answers = _usual_answers(values[fitted], targets[fitted])
-            told = _told(*answers, values[judged], ordered=column.ordered)
+            told = _predicted(*answers, values[judged], ordered=column.ordered)
             wrong += int((told != targets[judged]).sum())
         return wrong / len(targets)
 
@@ -193,7 +193,7 @@ def _means(values: Floats, targets: Floats) -> tuple[Floats, Floats]:
     return known, np.bincount(inverse, targets) / np.bincount(inverse)
 
 
-def _told(known: Floats, answers: Ints, asked: Floats, *, ordered: bool) -> Ints:
+def _predicted(known: Floats, answers: Ints, asked: Floats, *, ordered: bool) -> Ints:
     """The answer of the same value; of the nearest one if they are ordered; -1 if there is none."""
     has_gaps = bool(len(known)) and bool(np.isnan(known[-1]))
     of_gap = int(answers[-1]) if has_gaps else -1

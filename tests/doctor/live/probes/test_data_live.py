@@ -16,15 +16,15 @@ from trueloop.doctor.model.measurements import Measured
 
 
 class Noisy(Dataset[torch.Tensor]):
-    def __init__(self, own: object = None, *, noisy: bool = True) -> None:
-        self.own, self.noisy = own, noisy
+    def __init__(self, own: object = None, *, mode_dependent: bool = True) -> None:
+        self.own, self.mode_dependent = own, mode_dependent
 
     def __len__(self) -> int:
         return 8
 
     def __getitem__(self, index: int) -> torch.Tensor:
         value = torch.zeros(1)
-        if self.noisy:
+        if self.mode_dependent:
             value = self.jitter(value)
         return value
 
@@ -53,7 +53,7 @@ def test_what_a_data_set_draws() -> None:
     assert draw.library == ""
     assert draw.name == "Noisy.jitter"
     assert [each.library for each in worker_draws.draws_of(Subset(Noisy(), [1, 2]))] == ["numpy"]
-    assert worker_draws.draws_of(Noisy(own, noisy=False)) == []
+    assert worker_draws.draws_of(Noisy(own, mode_dependent=False)) == []
     assert worker_draws.draws_of(TensorDataset(torch.zeros(3))) == []
 
 

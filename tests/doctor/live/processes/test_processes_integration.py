@@ -227,7 +227,7 @@ def _rank(folder: str, text: str) -> Any:
     assert isinstance(run, WatchedProgram)
     with contextlib.suppress(RuntimeError):
         run()
-    run.tell()
+    run.report()
     if not os.path.exists(output):
         return None
     with open(output) as file:

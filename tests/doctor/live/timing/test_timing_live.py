@@ -37,7 +37,7 @@ from trueloop.doctor.model.things import Loader, Model, Optimizer
 from trueloop.doctor.report import timing_table as table
 from trueloop.doctor.report.terminal import Paint
 from trueloop.doctor.report.watched import as_json, as_text
-from trueloop.doctor.rules.base import Bench
+from trueloop.doctor.rules.base import RuleRunner
 from trueloop.doctor.rules.catalogue import BY_CODE
 from trueloop.doctor.rules.loading import load
 from trueloop.doctor.rules.shared.timings import duration
@@ -551,16 +551,16 @@ BASIS = TimedUpdates(40, 0.1, 60.0, 5.0, "cuda")
 
 def judged(code: str, kind: type[Measured], place: Location = HERE, **values: Any) -> Any:
     """What a rule says of one measurement."""
-    bench = Bench([load(BY_CODE[code])])
+    runner = RuleRunner([load(BY_CODE[code])])
     if kind is MatrixProducts:
-        bench.see(ModelForward(model=values["model"], training=True, place=place))
+        runner.handle(ModelForward(model=values["model"], training=True, place=place))
     if kind is WorkerStarts:
         values = {"lasted": 60.0, "least": 5.0, **values}
     else:
         basis = {name: values.pop(name) for name in BASIS._fields if name in values}
         values["updates"] = BASIS._replace(**basis)
-    bench.see(kind(place=place, **values))
-    found: list[Finding] = bench.findings()
+    runner.handle(kind(place=place, **values))
+    found: list[Finding] = runner.findings()
     return found[0] if found else None
 
 
@@ -686,10 +686,10 @@ def test_pinned_memory_that_is_waited_for() -> None:
 
 
 def test_a_model_under_autocast_is_left_alone() -> None:
-    bench, model = Bench([load(BY_CODE["TS107"])]), Model(name="net")
-    bench.see(ModelForward(model=model, training=True, place=HERE, autocast="bfloat16"))
-    bench.see(MatrixProducts(model=model, updates=BASIS, **PRODUCTS))
-    assert bench.findings() == []
+    runner, model = RuleRunner([load(BY_CODE["TS107"])]), Model(name="net")
+    runner.handle(ModelForward(model=model, training=True, place=HERE, autocast="bfloat16"))
+    runner.handle(MatrixProducts(model=model, updates=BASIS, **PRODUCTS))
+    assert runner.findings() == []
 
 
 def test_on_the_gpu_a_fused_step_needs_no_trial() -> None:

@@ -112,11 +112,11 @@ def test_losses_without_a_floor_are_not_judged() -> None:
 
 def test_noisy_gradients_stand_out_later() -> None:
     generator = torch.Generator().manual_seed(0)
-    calm, noisy = Jumps(), Jumps()
+    calm, mode_dependent = Jumps(), Jumps()
     for size in torch.randn(400, generator=generator).tolist():
         calm.usual(math.exp(0.2 * size))
-        noisy.usual(math.exp(4 * size))
-    assert noisy.limit > 100 * calm.limit
+        mode_dependent.usual(math.exp(4 * size))
+    assert mode_dependent.limit > 100 * calm.limit
 
 
 # ------------------------------------------------------------------ TH104

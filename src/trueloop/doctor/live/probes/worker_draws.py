@@ -335,7 +335,7 @@ def _touches_dataset(function: Any) -> bool:
     node = _node_of(plain) if plain is not None else None
     if node is None:
         return True
-    return randomness.speaks_of_dataset(node)
+    return randomness.mentions_dataset(node)
 
 
 def _seeds_of(function: Any) -> list[WorkerSeed] | None:

@@ -48,7 +48,7 @@ from trueloop.doctor.model.events import FileSaved, StateDictLoaded
 from trueloop.doctor.model.findings import Remedy, Replace
 from trueloop.doctor.model.things import Model, StateDict
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.evidence import held
+from trueloop.doctor.rules.shared.evidence import state_dicts_in
 
 _WRAPPERS = {
     "ddp": ("DistributedDataParallel", "module"),
@@ -69,7 +69,7 @@ class WrappedKeysSaved(Rule):
             self._loaded.add(event.thing)
 
     def on_file_saved(self, event: FileSaved) -> None:
-        for state in held(event.value):
+        for state in state_dicts_in(event.value):
             owner = state.owner
             if not isinstance(owner, Model) or owner.wrapper not in _WRAPPERS:
                 continue

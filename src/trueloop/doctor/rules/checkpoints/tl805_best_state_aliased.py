@@ -45,7 +45,7 @@ from trueloop.doctor.model.events import FileSaved, OptimizerStep, StateDictCrea
 from trueloop.doctor.model.findings import Replace
 from trueloop.doctor.model.things import Loop, Model, StateDict
 from trueloop.doctor.rules.base import Rule
-from trueloop.doctor.rules.shared.evidence import called, held
+from trueloop.doctor.rules.shared.evidence import called, state_dicts_in
 
 DEEP = "copy.deepcopy({})"
 BY_HAND = "{key: value.clone() for key, value in {}.items()}"
@@ -73,13 +73,13 @@ class BestStateAliased(Rule):
                 self._updated.setdefault(state, event)
 
     def on_file_saved(self, event: FileSaved) -> None:
-        for state in held(event.value):
+        for state in state_dicts_in(event.value):
             taken = self._taken.get(state)
             if taken is not None and taken.turns:
                 self._check(taken, event, "saved")
 
     def on_state_dict_loaded(self, event: StateDictLoaded) -> None:
-        for state in held(event.state):
+        for state in state_dicts_in(event.state):
             taken = self._taken.get(state)
             if taken is not None:
                 self._check(taken, event, "loaded")

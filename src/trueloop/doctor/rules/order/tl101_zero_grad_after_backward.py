@@ -57,7 +57,7 @@ from trueloop.doctor.model.findings import Move
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
-    holds,
+    has_parameters_of,
     inside,
     micro,
     named,
@@ -71,11 +71,11 @@ class ZeroGradAfterBackward(StepRule):
     code = "TL101"
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
-        found = self._robbed(event)
+        found = self._cleared(event)
         if found is not None:
             self._report(event, *found)
 
-    def _robbed(self, step: OptimizerStep) -> tuple[Backward, ZeroGrad] | None:
+    def _cleared(self, step: OptimizerStep) -> tuple[Backward, ZeroGrad] | None:
         """The backward whose gradients the step should have had, and what cleared them."""
         optimizer, window = step.optimizer, self.window(step.optimizer)
         sources = [i for i, event in enumerate(window) if supplies(event, optimizer)]
@@ -136,6 +136,6 @@ def _belongs_to_others(
     return any(
         isinstance(event, ModelForward)
         and same_turn(event, step)
-        and (holds(optimizer, event.model) or not optimizer.models)
+        and (has_parameters_of(optimizer, event.model) or not optimizer.models)
         for event in later
     )  # TL103: the step came before its backward

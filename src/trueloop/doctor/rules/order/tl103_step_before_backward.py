@@ -64,7 +64,7 @@ from trueloop.doctor.model.findings import Move
 from trueloop.doctor.model.things import Optimizer
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
-    holds,
+    has_parameters_of,
     named,
     same_turn,
     side_by_side,
@@ -110,7 +110,7 @@ class StepBeforeBackward(StepRule):
                 for event in turn
                 if isinstance(event, ModelForward)
                 and event.serial in backward.loss.forwards
-                and (holds(optimizer, event.model) or not optimizer.models)
+                and (has_parameters_of(optimizer, event.model) or not optimizer.models)
             ),
             None,
         )

@@ -70,9 +70,9 @@ from trueloop.doctor.rules.shared.step_order import (
     clears,
     disjoint,
     feeds,
-    holds,
+    has_parameters_of,
     inside,
-    meddles,
+    may_change_gradients,
     micro,
     named,
 )
@@ -129,7 +129,7 @@ class BackwardNeverStepped(StepRule):
                 # Only what got hold of the optimizer, or hangs on backward, acts later on.
                 if isinstance(event, EscapedToUnknown) and _stays(event, optimizer):
                     return True
-            elif meddles(event, optimizer) or (
+            elif may_change_gradients(event, optimizer) or (
                 _by_hand(event, optimizer) and event.place.line not in edited
             ):
                 return True
@@ -153,7 +153,7 @@ class BackwardNeverStepped(StepRule):
         if disjoint(other, optimizer):
             return False
         if other.models and optimizer.models:
-            return any(holds(other, model) for model in optimizer.models)
+            return any(has_parameters_of(other, model) for model in optimizer.models)
         # Two that were handed in: each is cleared, so each is meant to be stepped.
         return not (self._is_cleared(other) and self._is_cleared(optimizer))
 
@@ -206,7 +206,7 @@ class BackwardNeverStepped(StepRule):
 
 
 def _stays(event: EscapedToUnknown, optimizer: Optimizer) -> bool:
-    return meddles(event, optimizer) and (
+    return may_change_gradients(event, optimizer) and (
         "hook" in event.callee or any(thing is optimizer for thing in event.things)
     )
 
@@ -223,4 +223,4 @@ def _by_hand(event: Event, optimizer: Optimizer) -> bool:
         return not is_input  # the gradient of an input: an attack, a saliency map
     if not isinstance(target, (Tensor, Optimizer)) or not target.models or not optimizer.models:
         return True
-    return any(holds(optimizer, model) for model in target.models)
+    return any(has_parameters_of(optimizer, model) for model in target.models)

@@ -68,7 +68,7 @@ from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
     inside,
-    meddles,
+    may_change_gradients,
     micro,
     named,
 )
@@ -86,7 +86,7 @@ class StepOutsideBatchLoop(StepRule):
         """The call that erases the batches before the last one, and the last one's backward."""
         optimizer, window = step.optimizer, self.window(step.optimizer)
         by_hand = any(
-            isinstance(event, (GradRead, GradEdited)) or meddles(event, optimizer)
+            isinstance(event, (GradRead, GradEdited)) or may_change_gradients(event, optimizer)
             for event in window
         )
         fed = [each for each in backwards(window) if self.feeds(each, optimizer)]

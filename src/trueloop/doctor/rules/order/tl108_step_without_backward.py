@@ -72,7 +72,7 @@ from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     clears,
     feeds,
-    holds,
+    has_parameters_of,
     inside,
     micro,
     named,
@@ -175,7 +175,7 @@ class StepWithoutBackward(StepRule):
             each.result_used
             and each.serial < step.serial
             and same_turn(each, step)
-            and holds(step.optimizer, each.model)
+            and has_parameters_of(step.optimizer, each.model)
             for each in self._forwards
         )
 

@@ -66,7 +66,7 @@ from trueloop.doctor.rules.order.tl102_missing_zero_grad import is_plain
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
-    holds,
+    has_parameters_of,
     named,
     relieves,
     same_turn,
@@ -141,7 +141,7 @@ class StepRepeated(StepRule):
         return not any(
             isinstance(each, ModelForward)
             and same_turn(each, step)
-            and (holds(step.optimizer, each.model) or not step.optimizer.models)
+            and (has_parameters_of(step.optimizer, each.model) or not step.optimizer.models)
             for each in self.window(step.optimizer)
         )  # TL103: this is the step of the batch that has just gone forward
 

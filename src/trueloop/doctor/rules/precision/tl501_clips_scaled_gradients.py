@@ -55,7 +55,7 @@ from trueloop.doctor.model.findings import Insert, Move
 from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     disjoint,
-    meddles,
+    may_change_gradients,
     named,
     scaling,
     side_by_side,
@@ -82,7 +82,7 @@ class ClipsScaledGradients(StepRule):
             if isinstance(event, Unscale):
                 if event.optimizer is None or not disjoint(event.optimizer, optimizer):
                     return None
-            elif isinstance(event, GradEdited) or meddles(event, optimizer):
+            elif isinstance(event, GradEdited) or may_change_gradients(event, optimizer):
                 return None
             elif isinstance(event, Backward):
                 by = event.loss.scaled_by if event.loss is not None else None

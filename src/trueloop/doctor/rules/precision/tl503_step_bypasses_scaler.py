@@ -56,7 +56,13 @@ from trueloop.doctor.model.events import (
 )
 from trueloop.doctor.model.findings import Insert, Remedy, Replace
 from trueloop.doctor.model.things import Scaler
-from trueloop.doctor.rules.shared.step_order import StepRule, disjoint, meddles, named, scaling
+from trueloop.doctor.rules.shared.step_order import (
+    StepRule,
+    disjoint,
+    may_change_gradients,
+    named,
+    scaling,
+)
 
 
 class StepBypassesScaler(StepRule):
@@ -90,7 +96,7 @@ class StepBypassesScaler(StepRule):
                 by = event.loss.scaled_by if event.loss is not None else None
                 if self.feeds(event, optimizer):
                     scaled, unscaled = (event, False) if scaling(by) else (None, False)
-            elif isinstance(event, GradEdited) or meddles(event, optimizer):
+            elif isinstance(event, GradEdited) or may_change_gradients(event, optimizer):
                 return None
             elif isinstance(event, Unscale):
                 unscaled |= event.optimizer is None or not disjoint(event.optimizer, optimizer)

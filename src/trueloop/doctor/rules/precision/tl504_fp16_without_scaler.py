@@ -60,7 +60,12 @@ are divided by hand, and a frozen encoder that runs in float16 beside the traine
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Backward, Event, GradEdited, ModelForward, OptimizerStep
-from trueloop.doctor.rules.shared.step_order import StepRule, backwards, holds, meddles
+from trueloop.doctor.rules.shared.step_order import (
+    StepRule,
+    backwards,
+    has_parameters_of,
+    may_change_gradients,
+)
 
 
 class Fp16WithoutScaler(StepRule):
@@ -70,7 +75,8 @@ class Fp16WithoutScaler(StepRule):
         if event.scaler is None:
             window = self.window(event.optimizer)
             untouched = not any(
-                isinstance(each, GradEdited) or meddles(each, event.optimizer) for each in window
+                isinstance(each, GradEdited) or may_change_gradients(each, event.optimizer)
+                for each in window
             )
             for backward in backwards(window):
                 forward = self._half(backward, event, window)
@@ -92,7 +98,7 @@ class Fp16WithoutScaler(StepRule):
                 and event.autocast == "float16"
                 and event.serial in loss.forwards
                 and backward.guards <= event.guards
-                and (holds(step.optimizer, event.model) or not step.optimizer.models)
+                and (has_parameters_of(step.optimizer, event.model) or not step.optimizer.models)
             ):
                 return event
         return None

@@ -54,7 +54,14 @@ divided afterwards, several losses of one batch or one per task, and an unknown 
 from __future__ import annotations
 
 from trueloop.doctor.model.events import Backward, Event, GradEdited, OptimizerStep, ZeroGrad
-from trueloop.doctor.rules.shared.step_order import StepRule, clears, inside, meddles, micro, named
+from trueloop.doctor.rules.shared.step_order import (
+    StepRule,
+    clears,
+    inside,
+    may_change_gradients,
+    micro,
+    named,
+)
 
 
 class AccumulationNotAveraged(StepRule):
@@ -77,7 +84,7 @@ class AccumulationNotAveraged(StepRule):
         optimizer, turn = step.optimizer, micro(step)
         fed: list[Backward] = []
         for event in window:
-            if isinstance(event, GradEdited) or meddles(event, optimizer):
+            if isinstance(event, GradEdited) or may_change_gradients(event, optimizer):
                 return None
             if isinstance(event, ZeroGrad) and clears(event, optimizer) is not False:
                 fed = []

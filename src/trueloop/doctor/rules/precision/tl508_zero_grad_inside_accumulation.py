@@ -65,7 +65,7 @@ from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     backwards,
     inside,
-    meddles,
+    may_change_gradients,
     micro,
     named,
     same_turn,
@@ -88,7 +88,7 @@ class ZeroGradInsideAccumulation(StepRule):
         gradients."""
         optimizer, turn = step.optimizer, micro(step)
         by_hand = any(
-            isinstance(event, (GradRead, GradEdited)) or meddles(event, optimizer)
+            isinstance(event, (GradRead, GradEdited)) or may_change_gradients(event, optimizer)
             for event in window
         )
         fed = [each for each in backwards(window) if self.feeds(each, optimizer)]

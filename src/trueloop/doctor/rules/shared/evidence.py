@@ -60,8 +60,8 @@ def lineage(dataset: Dataset | None) -> Iterator[Dataset]:
     while dataset is not None and id(dataset) not in seen:
         seen.add(id(dataset))
         yield dataset
-        held = dataset.attributes.get("dataset")
-        dataset = held if isinstance(held, Dataset) else dataset.parent
+        state_dicts_in = dataset.attributes.get("dataset")
+        dataset = state_dicts_in if isinstance(state_dicts_in, Dataset) else dataset.parent
 
 
 def called(thing: Thing | None, otherwise: str) -> str:
@@ -99,8 +99,8 @@ def draws_weights(model: Model) -> bool:
     )
 
 
-def held(value: Value | None, depth: int = 4) -> list[StateDict]:
+def state_dicts_in(value: Value | None, depth: int = 4) -> list[StateDict]:
     """The state dicts that a value is, or has in its containers."""
     if isinstance(value, StateDict):
         return [value]
-    return [state for part in contents(value) if depth for state in held(part, depth - 1)]
+    return [state for part in contents(value) if depth for state in state_dicts_in(part, depth - 1)]

@@ -29,7 +29,7 @@ def words(name: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(name)}
 
 
-def speaks_of_validation(name: str) -> bool:
+def names_validation(name: str) -> bool:
     """A name says that this is validation, and not training as well."""
     found = words(name)
     if found & _TRAINING:
@@ -50,7 +50,7 @@ def pass_of(event: Event) -> Turn | None:
         return turn
     over = str(last.loop.over)
     names = [over, *_parts(last.loop.place.function)]
-    return last if any(speaks_of_validation(name) for name in names if name) else turn
+    return last if any(names_validation(name) for name in names if name) else turn
 
 
 def named_validation(event: Event) -> bool:
@@ -63,7 +63,7 @@ def named_validation(event: Event) -> bool:
         loader = turn.loop.loader
         if loader is not None:
             names += [loader.name, loader.dataset.name if loader.dataset is not None else ""]
-    return any(speaks_of_validation(name) for name in names if name)
+    return any(names_validation(name) for name in names if name)
 
 
 def _parts(function: str) -> list[str]:

@@ -125,7 +125,7 @@ def share(one: Model, other: Model) -> bool:
     return any(id(each) in mine for each in other.family())
 
 
-def holds(optimizer: Optimizer, model: Model) -> bool:
+def has_parameters_of(optimizer: Optimizer, model: Model) -> bool:
     return any(share(held, model) for held in optimizer.models)
 
 
@@ -136,7 +136,7 @@ def feeds(event: Backward, optimizer: Optimizer) -> bool | None:
         return None
     if any(held in loss.models for held in optimizer.models):
         return True
-    if any(holds(optimizer, model) for model in loss.models):
+    if any(has_parameters_of(optimizer, model) for model in loss.models):
         return True
     if any(tensor in loss.inputs for tensor in optimizer.tensors):
         return True
@@ -152,7 +152,7 @@ def disjoint(one: Optimizer, other: Optimizer) -> bool:
         return False
     if not (one.models and other.models):
         return False
-    return not any(holds(one, model) for model in other.models)
+    return not any(has_parameters_of(one, model) for model in other.models)
 
 
 def clears(event: ZeroGrad, optimizer: Optimizer) -> bool | None:
@@ -168,7 +168,7 @@ def clears(event: ZeroGrad, optimizer: Optimizer) -> bool | None:
         if optimizer.complete and not optimizer.tensors:
             if all(target.covers(held) for held in optimizer.models):
                 return True
-            return None if holds(optimizer, target) else False
+            return None if has_parameters_of(optimizer, target) else False
     return None
 
 
@@ -193,7 +193,7 @@ def clips(event: Clip, optimizer: Optimizer) -> bool | None:
         if event.optimizer is optimizer:
             return True
         return False if disjoint(event.optimizer, optimizer) else None
-    if any(holds(optimizer, model) for model in event.models):
+    if any(has_parameters_of(optimizer, model) for model in event.models):
         return True
     if event.complete and optimizer.complete and optimizer.models and not optimizer.tensors:
         return False
@@ -206,7 +206,7 @@ def is_clipping(event: Clip) -> bool:
     return not (isinstance(limit, (int, float)) and (math.isinf(limit) or limit >= NO_LIMIT))
 
 
-def meddles(event: Event, optimizer: Optimizer) -> bool:
+def may_change_gradients(event: Event, optimizer: Optimizer) -> bool:
     """Code that cannot be read may have changed the optimizer's gradients here."""
     if not isinstance(event, EscapedToUnknown):
         return False
@@ -215,7 +215,7 @@ def meddles(event: Event, optimizer: Optimizer) -> bool:
     if any(thing is optimizer for thing in event.things):
         return True
     return bool(_MEDDLES.search(event.callee)) and any(
-        isinstance(thing, Model) and (holds(optimizer, thing) or not optimizer.models)
+        isinstance(thing, Model) and (has_parameters_of(optimizer, thing) or not optimizer.models)
         for thing in event.things
     )
 
@@ -224,14 +224,14 @@ def supplies(event: Event, optimizer: Optimizer) -> bool:
     """After it the optimizer's gradients may be there."""
     if isinstance(event, Backward):
         return feeds(event, optimizer) is not False
-    return isinstance(event, GradEdited) or meddles(event, optimizer)
+    return isinstance(event, GradEdited) or may_change_gradients(event, optimizer)
 
 
 def relieves(event: Event, optimizer: Optimizer) -> bool:
     """It may have cleared or replaced the optimizer's gradients."""
     if isinstance(event, ZeroGrad):
         return clears(event, optimizer) is not False
-    return isinstance(event, GradEdited) or meddles(event, optimizer)
+    return isinstance(event, GradEdited) or may_change_gradients(event, optimizer)
 
 
 # ------------------------------------------------------------------------------- time and place

@@ -18,7 +18,7 @@ from typing import Any
 from trueloop.doctor.model.events import Ended, Event
 from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.model.things import Thing
-from trueloop.doctor.rules.base import Bench, Rule
+from trueloop.doctor.rules.base import Rule, RuleRunner
 from trueloop.doctor.static.inputs.skipped import Gaps
 from trueloop.doctor.static.interpreter.calls import enter, new_object, start
 from trueloop.doctor.static.interpreter.interpreter import (
@@ -145,11 +145,11 @@ class FileAnalysis:
         effort: RunLimits,
         whole_program: bool,
     ) -> Interpreter:
-        bench = Bench(self.rules)
+        runner = RuleRunner(self.rules)
         listen = self.listen
 
         def watch(event: Event) -> None:
-            bench.see(event)
+            runner.handle(event)
             if listen is not None:
                 listen(event)
 
@@ -173,9 +173,9 @@ class FileAnalysis:
                 raise
             self.gaps.faults.append(_told(error))
         self.gaps.left_out = machine.left_out | self.gaps.left_out
-        for finding in bench.findings():
+        for finding in runner.findings():
             self.findings.setdefault((finding.code, *finding.place[:3]), finding)
-        self.refuted |= {(rule.code, *place[:3]) for rule in bench.rules for place in rule.refuted}
+        self.refuted |= {(rule.code, *place[:3]) for rule in runner.rules for place in rule.refuted}
         self.left -= machine.steps + STEPS_TO_BEGIN
         self.entered |= machine.entered
         return machine

@@ -191,7 +191,7 @@ def _augments(call: CallRecord, dataset: Dataset) -> str:
 # ------------------------------------------------------------------------------- workers
 
 
-_speaks_of_dataset = once(randomness.speaks_of_dataset)
+_speaks_of_dataset = once(randomness.mentions_dataset)
 _NOT_SEEN_TO_CHANGE = frozenset(
     "numpy.random.seed random.seed torch.manual_seed torch.random.manual_seed builtins.int"
     " torch.cuda.manual_seed torch.cuda.manual_seed_all builtins.print os.environ.setdefault"
