@@ -40,6 +40,13 @@ class Thing(Value):
     """The user's own class, where it is one (only while reading source)."""
 
 
+class PositionalEps(NamedTuple):
+    """The second argument of a batch norm, given without its name, and without a momentum."""
+
+    value: float
+    place: Location
+
+
 @dataclass(eq=False, kw_only=True)
 class Model(Thing):
     """A module with (or without) parameters."""
@@ -71,6 +78,8 @@ class Model(Thing):
     """Those of its constructor that are constants, by the names that torch gives them."""
     guards: frozenset[str] = frozenset()
     """Open conditions that it was made under; see `Event.guards`."""
+
+    eps: PositionalEps | None = None
 
     def family(self) -> Iterator[Model]:
         """Itself and everything inside it."""

@@ -71,6 +71,7 @@ ENTRIES = (
     Entry("TL305", "optimizer-rebuilt-in-loop", "error", "SL"),
     Entry("TL306", "parameter-not-updating", "warning", "L"),
     Entry("TL307", "parameter-not-leaf", "error", "S"),
+    Entry("TL310", "eps-where-momentum-was-meant", "warning", "S"),
     Entry("TL312", "muon-on-embeddings", "warning", "SL"),
     # Loss and targets
     Entry("TL401", "softmax-before-cross-entropy", "error", "SL"),

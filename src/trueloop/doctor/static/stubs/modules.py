@@ -15,7 +15,7 @@ from trueloop.doctor.model.events import (
     Moved,
     ZeroGrad,
 )
-from trueloop.doctor.model.things import Activation, Criterion, Model, Tensor
+from trueloop.doctor.model.things import Activation, Criterion, Model, PositionalEps, Tensor
 from trueloop.doctor.static.interpreter.calls import enter, is_loss_module, start
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls, methods
 from trueloop.doctor.static.interpreter.syntax import written
@@ -36,6 +36,7 @@ from trueloop.doctor.static.interpreter.values import (
 from trueloop.doctor.static.stubs.tensors import derive, tensors_in
 
 _PASS_THROUGH = frozenset("Flatten Unflatten Identity Dropout Dropout2d Dropout3d".split())
+_BATCH_NORMS = frozenset("BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm".split())
 _LINEAR = frozenset(
     "Linear Bilinear LazyLinear Conv1d Conv2d Conv3d ConvTranspose2d LazyConv2d".split()
 )
@@ -58,11 +59,24 @@ def _layer(call: LibraryCall) -> Value:
         model.arguments["dim"] = constant(call.args[0])
     elif short.startswith("Transformer") and call.kwargs.get("dropout") is not None:
         model.arguments["p"] = constant(call.kwargs["dropout"])
+    elif short in _BATCH_NORMS:
+        model.eps = _positional_eps(call)
     for name, value in call.kwargs.items():
         if isinstance(value, Model):
             model.children[name] = value
     call.emit(Made, thing=model)
     return model
+
+
+def _positional_eps(call: LibraryCall) -> PositionalEps | None:
+    """`nn.BatchNorm2d(n, 0.8)`, unless it is written as an `eps`."""
+    written_args = getattr(call.node, "args", [])
+    if len(call.args) != 2 or len(written_args) != 2 or call.open or "momentum" in call.kwargs:
+        return None
+    value = constant(call.args[1])
+    if type(value) is not float or "eps" in written(written_args[1]).lower():
+        return None
+    return PositionalEps(value, call.machine.place(written_args[1]))
 
 
 def _fill(call: LibraryCall, model: Model, short: str) -> None:
