@@ -178,6 +178,7 @@ class Recorder:
     def end(self) -> None:
         """The run is over, and all of it was seen."""
         self.close_loops()
+        self.hub.guarded(self.things.look_again)
         for track in self.tracks.values():
             track.runner.handle(Ended(whole_program=True, serial=track.serial))
 

@@ -242,8 +242,8 @@ class OptimizerStep(Event):
     """The name of the scaler, for a step through one."""
     conditional: bool = False
     """It is inside an `if` (live; in source, `guards` and `windows` show it)."""
-    without_gradients: bool | None = None
-    """None of its parameters had a gradient (live)."""
+    applied: frozenset[int] | None = None
+    """Identities of its parameters that had a gradient (live)."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -289,6 +289,8 @@ class FlagsSet(Event):
 
     model: Model
     requires_grad: bool | None
+    whole: bool = False
+    """Certainly of all its parameters: `model.requires_grad_(...)`."""
 
 
 @dataclass(eq=False, kw_only=True)

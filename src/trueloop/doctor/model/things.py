@@ -139,6 +139,12 @@ class Optimizer(Thing):
     """`models` is complete; False if it has parameters that could not be traced."""
     tensors: list[Tensor] = field(default_factory=list)
     """Its single tensors (inputs that are optimised, `log_alpha`, ...)."""
+    partial: bool = False
+    """Of some of its `models` it may hold only some parameters (in source)."""
+    groups: list[list[Model]] | None = None
+    """The modules of each parameter group, where it holds them whole (in source)."""
+    frozen_groups: frozenset[int] | None = None
+    """Numbers of the groups without a parameter that can be trained (live)."""
     own_step: bool = False
     """Its class has a `step` of the user's own."""
     arguments: dict[str, Any] = field(default_factory=dict, repr=False)

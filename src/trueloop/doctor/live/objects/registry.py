@@ -233,6 +233,12 @@ class Things:
         self.hold(optimizer, thing)
         return thing  # type: ignore[no-any-return]
 
+    def look_again(self) -> None:
+        """Bring what the optimizers hold up to date, at the end of a run."""
+        for optimizer in [reference() for reference in self.optimizers]:
+            if optimizer is not None:
+                self.optimizer(optimizer)
+
     def _wrapped(self, optimizer: Any) -> Any:
         """The thing for the optimizer that a new one is a mere wrapper of: it lends its groups."""
         groups = getattr(optimizer, "param_groups", None)
@@ -242,6 +248,11 @@ class Things:
 
     def hold(self, optimizer: Any, thing: Optimizer) -> None:
         """Bring the parameters of an optimizer up to date."""
+        thing.frozen_groups = frozenset(
+            number
+            for number, group in enumerate(optimizer.param_groups)
+            if group["params"] and not any(p.requires_grad for p in group["params"])
+        )
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         signature = tuple(map(id, parameters))
         if thing.signature == signature and thing.models:

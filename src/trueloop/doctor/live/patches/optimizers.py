@@ -173,7 +173,9 @@ def _stepped(recorder: Recorder, optimizer: Any, closure: bool, frame: Any) -> N
         late,
         optimizer=things.optimizer(optimizer),
         closure=closure,
-        without_gradients=all(each.grad is None for each in inspection.parameters_of(optimizer)),
+        applied=frozenset(
+            id(each) for each in inspection.parameters_of(optimizer) if each.grad is not None
+        ),
     )
     if event is not None:
         hub.after_step(optimizer, event, frame)

@@ -110,7 +110,7 @@ class StepWithoutBackward(StepRule):
         del self._forwards[:-64]
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
-        if event.without_gradients is False:
+        if event.applied:
             self._fed.add(event.optimizer)
             self.refute(event.place)
 
@@ -131,8 +131,8 @@ class StepWithoutBackward(StepRule):
         if self._unsure:
             return
         for optimizer in self.timeline.optimizers:
-            if optimizer in self._fed or not is_plain(optimizer):
-                continue
+            if optimizer in self._fed or not is_plain(optimizer) or optimizer.frozen_groups:
+                continue  # what is frozen has no gradient: TL309
             if any(self._may_supply(each, optimizer) for each in self.timeline.events):
                 continue
             step = self._empty(optimizer)

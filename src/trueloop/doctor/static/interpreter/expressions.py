@@ -24,6 +24,7 @@ from trueloop.doctor.static.interpreter.values import (
     Function,
     Imported,
     LibraryName,
+    Parameters,
     Scope,
     Sequence,
     Super,
@@ -147,9 +148,8 @@ def arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: 
         return _remainder(m, left, right, node)
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _constants(m, sign, left, right, node)
-    if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(sign, ast.Add):
-        values = [*left.values, *right.values]
-        return Sequence(left.kind, values, left.open or right.open, turns=m.turns_begun)
+    if isinstance(sign, ast.Add) and all(_is_list(each) for each in (left, right)):
+        return _added(m, left, right)
     if isinstance(left, Sequence) and isinstance(sign, ast.Mult):
         return Sequence(left.kind, list(left.values), True, turns=m.turns_begun)
     a, b = m.key(left), m.key(right)
@@ -158,6 +158,19 @@ def arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: 
     found = m.unknown(node, (left, right), key=f"({a} {_SIGNS.get(type(sign), '?')} {b})")
     found.number = all(is_number(each) for each in (left, right))
     return found
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (Sequence, Parameters))
+
+
+def _added(m: Interpreter, *lists: Sequence | Parameters) -> Sequence:
+    """`[...] + [...]`, or `list(encoder.parameters()) + list(decoder.parameters())`."""
+    values = [part for each in lists for part in getattr(each, "values", [each])]
+    kind = getattr(lists[0], "kind", "list")
+    return Sequence(
+        kind, values, any(getattr(each, "open", False) for each in lists), turns=m.turns_begun
+    )
 
 
 def is_number(value: Any) -> bool:

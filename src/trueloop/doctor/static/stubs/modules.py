@@ -461,7 +461,7 @@ def _move(call: LibraryCall) -> Value:
 def _requires_grad(call: LibraryCall) -> Value:
     flag = call.const(0, "requires_grad", True)
     model: Model = call.receiver
-    call.emit(FlagsSet, model=model, requires_grad=flag)
+    call.emit(FlagsSet, model=model, requires_grad=flag, whole=True)
     return model
 
 

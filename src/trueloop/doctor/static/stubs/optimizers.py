@@ -49,11 +49,29 @@ def _optimizer(call: LibraryCall) -> Value:
         optimizer.complete = False
     else:
         hold(call, optimizer, given)
+        optimizer.groups = _groups(call, given)
     optimizer.arguments = {name: constant(value) for name, value in call.kwargs.items()}
     if call.name == MUON:
         optimizer.all_matrices_of = held_whole(call, given)
     call.emit(Made, thing=optimizer)
     return optimizer
+
+
+def _groups(call: LibraryCall, given: Any) -> list[list[Model]] | None:
+    """The modules of each group; None if a group may hold anything else."""
+    groups = [given]
+    if isinstance(given, Sequence) and any(isinstance(each, DictValue) for each in given.values):
+        groups = given.values
+        if given.open:
+            return None
+    found: list[list[Model]] = []
+    for each in groups:
+        group = Optimizer()
+        hold(call, group, each)
+        if group.partial or group.tensors or not group.complete or not group.models:
+            return None
+        found.append(group.models)
+    return found
 
 
 def hold(call: LibraryCall, optimizer: Optimizer, given: Any, depth: int = 5) -> None:
@@ -62,10 +80,12 @@ def hold(call: LibraryCall, optimizer: Optimizer, given: Any, depth: int = 5) ->
         optimizer.models += [each for each in given.models if each not in optimizer.models]
         optimizer.tensors += given.tensors
         optimizer.complete &= given.complete
+        optimizer.partial |= given.part
     elif isinstance(given, Model):
         optimizer.models.append(given)
     elif isinstance(given, Tensor):
         if given.role == "parameter" and given.models:
+            optimizer.partial = True
             optimizer.models += [each for each in given.models if each not in optimizer.models]
         optimizer.tensors.append(given)
     elif depth and isinstance(given, Sequence):
@@ -86,7 +106,7 @@ def hold(call: LibraryCall, optimizer: Optimizer, given: Any, depth: int = 5) ->
             hold(call, optimizer, source, depth - 1)
     else:
         # Collected by code that was not understood: the modules that it was given are in it.
-        optimizer.complete = False
+        optimizer.complete, optimizer.partial = False, True
         found = [thing for thing in things_in(given) if isinstance(thing, Model)]
         optimizer.models += [each for each in found if each not in optimizer.models]
 
@@ -158,6 +178,7 @@ def _own(call: LibraryCall) -> Function | None:
 @methods(Optimizer, "add_param_group")
 def _add_param_group(call: LibraryCall) -> Value:
     hold(call, call.receiver, call.arg(0, "param_group"))
+    call.receiver.groups = None
     return NONE
 
 

@@ -1,0 +1,168 @@
+"""Two optimizers apply the same gradient of the same parameter.
+
+## What it does
+
+Finds two optimizers that hold some of the same parameters and both step after one `backward()`.
+
+## Why it breaks training
+
+Each `step()` applies the gradient in `.grad`. A parameter that two optimizers hold is updated twice
+per batch: its learning rate is the sum of both, its weight decay too, and each optimizer's momentum
+or moments are computed for weights that the other one has moved. Often one of them got
+`model.parameters()`, which includes the part that the other one was made for. Nothing raises: the
+shared part learns faster than the rest, or diverges.
+
+## Wrong
+
+```python
+opt_encoder = torch.optim.Adam(model.encoder.parameters(), lr=1e-4)
+opt_decoder = torch.optim.Adam(model.parameters(), lr=1e-3)
+for inputs, targets in loader:
+    opt_encoder.zero_grad()
+    opt_decoder.zero_grad()
+    criterion(model(inputs), targets).backward()
+    opt_encoder.step()
+    opt_decoder.step()
+```
+
+## Right
+
+```python
+opt_encoder = torch.optim.Adam(model.encoder.parameters(), lr=1e-4)
+opt_decoder = torch.optim.Adam(model.decoder.parameters(), lr=1e-3)
+```
+
+## Sources
+
+- PyTorch, [torch.optim: per-parameter
+  options](https://docs.pytorch.org/docs/stable/optim.html#per-parameter-options): different rates
+  for parts of one model are groups of one optimizer
+- PyTorch, [Optimizer](https://docs.pytorch.org/docs/stable/optim.html#torch.optim.Optimizer): a
+  parameter in two groups of one optimizer is an error; between two optimizers nobody looks
+
+## How it is detected
+
+A `backward()` feeds both optimizers, and both step after it, with no other `backward()` and no
+clearing in between. In source both must hold all parameters of a module that they share; in a
+running program the parameters with a gradient are compared. Not reported: optimizers that share
+parameters and step after a backward of their own, parameters that are chosen by a test, and an
+optimizer around a second one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trueloop.doctor.model.events import Backward, Event, Made, OptimizerStep, SamplingGap
+from trueloop.doctor.model.things import Model, Optimizer
+from trueloop.doctor.rules.order.tl102_missing_zero_grad import is_plain
+from trueloop.doctor.rules.shared.step_order import (
+    StepRule,
+    backwards,
+    named,
+    relieves,
+    share,
+    supplies,
+)
+
+
+class ParameterInTwoOptimizers(StepRule):
+    code = "TL311"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: list[Optimizer] = []
+        self._fed: dict[Optimizer, Backward] = {}
+        """The backward whose gradients an optimizer applied last."""
+
+    def on_made(self, event: Made) -> None:
+        if isinstance(event.thing, Optimizer):
+            self._made.append(event.thing)
+
+    def on_sampling_gap(self, event: SamplingGap) -> None:
+        self._fed.clear()
+
+    def on_optimizer_step(self, event: OptimizerStep) -> None:
+        mine = event.optimizer
+        window = self.window(mine)
+        fed = [each for each in backwards(window) if self.feeds(each, mine)]
+        self._fed.pop(mine, None)
+        if not fed or event.closure or not is_plain(mine):
+            return
+        self._fed[mine] = fed[-1]
+        for other in self.timeline.optimizers:
+            if other is mine or self._fed.get(other) is not fed[-1] or not is_plain(other):
+                continue
+            last, later = self.timeline.since_step(other)
+            if last is None or last.closure or not _together(last, event):
+                continue
+            if any(_renews(each, mine) or _renews(each, other) for each in later):
+                continue
+            part = _shared(last, event, fed[-1])
+            if part is not None:
+                self._report(last, event, part)
+
+    def _report(self, last: OptimizerStep, step: OptimizerStep, part: str) -> None:
+        both = [last.optimizer, step.optimizer]
+        in_order = [each for each in self._made if each in both]
+        later = in_order[-1] if len(in_order) == 2 else step.optimizer
+        one, other = named(last.optimizer, last.spelled), named(step.optimizer, step.spelled)
+        self.report(
+            later.made if later.made.line else step.place,
+            f"{one} and {other} both hold {part}, and both step after one `backward()`: these"
+            " parameters are updated twice.",
+            fix="Give each parameter to one optimizer alone; rates for parts of a model can be"
+            " groups of one optimizer.",
+            related=[(last.place, "applies the gradients"), (step.place, "applies them again")],
+        )
+
+
+def _renews(event: Event, optimizer: Optimizer) -> bool:
+    return supplies(event, optimizer) or relieves(event, optimizer)
+
+
+def _together(last: OptimizerStep, step: OptimizerStep) -> bool:
+    """Both belong to one update, and neither is made within the other."""
+    if last.place == step.place or last.place in step.stack or step.place in last.stack:
+        return False
+    return step.guards <= last.guards or last.guards <= step.guards
+
+
+def _shared(last: OptimizerStep, step: OptimizerStep, backward: Backward) -> str | None:
+    """What both hold and have applied a gradient of: its name in words."""
+    if last.applied is not None and step.applied is not None:
+        common = len(last.applied & step.applied)
+        if not common:
+            return None
+        part = next(_parts_of_both(last.optimizer, step.optimizer), None)
+        return _called(part) if part is not None else f"{common} of the same parameters"
+    for part in _parts_of_both(last.optimizer, step.optimizer):
+        loss = backward.loss
+        if loss is not None and any(share(part, model) for model in loss.models):
+            return _called(part)
+    return None
+
+
+def _parts_of_both(one: Optimizer, other: Optimizer) -> Iterator[Model]:
+    """Modules that two optimizers hold all parameters of."""
+    if not (_is_exact(one) and _is_exact(other)):
+        return
+    for mine in one.models:
+        for yours in other.models:
+            if mine.covers(yours):
+                yield yours
+            elif yours.covers(mine):
+                yield mine
+
+
+def _is_exact(optimizer: Optimizer) -> bool:
+    return optimizer.known and optimizer.complete and not optimizer.partial
+
+
+def _called(model: Model) -> str:
+    """`model.encoder`, as far as it has names."""
+    for parent in model.parents:
+        for name, child in parent.children.items():
+            if child is model:
+                return f"`{'.'.join(filter(None, (parent.name, name)))}`"
+    return f"`{model.name}`" if model.name else "the same parameters"
