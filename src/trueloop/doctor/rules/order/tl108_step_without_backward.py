@@ -93,7 +93,11 @@ class StepWithoutBackward(StepRule):
         """A gradient may come from elsewhere."""
         self._fed: set[Optimizer] = set()
         """They had a gradient at some time."""
+        self._reached: set[Optimizer] = set()
+        """A backward may have computed gradients for them."""
         self._named: NotCalled | None = None
+        self._live = False
+        """Gradients themselves are seen, at each step."""
 
     def on_grad_taken(self, event: GradTaken) -> None:
         self._unsure = True
@@ -110,6 +114,7 @@ class StepWithoutBackward(StepRule):
         del self._forwards[:-64]
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
+        self._live = event.applied is not None
         if event.applied:
             self._fed.add(event.optimizer)
             self.refute(event.place)
@@ -117,7 +122,7 @@ class StepWithoutBackward(StepRule):
     def on_backward(self, event: Backward) -> None:
         for optimizer in self.timeline.optimizers:
             if _may_reach(event, optimizer):
-                self._fed.add(optimizer)
+                self._reached.add(optimizer)
 
     def on_loop_left(self, event: LoopLeft) -> None:
         """The outermost loop is over: a run may be too long to be read to its end."""
@@ -133,6 +138,8 @@ class StepWithoutBackward(StepRule):
         for optimizer in self.timeline.optimizers:
             if optimizer in self._fed or not is_plain(optimizer) or optimizer.frozen_groups:
                 continue  # what is frozen has no gradient: TL309
+            if optimizer in self._reached and not self._live:
+                continue
             if any(self._may_supply(each, optimizer) for each in self.timeline.events):
                 continue
             step = self._empty(optimizer)
@@ -141,7 +148,7 @@ class StepWithoutBackward(StepRule):
 
     def _may_supply(self, event: Event, optimizer: Optimizer) -> bool:
         if isinstance(event, Backward):
-            return _may_reach(event, optimizer)
+            return not self._live and _may_reach(event, optimizer)
         return supplies(event, optimizer)
 
     def _empty(self, optimizer: Optimizer) -> OptimizerStep | None:
@@ -198,4 +205,5 @@ def _may_reach(event: Backward, optimizer: Optimizer) -> bool:
     if feeds(event, optimizer) is False:
         return False
     loss = event.loss
-    return loss is None or loss.graph is not False or loss in optimizer.tensors
+    is_leaf = loss is not None and loss.requires_grad and loss.graph is False
+    return not is_leaf or loss in optimizer.tensors

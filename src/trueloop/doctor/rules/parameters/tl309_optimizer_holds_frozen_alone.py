@@ -97,7 +97,7 @@ class OptimizerHoldsFrozenAlone(Rule):
                 self._thaw(thing)
 
     def _thaw(self, model: Model) -> None:
-        self._frozen = [each for each in self._frozen if not each.model.kin(model)]
+        self._frozen = [each for each in self._frozen if not each.model.shares_parameters(model)]
 
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         optimizer = event.optimizer
