@@ -30,7 +30,7 @@ INSTEAD = {
     r"\bstands?\b(?!-in)": "is",
     r"(?<!after )\banother\b": "a different, a second",
     r"\b[Tt]here (?:is|are) no\b": "has no, is missing, is empty",
-    r"(?<!Leave it )(?<!leave it )(?<!left )\balone\b(?!`)": "only, by itself",
+    r"(?<!Leave it )(?<!leave it )(?<!left )(?<!-)\balone\b(?!`)": "only, by itself",
     r"\bof (?:its|their|our|one's) own\b(?! \w+)": "its own, a separate, a new",
     r"\b(?:was|were|is|are) left out\b|\bleaves out\b": "is skipped, is not part of",
     r"\b(?:lie|lies|lay|stood)\b": "is, was",

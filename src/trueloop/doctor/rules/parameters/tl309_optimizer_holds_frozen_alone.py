@@ -8,7 +8,7 @@ parameter group of which the same is true, through the whole training.
 ## Why it breaks training
 
 A frozen parameter has no gradient, and `step()` skips what has none. The optimizer, or the group
-with a learning rate of its own, trains nothing. It happens where a model is frozen and the
+with its own learning rate, trains nothing. It happens where a model is frozen and the
 optimizer is made for a part of it, while the part that should learn (the new head) is in no
 optimizer. Nothing raises as long as any other parameter requires a gradient.
 
@@ -71,7 +71,7 @@ class OptimizerHoldsFrozenAlone(Rule):
     def __init__(self) -> None:
         super().__init__()
         self._frozen: list[FlagsSet] = []
-        """What freezes a whole module, and was not taken back."""
+        """Events that freeze a whole module, and were not taken back."""
         self._born: dict[Model, int] = {}
         self._steps: Counter[Optimizer] = Counter()
         self._idle: dict[Optimizer, frozenset[int]] = {}

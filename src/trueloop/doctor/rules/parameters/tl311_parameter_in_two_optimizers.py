@@ -45,7 +45,7 @@ opt_decoder = torch.optim.Adam(model.decoder.parameters(), lr=1e-3)
 A `backward()` feeds both optimizers, and both step after it, with no other `backward()` and no
 clearing in between. In source both must hold all parameters of a module that they share; in a
 running program the parameters with a gradient are compared. Not reported: optimizers that share
-parameters and step after a backward of their own, parameters that are chosen by a test, and an
+parameters and step each after its own backward, parameters that are chosen by a test, and an
 optimizer around a second one.
 """
 
@@ -111,7 +111,7 @@ class ParameterInTwoOptimizers(StepRule):
             later.made if later.made.line else step.place,
             f"{one} and {other} both hold {part}, and both step after one `backward()`: these"
             " parameters are updated twice.",
-            fix="Give each parameter to one optimizer alone; rates for parts of a model can be"
+            fix="Give each parameter to only one optimizer; rates for parts of a model can be"
             " groups of one optimizer.",
             related=[(last.place, "applies the gradients"), (step.place, "applies them again")],
         )
@@ -129,7 +129,7 @@ def _together(last: OptimizerStep, step: OptimizerStep) -> bool:
 
 
 def _shared(last: OptimizerStep, step: OptimizerStep, backward: Backward) -> str | None:
-    """What both hold and have applied a gradient of: its name in words."""
+    """The shared part whose gradient both have applied: its name in words."""
     if last.applied is not None and step.applied is not None:
         common = len(last.applied & step.applied)
         if not common:
