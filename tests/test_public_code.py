@@ -82,10 +82,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ])  # fmt: skip
     for name in ("judged.json", "held_out.json"):
         write(lists / name, "findings", [])
-    known = {"repository": "someone/first", "before": before, "after": after, "path": "train.py"}
+    known = {"repository": "someone/first", "before": before, "after": after, "path": "train.py",
+             "part": "looked at"}  # fmt: skip
     write(lists / "buggy_commits.json", "commits", [
         {**known, "wrong": "gradients never cleared", "code": "TL102"},
         {**known, "wrong": "something else", "code": "TL401"},
+        {**known, "wrong": "left unsaid", "code": "", "part": "held out"},
     ])  # fmt: skip
     statement = {"repository": "someone/first", "script": "train.py"}
     write(lists / "removals.json", "removals", [
@@ -166,7 +168,8 @@ def test_known_bugs_before_and_after(world: Path, capsys: pytest.CaptureFixture[
     out = capsys.readouterr().out
     assert "train.py: gradients never cleared: found\n" in out
     assert "train.py: something else: missed TL401\n" in out
-    assert re.search(r"\n2 +1 +2 +2 +1\n", out)
+    assert "left unsaid" not in out
+    assert re.search(r"\nlooked at +2 +1 +2 +2 +1\nheld out +1 +1 +1 +0 +0\n", out)
 
 
 def test_statements_are_removed_in_turn(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,6 +211,7 @@ def test_the_committed_lists_are_sound() -> None:
         judged = public_code.judged_in(public_code.LISTS / name)
         assert {parts[place.repository] for place in judged} <= {part}
     assert all(each.before != each.after for each in known_bugs())
+    assert all(each.part == parts.get(each.repository, each.part) for each in known_bugs())
     removals = public_removals.removals()
     assert {parts[each.repository] for each in removals} <= {"looked at"}
     assert len(set(removals)) == len(removals)
