@@ -83,9 +83,12 @@ $(TORCH_VENV)/.ready: pyproject.toml constraints.txt
 	touch $@
 
 # constraints.txt pins the CPU build of torch, so that a fresh clone does not pull gigabytes of CUDA.
+# pip would write the byte code with one process. Some packages have files for other Pythons.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile \
+		-c constraints.txt -e '.[dev]'
+	$(BIN)/python -m compileall -q -j 2 $(VENV)/lib > $(VENV)/compileall.txt || true
 	touch $@
 
 clean:

@@ -7,6 +7,7 @@ interrupted, with what was reached saved; 141 whoever read the output went away.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import os
@@ -36,6 +37,8 @@ VERBS = {
     "lab": "run experiments that test common advice about training loops",
 }
 OK, FAILED, MISTAKE, NO_READER = 0, 1, 2, 141
+_thresholds: list[tuple[int, int, int]] = []
+"""Those of Python's garbage collector, while others hold."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,13 +47,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     Without `argv` it is the process's own command line that is run: its end is the process's.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        collect_seldom()
     with Signals(to_the_end=argv is None) as signals:
         if words[:1] != ["watch"]:
-            return signals.outlast(lambda: _status(words))
+            try:
+                return signals.outlast(lambda: _status(words))
+            finally:
+                collect_as_usual()  # Python collects once more when it ends
         # It runs a program that nothing of what follows may come near.
         begin = signals.outlast(lambda: _watched(words[1:]))
         signals.release()
+    collect_as_usual()
     return begin if isinstance(begin, int) else begin()
+
+
+def collect_seldom() -> None:
+    """Until a training begins, collect garbage after many new objects: those of torch's import
+    stay, and a fifth of the time of a start would go to collections that look at them."""
+    _thresholds.append(gc.get_threshold())
+    gc.set_threshold(100_000, *_thresholds[-1][1:])
+
+
+def collect_as_usual() -> None:
+    """As Python does it, but for what has been imported until now."""
+    if _thresholds:
+        gc.freeze()
+        gc.set_threshold(*_thresholds.pop())
 
 
 def _watched(words: list[str]) -> Callable[[], int] | int:

@@ -24,7 +24,7 @@ from trueloop.checkpoint import (
     model_state,
     place_of,
 )
-from trueloop.cli import OK
+from trueloop.cli import OK, collect_as_usual
 from trueloop.cli._session import TrainingSession, load_weights, returned
 from trueloop.cli._signals import interrupted_by
 from trueloop.cli.options import Settings
@@ -242,6 +242,7 @@ def train(
             hang_minutes=options.hang_minutes,
             hang_exit=options.hang_exit,
         )
+        collect_as_usual()
         history: History = on_stage(train_it)
         return history
 
