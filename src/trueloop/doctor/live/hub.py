@@ -10,10 +10,12 @@ import os
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, Generic, ParamSpec, Protocol
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 import torch
+from torch import nn
 from torch.optim import Optimizer
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 # A mode of the program's, or a class of tensors of its own, must not see our operations. Torch has
 # no public way to turn off either.
@@ -22,6 +24,14 @@ no_torch_dispatch: Any = torch._C._DisableTorchDispatch
 dispatch_modes: Callable[[], int] = torch._C._len_torch_dispatch_stack
 
 P = ParamSpec("P")
+R = TypeVar("R")
+Owner = TypeVar("Owner")
+Method = Callable[Concatenate[Owner, P], R]
+"""A function of a class, called with an instance first."""
+Args = tuple[Any, ...]
+"""The arguments of a call by place; they are the program's, of whatever type."""
+Kwargs = dict[str, Any]
+CallArguments = tuple[Args, Kwargs]
 
 
 class Timer(Protocol):
@@ -32,8 +42,12 @@ class Timer(Protocol):
 
     def enter(self, part: str) -> bool: ...
     def leave(self, part: str) -> None: ...
-    def run(self, part: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any: ...
-    def fetch(self, original: Callable[[Any], Any], iterator: Any) -> Any: ...
+    def run(
+        self, part: str, original: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> R: ...
+    def fetch(
+        self, original: Callable[[_BaseDataLoaderIter], R], iterator: _BaseDataLoaderIter
+    ) -> R: ...
     def steps(self) -> None: ...
     def has_stepped(self, optimizer: Optimizer) -> None: ...
     def turn(self, optimizer: Optimizer) -> None: ...
@@ -44,8 +58,12 @@ class WorkerTimer(Protocol):
 
     fresh: bool
 
-    def first(self, original: Callable[[Any], Any], iterator: Any) -> Any: ...
-    def stop(self, original: Callable[[Any], None], iterator: Any) -> None: ...
+    def first(
+        self, original: Callable[[_BaseDataLoaderIter], R], iterator: _BaseDataLoaderIter
+    ) -> R: ...
+    def stop(
+        self, original: Callable[[_BaseDataLoaderIter], None], iterator: _BaseDataLoaderIter
+    ) -> None: ...
 
 
 class HeldCalls(Protocol):
@@ -55,12 +73,25 @@ class HeldCalls(Protocol):
     holds: bool
     roots: set[int]
 
-    def takes(self, module: Any) -> bool: ...
-    def run(self, original: Any, module: Any, args: Any, kwargs: Any, frame: FrameType) -> Any: ...
+    def takes(self, module: nn.Module | None) -> bool: ...
+    def run(
+        self,
+        original: Callable[..., R],
+        module: nn.Module | None,
+        args: Args,
+        kwargs: Kwargs,
+        frame: FrameType,
+    ) -> R: ...
     def begin(
-        self, function: Any, args: Any, kwargs: Any, frame: FrameType, *, look: bool = False
+        self,
+        function: Callable[..., Any],
+        args: Args,
+        kwargs: Kwargs,
+        frame: FrameType,
+        *,
+        look: bool = False,
     ) -> list[Any] | None: ...
-    def done(self, raw: list[Any] | None, output: Any, *, look: bool = False) -> None: ...
+    def done(self, raw: list[Any] | None, output: object, *, look: bool = False) -> None: ...
     def release(self) -> None: ...
 
 
@@ -215,7 +246,7 @@ class Hub:
         """This is the process that is watched, and no child of it."""
         return os.getpid() == self._process
 
-    def guarded(self, act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def guarded(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R | None:
         """Run our own code: no error of it reaches the program, and no mode or class of the
         program's sees its operations."""
         timer, timed = self.timer, False

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch._C import _functorch
 
-from trueloop.doctor.live import torch_versions
 from trueloop.doctor.live.hub import dispatch_modes, no_torch_function
 from trueloop.doctor.live.objects import autograd_graph, inspection
 
@@ -35,7 +34,7 @@ def is_abstract(*given: Any) -> bool:
         return True
     if dispatch_modes() and any(torch._C._get_dispatch_mode(key) is not None for key in _KEYS):
         return True
-    if torch_versions.is_fx_tracing():
+    if _is_fx_tracing():
         return True
     if len(given) == 2 and not given[1] and type(given[0]) is tuple and len(given[0]) == 1:
         given = given[0]  # the arguments of a call, by place and by name
@@ -45,7 +44,17 @@ def is_abstract(*given: Any) -> bool:
         return any(each.is_meta or _is_fake(each) for each in autograd_graph.tensors_in(given))
 
 
-def _is_fake(tensor: Any) -> bool:
+def _is_fx_tracing() -> bool:
+    """A program is being traced by `torch.fx`."""
+    fx: Any = sys.modules.get("torch.fx._symbolic_trace")
+    if fx is None:
+        return False
+    if hasattr(fx, "_is_fx_tracing_flag"):  # a variable of the module, up to torch 2.13
+        return bool(fx._is_fx_tracing_flag)
+    return bool(fx._get_is_fx_tracing())
+
+
+def _is_fake(tensor: torch.Tensor) -> bool:
     if type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter:
         return False
     fake: Any = sys.modules.get("torch._subclasses.fake_tensor")

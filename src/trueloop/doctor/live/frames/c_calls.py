@@ -10,25 +10,29 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache
 from types import CodeType, FrameType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch.compiler import is_compiling
 
 from trueloop.doctor.live.frames import user_frames
 
+if TYPE_CHECKING:
+    from trueloop.doctor.live.hub import Args, Kwargs, P, R
 
-def from_program(original: Callable[..., Any]) -> Callable[..., Any]:
+
+def from_program(original: Callable[P, R]) -> Callable[P, R]:
     """A function written in C, called so that its warnings name the line that the program has
     reached, as they do where nothing of ours calls it."""
 
     @user_frames.passed_over
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if is_compiling():
             return original(*args, **kwargs)
         stand_in = _stand_in(sys._getframe(1))
         if stand_in is None:
             return original(*args, **kwargs)
-        return stand_in(original, args, kwargs)
+        result: R = stand_in(original, args, kwargs)
+        return result
 
     return call
 
@@ -47,7 +51,7 @@ def _stand_in(frame: FrameType | None) -> Callable[..., Any] | None:
         return None
 
 
-def _call(original: Any, args: Any, kwargs: Any) -> Any:
+def _call(original: Callable[..., R], args: Args, kwargs: Kwargs) -> R:
     return original(*args, **kwargs)
 
 

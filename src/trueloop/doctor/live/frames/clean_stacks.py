@@ -13,10 +13,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, FunctionType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trueloop.doctor.live.frames import user_frames
-from trueloop.doctor.live.patches.patching import Patch
+from trueloop.doctor.live.patches.patching import Patch, disguised
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.hub import R
 
 _RUNPY = "<frozen runpy>"
 
@@ -34,7 +37,9 @@ def _ends(frame: FrameType) -> bool:
     return frame.f_code in user_frames.stages()
 
 
-def _walk_tb(original: Any) -> Any:
+def _walk_tb(
+    original: Callable[[TracebackType | None], Iterator[Any]],
+) -> Callable[[TracebackType | None], Iterator[Any]]:
     def walk_tb(tb: TracebackType | None) -> Iterator[Any]:
         whole = list(original(tb))
         shown = [found for found in whole if not is_hidden(found[0].f_code)]
@@ -43,7 +48,9 @@ def _walk_tb(original: Any) -> Any:
     return walk_tb
 
 
-def _walk_stack(original: Any) -> Any:
+def _walk_stack(
+    original: Callable[[FrameType | None], Iterator[Any]],
+) -> Callable[[FrameType | None], Iterator[Any]]:
     def walk_stack(f: FrameType | None) -> Iterator[Any]:
         walk = original(f)
         if f is None:
@@ -57,7 +64,9 @@ def _walk_stack(original: Any) -> Any:
     return walk_stack
 
 
-def _outer_frames(original: Any) -> Any:
+def _outer_frames(
+    original: Callable[[FrameType, int], list[Any]],
+) -> Callable[[FrameType, int], list[Any]]:
     def getouterframes(frame: FrameType, context: int = 1) -> list[Any]:
         found = original(frame, context)
         end = next((at for at, each in enumerate(found) if _ends(each[0])), len(found))
@@ -66,7 +75,9 @@ def _outer_frames(original: Any) -> Any:
     return getouterframes
 
 
-def _inner_frames(original: Any) -> Any:
+def _inner_frames(
+    original: Callable[[TracebackType, int], list[Any]],
+) -> Callable[[TracebackType, int], list[Any]]:
     def getinnerframes(tb: TracebackType, context: int = 1) -> list[Any]:
         whole = original(tb, context)
         return [each for each in whole if not is_hidden(each[0].f_code)] or whole
@@ -74,10 +85,10 @@ def _inner_frames(original: Any) -> Any:
     return getinnerframes
 
 
-def _thread_hook(original: Any) -> Any:
+def _thread_hook(original: Callable[[Any], R]) -> Callable[[Any], R]:
     """Of an exception that ends a thread; Python prints it without `traceback`."""
 
-    def excepthook(args: Any) -> Any:
+    def excepthook(args: Any) -> R:
         kept = strip(args.exc_traceback)
         if kept is not args.exc_traceback:
             values = (args.exc_type, args.exc_value, kept, args.thread)
@@ -87,10 +98,10 @@ def _thread_hook(original: Any) -> Any:
     return excepthook
 
 
-def _find_caller(original: Any) -> Any:
+def _find_caller(original: Callable[[Any, bool, int], R]) -> Callable[[Any, bool, int], R]:
     """`logging` takes the outermost frame where a `stacklevel` reaches beyond it."""
 
-    def findCaller(self: Any, stack_info: bool = False, stacklevel: int = 1) -> Any:  # noqa: N802
+    def findCaller(self: Any, stack_info: bool = False, stacklevel: int = 1) -> R:  # noqa: N802
         if stacklevel > 1:
             stacklevel = min(stacklevel, _depth(sys._getframe(1)))
         return original(self, stack_info, stacklevel)
@@ -164,11 +175,7 @@ class CleanStacks:
         original = vars(owner).get(name)
         if original is None:
             return
-        replacement = user_frames.passed_over(wrap(original))
-        for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
-            if hasattr(original, attribute):
-                setattr(replacement, attribute, getattr(original, attribute))
-        patch = Patch(owner, name, replacement)
+        patch = Patch(owner, name, disguised(wrap(original), original))
         patch.put_on()
         self._patches.append(patch)
 

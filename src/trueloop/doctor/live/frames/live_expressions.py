@@ -138,7 +138,7 @@ def attribute(owner: Any, name: str) -> Any:
     return UNKNOWN if hasattr(type(found), "__get__") else found
 
 
-def has_plain_truth(value: Any) -> bool:
+def has_plain_truth(value: object) -> bool:
     """Its truth can be asked for without running code of the program's."""
     if value is UNKNOWN:
         return False

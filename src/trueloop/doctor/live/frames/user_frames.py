@@ -6,7 +6,7 @@ import os
 import site
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 from types import CodeType, FrameType
@@ -63,7 +63,8 @@ def pass_over(code: CodeType) -> None:
 
 
 def passed_over(function: _Function) -> _Function:
-    """Mark a function of ours that calls the program or torch: no warning is to name its line.
+    """Mark a function of ours that calls the program or torch: no warning is to name its line, and
+    the compiler leaves it, but not what it calls, to Python (`dynamo_skip`).
 
     When Python looks for the caller to warn (`stacklevel`), it skips the frames of its own import
     system, which it recognises by the name of their file.
@@ -71,6 +72,11 @@ def passed_over(function: _Function) -> _Function:
     details: Any = function
     details.__code__ = details.__code__.replace(co_filename=_PASSED_OVER)
     return function
+
+
+def is_passed_over(code: CodeType) -> bool:
+    """`passed_over` has marked it."""
+    return code.co_filename == _PASSED_OVER
 
 
 def is_watching(code: CodeType) -> bool:
@@ -130,6 +136,14 @@ def of_program(frame: FrameType) -> FrameType:
 def is_ours(path: str) -> bool:
     """Whether a file belongs to trueloop itself."""
     return os.path.abspath(path).startswith(_PACKAGE)
+
+
+def frames_of_user(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frames of the user's own files, innermost first, from `frame` outwards."""
+    while frame is not None:
+        if kind_of(frame.f_code.co_filename) == "user":
+            yield frame
+        frame = frame.f_back
 
 
 def sites(frame: FrameType | None) -> list[Site]:

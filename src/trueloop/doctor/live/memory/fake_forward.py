@@ -18,15 +18,14 @@ from torch import nn
 from trueloop.doctor.live.memory import footprint
 from trueloop.doctor.live.nonfinite import recent_calls as calls
 from trueloop.doctor.live.nonfinite.rerun import (
-    SPEAK,
-    WRAPPERS,
-    CannotRerunError,
+    alone,
     drop_hooks,
     untouched,
 )
 from trueloop.doctor.live.objects import autograd_graph, inspection
 
 if TYPE_CHECKING:
+    from trueloop.doctor.live.hub import Args, Kwargs
     from trueloop.doctor.live.nonfinite.recent_calls import Call, RecentCalls
 
 _NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
@@ -148,29 +147,25 @@ class Segments(NamedTuple):
 
 def note_call(call: Call) -> Noted:
     """A call that is kept for later; the exception that brought it here ends the program."""
-    function = call.function
-    is_module = isinstance(function, nn.Module)
     args, kwargs = (_map(_light, each) for each in (tuple(call.args), dict(call.kwargs)))
-    return Noted(
-        weakref.ref(function) if is_module else None,
-        None if is_module else function,
-        _map(_shaped, args),
-        _map(_shaped, kwargs),
-        call.autocast,
-    )
+    return _noted(call.function, args, kwargs, call.autocast)
 
 
 def note(function: Any, args: Any, kwargs: Any) -> Noted | None:
     """A call of a running program; None where something would have to be kept alive for it."""
     if not _is_plain((args, kwargs)):
         return None
+    return _noted(function, args, kwargs, calls.autocast_state())
+
+
+def _noted(function: Any, args: Args, kwargs: Kwargs, autocast: Any) -> Noted:
     is_module = isinstance(function, nn.Module)
     return Noted(
         weakref.ref(function) if is_module else None,
         None if is_module else function,
         _map(_shaped, args),
         _map(_shaped, kwargs),
-        calls.autocast_state(),
+        autocast,
     )
 
 
@@ -242,16 +237,7 @@ class _Count:
 
     def _copy(self, root: nn.Module) -> nn.Module:
         """A module with its state, in tensors without data; nothing of the program's is changed."""
-        while type(root).__name__ in WRAPPERS:
-            inner = root._modules.get("module", root._modules.get("_orig_mod"))
-            assert inner is not None
-            root = inner
-        for module in root.modules():
-            if type(module).__name__ in SPEAK:
-                raise CannotRerunError("it would speak to other processes")
-            for value in vars(module).values():
-                for tensor in autograd_graph.tensors_in(value):
-                    self._imitate(tensor)
+        root = alone(root, self._imitate)
         for tensor in (*root.parameters(), *root.buffers()):
             self._imitate(tensor)
         made = copy.deepcopy(root, self.memo)
@@ -263,17 +249,17 @@ class _Count:
             drop_hooks(module)
         return made
 
-    def _imitate(self, tensor: Any) -> None:
+    def _imitate(self, tensor: torch.Tensor) -> None:
         if id(tensor) not in self.memo:
             plain = tensor.detach() if tensor.grad_fn is not None else tensor
             made = self.memo[id(tensor)] = self.mode.from_tensor(plain)
             self._pass(made)
 
-    def _pass(self, tensor: Any) -> None:
+    def _pass(self, tensor: torch.Tensor) -> None:
         storage = tensor.untyped_storage()
         self.known[storage._cdata] = storage
 
-    def _given(self, value: Any, scale: Any) -> Any:
+    def _given(self, value: object, scale: Any) -> Any:
         if not isinstance(value, Shape):
             return value
         made = torch.empty(scale(value.size), dtype=value.dtype, device=value.device)
@@ -283,7 +269,9 @@ class _Count:
             self._pass(made)
         return made
 
-    def _make(self, module: Any, call: Noted, args: Any, kwargs: Any, half: bool) -> None:
+    def _make(
+        self, module: nn.Module | None, call: Noted, args: Any, kwargs: Any, half: bool
+    ) -> None:
         device, dtype = call.autocast or ("cpu", torch.bfloat16)
         if half and module is not None:
             device = next(module.parameters()).device.type
@@ -312,11 +300,11 @@ class _Count:
         storages = [each.untyped_storage() for each in autograd_graph.tensors_in(args)]
         self.given.setdefault(id(module), {}).update({each._cdata: each for each in storages})
 
-    def _leave(self, module: nn.Module, args: Any, output: Any) -> None:
+    def _leave(self, module: nn.Module, args: Any, output: object) -> None:
         if self.inside:
             self.inside.pop()
 
-    def _pack(self, tensor: Any) -> Any:
+    def _pack(self, tensor: torch.Tensor) -> Any:
         storage = tensor.untyped_storage()
         if storage._cdata not in self.known:
             self.known[storage._cdata] = storage
@@ -350,7 +338,7 @@ class _Count:
         return sum(storage.nbytes() for key, storage in given if key not in self.known)
 
 
-def _shaped(value: Any) -> Any:
+def _shaped(value: object) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
     return Shape(
@@ -359,11 +347,11 @@ def _shaped(value: Any) -> Any:
     )  # fmt: skip
 
 
-def _light(value: Any) -> Any:
+def _light(value: object) -> Any:
     return value.tensor() if isinstance(value, calls.Light) else value
 
 
-def _shapes(value: Any) -> Iterator[Shape]:
+def _shapes(value: object) -> Iterator[Shape]:
     if isinstance(value, Shape):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -372,7 +360,7 @@ def _shapes(value: Any) -> Iterator[Shape]:
         yield from itertools.chain.from_iterable(map(_shapes, value.values()))
 
 
-def _map(act: Callable[[Any], Any], value: Any) -> Any:
+def _map(act: Callable[[Any], Any], value: object) -> Any:
     """The same structure of lists, tuples and tables, with `act` of each leaf."""
     if isinstance(value, Shape) or not isinstance(value, (list, tuple, dict)):
         return act(value)
@@ -393,10 +381,10 @@ def _like(value: Any, made: dict[Any, Any]) -> Any:
         return made
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     if inspection.is_tensor(value):
         return True
-    if type(value) in (list, tuple):
+    if type(value) is list or type(value) is tuple:
         return all(map(_is_plain, value))
     if type(value) is dict:
         return all(map(_is_plain, value.values()))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
 
 import torch
 
@@ -46,7 +46,7 @@ def on_device() -> int:
     return torch.cuda.memory_allocated()
 
 
-def storage_of(tensor: Any) -> tuple[int, int]:
+def storage_of(tensor: torch.Tensor) -> tuple[int, int]:
     """(a key of its storage, the storage's bytes): views share one."""
     if type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout == torch.strided:
         storage = tensor.untyped_storage()
@@ -55,6 +55,6 @@ def storage_of(tensor: Any) -> tuple[int, int]:
     return id(tensor), plain.numel() * plain.element_size()
 
 
-def total(tensors: Any) -> int:
+def total(tensors: Iterable[torch.Tensor]) -> int:
     """Bytes of the storages of some tensors, each counted once."""
     return sum(dict(map(storage_of, tensors)).values())

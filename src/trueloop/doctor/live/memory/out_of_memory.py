@@ -29,6 +29,8 @@ from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.model.findings import Location
 
 if TYPE_CHECKING:
+    from torch.optim import Optimizer
+
     from trueloop.doctor.live.context import Context
     from trueloop.doctor.live.memory.recorded_shapes import Recipes
     from trueloop.doctor.live.nonfinite.recent_calls import RecentCalls
@@ -279,7 +281,7 @@ def _limit(device: str) -> tuple[int, str, int]:
     return (bound, "cgroup", resident) if bound < whole else (whole, "main memory", resident)
 
 
-def _state(optimizer: Any, device: str) -> tuple[int, int]:
+def _state(optimizer: Optimizer, device: str) -> tuple[int, int]:
     """Bytes of an optimizer's state: what there is, and what there will be after its first step."""
     live = whole = 0
     for group in optimizer.param_groups:
@@ -298,7 +300,7 @@ def _state(optimizer: Any, device: str) -> tuple[int, int]:
     return live, whole
 
 
-def copies(optimizer: Any, group: dict[str, Any]) -> int:
+def copies(optimizer: Optimizer, group: dict[str, Any]) -> int:
     """How many tensors of a parameter's size an optimizer of torch keeps for it."""
     kind = type(optimizer).__name__
     if kind in ("Adam", "AdamW", "NAdam", "RAdam"):

@@ -3,6 +3,7 @@ be counted when the program has died of it."""
 
 from __future__ import annotations
 
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from torch.nn import functional
@@ -14,6 +15,10 @@ from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.events import Event
 
 if TYPE_CHECKING:
+    import torch
+    from torch import nn
+    from torch.optim import Optimizer
+
     from trueloop.doctor.live.context import Context
 
 _MOST = 8
@@ -27,17 +32,17 @@ class Recipes(Probe):
         self.recipe: CallSpec | None = None
         self._is_over = True
 
-    def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
+    def after_forward(self, module: nn.Module, given: Any, output: object, event: Event) -> None:
         if event.grad and module.training:
             self._add(module, *given)
 
-    def lost(self, given: Any, output: Any, event: Event) -> None:
+    def lost(self, given: dict[str, Any], output: torch.Tensor, event: Event) -> None:
         criterion = getattr(event, "criterion", None)
         names = [name for name, kind in KINDS.items() if kind == getattr(criterion, "kind", "")]
         if event.grad and names and inspection.is_tensor(output) and output.requires_grad:
             self._add(getattr(functional, names[0]), (), given)
 
-    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+    def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None:
         self._is_over = True
 
     def _add(self, function: Any, args: Any, kwargs: Any) -> None:

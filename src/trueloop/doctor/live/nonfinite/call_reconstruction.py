@@ -9,6 +9,7 @@ asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
@@ -77,14 +78,14 @@ class Recall:
         """The function that is called first."""
         return _alive(self._patterns[0].function)
 
-    def is_at(self, frame: Any) -> bool:
+    def is_at(self, frame: FrameType) -> bool:
         """The program is where its backward is, and has what it calls."""
         at = frame.f_code is self.code and frame.f_lasti == self.offset
         return at and self.model is not None
 
     # ------------------------------------------------------------------ learnt while looking
 
-    def learn(self, raws: list[list[Any]], frame: Any, *, keeps: bool) -> None:
+    def learn(self, raws: list[list[Any]], frame: FrameType, *, keeps: bool) -> None:
         """A backward has ended, with these calls before it; `keeps`: a second one may follow."""
         if self._spoilt:
             return
@@ -111,7 +112,7 @@ class Recall:
 
     # ------------------------------------------------------------------ asked for
 
-    def again(self, frame: Any) -> list[list[Any]]:
+    def again(self, frame: FrameType) -> list[list[Any]]:
         """The calls before the current backward; as many of them as can be put together."""
         frame = user_frames.of_program(frame)
         code: CodeType = frame.f_code
@@ -181,7 +182,7 @@ class Recall:
         return made.detach().requires_grad_(made.is_floating_point())
 
 
-def _patterns(raws: list[list[Any]], frame: Any) -> list[Pattern] | None:
+def _patterns(raws: list[list[Any]], frame: FrameType) -> list[Pattern] | None:
     """None where something cannot be found again."""
     names = FrameNames(frame)
     try:
@@ -226,15 +227,15 @@ def _variables(names: FrameNames, code: CodeType) -> dict[int, set[Source]]:
     return found
 
 
-def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
-    if type(value) in (list, tuple) and len(value) <= _MOST:
+def _entries(value: object) -> Iterator[tuple[Any, Any]]:
+    if (type(value) is list or type(value) is tuple) and len(value) <= _MOST:
         yield from enumerate(value)
     elif type(value) is dict and len(value) <= _MOST:
         yield from ((key, entry) for key, entry in value.items() if type(key) in (str, int))
 
 
 def _sources(
-    value: Any, variables: dict[int, set[Source]], results: dict[int, set[Source]]
+    value: object, variables: dict[int, set[Source]], results: dict[int, set[Source]]
 ) -> set[Source]:
     if isinstance(value, recent_calls.Light):
         value = value.tensor()

@@ -55,7 +55,7 @@ class Monitor(Protocol):
 
 
 def of_loss(
-    monitor: Monitor, calls: list[Call], loss: Any, indices: Sequence[Any], place: Location
+    monitor: Monitor, calls: list[Call], loss: torch.Tensor, indices: Sequence[Any], place: Location
 ) -> Found:
     """Why a loss is not finite, before its backward, which is at `place`."""
     kind = kind_of_bad(loss.detach())
@@ -78,7 +78,11 @@ def of_loss(
 
 
 def of_gradient(
-    monitor: Monitor, calls: list[Call], names: Sequence[str], loss: Any, indices: Sequence[Any]
+    monitor: Monitor,
+    calls: list[Call],
+    names: Sequence[str],
+    loss: torch.Tensor | None,
+    indices: Sequence[Any],
 ) -> Found:
     """Why gradients are not finite although the loss is, after its backward."""
     found = Found(
@@ -196,7 +200,7 @@ def _detail(tape: Tape, began: Operation) -> str:
 # ---------------------------------------------------------------------- other places
 
 
-def _in_the_open(found: Found, loss: Any, place: Location) -> None:
+def _in_the_open(found: Found, loss: torch.Tensor, place: Location) -> None:
     """The calls give finite numbers, or there are none: it is in what the program computes from
     them itself. What autograd has saved for the backward says where."""
     began = singular_operations.in_saved(loss)

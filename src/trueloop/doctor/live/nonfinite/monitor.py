@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import get_ident
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -30,10 +31,13 @@ from trueloop.doctor.live.replay import bundle
 from trueloop.doctor.model.findings import Location
 
 if TYPE_CHECKING:
+    from torch.utils.data.dataloader import _BaseDataLoaderIter
+
     from trueloop.doctor.live.context import Context
     from trueloop.doctor.live.hub import Hub
     from trueloop.doctor.live.nonfinite.forensics import Found
 
+ParameterRef = Callable[[], torch.Tensor | None]
 CODE = "TH101"
 _EVERY = 16
 """Updates between two looks at the loss on an accelerator."""
@@ -84,17 +88,17 @@ class Health:
         self._tries = 0
         self._scaled: Any = None
         self._is_scaled = False
-        self._sentinels = Weak()
+        self._sentinels = Weak[ParameterRef]()
         self._watched: Any = None
         """The module (weak) whose backward was looked at last."""
-        self.sentinel: Any = _nothing
+        self.sentinel: ParameterRef = _nothing
         """A weak reference to a parameter of it, whose gradient is read between two looks."""
         self._count = 0
         self._asked: Any = None
 
     # ------------------------------------------------------------------ called by the patches
 
-    def scaled(self, outputs: Any, result: Any) -> None:
+    def scaled(self, outputs: object, result: Any) -> None:
         """A scaler has multiplied a loss: it is the loss itself that counts."""
         if not self.hub.checks_finite:
             return
@@ -102,7 +106,7 @@ class Health:
         if inspection.is_tensor(outputs) and inspection.is_tensor(result):
             self._scaled = (ref(result), outputs.detach())
 
-    def before(self, tensors: Any, frame: Any) -> None:
+    def before(self, tensors: object, frame: FrameType) -> None:
         """A backward begins."""
         if not self.hub.checks_finite:
             return
@@ -125,11 +129,7 @@ class Health:
                 return
             self.calls.thread = get_ident()
         self._begun = True
-        loss = (
-            tensors
-            if type(tensors) is torch.Tensor
-            else next(autograd_graph.tensors_in(tensors), None)
-        )
+        loss = autograd_graph.first_in(tensors)
         held, self._scaled = self._scaled, None
         self._is_scaled = held is not None and held[0]() is loss
         value = held[1] if self._is_scaled else loss
@@ -142,11 +142,11 @@ class Health:
                 if self.pending is not None:
                     self._went_on()
             elif number != number or not self._infinite_is_fine:
-                self._loss(value if self._is_scaled else loss, loss, frame)
+                self._loss(value, loss, frame)
         elif not parameter_stats.capturing():
             self._ask(value, loss, frame)
 
-    def after(self, tensors: Any, frame: Any, keeps: bool) -> None:
+    def after(self, tensors: object, frame: FrameType, keeps: bool) -> None:
         """A backward has ended; `keeps`: its graph may be gone through again."""
         calls = self.calls
         if get_ident() != calls.thread:
@@ -158,7 +158,7 @@ class Health:
         if not keeps:
             calls.release()
 
-    def fetched(self, iterator: Any) -> None:
+    def fetched(self, iterator: _BaseDataLoaderIter) -> None:
         """A loader gives the next batch: what was computed from the one before is done with."""
         self.calls.release()
         self.fetch = (ref(iterator), getattr(iterator, "_rcvd_idx", 1) - 1)
@@ -181,7 +181,7 @@ class Health:
         recall, calls = self.recall, self.calls
         model = recall.model if recall.is_known else None
         calls.holds = model is None or not self.hub.follows_training
-        if not calls.holds:
+        if model is not None and not calls.holds:
             self._watched, self.sentinel = ref(model), self._sentinel_of(model)
 
     def holds_again(self) -> None:
@@ -191,7 +191,7 @@ class Health:
             self.hub.unsampled.leave()
             self.hub.refresh_call_patch()
 
-    def _put_together(self, frame: Any) -> None:
+    def _put_together(self, frame: FrameType) -> None:
         """The calls of a backward with a fault, if they were not kept."""
         if not self.calls.holds and not self.hub.sampling:
             self.calls.raws[:] = self.recall.again(frame)
@@ -206,7 +206,7 @@ class Health:
 
     # ------------------------------------------------------------------ the loss
 
-    def _loss(self, value: Any, loss: Any, frame: Any) -> None:
+    def _loss(self, value: torch.Tensor, loss: torch.Tensor | None, frame: FrameType) -> None:
         if self.pending is not None:
             self.pending.times += 1
             if self._bad_of(self.pending, gradients=False) or self.pending.times > 2:
@@ -220,7 +220,7 @@ class Health:
         found = forensics.of_loss(self, self.calls.held, value, self.indices(), place)
         self._wait(found, here)
 
-    def _ask(self, value: Any, loss: Any, frame: Any) -> None:
+    def _ask(self, value: torch.Tensor, loss: torch.Tensor | None, frame: FrameType) -> None:
         """Of a loss on an accelerator: what was asked the last time, and has arrived since."""
         self._count += 1
         if self._count % _EVERY:
@@ -229,7 +229,7 @@ class Health:
         if asked is not None:
             flag, event = asked
             if event.query() and not bool(flag):
-                self._loss(value if self._is_scaled else loss, loss, frame)
+                self._loss(value, loss, frame)
                 return
         if value.device.type == "cuda":
             flag = torch.empty((), dtype=torch.bool, pin_memory=True)
@@ -240,7 +240,7 @@ class Health:
 
     # ------------------------------------------------------------------ the gradients
 
-    def _look_at_gradients(self, tensors: Any, frame: Any) -> None:
+    def _look_at_gradients(self, tensors: object, frame: FrameType) -> None:
         if not self.hub.sampling:
             if self.calls.holds:
                 module = self.calls.raws[0][0]
@@ -277,7 +277,7 @@ class Health:
         found = forensics.of_gradient(self, self.calls.held, names, loss, self.indices())
         self._wait(found, here)
 
-    def _sentinel_of(self, module: Any) -> Any:
+    def _sentinel_of(self, module: nn.Module) -> ParameterRef:
         """A weak reference to a small parameter near the beginning of a model: whatever is not
         finite in a backward arrives at its gradient. One to nothing where none can be read
         cheaply."""
@@ -286,8 +286,9 @@ class Health:
             parameters = module.parameters() if isinstance(module, nn.Module) else ()
             plain = (p for p in parameters if type(p) is nn.Parameter)
             first = next((p for p in plain if p.requires_grad and p.dim() == 1), None)
-            usable = first is not None and first.device.type == "cpu" and first.is_floating_point()
-            known = ref(first) if usable else _nothing
+            known = _nothing
+            if first is not None and first.device.type == "cpu" and first.is_floating_point():
+                known = ref(first)
             self._sentinels.put(module, known)
         return known
 

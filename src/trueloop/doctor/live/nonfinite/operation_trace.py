@@ -11,13 +11,16 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.model.findings import Location
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.hub import Args, Kwargs
 
 LIMIT = 2 * 2**30
 """The most bytes of values that are kept: beyond it the trace is no longer complete."""
@@ -50,7 +53,7 @@ class Operation:
     name: str
     """`aten.log.default`."""
     args: list[Any]
-    kwargs: dict[str, Any]
+    kwargs: Kwargs
     inputs: list[int]
     outputs: list[int]
     bad: str
@@ -67,7 +70,7 @@ class Operation:
     inputs_bad: list[str] = field(default_factory=list)
 
 
-def kind_of_bad(tensor: Any) -> str:
+def kind_of_bad(tensor: torch.Tensor) -> str:
     """`NaN`, `inf`, `-inf`, or empty."""
     if not isinstance(tensor, torch.Tensor) or not tensor.numel():
         return ""
@@ -83,7 +86,7 @@ def kind_of_bad(tensor: Any) -> str:
         else "-inf"  # fmt: skip
 
 
-def bad_rows(tensor: Any) -> tuple[int, ...]:
+def bad_rows(tensor: torch.Tensor) -> tuple[int, ...]:
     if tensor.dim() == 0 or tensor.shape[0] < 2 or tensor.is_complex():
         return ()
     rows = (~tensor.isfinite()).reshape(tensor.shape[0], -1).any(1)
@@ -109,12 +112,14 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._last_bad: dict[int, int] = {}
         """Storage -> the value that was the last to be not finite in it."""
 
-    def name(self, tensor: Any, kind: str, name: str) -> None:
+    def name(self, tensor: torch.Tensor, kind: str, name: str) -> None:
         """Say what a tensor is that operations will meet."""
         if id(tensor) not in self._names:
             self._names[id(tensor)] = (tensor, Source(kind, name))
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Args = (), kwargs: Kwargs | None = None
+    ) -> Any:
         kwargs = kwargs or {}
         inputs: list[int] = []
         fresh = "lift_fresh" in str(func)
@@ -153,7 +158,7 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     # ------------------------------------------------------------------ values
 
-    def _key(self, tensor: Any) -> tuple[Any, ...]:
+    def _key(self, tensor: torch.Tensor) -> tuple[Any, ...]:
         if tensor.layout != torch.strided:
             return (id(tensor),)
         storage = tensor.untyped_storage()
@@ -162,7 +167,7 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
             tensor.dtype, tensor.is_conj(), tensor.is_neg(),
         )  # fmt: skip
 
-    def _made(self, tensor: Any) -> int:
+    def _made(self, tensor: torch.Tensor) -> int:
         bad = kind_of_bad(tensor)
         rows = bad_rows(tensor) if bad else ()
         self.values.append(TracedValue(None, bad, rows, now=tensor, size=tuple(tensor.shape)))
@@ -172,14 +177,14 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._last_bad[tensor.untyped_storage()._cdata] = index
         return index
 
-    def _alias(self, tensor: Any, index: int) -> int:
+    def _alias(self, tensor: torch.Tensor, index: int) -> int:
         """A value that was changed through a different view of its memory."""
         if self.values[index].bad or tensor.layout != torch.strided:
             return index
         other = self._last_bad.get(tensor.untyped_storage()._cdata)
         return other if other is not None and kind_of_bad(tensor) else index
 
-    def _met(self, tensor: Any, fresh: bool) -> tuple[int, int]:
+    def _met(self, tensor: torch.Tensor, fresh: bool) -> tuple[int, int]:
         """Its value, and the value that says where it is from."""
         key = self._key(tensor)
         if not fresh and key in self._known:
@@ -222,7 +227,7 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.whole = False
         return {"unknown": type(given).__name__}
 
-    def index_of(self, tensor: Any) -> int:
+    def index_of(self, tensor: torch.Tensor) -> int:
         """The value that a tensor is."""
         return self._met(tensor, fresh=False)[1]
 
@@ -291,7 +296,7 @@ class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
 _MASKS = ("masked_fill", "where", "full", "fill_", "fill.", "scalar_tensor", "index_put")
 
 
-def _tensors(value: Any) -> Iterator[Any]:
+def _tensors(value: object) -> Iterator[Any]:
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, (list, tuple)):

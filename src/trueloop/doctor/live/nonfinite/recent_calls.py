@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import get_ident
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -22,7 +23,9 @@ from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.tracing import function_modes, is_abstract
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.hub import Hub
+    from torch import nn
+
+    from trueloop.doctor.live.hub import Args, Hub, Kwargs, R
     from trueloop.doctor.model.findings import Location
 
 MOST = 8
@@ -69,17 +72,17 @@ class Call:
 class Light:
     """A large result, which is not kept alive."""
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = ref(tensor)
 
 
-def _lightly(value: Any) -> Any:
+def _lightly(value: object) -> Any:
     if type(value) is torch.Tensor and value.requires_grad and value.numel() > _LARGE:
         return Light(value)
     return value
 
 
-def _is_large(args: Any) -> bool:
+def _is_large(args: Args) -> bool:
     return bool(args) and type(args[0]) is torch.Tensor and args[0].numel() > _LARGE
 
 
@@ -95,7 +98,7 @@ class RecentCalls:
         self.thread = get_ident()
         self.roots: set[int] = set()
         """`id` of modules that were called from outside of any other."""
-        self.draws = Weak()
+        self.draws = Weak[bool]()
         """Such a module -> a call of it has drawn from the generators."""
         self._any_draws = False
 
@@ -103,7 +106,7 @@ class RecentCalls:
     def held(self) -> list[Call]:
         return [Call(raw) for raw in self.raws]
 
-    def takes(self, module: Any) -> bool:
+    def takes(self, module: nn.Module | None) -> bool:
         """A call of a module, or of a loss function if that is None, is to be kept."""
         if self.inside or len(self.raws) >= MOST:
             return False
@@ -115,7 +118,14 @@ class RecentCalls:
         return is_grad_enabled() and get_ident() == self.thread
 
     @user_frames.passed_over
-    def run(self, original: Any, module: Any, args: Any, kwargs: Any, frame: Any) -> Any:
+    def run(
+        self,
+        original: Callable[..., R],
+        module: nn.Module | None,
+        args: Args,
+        kwargs: Kwargs,
+        frame: FrameType,
+    ) -> R:
         """Call a module as `original(module, ...)`, or a loss function if that is None, and keep
         the call. Asked at each update: what is not worth a name has none."""
         raw = None
@@ -156,13 +166,13 @@ class RecentCalls:
                 self._failed(error)
         return output
 
-    def _is_special(self, args: Any, kwargs: Any) -> bool:
+    def _is_special(self, args: Args, kwargs: Kwargs) -> bool:
         """There is more to note of a call than its arguments by place."""
         is_plain = not (self._any_draws or kwargs or function_modes())
         return not is_plain or _is_any_autocast_enabled() or _is_large(args)
 
     def begin(
-        self, function: Any, args: Any, kwargs: Any, frame: Any, *, look: bool = False
+        self, function: Any, args: Args, kwargs: Kwargs, frame: FrameType, *, look: bool = False
     ) -> list[Any] | None:
         """Hold a call that is about to be made; `look`: find out whether it draws."""
         try:
@@ -184,7 +194,7 @@ class RecentCalls:
         self.raws.append(raw)
         return raw
 
-    def done(self, raw: list[Any] | None, output: Any, *, look: bool = False) -> None:
+    def done(self, raw: list[Any] | None, output: object, *, look: bool = False) -> None:
         """It was made, and gave this."""
         if raw is None:
             return
@@ -205,7 +215,7 @@ class RecentCalls:
             self.raws.clear()
 
 
-def _is_function(module: Any) -> bool:
+def _is_function(module: nn.Module) -> bool:
     """It has no content: a loss, an activation."""
     return not module._parameters and not module._modules
 

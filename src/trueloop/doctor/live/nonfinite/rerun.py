@@ -7,7 +7,7 @@ import io
 import random
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,15 +19,31 @@ from trueloop.doctor.live.nonfinite.operation_trace import Tape
 from trueloop.doctor.live.objects import autograd_graph
 
 if TYPE_CHECKING:
+    from trueloop.doctor.live.hub import Args, Kwargs
     from trueloop.doctor.live.nonfinite.recent_calls import Call, RecentCalls
 
-WRAPPERS = ("DistributedDataParallel", "DataParallel", "OptimizedModule")
-SPEAK = ("FullyShardedDataParallel", "SyncBatchNorm")
+_WRAPPERS = ("DistributedDataParallel", "DataParallel", "OptimizedModule")
+_SPEAK = ("FullyShardedDataParallel", "SyncBatchNorm")
 """To other processes."""
 
 
 class CannotRerunError(Exception):
     """A call cannot be made again by itself."""
+
+
+def alone(module: nn.Module, meet: Callable[[torch.Tensor], object]) -> nn.Module:
+    """A module without its wrappers; `meet` is given the tensors in its parts' attributes."""
+    while type(module).__name__ in _WRAPPERS:
+        inner = module._modules.get("module", module._modules.get("_orig_mod"))
+        assert inner is not None
+        module = inner
+    for part in module.modules():
+        if type(part).__name__ in _SPEAK:
+            raise CannotRerunError("it would speak to other processes")
+        for value in vars(part).values():
+            for each in autograd_graph.tensors_in(value):
+                meet(each)
+    return module
 
 
 class Again(NamedTuple):
@@ -116,16 +132,7 @@ class Rerun:
         return Again(call, self.tape, outputs, ends, module, begin)
 
     def _copy(self, module: nn.Module) -> nn.Module:
-        while type(module).__name__ in WRAPPERS:
-            inner = module._modules.get("module", module._modules.get("_orig_mod"))
-            assert inner is not None
-            module = inner
-        for part in module.modules():
-            if type(part).__name__ in SPEAK:
-                raise CannotRerunError("it would speak to other processes")
-            for value in vars(part).values():
-                for each in autograd_graph.tensors_in(value):
-                    self._remember(each)
+        module = alone(module, self._remember)
         for each in (*module.parameters(), *module.buffers()):
             if hasattr(each, "to_local"):
                 raise CannotRerunError("its parameters are spread over processes")
@@ -140,7 +147,7 @@ class Rerun:
                     self.leaves.setdefault(name, each)
         return made
 
-    def _remember(self, tensor: Any) -> None:
+    def _remember(self, tensor: torch.Tensor) -> None:
         """A tensor that is not a leaf cannot be copied by itself."""
         if tensor.grad_fn is not None and id(tensor) not in self._memo:
             self._memo[id(tensor)] = tensor.detach().clone()
@@ -166,7 +173,7 @@ class Rerun:
         return made_args
 
 
-def _alive(value: Any) -> Any:
+def _alive(value: object) -> Any:
     if not isinstance(value, recent_calls.Light):
         return value
     found = value.tensor()
@@ -175,7 +182,7 @@ def _alive(value: Any) -> Any:
     return found
 
 
-def call_on(tape: Tape, function: Any, args: Any, kwargs: Any) -> Any:
+def call_on(tape: Tape, function: Any, args: Args, kwargs: Kwargs) -> Any:
     """The frame from which on lines are the program's own."""
     with tape:
         return function(*args, **kwargs)

@@ -40,13 +40,13 @@ def reason(name: str, inputs: list[Any], args: list[Any]) -> str:
     return ""
 
 
-def _zero_or_below(tensor: Any, zero: str, negative: str) -> str:
+def _zero_or_below(tensor: torch.Tensor, zero: str, negative: str) -> str:
     if bool((tensor < 0).any()):
         return f"its input contains {negative}"
     return f"its input contains {zero}" if bool((tensor == 0).any()) else ""
 
 
-def _masked(tensor: Any, args: list[Any]) -> str:
+def _masked(tensor: torch.Tensor, args: list[Any]) -> str:
     dim = next((each for each in args if isinstance(each, int)), -1)
     if not tensor.dim() or not -tensor.dim() <= dim < tensor.dim():
         return ""
@@ -71,7 +71,7 @@ class Began(NamedTuple):
     """Carries it out again, where its arguments are known."""
 
 
-def in_saved(loss: Any) -> Began | None:
+def in_saved(loss: torch.Tensor) -> Began | None:
     """The operation farthest from the loss that is not finite, by what autograd has saved of
     it."""
     best: tuple[int, Began] | None = None
@@ -129,11 +129,11 @@ def _saved(node: Any, name: str) -> Any:
     return value.detach() if isinstance(value, torch.Tensor) else None
 
 
-def in_graph(loss: Any) -> list[str]:
+def in_graph(loss: torch.Tensor | None) -> list[str]:
     """Operations below a loss whose slope may be infinite, and functions of the program's own."""
     found: list[str] = []
     seen: set[Any] = set()
-    waiting = [loss.grad_fn]
+    waiting = [] if loss is None else [loss.grad_fn]
     while waiting and len(seen) < _NODES:
         node = waiting.pop(0)
         if node is None or node in seen:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -37,6 +37,21 @@ _ACTIVATIONS = {
 }
 
 
+class GraphNode(Protocol):
+    """What is read of a node; torch's own class declares `metadata` as a method."""
+
+    @property
+    def metadata(self) -> dict[str, Any]: ...
+    @property
+    def next_functions(self) -> tuple[tuple[GraphNode | None, int], ...]: ...
+    def name(self) -> str: ...
+
+
+def node_of(tensor: torch.Tensor) -> GraphNode | None:
+    """The node that made a tensor; None of a leaf."""
+    return tensor.grad_fn  # type: ignore[return-value]
+
+
 @dataclass
 class GraphHistory:
     """The end of a graph."""
@@ -47,38 +62,40 @@ class GraphHistory:
     criteria: set[Criterion] = field(default_factory=set)
     reduced: str | None = None
     divided: bool = False
-    parameters: list[Any] = field(default_factory=list)
+    parameters: list[torch.Tensor] = field(default_factory=list)
     """Leaves that belong to modules."""
     whole: bool = True
     """The walk came to its end."""
 
 
-def name_of(node: Any) -> str:
+def name_of(node: GraphNode) -> str:
     """`Softmax` of `SoftmaxBackward0`."""
     return str(node.name()).rpartition("::")[2].partition("Backward")[0]
 
 
-def version(tensor: Any) -> int:
+def version(tensor: torch.Tensor) -> int:
     """Counts changes in place; inference tensors do not."""
     return -1 if tensor.is_inference() else int(tensor._version)
 
 
-def note(tensor: Any, thing: Tensor) -> None:
+def note(tensor: torch.Tensor, thing: Tensor) -> None:
     """Write on a tensor's node what is known of it."""
-    if tensor.grad_fn is not None:
-        tensor.grad_fn.metadata[NOTE] = thing
+    node = node_of(tensor)
+    if node is not None:
+        node.metadata[NOTE] = thing
 
 
-def history(tensor: Any, things: Things, *, through: bool = False) -> GraphHistory:
+def history(tensor: torch.Tensor, things: Things, *, through: bool = False) -> GraphHistory:
     """Walk the graph of a tensor from its end; `through` notes too, down to all leaves."""
     found = GraphHistory()
-    if tensor.grad_fn is None:
+    end = node_of(tensor)
+    if end is None:
         if tensor.requires_grad:
             _leaf(tensor, things, found)
         return found
     # A node's wrapper is kept while the walk lasts: by then its identity means something.
-    seen: dict[int, Any] = {}
-    waiting = [(tensor.grad_fn, False)]
+    seen: dict[int, GraphNode] = {}
+    waiting = [(end, False)]
     while waiting:
         node, below_mark = waiting.pop()
         if id(node) in seen:
@@ -112,7 +129,7 @@ def _take(noted: Tensor, found: GraphHistory) -> None:
     found.divided = found.divided or bool(noted.divided)
 
 
-def _leaf(variable: Any, things: Things, found: GraphHistory) -> None:
+def _leaf(variable: torch.Tensor, things: Things, found: GraphHistory) -> None:
     owners = [each() for each in things.owners.get(variable) or ()]
     owner = next((each for each in owners if each is not None), None)
     if owner is None:
@@ -122,9 +139,9 @@ def _leaf(variable: Any, things: Things, found: GraphHistory) -> None:
         found.models.add(things.model(owner))
 
 
-def tensor_of(tensor: Any, things: Things) -> Tensor:
+def tensor_of(tensor: torch.Tensor, things: Things) -> Tensor:
     """The thing for a tensor, with its history."""
-    known: Tensor | None = things.tensors.get(tensor)
+    known = things.tensors.get(tensor)
     if known is not None and known.version == version(tensor):
         return known
     found = history(tensor, things)
@@ -148,9 +165,9 @@ def tensor_of(tensor: Any, things: Things) -> Tensor:
     return thing
 
 
-def activation(tensor: Any) -> Activation | None:
+def activation(tensor: torch.Tensor) -> Activation | None:
     """The last operation on a tensor's values, if it bears on losses."""
-    node = tensor.grad_fn
+    node = node_of(tensor)
     kept = True
     while node is not None:
         name = name_of(node)
@@ -166,16 +183,17 @@ def activation(tensor: Any) -> Activation | None:
     return None
 
 
-def is_hidden(tensor: Any) -> bool:
+def is_hidden(tensor: torch.Tensor) -> bool:
     """How its values were made is not in the graph: there is none, or a compiled one."""
     return tensor.grad_fn is None or "CompiledFunction" in tensor.grad_fn.name()
 
 
-def _is_layer(node: Any, name: str) -> bool:
+def _is_layer(node: GraphNode, name: str) -> bool:
     """The product with a weight, its bias added or not."""
     if name == "Add":
         product, bias = (each for each, _ in (*node.next_functions, (None, 0), (None, 0))[:2])
-        if getattr(bias, "variable", None) is None or bias.variable.dim() > 1:
+        variable = getattr(bias, "variable", None)
+        if variable is None or variable.dim() > 1:
             return False
         while product is not None and name_of(product) in _SHAPES:
             product = product.next_functions[0][0]
@@ -185,13 +203,13 @@ def _is_layer(node: Any, name: str) -> bool:
     return name in _LINEAR
 
 
-def _is_weight(node: Any) -> bool:
+def _is_weight(node: GraphNode | None) -> bool:
     while node is not None and name_of(node) in ("T", "Transpose", "Expand", "View", "ToCopy"):
         node = node.next_functions[0][0]
     return getattr(node, "variable", None) is not None
 
 
-def _dim(node: Any) -> int | None:
+def _dim(node: GraphNode) -> int | None:
     dim = getattr(node, "_saved_dim", None)
     if dim is None:
         return None
@@ -199,7 +217,12 @@ def _dim(node: Any) -> int | None:
     return int(dim - 2**64 if dim >= 2**63 else dim)
 
 
-def tensors_in(value: Any, depth: int = 3) -> Iterator[torch.Tensor]:
+def first_in(value: object) -> torch.Tensor | None:
+    """The first of `tensors_in`."""
+    return value if type(value) is torch.Tensor else next(tensors_in(value), None)
+
+
+def tensors_in(value: object, depth: int = 3) -> Iterator[torch.Tensor]:
     """The tensors in what a module takes or gives, as far as they can be read: nested sequences,
     mappings, data classes."""
     if inspection.is_tensor(value):

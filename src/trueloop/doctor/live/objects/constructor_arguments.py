@@ -14,7 +14,7 @@ from trueloop.doctor.model.findings import Location
 _PLAIN = (int, float, str, bool, type(None))
 
 
-def bound(function: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
+def bound(function: Callable[..., Any], *args: object, **kwargs: object) -> dict[str, Any]:
     """The arguments of a call by name, defaults among them, without the first (`self`)."""
     try:
         found = inspect.signature(function).bind(*args, **kwargs)
@@ -71,6 +71,6 @@ def base_of_power(written: str) -> float | None:
     return None
 
 
-def of_partial(function: Any) -> dict[str, Any]:
+def of_partial(function: object) -> dict[str, Any]:
     """The plain keywords that were fixed in a `functools.partial`."""
     return plain(function.keywords) if isinstance(function, functools.partial) else {}

@@ -12,25 +12,37 @@ import builtins
 import dis
 from itertools import islice
 from types import FunctionType, MemberDescriptorType
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, SupportsFloat, TypeGuard, TypeVar, overload
 
 import torch
 from torch import nn
 from torch.utils import data
 
+if TYPE_CHECKING:
+    from torch.optim import Optimizer
+    from torch.utils.data import DataLoader
+    from typing_extensions import TypeIs
+
+Kind = TypeVar("Kind")
+Second = TypeVar("Second")
 _MANY = 64
 """Entries of a container that are looked at."""
 _PLAIN_TENSORS = (torch.Tensor, nn.Parameter)
-_NUMBERS = (bool, int, float)
 _LAZY: Any = (nn.parameter.UninitializedParameter, nn.parameter.UninitializedBuffer)
 
 
-def is_a(value: Any, kinds: Any) -> bool:
+@overload
+def is_a(value: object, kinds: type[Kind]) -> TypeIs[Kind]: ...
+@overload
+def is_a(value: object, kinds: tuple[type[Kind], type[Second]]) -> TypeIs[Kind | Second]: ...
+@overload
+def is_a(value: object, kinds: tuple[type, ...]) -> bool: ...
+def is_a(value: object, kinds: type | tuple[type, ...]) -> bool:
     """`isinstance` that does not ask for `__class__`, which an object may compute."""
     return issubclass(type(value), kinds)
 
 
-def held(value: Any, name: str, default: Any = None) -> Any:
+def held(value: object, name: str, default: Any = None) -> Any:
     """An attribute that an object or its class stores; `default` for one that would be computed."""
     try:
         own = object.__getattribute__(value, "__dict__")
@@ -50,7 +62,7 @@ def held(value: Any, name: str, default: Any = None) -> Any:
     return default
 
 
-def attributes(value: Any) -> dict[str, Any]:
+def attributes(value: object) -> dict[str, Any]:
     """All that an object stores by name."""
     try:
         own = object.__getattribute__(value, "__dict__")
@@ -59,20 +71,19 @@ def attributes(value: Any) -> dict[str, Any]:
     return own if type(own) is dict else {}
 
 
-def entries(value: Any) -> list[Any]:
+def entries(value: object) -> list[Any]:
     """The content of a sequence, a dict or a data class; nothing of anything else."""
-    kind = type(value)
-    if issubclass(kind, tuple):
+    if is_a(value, tuple):
         return list(tuple.__getitem__(value, slice(_MANY)))
-    if issubclass(kind, list):
+    if is_a(value, list):
         return list.__getitem__(value, slice(_MANY))
-    if issubclass(kind, dict):
+    if is_a(value, dict):
         return list(islice(dict.values(value), _MANY))
-    fields = _fields(kind)
+    fields = _fields(type(value))
     return [held(value, name) for name in fields] if fields else []
 
 
-def items(value: Any) -> list[tuple[Any, Any]]:
+def items(value: dict[Any, Any]) -> list[tuple[Any, Any]]:
     """The first keys and values of a dict."""
     return list(islice(dict.items(value), _MANY))
 
@@ -87,7 +98,7 @@ def _fields(kind: type) -> Any:
 # ---------------------------------------------------------------------- tensors
 
 
-def is_tensor(value: Any) -> TypeGuard[torch.Tensor]:
+def is_tensor(value: object) -> TypeGuard[torch.Tensor]:
     """A tensor that can be read without running code of the program's: one of a class that takes
     its operations itself (`__torch_dispatch__`) is not read, unless the class is torch's."""
     kind = type(value)
@@ -101,7 +112,7 @@ def _is_readable(kind: type[Any]) -> bool:
     return True
 
 
-def parameters_of(optimizer: Any) -> list[Any]:
+def parameters_of(optimizer: Optimizer) -> list[Any]:
     """The parameters that an optimizer holds and that can be read. Asked often: of those of torch's
     own classes, which are nearly all, no function is."""
     return [
@@ -115,21 +126,21 @@ def parameters_of(optimizer: Any) -> list[Any]:
     ]
 
 
-def is_lazy(parameter: Any) -> bool:
+def is_lazy(parameter: object) -> bool:
     """Its layer has not been called yet: it has no shape."""
     return issubclass(type(parameter), _LAZY)
 
 
-def number(value: Any) -> float | None:
+def number(value: object) -> float | None:
     """The number that something is, if no code of the program is needed to read it."""
-    if type(value) in _NUMBERS:
+    if type(value) is float or type(value) is int or type(value) is bool:
         return float(value)
     if is_tensor(value) and value.numel() == 1 and not value.is_meta:
         return float(value)
     return float(value) if type(value).__module__ == "numpy" and _is_scalar(value) else None
 
 
-def _is_scalar(value: Any) -> bool:
+def _is_scalar(value: object) -> TypeGuard[SupportsFloat]:
     import numpy as np
 
     return issubclass(type(value), (np.integer, np.floating))
@@ -168,9 +179,12 @@ def length(value: Any) -> int | None:
         return None
 
 
-def _batches(loader: Any) -> int | None:
+def _batches(loader: DataLoader[Any]) -> int | None:
     dataset, sampler = held(loader, "dataset"), held(loader, "batch_sampler")
-    if is_a(dataset, data.IterableDataset) or type(loader).__len__ is not data.DataLoader.__len__:
+    if (
+        issubclass(type(dataset), data.IterableDataset)
+        or type(loader).__len__ is not data.DataLoader.__len__
+    ):
         return None
     if sampler is None:
         return length(held(loader, "sampler"))

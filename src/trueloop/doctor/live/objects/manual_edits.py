@@ -9,6 +9,7 @@ at; the hand that changes one changes all.
 from __future__ import annotations
 
 import weakref
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,6 +18,8 @@ from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.model.events import GradEdited, ManualUpdate, ZeroGrad
 
 if TYPE_CHECKING:
+    from torch.optim import Optimizer
+
     from trueloop.doctor.live.hub import Hub
     from trueloop.doctor.live.recorder import Recorder
 
@@ -36,7 +39,7 @@ class Hands:
         """Whatever is in the gradients now is known."""
         with self._hub.lock:
             self._gradients = [
-                (weakref.ref(optimizer), [_state(each) for each in _some(optimizer)])
+                (weakref.ref(optimizer), [gradient_state(each) for each in _some(optimizer)])
                 for optimizer in self._optimizers()
             ]
 
@@ -48,14 +51,14 @@ class Hands:
                 for optimizer in self._optimizers()
             ]
 
-    def look(self, frame: Any) -> None:
+    def look(self, frame: FrameType) -> None:
         """Say what has been done by hand since the last event."""
         with self._hub.lock:
             if not self._hub.multithreaded:
                 self._look_at_gradients(frame)
                 self._look_at_parameters(frame)
 
-    def _look_at_gradients(self, frame: Any) -> None:
+    def _look_at_gradients(self, frame: FrameType) -> None:
         found = False
         for reference, before in self._gradients:
             optimizer = reference()
@@ -65,7 +68,9 @@ class Hands:
             if len(now) != len(before):
                 continue
             pairs = [
-                (was, each) for was, each in zip(before, now, strict=True) if was != _state(each)
+                (was, each)
+                for was, each in zip(before, now, strict=True)
+                if was != gradient_state(each)
             ]
             if not pairs:
                 continue
@@ -78,7 +83,7 @@ class Hands:
         if found or len(self._gradients) != len(self._watcher.things.optimizers):
             self.note_gradients()
 
-    def _look_at_parameters(self, frame: Any) -> None:
+    def _look_at_parameters(self, frame: FrameType) -> None:
         known = [(reference(), values) for reference, values in self._parameters]
         self.note_parameters()
         for reference, now in self._parameters:
@@ -99,7 +104,7 @@ class Hands:
         return [each for each in found if each is not None]
 
 
-def _some(optimizer: Any) -> list[Any]:
+def _some(optimizer: Optimizer) -> list[Any]:
     """A few of an optimizer's parameters: of the beginning, the middle and the end."""
     held = [each for each in inspection.parameters_of(optimizer) if each.requires_grad]
     if len(held) <= _SAMPLE:
@@ -107,7 +112,8 @@ def _some(optimizer: Any) -> list[Any]:
     return [held[i * (len(held) - 1) // (_SAMPLE - 1)] for i in range(_SAMPLE)]
 
 
-def _state(parameter: Any) -> tuple[int, int] | None:
+def gradient_state(parameter: torch.Tensor) -> tuple[int, int] | None:
+    """Changes when a gradient arrives."""
     gradient = parameter.grad
     return None if gradient is None else (id(gradient), gradient._version)
 

@@ -4,13 +4,15 @@ whether they were read from somewhere."""
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import FrameType
+from typing import NamedTuple
+
+import torch
+from torch import nn
 
 from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.model.findings import Location
-
-if TYPE_CHECKING:
-    from torch import nn
 
 _DEEP = 12
 
@@ -32,22 +34,24 @@ class Registrations:
     """Kept for parameters and modules by identity, as long as they live."""
 
     def __init__(self) -> None:
-        from trueloop.doctor.live.objects.registry import Weak
-
-        self.parameters = Weak()
-        self.modules = Weak()
+        self.parameters = Weak[Registration]()
+        self.modules = Weak[Registration]()
         """Of modules that replaced other modules."""
-        self.displaced = Weak()
+        self.displaced = Weak[weakref.ref[nn.Module]]()
         """Modules whose place was taken."""
-        self.loaded = Weak()
+        self.loaded = Weak[bool]()
         """Modules whose weights were read, copied or unpickled."""
 
-    def parameter(self, module: nn.Module, name: str, parameter: Any, frame: Any) -> None:
+    def parameter(
+        self, module: nn.Module, name: str, parameter: torch.Tensor | None, frame: FrameType
+    ) -> None:
         old = module._parameters.get(name)
         replaces = old is not None and old is not parameter
         self.parameters.put(parameter, Registration(_sites(frame), replaces))
 
-    def module(self, parent: nn.Module, name: str, child: Any, frame: Any) -> None:
+    def module(
+        self, parent: nn.Module, name: str, child: nn.Module | None, frame: FrameType
+    ) -> None:
         old = parent._modules.get(name)
         if child is None or old is None or old is child:
             return
@@ -62,5 +66,5 @@ class Registrations:
             self.loaded.put(part, True)
 
 
-def _sites(frame: Any) -> tuple[user_frames.Site, ...]:
+def _sites(frame: FrameType) -> tuple[user_frames.Site, ...]:
     return tuple(each for each in user_frames.sites(frame)[-_DEEP:])

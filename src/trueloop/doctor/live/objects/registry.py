@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import nn
+from torch.optim.lr_scheduler import LRScheduler
+from torch.utils.data import DataLoader
 
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import (
     NOWHERE,
+    Checkpoint,
     Dataset,
     Loader,
     Model,
@@ -21,6 +24,7 @@ from trueloop.doctor.model.things import (
     Sampler,
     Scaler,
     Scheduler,
+    StateDict,
     Tensor,
     Thing,
 )
@@ -34,20 +38,24 @@ _WRAPPERS = {
 }
 
 
-class Weak:
+Value = TypeVar("Value")
+Made = TypeVar("Made", bound=Thing)
+
+
+class Weak(Generic[Value]):
     """Object -> what is known of it, by identity, as long as the object lives."""
 
     def __init__(self) -> None:
-        self._held: dict[int, tuple[weakref.ref[Any], Any]] = {}
+        self._held: dict[int, tuple[weakref.ref[Any], Value]] = {}
 
-    def get(self, key: Any) -> Any:
+    def get(self, key: object) -> Value | None:
         found = self._held.get(id(key))
         return found[1] if found is not None and found[0]() is key else None
 
-    def put(self, key: Any, value: Any) -> None:
+    def put(self, key: object, value: Value) -> None:
         identity, held = id(key), self._held
 
-        def forget(gone: Any) -> None:
+        def forget(gone: weakref.ref[object]) -> None:
             if identity in held and held[identity][0] is gone:
                 del held[identity]
 
@@ -56,7 +64,7 @@ class Weak:
     def __len__(self) -> int:
         return len(self._held)
 
-    def items(self) -> Iterator[tuple[Any, Any]]:
+    def items(self) -> Iterator[tuple[Any, Value]]:
         for reference, value in list(self._held.values()):
             key = reference()
             if key is not None:
@@ -67,23 +75,23 @@ class Things:
     """The registry: one thing for each object, made when it is first met."""
 
     def __init__(self) -> None:
-        self.modules = Weak()
+        self.modules = Weak[Model]()
         """Module -> Model."""
-        self.objects = Weak()
+        self.objects = Weak[Any]()
         """Optimizers, schedules, scalers, loaders, data sets -> things."""
-        self.tensors = Weak()
+        self.tensors = Weak[Tensor]()
         """Tensor -> Tensor."""
-        self.states = Weak()
+        self.states = Weak[StateDict | Checkpoint]()
         """Tensor of a state dict or of a file -> StateDict, Checkpoint."""
-        self.parents = Weak()
+        self.parents = Weak[list[weakref.ref[nn.Module]]]()
         """Module -> weak references to the modules that contain it."""
-        self.owners = Weak()
+        self.owners = Weak[list[weakref.ref[nn.Module]]]()
         """Parameter -> weak references to the modules that contain it."""
-        self.asked = Weak()
+        self.asked = Weak[dict[int, list[Any]]]()
         """Iterator of a loader -> the samples of the batches that it has asked for."""
-        self.loaders = Weak()
+        self.loaders = Weak[weakref.ref[DataLoader[Any]]]()
         """Iterator of a loader -> the loader."""
-        self.optimizers: list[weakref.ref[Any]] = []
+        self.optimizers: list[weakref.ref[torch.optim.Optimizer]] = []
 
     # ------------------------------------------------------------------ modules
 
@@ -98,7 +106,7 @@ class Things:
         if not any(each() is parent for each in known):
             known.append(weakref.ref(parent))
 
-    def owned(self, module: nn.Module, parameter: Any) -> None:
+    def owned(self, module: nn.Module, parameter: torch.Tensor | None) -> None:
         """A parameter was put into a module."""
         if parameter is None:
             return
@@ -135,7 +143,7 @@ class Things:
 
     def model(self, module: nn.Module, made: Location = NOWHERE) -> Model:
         """The thing for a module, with all that it contains now."""
-        found: Model | None = self.modules.get(module)
+        found = self.modules.get(module)
         if found is None:
             kind = type(module)
             found = Model(
@@ -168,14 +176,16 @@ class Things:
             inner = children.get("module") or children.get("_orig_mod")
             model.wraps = self.model(inner) if inner is not None else None
 
-    def models_of(self, parameters: Iterable[Any]) -> tuple[list[Model], list[Any]]:
+    def models_of(
+        self, parameters: Iterable[torch.Tensor]
+    ) -> tuple[list[Model], list[torch.Tensor]]:
         """The outermost modules that contain these parameters, and the parameters without one.
 
         If the parameters belong to one part (`model.head.parameters()`), that part is
         meant: the smallest modules that are covered whole.
         """
         wanted = {id(each): each for each in parameters}
-        loose: list[Any] = []
+        loose: list[torch.Tensor] = []
         roots: dict[int, nn.Module] = {}
         for each in wanted.values():
             owners = [found() for found in self.owners.get(each) or ()]
@@ -196,16 +206,16 @@ class Things:
 
     # ------------------------------------------------------------------ other objects
 
-    def thing(self, key: Any, make: Callable[[], Thing]) -> tuple[Any, bool]:
+    def thing(self, key: object, make: Callable[[], Made]) -> tuple[Made, bool]:
         """The thing for an object, made by `make` if it is new; and whether it was."""
-        found = self.objects.get(key)
+        found: Made | None = self.objects.get(key)
         if found is not None:
             return found, False
         found = make()
         self.objects.put(key, found)
         return found, True
 
-    def optimizer(self, optimizer: Any, made: Location = NOWHERE) -> Optimizer:
+    def optimizer(self, optimizer: torch.optim.Optimizer, made: Location = NOWHERE) -> Optimizer:
         inner = None if self.objects.get(optimizer) else self._wrapped(optimizer)
         if inner is not None:
             self.objects.put(optimizer, inner)
@@ -231,7 +241,7 @@ class Things:
 
         thing, _ = self.thing(optimizer, make)
         self.hold(optimizer, thing)
-        return thing  # type: ignore[no-any-return]
+        return thing
 
     def look_again(self) -> None:
         """Bring what the optimizers hold up to date, at the end of a run."""
@@ -239,14 +249,14 @@ class Things:
             if optimizer is not None:
                 self.optimizer(optimizer)
 
-    def _wrapped(self, optimizer: Any) -> Any:
+    def _wrapped(self, optimizer: torch.optim.Optimizer) -> Optimizer | None:
         """The thing for the optimizer that a new one is a mere wrapper of: it lends its groups."""
         groups = getattr(optimizer, "param_groups", None)
         known = (reference() for reference in self.optimizers)
         lends = (each for each in known if each is not None and each.param_groups is groups)
         return self.objects.get(next(lends, None))
 
-    def hold(self, optimizer: Any, thing: Optimizer) -> None:
+    def hold(self, optimizer: torch.optim.Optimizer, thing: Optimizer) -> None:
         """Bring the parameters of an optimizer up to date."""
         thing.frozen_groups = frozenset(
             number
@@ -262,7 +272,7 @@ class Things:
         thing.models, thing.complete = models, True
         thing.tensors = [self.leaf(each) for each in loose]
 
-    def scheduler(self, scheduler: Any, made: Location = NOWHERE) -> Scheduler:
+    def scheduler(self, scheduler: LRScheduler, made: Location = NOWHERE) -> Scheduler:
         def make() -> Scheduler:
             optimizer = inspection.held(scheduler, "optimizer")
             kind = type(scheduler)
@@ -275,9 +285,9 @@ class Things:
                 optimizer=None if optimizer is None else self.optimizer(optimizer),
             )
 
-        return self.thing(scheduler, make)[0]  # type: ignore[no-any-return]
+        return self.thing(scheduler, make)[0]
 
-    def scaler(self, scaler: Any, made: Location = NOWHERE) -> Scaler:
+    def scaler(self, scaler: torch.amp.GradScaler, made: Location = NOWHERE) -> Scaler:
         def make() -> Scaler:
             name = source_map.assigned_to(made) if made.line else ""
             written = source_map.written(made, -1, "enabled") if made.line else ""
@@ -286,9 +296,9 @@ class Things:
             off = None if written not in ("", "False") else False
             return Scaler(known=True, made=made, name=name, enabled=True if enabled else off)
 
-        return self.thing(scaler, make)[0]  # type: ignore[no-any-return]
+        return self.thing(scaler, make)[0]
 
-    def dataset(self, dataset: Any) -> Dataset | None:
+    def dataset(self, dataset: object) -> Dataset | None:
         if dataset is None:
             return None
 
@@ -303,11 +313,11 @@ class Things:
             )
 
         try:
-            return self.thing(dataset, make)[0]  # type: ignore[no-any-return]
+            return self.thing(dataset, make)[0]
         except TypeError:  # a list, of which no weak reference can be had
             return make()
 
-    def sampler(self, sampler: Any) -> Sampler:
+    def sampler(self, sampler: object) -> Sampler:
         def make() -> Sampler:
             kind = type(sampler)
             shuffles = inspection.is_a(
@@ -322,11 +332,11 @@ class Things:
             return Sampler(kind=f"{_package(kind)}.{kind.__qualname__}", shuffle=shuffle)
 
         try:
-            return self.thing(sampler, make)[0]  # type: ignore[no-any-return]
+            return self.thing(sampler, make)[0]
         except TypeError:  # a list, of which no weak reference can be had
             return make()
 
-    def loader(self, loader: Any, made: Location = NOWHERE) -> Loader:
+    def loader(self, loader: DataLoader[Any], made: Location = NOWHERE) -> Loader:
         def make() -> Loader:
             found = inspection.held(loader, "sampler")
             sampler = None if found is None else self.sampler(found)
@@ -346,13 +356,13 @@ class Things:
                 shared_by_hand=_shares_by_hand(loader, made),
             )
 
-        return self.thing(loader, make)[0]  # type: ignore[no-any-return]
+        return self.thing(loader, make)[0]
 
     # ------------------------------------------------------------------ tensors
 
-    def leaf(self, tensor: Any) -> Tensor:
+    def leaf(self, tensor: torch.Tensor) -> Tensor:
         """The thing for a leaf: a parameter on its own, or an input that is optimised."""
-        found: Tensor | None = self.tensors.get(tensor)
+        found = self.tensors.get(tensor)
         if found is None:
             role = "parameter" if isinstance(tensor, nn.Parameter) else ""
             shape = None if inspection.is_lazy(tensor) else tuple(tensor.shape)
@@ -386,7 +396,7 @@ def _divides_data(module: nn.Module) -> bool:
 _STANDARD = (torch.utils.data.RandomSampler, torch.utils.data.SequentialSampler)
 
 
-def _shares_by_hand(loader: Any, made: Location) -> bool:
+def _shares_by_hand(loader: DataLoader[Any], made: Location) -> bool:
     """The program shares the data out among ranks itself."""
     from trueloop.doctor.live.processes import rank_identity
 

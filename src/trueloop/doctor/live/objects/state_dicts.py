@@ -52,7 +52,7 @@ class States:
             self._things.states.put(each, thing)
         return thing
 
-    def of(self, value: Any, depth: int = 4) -> Value | None:
+    def of(self, value: object, depth: int = 4) -> Value | None:
         """The thing for what is saved or loaded: a model, a state dict, a file's contents, or a
         container of these."""
         if inspection.is_a(value, nn.Module):
@@ -74,14 +74,14 @@ class States:
 
     def _known(self, value: Mapping[Any, Any]) -> StateDict | Checkpoint | None:
         for each in _some(value):
-            found: StateDict | Checkpoint | None = self._things.states.get(each)
+            found = self._things.states.get(each)
             if found is not None:
                 return found if found.keys == _keys(value) else _edited(found)
         return None
 
     # ------------------------------------------------------------------ files
 
-    def loaded(self, value: Any, file: str, made: Location) -> Checkpoint:
+    def loaded(self, value: object, file: str, made: Location) -> Checkpoint:
         """The result of `torch.load`."""
         root = Checkpoint(file=file, made=made, known=True, keys=_keys(value))
         root.counts = _counts(value)
@@ -107,11 +107,11 @@ class States:
                 loop.resumed_from = file
 
 
-def path_of(file: Any) -> str:
+def path_of(file: object) -> str:
     """How a file is named: its path, or a note that the file is temporary or in memory."""
     if type(file).__module__ == "_io":  # what `open` gives
         file = getattr(file, "name", None)
-    if not inspection.is_a(file, (str, bytes, PurePath)):
+    if not inspection.is_a(file, (str, bytes)) and not inspection.is_a(file, PurePath):
         return IN_MEMORY
     path = os.fsdecode(file)
     folder, name = os.path.split(os.path.abspath(path))
@@ -121,7 +121,7 @@ def path_of(file: Any) -> str:
     return path
 
 
-def _keys(value: Any) -> tuple[int, int]:
+def _keys(value: object) -> tuple[int, int]:
     """Equal for equal keys."""
     if not inspection.is_a(value, dict):
         return (0, 0)
@@ -129,7 +129,7 @@ def _keys(value: Any) -> tuple[int, int]:
     return dict.__len__(value), hash(keys)
 
 
-def _some(value: Any) -> list[torch.Tensor]:
+def _some(value: object) -> list[torch.Tensor]:
     """A few of the tensors that a dict contains directly."""
     found: list[torch.Tensor] = []
     for each in dict.values(value) if inspection.is_a(value, dict) else ():
@@ -144,14 +144,14 @@ def _edited(found: StateDict | Checkpoint) -> StateDict | Checkpoint:
     return replace(found, edited=True)
 
 
-def _dicts(value: Any, depth: int = 3) -> Iterator[Mapping[Any, Any]]:
+def _dicts(value: object, depth: int = 3) -> Iterator[dict[Any, Any]]:
     if inspection.is_a(value, dict):
         yield value
         for each in inspection.entries(value) if depth else ():
             yield from _dicts(each, depth - 1)
 
 
-def _counts(value: Any) -> frozenset[int]:
+def _counts(value: object) -> frozenset[int]:
     """The numbers of a file that say how far the run had come."""
     return frozenset(
         number

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch.compiler import is_compiling
 from torch.utils import checkpoint as checkpointing
@@ -15,6 +16,7 @@ from trueloop.doctor.live.objects import autograd_graph
 from trueloop.doctor.model.events import Used
 
 if TYPE_CHECKING:
+    from trueloop.doctor.live.hub import P, R
     from trueloop.doctor.live.patches.patching import Patches
     from trueloop.doctor.live.recorder import Recorder
 
@@ -25,10 +27,10 @@ def install(recorder: Recorder, patches: Patches) -> None:
     patches.replace(checkpointing, "checkpoint", partial(_checkpoint, recorder))
 
 
-def _checkpoint(recorder: Recorder, original: Any) -> Any:
+def _checkpoint(recorder: Recorder, original: Callable[P, R]) -> Callable[P, R]:
     hub = recorder.hub
 
-    def checkpoint(*args: Any, **kwargs: Any) -> Any:
+    def checkpoint(*args: P.args, **kwargs: P.kwargs) -> R:
         if is_compiling() or not hub.sampling or "preserve_rng_state" not in kwargs:
             return original(*args, **kwargs)
         if kwargs["preserve_rng_state"] is not False or not recorder.can_read(args, kwargs):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Callable
 from functools import lru_cache, partial
-from types import CodeType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from torch.compiler import is_compiling
@@ -17,6 +18,7 @@ from trueloop.doctor.model.events import FunctionalDropout
 from trueloop.doctor.model.vocabulary import tests_mode
 
 if TYPE_CHECKING:
+    from trueloop.doctor.live.hub import P, R
     from trueloop.doctor.live.patches.patching import Patches
     from trueloop.doctor.live.recorder import Recorder
 
@@ -29,10 +31,12 @@ def install(recorder: Recorder, patches: Patches) -> None:
         patches.replace(functional, name, partial(_dropout, recorder, name, seen))
 
 
-def _dropout(recorder: Recorder, name: str, seen: set[tuple[CodeType, int]], original: Any) -> Any:
+def _dropout(
+    recorder: Recorder, name: str, seen: set[tuple[CodeType, int]], original: Callable[P, R]
+) -> Callable[P, R]:
     hub = recorder.hub
 
-    def dropout(*args: Any, **kwargs: Any) -> Any:
+    def dropout(*args: P.args, **kwargs: P.kwargs) -> R:
         if is_compiling() or not hub.sampling:
             return original(*args, **kwargs)
         if len(args) < 3 and "training" not in kwargs:
@@ -44,7 +48,7 @@ def _dropout(recorder: Recorder, name: str, seen: set[tuple[CodeType, int]], ori
 
 
 def _used(
-    recorder: Recorder, name: str, p: Any, seen: set[tuple[CodeType, int]], frame: Any
+    recorder: Recorder, name: str, p: Any, seen: set[tuple[CodeType, int]], frame: FrameType
 ) -> None:
     site = (frame.f_code, frame.f_lasti)
     inside = recorder.track().inside
@@ -65,7 +69,7 @@ def _used(
     recorder.send(recorder.track(), FunctionalDropout, user_frames.sites(frame), fields)
 
 
-def _asks(frame: Any) -> bool:
+def _asks(frame: FrameType | None) -> bool:
     """A condition in the module's `forward`, or in what it calls, asks for the mode."""
     while frame is not None and user_frames.kind_of(frame.f_code.co_filename) == "user":
         if _has_mode_test(frame.f_code):

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator
-from types import CodeType, FunctionType
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from trueloop.doctor.live import torch_versions
+from trueloop.doctor.live.frames import user_frames
 
 _PACKAGE = "trueloop.doctor.live"
 _INSIDE = f"{_PACKAGE}."
-_PROGRAMS = "original"
-"""How a function of ours names one of the program's (or of torch's) that it calls."""
 _left: set[str] = set()
 """The modules that have been left to Python: once is enough in a process."""
 
@@ -36,17 +35,31 @@ def leave_to_python() -> None:
 
 
 def leave(code: CodeType) -> None:
-    """The same of one function of ours."""
-    alone, all_below = torch_versions.skipped_by_compiler()
-    is_around = _PROGRAMS in (*code.co_varnames[: _parameters(code)], *code.co_freevars)
-    (alone if is_around else all_below)(code)
+    """The same of one function of ours: of its own frame alone, where `passed_over` marks it as one
+    that calls the program."""
+    alone, all_below = skipped_by_compiler()
+    (alone if user_frames.is_passed_over(code) else all_below)(code)
 
 
-def _parameters(code: CodeType) -> int:
-    return code.co_argcount + code.co_kwonlyargcount
+@cache
+def skipped_by_compiler() -> tuple[Callable[[CodeType], object], Callable[[CodeType], object]]:
+    """Skips a frame in dynamo: only itself, and with all that it calls."""
+    # Not from `torch._dynamo`, which takes seconds to import.
+    from torch._C._dynamo import eval_frame
+
+    compiled: Any = eval_frame
+    if not hasattr(compiled, "set_code_exec_strategy"):  # torch 2.6
+        return compiled.skip_code, compiled.skip_code
+    action = compiled._FrameAction
+
+    def leave(below: Any) -> Callable[[CodeType], object]:
+        strategy = compiled._FrameExecStrategy(action.SKIP, below)
+        return lambda code: compiled.set_code_exec_strategy(code, strategy)
+
+    return leave(action.DEFAULT), leave(action.SKIP)
 
 
-def _codes(module: Any) -> Iterator[CodeType]:
+def _codes(module: ModuleType) -> Iterator[CodeType]:
     """Of the functions that are written in a module, and of those inside of them."""
     for value in vars(module).values():
         for function in vars(value).values() if inspect.isclass(value) else (value,):

@@ -10,9 +10,12 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from trueloop.doctor.live.frames.user_frames import passed_over
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
 
 
 class Arrival:
@@ -51,7 +54,7 @@ class Arrival:
                 return spec
         return None
 
-    def _attend(self, loader: Any) -> None:
+    def _attend(self, loader: Loader | None) -> None:
         """The loader was made only for this spec; programs also ask for specs without importing
         anything, so the loading decides."""
         original = getattr(loader, "exec_module", None)
@@ -67,6 +70,6 @@ class Arrival:
                 self._then()
 
         try:
-            loader.exec_module = exec_module
+            setattr(loader, "exec_module", exec_module)  # noqa: B010
         except AttributeError:  # a class that is its own loader: the program goes unwatched
             self.withdraw()

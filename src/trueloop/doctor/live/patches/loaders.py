@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Callable
+from functools import partial
 from time import perf_counter
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from torch.utils.data import DataLoader, DistributedSampler, Subset, dataloader
@@ -16,44 +19,40 @@ from trueloop.doctor.model.events import BatchFetched, Made, Used
 from trueloop.doctor.model.things import Loader, Tensor
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.patches.patching import Patches
+    from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+    from trueloop.doctor.live.hub import R
+    from trueloop.doctor.live.patches.patching import FinishedCall, Patches
     from trueloop.doctor.live.recorder import Recorder
 
 
 def install(recorder: Recorder, patches: Patches) -> None:
-    patches.replace(DataLoader, "__init__", lambda original: _made(recorder, original))
-    patches.replace(DataLoader, "__iter__", lambda original: _iter(recorder, original))
+    hub = recorder.hub
+    patches.after(hub, DataLoader, "__init__", partial(_made, recorder))
+    patches.replace(DataLoader, "__iter__", partial(_iter, recorder))
     iterator = dataloader._BaseDataLoaderIter
-    patches.replace(iterator, "__next__", lambda original: _next(recorder, original))
-    patches.replace(iterator, "_next_index", lambda original: _next_index(recorder, original))
+    patches.replace(iterator, "__next__", partial(_next, recorder))
+    patches.replace(iterator, "_next_index", partial(_next_index, recorder))
     several = dataloader._MultiProcessingDataLoaderIter
-    patches.replace(several, "_shutdown_workers", lambda original: _stop(recorder, original))
-    patches.replace(Subset, "__init__", lambda original: _part(recorder, original))
-    patches.replace(DistributedSampler, "__init__", lambda original: _sampler(recorder, original))
-    patches.replace(DistributedSampler, "set_epoch", lambda original: _told(recorder, original))
+    patches.replace(several, "_shutdown_workers", partial(_stop, recorder))
+    patches.after(hub, Subset, "__init__", partial(_part, recorder))
+    patches.after(hub, DistributedSampler, "__init__", partial(_sampler, recorder))
+    patches.after(hub, DistributedSampler, "set_epoch", partial(_told, recorder))
 
 
-def _made(recorder: Recorder, original: Any) -> Any:
+def _made(recorder: Recorder, call: FinishedCall) -> None:
+    loader = call.args[0]
+    thing = recorder.things.loader(loader, recorder.place(call.frame))
+    recorder.hub.guarded(worker_draws.look_at, loader, thing)
+    recorder.emit(Made, call.frame, thing=thing)
+
+
+def _iter(
+    recorder: Recorder, original: Callable[[DataLoader[Any]], _BaseDataLoaderIter]
+) -> Callable[[DataLoader[Any]], _BaseDataLoaderIter]:
     hub = recorder.hub
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        frame = sys._getframe(1)
-
-        def say() -> None:
-            thing = recorder.things.loader(self, recorder.place(frame))
-            hub.guarded(lambda: worker_draws.look_at(self, thing))
-            recorder.emit(Made, frame, thing=thing)
-
-        hub.guarded(say)
-
-    return __init__
-
-
-def _iter(recorder: Recorder, original: Any) -> Any:
-    hub = recorder.hub
-
-    def __iter__(self: Any) -> Any:
+    def __iter__(self: DataLoader[Any]) -> _BaseDataLoaderIter:
         begin = perf_counter()
         iterator = original(self)
         end = perf_counter()
@@ -72,67 +71,34 @@ def _iter(recorder: Recorder, original: Any) -> Any:
     return __iter__
 
 
-def _part(recorder: Recorder, original: Any) -> Any:
+def _part(recorder: Recorder, call: FinishedCall) -> None:
     """Where a part of a data set was made."""
-
-    hub = recorder.hub
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        frame = sys._getframe(1)
-
-        def note() -> None:
-            thing = recorder.things.dataset(self)
-            if thing is not None:
-                thing.made = recorder.place(frame)
-
-        hub.guarded(note)
-
-    return __init__
+    thing = recorder.things.dataset(call.args[0])
+    if thing is not None:
+        thing.made = recorder.place(call.frame)
 
 
-def _sampler(recorder: Recorder, original: Any) -> Any:
-    hub = recorder.hub
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        frame = sys._getframe(1)
-
-        def note() -> None:
-            thing = recorder.things.sampler(self)
-            thing.made = recorder.place(frame)
-            thing.name = source_map.assigned_to(thing.made)
-
-        hub.guarded(note)
-
-    return __init__
+def _sampler(recorder: Recorder, call: FinishedCall) -> None:
+    thing = recorder.things.sampler(call.args[0])
+    thing.made = recorder.place(call.frame)
+    thing.name = source_map.assigned_to(thing.made)
 
 
-def _told(recorder: Recorder, original: Any) -> Any:
+def _told(recorder: Recorder, call: FinishedCall) -> None:
     """Once an epoch, and noted even while nobody looks."""
+    thing = recorder.things.sampler(call.args[0])
+    thing.epoch_told = True
+    if recorder.hub.sampling:
+        what = "torch.utils.data.DistributedSampler.set_epoch"
+        recorder.emit(Used, call.frame, what=what, subject=thing)
 
+
+def _next_index(
+    recorder: Recorder, original: Callable[[_BaseDataLoaderIter], object]
+) -> Callable[[_BaseDataLoaderIter], object]:
     hub = recorder.hub
 
-    def set_epoch(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        frame = sys._getframe(1)
-
-        def note() -> None:
-            thing = recorder.things.sampler(self)
-            thing.epoch_told = True
-            if hub.sampling:
-                what = "torch.utils.data.DistributedSampler.set_epoch"
-                recorder.emit(Used, frame, what=what, subject=thing)
-
-        hub.guarded(note)
-
-    return set_epoch
-
-
-def _next_index(recorder: Recorder, original: Any) -> Any:
-    hub = recorder.hub
-
-    def _next_index(self: Any) -> Any:
+    def _next_index(self: _BaseDataLoaderIter) -> object:
         indices = original(self)
         if (hub.sampling or hub.checks_finite) and type(indices) is list:
             try:
@@ -144,7 +110,7 @@ def _next_index(recorder: Recorder, original: Any) -> Any:
     return _next_index
 
 
-def _asked(recorder: Recorder, iterator: Any, indices: list[Any]) -> None:
+def _asked(recorder: Recorder, iterator: _BaseDataLoaderIter, indices: list[Any]) -> None:
     # Workers are sent batches ahead: what is sent now comes back under this number.
     number = inspection.held(iterator, "_send_idx", 0)
     asked = recorder.things.asked.get(iterator)
@@ -156,11 +122,13 @@ def _asked(recorder: Recorder, iterator: Any, indices: list[Any]) -> None:
         del asked[next(iter(asked))]
 
 
-def _next(recorder: Recorder, original: Any) -> Any:
+def _next(
+    recorder: Recorder, original: Callable[[_BaseDataLoaderIter], R]
+) -> Callable[[_BaseDataLoaderIter], R]:
     hub = recorder.hub
     clock, starts = hub.timer, hub.worker_starts
 
-    def __next__(self: Any) -> Any:
+    def __next__(self: _BaseDataLoaderIter) -> R:
         if starts.fresh:
             return starts.first(__next__, self)
         if clock.on and clock.enter("data"):
@@ -180,25 +148,29 @@ def _next(recorder: Recorder, original: Any) -> Any:
     return __next__
 
 
-def _stop(recorder: Recorder, original: Any) -> Any:
+def _stop(
+    recorder: Recorder, original: Callable[[_BaseDataLoaderIter], None]
+) -> Callable[[_BaseDataLoaderIter], None]:
     """The end of an iterator's workers."""
 
     hub = recorder.hub
 
-    def _shutdown_workers(self: Any) -> None:
+    def _shutdown_workers(self: _BaseDataLoaderIter) -> None:
         hub.worker_starts.stop(original, self)
 
     return _shutdown_workers
 
 
-def _exhausted(recorder: Recorder, iterator: Any) -> None:
+def _exhausted(recorder: Recorder, iterator: _BaseDataLoaderIter) -> None:
     """The data have come to their end, and the loop over them with them."""
     for each in recorder.track().turns.open:
         if each.driver == id(iterator):
             each.loop.exhausted = True
 
 
-def _fetched(recorder: Recorder, iterator: Any, batch: Any, frame: Any) -> None:
+def _fetched(
+    recorder: Recorder, iterator: _BaseDataLoaderIter, batch: object, frame: FrameType
+) -> None:
     hub = recorder.hub
     loader = recorder.things.objects.get(iterator)
     if not isinstance(loader, Loader):

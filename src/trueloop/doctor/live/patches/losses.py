@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,6 +21,7 @@ from trueloop.doctor.model.events import Loss
 from trueloop.doctor.model.things import Criterion, Tensor
 
 if TYPE_CHECKING:
+    from trueloop.doctor.live.hub import Args, Kwargs, P, R
     from trueloop.doctor.live.patches.patching import Patches
     from trueloop.doctor.live.recorder import Recorder
 
@@ -32,10 +35,10 @@ def install(recorder: Recorder, patches: Patches) -> None:
         patches.replace(functional, name, partial(_activation, recorder))
 
 
-def _activation(recorder: Recorder, original: Any) -> Any:
+def _activation(recorder: Recorder, original: Callable[P, R]) -> Callable[P, R]:
     hub = recorder.hub
 
-    def activation(*args: Any, **kwargs: Any) -> Any:
+    def activation(*args: P.args, **kwargs: P.kwargs) -> R:
         if is_compiling() or not hub.sampling or not recorder.can_read(args):
             return original(*args, **kwargs)
         output = original(*args, **kwargs)
@@ -45,18 +48,18 @@ def _activation(recorder: Recorder, original: Any) -> Any:
     return activation
 
 
-def _applied(recorder: Recorder, output: Any, frame: Any) -> None:
+def _applied(recorder: Recorder, output: object, frame: FrameType) -> None:
     if inspection.is_tensor(output) and output.grad_fn is not None:
         metadata: Any = output.grad_fn.metadata
         metadata[autograd_graph.MADE] = recorder.place(frame)
 
 
-def _loss(recorder: Recorder, kind: str, original: Any) -> Any:
+def _loss(recorder: Recorder, kind: str, original: Callable[P, R]) -> Callable[P, R]:
     hub = recorder.hub
     names = list(inspect.signature(original).parameters)
     clock, calls, between = hub.timer, hub.calls, hub.unsampled
 
-    def loss(*args: Any, **kwargs: Any) -> Any:
+    def loss(*args: P.args, **kwargs: P.kwargs) -> R:
         if is_compiling():
             return original(*args, **kwargs)
         if between.on and torch.is_grad_enabled():  # nothing is asked of it there
@@ -95,7 +98,7 @@ def _loss(recorder: Recorder, kind: str, original: Any) -> Any:
 
 
 def _without_graph(
-    recorder: Recorder, kind: str, args: Any, kwargs: Any, output: Any, frame: Any
+    recorder: Recorder, kind: str, args: Args, kwargs: Kwargs, output: object, frame: FrameType
 ) -> None:
     """A loss of an evaluation, whether somebody looks or not."""
     hub = recorder.hub
@@ -109,7 +112,7 @@ def _without_graph(
 
 
 def _computed(
-    recorder: Recorder, kind: str, given: dict[str, Any], output: Any, frame: Any
+    recorder: Recorder, kind: str, given: dict[str, Any], output: torch.Tensor, frame: FrameType
 ) -> None:
     hub = recorder.hub
     things = recorder.things

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from torch import nn
@@ -18,8 +20,10 @@ from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Model, Tensor
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.hub import HeldCalls
-    from trueloop.doctor.live.patches.patching import Patches
+    import torch
+
+    from trueloop.doctor.live.hub import CallArguments, HeldCalls, Method, P, R
+    from trueloop.doctor.live.patches.patching import FinishedCall, Patches
     from trueloop.doctor.live.recorder import Recorder
     from trueloop.doctor.live.track import Track
 
@@ -31,13 +35,13 @@ def install(recorder: Recorder, patches: Patches) -> None:
         registration.register_module_parameter_registration_hook(_parameter_registered(recorder)),
     ):
         patches.add(hook.remove)
-    patches.replace(nn.Module, "__setstate__", lambda original: _set_state(recorder, original))
-    patches.replace(nn.Module, "load_state_dict", lambda original: _load(recorder, original))
-    hub.call_patch = patches.replace(
-        nn.Module, "__call__", lambda original: _call(recorder, original)
+    patches.after(hub, nn.Module, "__setstate__", partial(_restored, recorder))
+    patches.after(
+        hub, nn.Module, "load_state_dict", lambda call: recorder.registrations.read(call.args[0])
     )
-    patches.replace(nn.Module, "train", lambda original: _train(recorder, original))
-    patches.replace(nn.Module, "zero_grad", lambda original: _zero_grad(recorder, original))
+    hub.call_patch = patches.replace(nn.Module, "__call__", partial(_call, recorder))
+    patches.replace(nn.Module, "train", partial(_train, recorder))
+    patches.replace(nn.Module, "zero_grad", partial(_zero_grad, recorder))
 
 
 def _module_registered(recorder: Recorder) -> Any:
@@ -54,7 +58,7 @@ def _module_registered(recorder: Recorder) -> Any:
 def _parameter_registered(recorder: Recorder) -> Any:
     hub = recorder.hub
 
-    def hook(module: nn.Module, name: str, parameter: Any) -> None:
+    def hook(module: nn.Module, name: str, parameter: torch.Tensor) -> None:
         if parameter is not None:
             frame = sys._getframe(1)
             hub.guarded(recorder.things.owned, module, parameter)
@@ -63,33 +67,16 @@ def _parameter_registered(recorder: Recorder) -> Any:
     return hook
 
 
-def _load(recorder: Recorder, original: Any) -> Any:
-    hub = recorder.hub
-
-    def load_state_dict(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-        result = original(self, *args, **kwargs)
-        hub.guarded(lambda: recorder.registrations.read(self))
-        return result
-
-    return load_state_dict
+def _restored(recorder: Recorder, call: FinishedCall) -> None:
+    recorder.things.adopt(call.args[0])
+    recorder.registrations.loaded.put(call.args[0], True)
 
 
-def _set_state(recorder: Recorder, original: Any) -> Any:
-    hub = recorder.hub
-
-    def __setstate__(self: nn.Module, state: Any) -> None:
-        original(self, state)
-        hub.guarded(lambda: recorder.things.adopt(self))
-        hub.guarded(lambda: recorder.registrations.loaded.put(self, True))
-
-    return __setstate__
-
-
-def _call(recorder: Recorder, original: Any) -> Any:
+def _call(recorder: Recorder, original: Method[nn.Module, P, R]) -> Method[nn.Module, P, R]:
     hub = recorder.hub
     clock, calls = hub.timer, hub.calls
 
-    def __call__(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self: nn.Module, /, *args: P.args, **kwargs: P.kwargs) -> R:
         # The compiler must not read the flag: it would compile again whenever that changes.
         if is_compiling():
             return original(self, *args, **kwargs)
@@ -99,8 +86,8 @@ def _call(recorder: Recorder, original: Any) -> Any:
             if calls.holds and id(self) in calls.roots and hub.checks_finite:
                 return calls.run(original, self, args, kwargs, sys._getframe(1))
             return original(self, *args, **kwargs)
-        track = recorder.can_read(args, kwargs) and hub.guarded(recorder.track)
-        if not track:
+        track = hub.guarded(recorder.track) if recorder.can_read(args, kwargs) else None
+        if track is None:
             return original(self, *args, **kwargs)
         track.depth += 1
         track.inside.append(self)
@@ -127,7 +114,7 @@ def _call(recorder: Recorder, original: Any) -> Any:
     return __call__
 
 
-def _enters(recorder: Recorder, track: Track, given: Any, frame: Any) -> Any:
+def _enters(recorder: Recorder, track: Track, given: CallArguments, frame: FrameType) -> Any:
     """A module is about to be called from outside of any other; returns the call, if it is kept."""
     hub = recorder.hub
     module = track.inside[-1]
@@ -136,11 +123,13 @@ def _enters(recorder: Recorder, track: Track, given: Any, frame: Any) -> Any:
     return None
 
 
-def _returns(calls: HeldCalls, call: Any, output: Any) -> None:
+def _returns(calls: HeldCalls, call: Any, output: object) -> None:
     calls.done(call, output, look=True)
 
 
-def _forward(recorder: Recorder, module: nn.Module, given: Any, output: Any, frame: Any) -> None:
+def _forward(
+    recorder: Recorder, module: nn.Module, given: CallArguments, output: object, frame: FrameType
+) -> None:
     """Say that a module was called from outside of any other."""
     hub = recorder.hub
     if not _counts(module):
@@ -172,7 +161,7 @@ def _forward(recorder: Recorder, module: nn.Module, given: Any, output: Any, fra
 
 
 def _output(
-    tensor: Any,
+    tensor: torch.Tensor,
     model: Model,
     trained: bool,
     inputs: tuple[Tensor, ...],
@@ -205,10 +194,10 @@ def _counts(module: nn.Module) -> bool:
     return any(type(each).__name__ in MODE_DEPENDENT_LAYERS for each in module.modules())
 
 
-def _train(recorder: Recorder, original: Any) -> Any:
+def _train(recorder: Recorder, original: Method[nn.Module, P, R]) -> Method[nn.Module, P, R]:
     hub = recorder.hub
 
-    def train(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+    def train(self: nn.Module, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if is_compiling():
             return original(self, *args, **kwargs)
         track = hub.guarded(recorder.track)
@@ -227,21 +216,25 @@ def _train(recorder: Recorder, original: Any) -> Any:
     return train
 
 
-def _switched(recorder: Recorder, module: nn.Module, modes: tuple[Any, bool], frame: Any) -> None:
+def _switched(
+    recorder: Recorder, module: nn.Module, modes: tuple[Any, Any], frame: FrameType
+) -> None:
     hub = recorder.hub
     before, mode = modes  # the latter is a bool: torch has checked it
     if before != mode and module.training == mode:
         hub.mode_switched(module, mode)
-    caller = frame if frame.f_code.co_name != "eval" else frame.f_back
+    caller = (frame.f_back if frame.f_code.co_name == "eval" else None) or frame
     hub.sample(why=("mode", caller.f_code, caller.f_lasti))
     if hub.sampling:
         recorder.emit(ModeSet, frame, model=recorder.things.model(module), training=mode)
 
 
-def _zero_grad(recorder: Recorder, original: Any) -> Any:
+def _zero_grad(
+    recorder: Recorder, original: Method[nn.Module, P, None]
+) -> Method[nn.Module, P, None]:
     hub = recorder.hub
 
-    def zero_grad(self: nn.Module, *args: Any, **kwargs: Any) -> None:
+    def zero_grad(self: nn.Module, /, *args: P.args, **kwargs: P.kwargs) -> None:
         original(self, *args, **kwargs)
         if not is_compiling() and hub.sampling:
             frame = sys._getframe(1)

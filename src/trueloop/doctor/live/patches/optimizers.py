@@ -238,7 +238,7 @@ def _unscale(recorder: Recorder, original: Any) -> Any:
         original(self, *args, **kwargs)
         if hub.sampling:
             frame, things = sys._getframe(1), recorder.things
-            optimizer = args[0] if args else kwargs.get("optimizer")
+            optimizer: Any = args[0] if args else kwargs.get("optimizer")
 
             def say() -> None:
                 if not _is_on(self) or recorder.track().scaler is not None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,7 +19,8 @@ from trueloop.doctor.live.processes import rank_identity
 from trueloop.doctor.model.events import Made, Moved, Used
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.patches.patching import Patches
+    from trueloop.doctor.live.hub import Method, P, R
+    from trueloop.doctor.live.patches.patching import FinishedCall, Patches
     from trueloop.doctor.live.recorder import Recorder
 
 _FSDP = "torch.distributed.fsdp.fully_sharded_data_parallel"
@@ -27,16 +30,16 @@ _COLLECTIVES = "all_reduce all_gather reduce broadcast all_gather_into_tensor re
 
 def install(recorder: Recorder, patches: Patches) -> None:
     for wrapper in (nn.parallel.DistributedDataParallel, nn.DataParallel):
-        patches.replace(wrapper, "__init__", lambda original: _wrapped(recorder, original))
+        patches.after(recorder.hub, wrapper, "__init__", partial(_wrapped, recorder))
 
     def sharded() -> None:
         kind: type = sys.modules[_FSDP].FullyShardedDataParallel
-        patches.replace(kind, "__init__", lambda original: _wrapped(recorder, original))
+        patches.after(recorder.hub, kind, "__init__", partial(_wrapped, recorder))
 
     arrival = Arrival(_FSDP, sharded)
     arrival.await_it()
     patches.add(arrival.withdraw)
-    patches.replace(torch, "compile", lambda original: _compile(recorder, original))
+    patches.replace(torch, "compile", partial(_compile, recorder))
     for name in ("to", "cuda", "cpu", *_DTYPES):
         patches.replace(nn.Module, name, partial(_move, recorder, name))
     if dist.is_available():
@@ -44,23 +47,16 @@ def install(recorder: Recorder, patches: Patches) -> None:
             patches.replace(dist, name, partial(_used, recorder, name))
 
 
-def _wrapped(recorder: Recorder, original: Any) -> Any:
+def _wrapped(recorder: Recorder, call: FinishedCall) -> None:
+    devices = call.kwargs.get("device_ids", call.kwargs.get("device_id"))
+    devices = call.args[2] if devices is None and len(call.args) > 2 else devices
+    _say_made(recorder, call.args[0], devices, call.frame)
+
+
+def _compile(recorder: Recorder, original: Callable[P, R]) -> Callable[P, R]:
     hub = recorder.hub
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        frame = sys._getframe(1)
-        devices = kwargs.get("device_ids", kwargs.get("device_id"))
-        devices = args[1] if devices is None and len(args) > 1 else devices
-        hub.guarded(lambda: _say_made(recorder, self, devices, frame))
-
-    return __init__
-
-
-def _compile(recorder: Recorder, original: Any) -> Any:
-    hub = recorder.hub
-
-    def compile(*args: Any, **kwargs: Any) -> Any:
+    def compile(*args: P.args, **kwargs: P.kwargs) -> R:
         hub.guarded(hub.compiles)
         made = original(*args, **kwargs)
         if isinstance(made, nn.Module):
@@ -71,7 +67,7 @@ def _compile(recorder: Recorder, original: Any) -> Any:
     return compile
 
 
-def _say_made(recorder: Recorder, wrapper: nn.Module, devices: Any, frame: Any) -> None:
+def _say_made(recorder: Recorder, wrapper: nn.Module, devices: Any, frame: FrameType) -> None:
     hub = recorder.hub
     place = recorder.place(frame)
     hub.sample(why=("made", frame.f_code, frame.f_lasti))
@@ -83,10 +79,12 @@ def _say_made(recorder: Recorder, wrapper: nn.Module, devices: Any, frame: Any) 
     recorder.emit(Made, frame, thing=model)
 
 
-def _move(recorder: Recorder, name: str, original: Any) -> Any:
+def _move(
+    recorder: Recorder, name: str, original: Method[nn.Module, P, R]
+) -> Method[nn.Module, P, R]:
     hub = recorder.hub
 
-    def move(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+    def move(self: nn.Module, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if is_compiling() or not hub.sampling or not dist.is_available():
             return original(self, *args, **kwargs)
         before = hub.guarded(_whereabouts, self)
@@ -105,7 +103,11 @@ def _whereabouts(module: nn.Module) -> tuple[Any, Any] | None:
 
 
 def _moved(
-    recorder: Recorder, module: nn.Module, name: str, before: tuple[Any, Any] | None, frame: Any
+    recorder: Recorder,
+    module: nn.Module,
+    name: str,
+    before: tuple[Any, Any] | None,
+    frame: FrameType,
 ) -> None:
     after = _whereabouts(module)
     if before is None or after is None:
@@ -123,10 +125,10 @@ def _moved(
     recorder.emit(Moved, frame, model=recorder.things.model(module), how=how, to=to)
 
 
-def _used(recorder: Recorder, name: str, original: Any) -> Any:
+def _used(recorder: Recorder, name: str, original: Callable[P, R]) -> Callable[P, R]:
     hub = recorder.hub
 
-    def used(*args: Any, **kwargs: Any) -> Any:
+    def used(*args: P.args, **kwargs: P.kwargs) -> R:
         result = original(*args, **kwargs)
         if name == "init_process_group":
             hub.guarded(rank_identity.remembered, hub)  # known also when the group is gone

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from torch.optim import lr_scheduler, swa_utils
@@ -14,7 +16,10 @@ from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Scheduler
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.patches.patching import Patches
+    from torch.optim.lr_scheduler import LRScheduler
+
+    from trueloop.doctor.live.hub import Method, P, R
+    from trueloop.doctor.live.patches.patching import FinishedCall, Patches
     from trueloop.doctor.live.recorder import Recorder
 
 _FIRST = 8
@@ -25,17 +30,19 @@ def install(recorder: Recorder, patches: Patches) -> None:
         if not isinstance(kind, type) or not kind.__module__.startswith("torch.optim."):
             continue
         if "step" in vars(kind) and kind.__name__ != "Optimizer":
-            patches.replace(kind, "step", lambda original: _step(recorder, original))
+            patches.replace(kind, "step", partial(_step, recorder))
         if "get_lr" in vars(kind):
-            patches.replace(kind, "get_lr", lambda original: _get_lr(recorder, original))
+            patches.after(recorder.hub, kind, "get_lr", partial(_read, recorder))
         if "__init__" in vars(kind) and issubclass(kind, lr_scheduler.LRScheduler):
-            patches.replace(kind, "__init__", lambda original: _made(recorder, original))
+            patches.replace(kind, "__init__", partial(_made, recorder))
 
 
-def _made(recorder: Recorder, original: Any) -> Any:
+def _made(
+    recorder: Recorder, original: Method[LRScheduler, P, None]
+) -> Method[LRScheduler, P, None]:
     hub = recorder.hub
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: LRScheduler, /, *args: P.args, **kwargs: P.kwargs) -> None:
         track = hub.guarded(recorder.track)
         if track is None or track.quiet:
             original(self, *args, **kwargs)
@@ -87,30 +94,17 @@ def _by_function(thing: Scheduler, place: Location) -> None:
             thing.kind = name
 
 
-def _get_lr(recorder: Recorder, original: Any) -> Any:
-    """Whoever asks a schedule for its values may apply them himself: Ignite does so."""
+def _read(recorder: Recorder, call: FinishedCall) -> None:
+    """Whoever asks a schedule for its values may apply them himself: Ignite does so. Once an epoch,
+    it may be, and never while it is looked at."""
+    if recorder.hub.active and not recorder.track().quiet:
+        recorder.things.scheduler(call.args[0]).read_by_hand = True
 
+
+def _step(recorder: Recorder, original: Method[LRScheduler, P, R]) -> Method[LRScheduler, P, R]:
     hub = recorder.hub
 
-    def get_lr(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = original(self, *args, **kwargs)
-        # Once an epoch, it may be, and never while it is looked at.
-        if hub.active:
-            hub.guarded(_read, recorder, self)
-        return result
-
-    return get_lr
-
-
-def _read(recorder: Recorder, scheduler: Any) -> None:
-    if not recorder.track().quiet:
-        recorder.things.scheduler(scheduler).read_by_hand = True
-
-
-def _step(recorder: Recorder, original: Any) -> Any:
-    hub = recorder.hub
-
-    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def step(self: LRScheduler, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if hub.timer.on and hub.timer.enter("scheduler"):
             return hub.timer.run("scheduler", step, self, *args, **kwargs)
         if not hub.sampling:
@@ -135,7 +129,7 @@ def _step(recorder: Recorder, original: Any) -> Any:
     return step
 
 
-def _wake(recorder: Recorder, scheduler: Any) -> None:
+def _wake(recorder: Recorder, scheduler: LRScheduler) -> None:
     """Look at a schedule's first steps, and ever more rarely at later ones."""
     hub = recorder.hub
     thing = recorder.things.scheduler(scheduler)
@@ -144,7 +138,9 @@ def _wake(recorder: Recorder, scheduler: Any) -> None:
         hub.sample()
 
 
-def _stepped(recorder: Recorder, scheduler: Any, given: Any, count: Any, frame: Any) -> None:
+def _stepped(
+    recorder: Recorder, scheduler: LRScheduler, given: Any, count: Any, frame: FrameType
+) -> None:
     metric = inspection.number(given)
     thing = recorder.things.scheduler(scheduler)
     if thing.first_count is None:

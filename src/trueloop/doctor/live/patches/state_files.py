@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,32 +19,32 @@ from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.things import Checkpoint, Model, StateDict
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.patches.patching import Patches
+    from trueloop.doctor.live.hub import Args, Kwargs, P, R
+    from trueloop.doctor.live.patches.patching import FinishedCall, Patches
     from trueloop.doctor.live.recorder import Recorder
 
 
 def install(recorder: Recorder, patches: Patches) -> None:
+    hub = recorder.hub
     for owner in (torch, torch.serialization):
-        patches.replace(owner, "save", lambda original: _save(recorder, original))
-        patches.replace(owner, "load", lambda original: _load(recorder, original))
-    patches.replace(nn.Module, "state_dict", lambda original: _state_dict(recorder, original))
+        patches.replace(owner, "save", partial(_save, recorder))
+        patches.after(hub, owner, "load", partial(_loaded, recorder))
+    patches.after(hub, nn.Module, "state_dict", partial(_taken, recorder))
     for kind in (nn.Module, torch.optim.Optimizer):
-        patches.replace(
-            kind, "load_state_dict", lambda original: _load_state_dict(recorder, original)
-        )
+        patches.after(hub, kind, "load_state_dict", partial(_given, recorder))
 
 
-def _wake(recorder: Recorder, why: str, frame: Any) -> bool:
+def _wake(recorder: Recorder, why: str, frame: FrameType) -> bool:
     """It happens seldom, and mostly when nothing else is looked at."""
     hub = recorder.hub
     hub.sample(why=(why, frame.f_code, frame.f_lasti))
     return hub.sampling and not recorder.track().quiet
 
 
-def _save(recorder: Recorder, original: Any) -> Any:
+def _save(recorder: Recorder, original: Callable[P, R]) -> Callable[P, R]:
     hub = recorder.hub
 
-    def save(*args: Any, **kwargs: Any) -> Any:
+    def save(*args: P.args, **kwargs: P.kwargs) -> R:
         frame = sys._getframe(1)
         # Before, because what is written may be changed as soon as it is.
         hub.guarded(lambda: _saved(recorder, args, kwargs, frame))
@@ -50,7 +53,7 @@ def _save(recorder: Recorder, original: Any) -> Any:
     return save
 
 
-def _saved(recorder: Recorder, args: Any, kwargs: Any, frame: Any) -> None:
+def _saved(recorder: Recorder, args: Args, kwargs: Kwargs, frame: FrameType) -> None:
     if not _wake(recorder, "save", frame):
         return
     given = args[0] if args else kwargs.get("obj")
@@ -65,49 +68,27 @@ def _saved(recorder: Recorder, args: Any, kwargs: Any, frame: Any) -> None:
     )
 
 
-def _load(recorder: Recorder, original: Any) -> Any:
-    hub = recorder.hub
-
-    def load(*args: Any, **kwargs: Any) -> Any:
-        value = original(*args, **kwargs)
-        frame = sys._getframe(1)
-        hub.guarded(lambda: _loaded(recorder, value, args, kwargs, frame))
-        return value
-
-    return load
-
-
-def _loaded(recorder: Recorder, value: Any, args: Any, kwargs: Any, frame: Any) -> None:
-    if not _wake(recorder, "load", frame):
+def _loaded(recorder: Recorder, call: FinishedCall) -> None:
+    if not _wake(recorder, "load", call.frame):
         return
-    path = state_dicts.path_of(args[0] if args else kwargs.get("f"))
-    thing = recorder.states.loaded(value, path, recorder.place(frame))
-    safely = kwargs.get("weights_only")
-    recorder.emit(FileLoaded, frame, file=path, weights_only=safely, value=thing)
+    path = state_dicts.path_of(call.argument(0, "f"))
+    thing = recorder.states.loaded(call.result, path, recorder.place(call.frame))
+    safely = call.kwargs.get("weights_only")
+    recorder.emit(FileLoaded, call.frame, file=path, weights_only=safely, value=thing)
 
 
-def _state_dict(recorder: Recorder, original: Any) -> Any:
-    hub = recorder.hub
-
-    def state_dict(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-        state = original(self, *args, **kwargs)
-        if not args and kwargs.get("destination") is None:  # else it was asked by its parent
-            frame = sys._getframe(1)
-            hub.guarded(lambda: _taken(recorder, self, state, frame))
-        return state
-
-    return state_dict
-
-
-def _taken(recorder: Recorder, module: nn.Module, state: Any, frame: Any) -> None:
-    if not _wake(recorder, "state", frame):
+def _taken(recorder: Recorder, call: FinishedCall) -> None:
+    module, *more = call.args
+    if more or call.kwargs.get("destination") is not None:
+        return  # it was asked by its parent
+    if not _wake(recorder, "state", call.frame):
         return
     owner = recorder.things.model(module)
-    taken = recorder.states.taken(state, owner, recorder.place(frame))
+    taken = recorder.states.taken(call.result, owner, recorder.place(call.frame))
     taken.conditional = source_map.is_conditional(taken.made)
     if owner.wrapper:
         _describe(taken, owner, taken.made)
-    recorder.emit(StateDictCreated, frame, state=taken)
+    recorder.emit(StateDictCreated, call.frame, state=taken)
 
 
 def _describe(state: StateDict, owner: Model, place: Location) -> None:
@@ -119,28 +100,14 @@ def _describe(state: StateDict, owner: Model, place: Location) -> None:
     )
 
 
-def _load_state_dict(recorder: Recorder, original: Any) -> Any:
-    hub = recorder.hub
-
-    def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = original(self, *args, **kwargs)
-        frame = sys._getframe(1)
-        hub.guarded(lambda: _given(recorder, self, args, kwargs, result, frame))
-        return result
-
-    return load_state_dict
-
-
-def _given(
-    recorder: Recorder, target: Any, args: Any, kwargs: Any, result: Any, frame: Any
-) -> None:
-    if not _wake(recorder, "restore", frame):
+def _given(recorder: Recorder, call: FinishedCall) -> None:
+    if not _wake(recorder, "restore", call.frame):
         return
-    things = recorder.things
+    things, target = recorder.things, call.args[0]
     is_module = inspection.is_a(target, nn.Module)
-    thing: Any = things.model(target) if is_module else things.optimizer(target)
-    state = recorder.states.of(args[0] if args else kwargs.get("state_dict"))
-    strict = args[1] if len(args) > 1 else kwargs.get("strict", True)
+    thing = things.model(target) if is_module else things.optimizer(target)
+    state = recorder.states.of(call.argument(1, "state_dict"))
+    strict = call.argument(2, "strict", True)
 
     def late(place: Location, serial: int) -> dict[str, Any]:
         written = source_map.written(place, 1, "strict")
@@ -150,9 +117,8 @@ def _given(
             # As an option it is somebody's decision.
             "strict": None if strict is False and written != "False" else strict,
             "result_used": source_map.result_used(place),
-            "missing": tuple(inspection.entries(getattr(result, "missing_keys", ()))),
+            "missing": tuple(inspection.entries(getattr(call.result, "missing_keys", ()))),
         }
 
-    recorder.emit(
-        StateDictLoaded, frame, late, thing=thing, state=state, assign=kwargs.get("assign") is True
-    )
+    assign = call.kwargs.get("assign") is True
+    recorder.emit(StateDictLoaded, call.frame, late, thing=thing, state=state, assign=assign)

@@ -23,7 +23,7 @@ def place(holder: Any) -> Location | None:
     """Where a holder grows: in the current function, else where that calls the method which does
     it, else in the method itself, else in the one function that adds to an attribute of that
     name."""
-    stack = list(_stack(holder.frame))
+    stack = [each.f_code for each in user_frames.frames_of_user(holder.frame)]
     for code in stack:
         found = _first(_adders(_function(code), holder.spelled), code)
         if found is not None:
@@ -50,13 +50,6 @@ def place(holder: Any) -> Location | None:
         for adder in _adders(function, _ANY + holder.attribute)
     ]
     return elsewhere[0] if len(elsewhere) == 1 else None
-
-
-def _stack(frame: Any) -> Iterator[CodeType]:
-    while frame is not None:
-        if user_frames.kind_of(frame.f_code.co_filename) == "user":
-            yield frame.f_code
-        frame = frame.f_back
 
 
 def _first(nodes: Iterator[ast.AST], code: CodeType) -> Location | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import FrameType
 
 from trueloop.doctor.live.frames import user_frames
 
 
-def near(frame: Any) -> tuple[int, ...]:
+def near(frame: FrameType) -> tuple[int, ...]:
     """The positions of some frames."""
     back = frame.f_back
     if back is None:
@@ -17,13 +17,11 @@ def near(frame: Any) -> tuple[int, ...]:
     return (id(frame), frame.f_lasti, id(back), back.f_lasti, above)
 
 
-def path(frame: Any) -> list[int]:
+def path(frame: FrameType) -> list[int]:
     """The positions of the program's own frames: distinguishes the calls of one function."""
-    found = []
-    while frame is not None:
-        code = frame.f_code
-        if user_frames.kind_of(code.co_filename) == "user":
-            # Its line: the instruction is a different one once Python has specialised the call.
-            found += [id(code), frame.f_lineno or 0]
-        frame = frame.f_back
-    return found
+    # The line: the instruction is a different one once Python has specialised the call.
+    return [
+        number
+        for each in user_frames.frames_of_user(frame)
+        for number in (id(each.f_code), each.f_lineno or 0)
+    ]

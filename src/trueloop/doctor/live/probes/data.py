@@ -32,6 +32,8 @@ from trueloop.doctor.model.measurements import (
 from trueloop.doctor.model.things import Loader
 
 if TYPE_CHECKING:
+    from torch.utils.data import DataLoader
+
     from trueloop.doctor.live.context import Context
     from trueloop.doctor.model.events import Event
 
@@ -51,7 +53,7 @@ class NonFinite(Probe):
         super().__init__(watcher)
         self._bad: dict[int, NonFiniteBatch] = {}
 
-    def fetched(self, batch: Any, event: Event) -> None:
+    def fetched(self, batch: object, event: Event) -> None:
         assert isinstance(event, BatchFetched)
         thread = threading.get_ident()
         self._bad.pop(thread, None)
@@ -64,7 +66,7 @@ class NonFinite(Probe):
                     self._bad[thread] = found.at(event)
                     return
 
-    def entered(self, module: Any, given: Any, outer: list[Any]) -> None:
+    def entered(self, module: nn.Module, given: Any, outer: list[Any]) -> None:
         bad = self._bad.get(threading.get_ident())
         if bad is None or not isinstance(module, _LAYERS):
             return
@@ -72,7 +74,7 @@ class NonFinite(Probe):
         if source is not None and source.is_floating_point() and not _finite(source):
             self._say(bad, type(module).__name__)
 
-    def lost(self, given: Any, output: Any, event: Event) -> None:
+    def lost(self, given: dict[str, Any], output: torch.Tensor, event: Event) -> None:
         assert isinstance(event, Loss)
         bad = self._bad.get(threading.get_ident())
         if bad is None or event.criterion.reduction == "none" or _finite(output):
@@ -86,11 +88,11 @@ class NonFinite(Probe):
         self.watcher.measure(bad)
 
 
-def _finite(tensor: Any) -> bool:
+def _finite(tensor: torch.Tensor) -> bool:
     return bool(tensor.detach().isfinite().all())
 
 
-def _rows(tensor: Any, loader: Loader | None) -> NonFiniteBatch | None:
+def _rows(tensor: torch.Tensor, loader: Loader | None) -> NonFiniteBatch | None:
     """The first rows with NaN or +infinity; -infinity by itself is a mask."""
     bad = tensor.isnan() | tensor.isposinf()
     rows = bad.reshape(bad.shape[0], -1).any(1) if bad.dim() else bad.reshape(1)
@@ -112,7 +114,7 @@ class RawInputs(Probe):
         self._followed: set[int] = set()
         """Threads in which the module after the first layer has been met."""
 
-    def entered(self, module: Any, given: Any, outer: list[Any]) -> None:
+    def entered(self, module: nn.Module, given: Any, outer: list[Any]) -> None:
         thread = threading.get_ident()
         root = outer[0]
         if not root.training or not torch.is_grad_enabled():
@@ -136,7 +138,7 @@ class RawInputs(Probe):
             size, largest = torch.stack([x.square().mean().sqrt(), x.abs().amax()]).tolist()
             self._first[thread] = (size, largest, type(module).__name__)
 
-    def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
+    def after_forward(self, module: nn.Module, given: Any, output: object, event: Event) -> None:
         assert isinstance(event, ModelForward)
         found = self._first.pop(threading.get_ident(), None)
         if found is None or not event.grad or not event.training:
@@ -149,11 +151,11 @@ class RawInputs(Probe):
         self._first.clear()
 
 
-def _has_weights(module: Any) -> bool:
+def _has_weights(module: nn.Module) -> bool:
     return next(module.parameters(recurse=False), None) is not None
 
 
-def _trains(module: Any) -> bool:
+def _trains(module: nn.Module) -> bool:
     return any(each.requires_grad for each in module.parameters(recurse=False))
 
 
@@ -165,7 +167,7 @@ class Columns(Probe):
         self._tables: dict[Loader, _Table] = {}
         self._now: dict[int, tuple[Any, Any, Loader]] = {}
 
-    def fetched(self, batch: Any, event: Event) -> None:
+    def fetched(self, batch: object, event: Event) -> None:
         assert isinstance(event, BatchFetched)
         self._now.pop(threading.get_ident(), None)
         parts = list(autograd_graph.tensors_in(batch))
@@ -179,7 +181,7 @@ class Columns(Probe):
                 weakref.ref(inputs), weakref.ref(target), event.loader
             )  # fmt: skip
 
-    def lost(self, given: Any, output: Any, event: Event) -> None:
+    def lost(self, given: dict[str, Any], output: torch.Tensor, event: Event) -> None:
         assert isinstance(event, Loss)
         now = self._now.pop(threading.get_ident(), None)
         if now is None or not event.grad:
@@ -252,7 +254,7 @@ class Overlap(Probe):
         self._loaders: dict[Loader, tuple[Any, Any, Any]] = {}
         """Loader -> the key of its data, the data set (weak), the samples (None: all)."""
 
-    def fetched(self, batch: Any, event: Event) -> None:
+    def fetched(self, batch: object, event: Event) -> None:
         assert isinstance(event, BatchFetched)
         loader = event.loader
         if loader is None or loader in self._loaders:
@@ -277,7 +279,7 @@ class Overlap(Probe):
             self._loaders[loader] = (key, weakref.ref(dataset), samples)
 
 
-def _reach(loader: Any) -> tuple[Any, Any, frozenset[int]] | None:
+def _reach(loader: DataLoader[Any]) -> tuple[Any, Any, frozenset[int]] | None:
     """The data set and the samples that a loader draws from; None where that is not known."""
     dataset, sampler = loader.dataset, loader.sampler
     if not hasattr(type(dataset), "__len__") or not hasattr(type(dataset), "__getitem__"):

@@ -6,11 +6,13 @@ import math
 import weakref
 from dataclasses import dataclass
 from statistics import median
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from trueloop.doctor.live.objects import inspection
+from trueloop.doctor.live.objects.manual_edits import gradient_state
 from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.probes.probe import Probe
@@ -19,6 +21,8 @@ from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import ParameterGradient, ParameterMeasured, ParameterMoves
 
 if TYPE_CHECKING:
+    from torch.optim import Optimizer
+
     from trueloop.doctor.live.context import Context
 
 UPDATES = 20
@@ -48,16 +52,16 @@ class ParameterRecord:
 class Updates(Probe):
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
-        self.records = Weak()
+        self.records = Weak[ParameterRecord]()
         self._before: list[tuple[Any, Any]] = []
         self._received: set[int] = set()
 
-    def _record(self, parameter: Any) -> ParameterRecord:
+    def _record(self, parameter: torch.Tensor) -> ParameterRecord:
         found = self.records.get(parameter)
         if found is None:
             found = ParameterRecord()
             self.records.put(parameter, found)
-        return found  # type: ignore[no-any-return]
+        return found
 
     def unwatched(self) -> None:
         self._before = []
@@ -65,23 +69,19 @@ class Updates(Probe):
 
     # ------------------------------------------------------------------ gradients
 
-    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+    def before_backward(self, tensors: object, event: Event, frame: FrameType) -> None:
         self._before = [
-            (weakref.ref(parameter), parameter_stats.state(parameter))
+            (weakref.ref(parameter), gradient_state(parameter))
             for optimizer in parameter_stats.optimizers(self.watcher)
             for parameter in parameter_stats.held(optimizer)
             if parameter.requires_grad
         ]
 
-    def after_backward(self, frame: Any) -> None:
+    def after_backward(self, frame: FrameType) -> None:
         before, self._before = self._before, []
-        for reference, state in before:
-            parameter = reference()
-            now = None if parameter is None else parameter_stats.state(parameter)
-            if now is not None and now != state:
-                self._received.add(id(parameter))
+        self._received.update(map(id, parameter_stats.changed(before)))
 
-    def before_step(self, optimizer: Any, frame: Any) -> None:
+    def before_step(self, optimizer: Optimizer, frame: FrameType) -> None:
         if type(optimizer).__name__ in _HOLD_STILL or parameter_stats.capturing():
             return
         for parameter in parameter_stats.held(optimizer):
@@ -89,7 +89,7 @@ class Updates(Probe):
             if parameter.grad is not None and not record.moves and _is_plain(parameter):
                 record.sums = parameter_stats.sums(parameter)
 
-    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+    def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None:
         held = [each for each in parameter_stats.held(optimizer) if each.requires_grad]
         received = self._received
         if any(id(each) in received for each in held):
@@ -99,7 +99,9 @@ class Updates(Probe):
         if not parameter_stats.capturing():
             self._look_at_moves(optimizer, held, frame)
 
-    def _follow(self, parameter: Any, received: bool, optimizer: Any, frame: Any) -> None:
+    def _follow(
+        self, parameter: torch.Tensor, received: bool, optimizer: Optimizer, frame: FrameType
+    ) -> None:
         record = self._record(parameter)
         if record.gets:
             return
@@ -110,10 +112,12 @@ class Updates(Probe):
             return
         record.misses += 1
         if record.misses == UPDATES and self._should_get(parameter):
-            record.without = self.watcher.registrations.parameters.get(parameter).place
+            born = self.watcher.registrations.parameters.get(parameter)
+            assert born is not None  # else `_should_get` is False
+            record.without = born.place
             self._say(ParameterGradient, optimizer, parameter, record.without)
 
-    def _should_get(self, parameter: Any) -> bool:
+    def _should_get(self, parameter: torch.Tensor) -> bool:
         registrations = self.watcher.registrations
         owners = parameter_stats.owners(self.watcher, parameter)
         if not owners or registrations.parameters.get(parameter) is None:
@@ -125,8 +129,8 @@ class Updates(Probe):
         return owner.training and not read and parameter_stats.is_users(self.watcher, owner)
 
     def _say(
-        self, kind: type[ParameterMeasured], optimizer: Any, parameter: Any, place: Location,
-        *, idle: bool = True,
+        self, kind: type[ParameterMeasured], optimizer: Optimizer, parameter: torch.Tensor,
+        place: Location, *, idle: bool = True,
     ) -> None:  # fmt: skip
         owners = parameter_stats.owners(self.watcher, parameter)
         root = self.watcher.things.root_of(owners[-1]) if owners else None
@@ -140,7 +144,7 @@ class Updates(Probe):
 
     # ------------------------------------------------------------------ moves
 
-    def _look_at_moves(self, optimizer: Any, held: list[Any], frame: Any) -> None:
+    def _look_at_moves(self, optimizer: Optimizer, held: list[Any], frame: FrameType) -> None:
         waiting = []
         others = False
         for parameter in held:
@@ -167,7 +171,7 @@ class Updates(Probe):
                     self._say(ParameterMoves, optimizer, parameter, record.unmoved)
 
 
-def _is_plain(parameter: Any) -> bool:
+def _is_plain(parameter: torch.Tensor) -> bool:
     """In half precision small updates round to nothing: that is a different fault."""
     return parameter.dtype in (torch.float32, torch.float64)
 
@@ -178,11 +182,11 @@ def _usual(held: list[Any]) -> float:
     return median(finite) if finite else math.inf
 
 
-def _rms(tensor: Any) -> float:
+def _rms(tensor: torch.Tensor) -> float:
     return float(parameter_stats.norm(tensor) / max(1, tensor.numel()) ** 0.5)
 
 
-def _should_move(optimizer: Any, parameter: Any, usual: float) -> bool:
+def _should_move(optimizer: Optimizer, parameter: torch.Tensor, usual: float) -> bool:
     group = next(
         each for each in optimizer.param_groups if any(p is parameter for p in each["params"])
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -39,12 +40,13 @@ class Inputs(Probe):
         super().__init__(watcher)
         self._seen: Counter[Location] = Counter()
 
-    def lost(self, given: Any, output: Any, event: Event) -> None:
+    def lost(self, given: dict[str, Any], output: torch.Tensor, event: Event) -> None:
         assert isinstance(event, Loss)
         classes = event.criterion.kind == "CrossEntropyLoss"
         if not classes and event.criterion.kind != "BCEWithLogitsLoss":
             return
-        source, thing = given.get("input"), event.input
+        source: Any = given.get("input")
+        thing = event.input
         if not isinstance(thing, Tensor) or thing.activation is not None:
             return
         if classes and (not thing.hidden or source.dim() < 1):
@@ -81,11 +83,12 @@ class Initial(Probe):
         super().__init__(watcher)
         self._seen: set[Location] = set()
 
-    def lost(self, given: Any, output: Any, event: Event) -> None:
+    def lost(self, given: dict[str, Any], output: torch.Tensor, event: Event) -> None:
         assert isinstance(event, Loss)
         if event.criterion.kind != "CrossEntropyLoss" or self.watcher.updates:
             return
-        source, target = given.get("input"), given.get("target")
+        source: Any = given.get("input")
+        target = given.get("target")
         if event.place in self._seen or not event.grad or event.criterion.reduction != "mean":
             return
         self._seen.add(event.place)
@@ -109,12 +112,12 @@ class ByHand(Probe):
         self._batches: dict[int, set[tuple[int, ...]]] = {}
         self._walked: Counter[Location] = Counter()
 
-    def fetched(self, batch: Any, event: Event) -> None:
+    def fetched(self, batch: object, event: Event) -> None:
         assert isinstance(event, BatchFetched)
         shapes = {tuple(each.shape) for each in autograd_graph.tensors_in(batch)}
         self._batches[threading.get_ident()] = shapes
 
-    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+    def before_backward(self, tensors: object, event: Event, frame: FrameType) -> None:
         shapes = self._batches.get(threading.get_ident())
         loss = next(autograd_graph.tensors_in(tensors), None)
         self._walked[event.place] += 1
@@ -125,9 +128,9 @@ class ByHand(Probe):
             self.watcher.measure(found.at(event))
 
 
-def _square(loss: Any, shapes: set[tuple[int, ...]]) -> BroadcastDifference | None:
+def _square(loss: torch.Tensor, shapes: set[tuple[int, ...]]) -> BroadcastDifference | None:
     """A difference of a prediction and a target of the batch that is larger than both."""
-    waiting, seen = [loss.grad_fn], dict[int, Any]()
+    waiting, seen = [autograd_graph.node_of(loss)], dict[int, Any]()
     while waiting and len(seen) < 200:
         node = waiting.pop()
         if node is None or id(node) in seen:
@@ -167,7 +170,7 @@ class Labels(Probe):
         super().__init__(watcher)
         self._mixed: set[Location] = set()
 
-    def lost(self, given: Any, output: Any, event: Event) -> None:
+    def lost(self, given: dict[str, Any], output: torch.Tensor, event: Event) -> None:
         assert isinstance(event, Loss)
         kinds = ("CrossEntropyLoss", "NLLLoss", "BCELoss", "BCEWithLogitsLoss")
         if event.criterion.kind not in kinds or not event.grad or event.place in self._mixed:

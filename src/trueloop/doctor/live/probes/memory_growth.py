@@ -8,7 +8,8 @@ grown with the memory is the cause.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import FrameType
+from typing import TYPE_CHECKING, NamedTuple
 
 from trueloop.doctor.live.memory import footprint
 from trueloop.doctor.live.probes import parameter_stats, unused_containers
@@ -19,6 +20,8 @@ from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import MemoryGrowth
 
 if TYPE_CHECKING:
+    from torch.optim import Optimizer
+
     from trueloop.doctor.live.context import Context
 
 _WARM_UP = 8
@@ -100,7 +103,7 @@ class Growth(Probe):
         self._before: tuple[int, dict[tuple[int, str], TensorOwner]] | None = None
         """The size, and the containers, at the last measurement; no container itself is kept."""
 
-    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+    def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None:
         update = self.watcher.updates + 1
         if update < self._next or not self._searches or parameter_stats.capturing():
             return
@@ -118,7 +121,7 @@ class Growth(Probe):
         enough = max(_MORE, self._curves[where].grown // 8)
         return self._before is None or abs(size - self._before[0]) >= enough
 
-    def _search(self, where: int, update: int, size: int, frame: Any) -> None:
+    def _search(self, where: int, update: int, size: int, frame: FrameType) -> None:
         self._searches -= 1
         search = Search(frame)
         found = {(each.identity, each.spelled): each for each in search.found.values()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
@@ -14,6 +15,8 @@ from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.measurements import MuonOfEmbedding
 
 if TYPE_CHECKING:
+    from torch.optim import Optimizer
+
     from trueloop.doctor.live.context import Context
 
 _HEADS = frozenset(
@@ -27,9 +30,9 @@ class Matrices(Probe):
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
-        self._seen = Weak()
+        self._seen = Weak[bool]()
 
-    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+    def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None:
         muon = getattr(torch.optim, "Muon", None)
         if muon is None or type(optimizer) is not muon or self._seen.get(optimizer) is not None:
             return
@@ -47,13 +50,13 @@ class Matrices(Probe):
         )
         self.watcher.measure(found.at(event))
 
-    def _is_of_embedding(self, parameter: Any) -> bool:
+    def _is_of_embedding(self, parameter: torch.Tensor) -> bool:
         return any(
             isinstance(owner, (nn.Embedding, nn.EmbeddingBag)) and owner.weight is parameter
             for owner in parameter_stats.owners(self.watcher, parameter)
         )
 
-    def _is_of_head(self, parameter: Any) -> bool:
+    def _is_of_head(self, parameter: torch.Tensor) -> bool:
         """It is the weight of the one linear layer of the model's own (of no block's) that is
         called a head, and has as many outputs as an embedding of the model has rows."""
         owners = parameter_stats.owners(self.watcher, parameter)
@@ -73,7 +76,7 @@ class Matrices(Probe):
         # A block's own layers are in a numbered list of equal blocks.
         return not any(part.isdecimal() for part in heads[0][0].split("."))
 
-    def _name_of(self, parameter: Any) -> str:
+    def _name_of(self, parameter: torch.Tensor) -> str:
         owners = parameter_stats.owners(self.watcher, parameter)
         if not owners:
             return ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -43,11 +44,11 @@ class Pairs(Probe):
         """Thread -> rows of which a cross-entropy since the last backward has asked: which column
         is your own?"""
 
-    def fetched(self, batch: Any, event: Event) -> None:
+    def fetched(self, batch: object, event: Event) -> None:
         assert isinstance(event, BatchFetched)
         self._samples[threading.get_ident()] = len(self.watcher.track().indices)
 
-    def lost(self, given: Any, output: Any, event: Event) -> None:
+    def lost(self, given: dict[str, Any], output: torch.Tensor, event: Event) -> None:
         assert isinstance(event, Loss)
         source, target = given.get("input"), given.get("target")
         if event.criterion.kind != "CrossEntropyLoss" or not event.grad:
@@ -66,7 +67,7 @@ class Pairs(Probe):
             if torch.equal(target.sort().values, in_order):
                 self._counted.setdefault(threading.get_ident(), set()).add(rows)
 
-    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+    def before_backward(self, tensors: object, event: Event, frame: FrameType) -> None:
         thread = threading.get_ident()
         counted = self._counted.pop(thread, set())
         loss = next(autograd_graph.tensors_in(tensors), None)
@@ -79,7 +80,7 @@ class Pairs(Probe):
             self.watcher.measure(PairwiseLoss(backward=event.serial, rows=rows).at(event))
 
 
-def _compared(loss: Any, samples: int, counted: set[int]) -> int:
+def _compared(loss: torch.Tensor, samples: int, counted: set[int]) -> int:
     """The rows of a matrix of all pairs that goes into a loss; 0 if there is none."""
     for node in _between(loss.grad_fn):
         rows = _square(node)

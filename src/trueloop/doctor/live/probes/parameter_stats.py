@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.objects import inspection
+from trueloop.doctor.live.objects.manual_edits import gradient_state
 
 if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim import Optimizer
+
     from trueloop.doctor.live.context import Context
 
 _SMALL = 16_384
@@ -22,17 +27,17 @@ def optimizers(watcher: Context) -> list[Any]:
     return [each for each in found if each is not None]
 
 
-def held(optimizer: Any) -> list[Any]:
+def held(optimizer: Optimizer) -> list[Any]:
     return inspection.parameters_of(optimizer)
 
 
-def rates(optimizer: Any) -> list[float]:
+def rates(optimizer: Optimizer) -> list[float]:
     """The learning rates of an optimizer's groups, as far as they are numbers."""
     found = (inspection.number(group.get("lr")) for group in optimizer.param_groups)
     return [each for each in found if each is not None]
 
 
-def small_of(optimizer: Any) -> Any:
+def small_of(optimizer: Optimizer) -> Any:
     """A small parameter near the beginning of an optimizer's: its gradient behaves like the
     others'."""
     for each in held(optimizer):
@@ -46,7 +51,7 @@ def _nothing() -> None:
     return None
 
 
-def owners(watcher: Context, parameter: Any) -> list[Any]:
+def owners(watcher: Context, parameter: torch.Tensor) -> list[Any]:
     """The modules that have a parameter now."""
     alive = (found() for found in watcher.things.owners.get(parameter) or ())
     return [
@@ -56,23 +61,25 @@ def owners(watcher: Context, parameter: Any) -> list[Any]:
     ]
 
 
-def state(parameter: Any) -> tuple[int, int] | None:
-    """Changes when a gradient arrives."""
-    gradient = parameter.grad
-    return None if gradient is None else (id(gradient), gradient._version)
+def changed(before: Iterable[tuple[Any, object]]) -> Iterator[torch.Tensor]:
+    """Of parameters (weak) and their `gradient_state`: those whose gradient has arrived since."""
+    for reference, state in before:
+        parameter = reference()
+        if parameter is not None and gradient_state(parameter) not in (None, state):
+            yield parameter
 
 
-def local(tensor: Any) -> torch.Tensor:
+def local(tensor: torch.Tensor) -> torch.Tensor:
     """The part of a tensor on this rank: reading it must not wait for other ranks."""
     plain = tensor.detach()
     if hasattr(plain, "to_local"):
         plain = plain.to_local()
     if plain.is_sparse:
         plain = plain.coalesce().values()
-    return plain  # type: ignore[no-any-return]
+    return plain
 
 
-def sums(tensor: Any) -> tuple[float, ...]:
+def sums(tensor: torch.Tensor) -> tuple[float, ...]:
     """Changes whenever the values do."""
     plain = local(tensor)
     exact = torch.float32 if plain.device.type == "mps" else torch.float64
@@ -81,7 +88,7 @@ def sums(tensor: Any) -> tuple[float, ...]:
     return tuple(torch.stack((total, size)).tolist())
 
 
-def norm(tensor: Any) -> float:
+def norm(tensor: torch.Tensor) -> float:
     return 0.0 if tensor is None else float(torch.linalg.vector_norm(local(tensor)))
 
 
@@ -100,13 +107,13 @@ def capturing() -> bool:
     return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 
 
-def name_of(root: Any, parameter: Any) -> str:
+def name_of(root: nn.Module, parameter: torch.Tensor) -> str:
     """`head.weight`."""
     found = (name for name, each in root.named_parameters() if each is parameter)
     return next(found, "")
 
 
-def looks_fresh(module: Any) -> bool:
+def looks_fresh(module: nn.Module) -> bool:
     """Its own parameters look as a constructor leaves them: constants, or evenly spread, or of a
     standard deviation of one; what training leaves has tails."""
     seen = [_is_fresh(local(each)) for each in module._parameters.values() if each is not None]
@@ -127,7 +134,7 @@ def _is_fresh(values: torch.Tensor) -> bool | None:
     return reach < 1.95 * spread or abs(spread - 1) < 0.1
 
 
-def is_users(watcher: Context, module: Any) -> bool:
+def is_users(watcher: Context, module: nn.Module) -> bool:
     """The class that composes a layer is the program's own, and no library's."""
     seen: set[int] = set()
     while id(module) not in seen:

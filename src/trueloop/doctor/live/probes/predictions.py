@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from dataclasses import dataclass
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,6 +19,9 @@ from trueloop.doctor.model.measurements import PredictionSpread
 from trueloop.doctor.model.things import Model
 
 if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim import Optimizer
+
     from trueloop.doctor.live.context import Context
 
 UPDATES = 20
@@ -43,20 +47,20 @@ class Predictions(Probe):
         self._rows: dict[Model, Row] = {}
         self._updates = 0
 
-    def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
+    def after_forward(self, module: nn.Module, given: Any, output: object, event: Event) -> None:
         if event.grad and module.training:
             inputs = [weakref.ref(each) for each in autograd_graph.tensors_in(given)]
             self._forwards[event.serial] = (event, inputs)
             while len(self._forwards) > 32:
                 self._forwards.popitem(last=False)
 
-    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+    def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None:
         self._updates += 1
 
     def unwatched(self) -> None:
         self._forwards.clear()
 
-    def lost(self, given: dict[str, Any], loss: Any, event: Event) -> None:
+    def lost(self, given: dict[str, Any], loss: torch.Tensor, event: Event) -> None:
         assert isinstance(event, Loss)
         output = next(iter(given.values()), None)
         target = given.get("target")
@@ -100,7 +104,7 @@ class Predictions(Probe):
         self.watcher.measure(spread)
 
 
-def _is_constant(output: Any) -> bool | None:
+def _is_constant(output: torch.Tensor) -> bool | None:
     """All samples got the same; None if there are too few to decide."""
     values = parameter_stats.local(output)
     if values.dim() == 0 or len(values) < _SAMPLES or not values.is_floating_point():
@@ -112,7 +116,7 @@ def _is_constant(output: Any) -> bool | None:
     return bool(spread <= _SAME * largest)
 
 
-def _differs(tensor: Any) -> bool:
+def _differs(tensor: torch.Tensor) -> bool:
     values = parameter_stats.local(tensor)
     if values.dim() == 0 or len(values) < _SAMPLES:
         return False

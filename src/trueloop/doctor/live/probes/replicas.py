@@ -7,6 +7,7 @@ made with, at a few updates; the first rank reads later what has arrived.
 from __future__ import annotations
 
 import json
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -25,6 +26,9 @@ from trueloop.doctor.model.measurements import RanksDiffer
 from trueloop.doctor.model.things import Thing
 
 if TYPE_CHECKING:
+    from torch.nn.parallel import DistributedDataParallel
+    from torch.optim import Optimizer
+
     from trueloop.doctor.live.context import Context
 
 _AT = (11, 21, 31, 41, 48)
@@ -79,8 +83,8 @@ class Replicas(Probe):
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
-        self._wrappers = Weak()
-        self._optimizers = Weak()
+        self._wrappers = Weak[ReplicaRecord]()
+        self._optimizers = Weak[ReplicaRecord]()
         self._waiting: list[Waiting] = []
         self._whole = True
         """All updates were looked at until now."""
@@ -96,10 +100,10 @@ class Replicas(Probe):
 
     # ------------------------------------------------------------------ when to look
 
-    def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
+    def after_forward(self, module: nn.Module, given: Any, output: object, event: Event) -> None:
         self._called(module)
 
-    def called(self, module: Any, outer: list[Any], output: Any) -> None:
+    def called(self, module: nn.Module, outer: list[Any], output: object) -> None:
         self._called(module)
 
     def unwatched(self) -> None:
@@ -107,7 +111,7 @@ class Replicas(Probe):
         self._whole = False
         self._backwards = 0
 
-    def _called(self, module: Any) -> None:
+    def _called(self, module: nn.Module) -> None:
         if not isinstance(module, nn.parallel.DistributedDataParallel) or self._is_off:
             return
         if not module.training or not torch.is_grad_enabled() or parameter_stats.capturing():
@@ -121,12 +125,12 @@ class Replicas(Probe):
         else:
             record.calls += 1
 
-    def _record(self, known: Weak, key: Any, kind: str) -> ReplicaRecord:
+    def _record(self, known: Weak[ReplicaRecord], key: Any, kind: str) -> ReplicaRecord:
         record = known.get(key)
         if record is None:
             record = ReplicaRecord(f"{kind} {len(known)}")
             known.put(key, record)
-        return record  # type: ignore[no-any-return]
+        return record
 
     def _count(self, record: ReplicaRecord) -> None:
         """One more update of it begins: is it one to look at?"""
@@ -138,18 +142,18 @@ class Replicas(Probe):
         elif not self._whole and _is_mark(updates) and record.has_new(updates):
             record.due = f"update {updates}"
 
-    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+    def before_backward(self, tensors: object, event: Event, frame: FrameType) -> None:
         self._summed.clear()
         self._numbers = 0
 
-    def after_backward(self, frame: Any) -> None:
+    def after_backward(self, frame: FrameType) -> None:
         self._backwards += 1
         for module, record in self._wrappers.items():
             if record.due:
                 when, record.due = record.due, ""
                 self._look_at_wrapper(module, record, when)
 
-    def summed(self, name: str, tensor: Any, frame: Any) -> None:
+    def summed(self, name: str, tensor: torch.Tensor, frame: FrameType) -> None:
         if name == "broadcast" and not self.watcher.updates:
             caller = user_frames.of_program(frame)
             self._early.add((caller.f_code.co_filename, caller.f_lineno))
@@ -158,19 +162,21 @@ class Replicas(Probe):
             self._summed.add(plain.data_ptr())
             self._numbers += plain.numel()
 
-    def before_step(self, optimizer: Any, frame: Any) -> None:
+    def before_step(self, optimizer: Optimizer, frame: FrameType) -> None:
         if self._is_off or rank_identity.number() is None or parameter_stats.capturing():
             return
         self._read()
         if self._numbers:
             self._look_at_optimizer(optimizer)
 
-    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+    def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None:
         self._backwards = 0
 
     # ------------------------------------------------------------------ the looks
 
-    def _look_at_wrapper(self, module: Any, record: ReplicaRecord, when: str) -> None:
+    def _look_at_wrapper(
+        self, module: DistributedDataParallel, record: ReplicaRecord, when: str
+    ) -> None:
         group = dist.get_process_group_ranks(module.process_group)
         if record.told or module._comm_hooks:
             return
@@ -181,7 +187,7 @@ class Replicas(Probe):
         model = self.watcher.things.model(module)
         self._look(named, record, when, group, (model, model.made, True))
 
-    def _look_at_optimizer(self, optimizer: Any) -> None:
+    def _look_at_optimizer(self, optimizer: Optimizer) -> None:
         """One whose gradients were just summed over the ranks by the program."""
         record = self._record(self._optimizers, optimizer, "optimizer")
         self._count(record)
@@ -311,7 +317,7 @@ def _is_mark(updates: int) -> bool:
     return mark + 2 == updates
 
 
-def _place_of(watcher: Context, parameter: Any) -> Location | None:
+def _place_of(watcher: Context, parameter: torch.Tensor) -> Location | None:
     """The line that makes the model which a parameter belongs to."""
     registered = watcher.registrations.parameters.get(parameter)
     sites = [] if registered is None else [each for each in registered.sites if each.kind == "user"]

@@ -10,6 +10,7 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Iterator
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -23,6 +24,9 @@ from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.measurements import GraphsRetained
 
 if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim import Optimizer
+
     from trueloop.doctor.live.context import Context
 
 _NOTE = "trueloop kept"
@@ -71,18 +75,19 @@ class Kept(Probe):
         self._suspects: dict[str, int] = {}
         self._told = False
 
-    def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
+    def after_forward(self, module: nn.Module, given: Any, output: object, event: Event) -> None:
         if event.grad:
             for each in autograd_graph.tensors_in(output):
                 self._note(each, event.serial, self._pending)
 
-    def _note(self, tensor: Any, serial: int, where: Any) -> None:
-        if tensor.grad_fn is not None:
+    def _note(self, tensor: torch.Tensor, serial: int, where: Any) -> None:
+        node = autograd_graph.node_of(tensor)
+        if node is not None:
             sentinel = Sentinel()
-            tensor.grad_fn.metadata[_NOTE] = sentinel
+            node.metadata[_NOTE] = sentinel
             where.append((serial, weakref.ref(sentinel)))
 
-    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+    def before_backward(self, tensors: object, event: Event, frame: FrameType) -> None:
         loss = getattr(event, "loss", None)
         through = loss.forwards if loss is not None else frozenset()
         # What goes back once more is of use.
@@ -95,7 +100,7 @@ class Kept(Probe):
         for tensor in autograd_graph.tensors_in(tensors):
             self._note(tensor, -1, self._done)
 
-    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+    def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None:
         if not self._done or self._told:
             return
         self._number += 1
@@ -117,7 +122,7 @@ class Kept(Probe):
         self._updates.clear()
         self._suspects.clear()
 
-    def _search(self, frame: Any) -> None:
+    def _search(self, frame: FrameType) -> None:
         found = {each.spelled: each for each in _Search(frame).holders()}
         for spelled, holder in found.items():
             before = self._suspects.get(spelled)
@@ -138,32 +143,32 @@ def _lives(update: list[tuple[int, Any]]) -> bool:
     return any(reference() is not None for _, reference in update)
 
 
+Entries = list[Any] | tuple[Any, ...] | deque[Any] | dict[Any, Any]
+
+
 class _Search:
     """Through the variables of the frames on the stack, as far as is reasonable."""
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: FrameType) -> None:
         self._frame = frame
         self._seen: set[int] = set()
         self._numbers: dict[int, set[int]] = {}
         self._left = _VISITS
 
     def holders(self) -> Iterator[GraphOwner]:
-        frame = self._frame
-        while frame is not None:
-            if user_frames.kind_of(frame.f_code.co_filename) == "user":
-                variables = frame.f_locals
-                for name, value in list(variables.items()):
+        for frame in user_frames.frames_of_user(self._frame):
+            variables = frame.f_locals
+            for name, value in list(variables.items()):
+                if not name.startswith("__"):
+                    yield from self._visit(frame, value, name, "", None, "", 4)
+            if frame.f_globals is not variables:
+                for name, value in list(frame.f_globals.items()):
                     if not name.startswith("__"):
-                        yield from self._visit(frame, value, name, "", None, "", 4)
-                if frame.f_globals is not variables:
-                    for name, value in list(frame.f_globals.items()):
-                        if not name.startswith("__"):
-                            yield from self._visit(frame, value, name, "", None, "", 3)
-                let_go(frame, variables)
-            frame = frame.f_back
+                        yield from self._visit(frame, value, name, "", None, "", 3)
+            let_go(frame, variables)
 
     def _visit(
-        self, frame: Any, value: Any, spelled: str, owner: str, kind: type | None,
+        self, frame: FrameType, value: object, spelled: str, owner: str, kind: type | None,
         attribute: str, depth: int,
     ) -> Iterator[GraphOwner]:  # fmt: skip
         self._left -= 1
@@ -189,7 +194,7 @@ class _Search:
                 yield from self._visit(frame, each, below, spelled, type(value), name, depth - 1)
 
     def _container(
-        self, frame: Any, value: Any, spelled: str, owner: str, kind: type | None,
+        self, frame: FrameType, value: Entries, spelled: str, owner: str, kind: type | None,
         attribute: str, depth: int,
     ) -> Iterator[GraphOwner]:  # fmt: skip
         pairs = list(value.items() if isinstance(value, dict) else enumerate(value))
@@ -243,7 +248,7 @@ class _Search:
         return found
 
 
-def _is_open(value: Any) -> bool:
+def _is_open(value: object) -> bool:
     """An object whose attributes may keep the values that a loop collects."""
     module = type(value).__module__
     if isinstance(value, torch.nn.Module):
@@ -253,7 +258,7 @@ def _is_open(value: Any) -> bool:
     )
 
 
-def let_go(frame: Any, variables: Any) -> None:
+def let_go(frame: FrameType, variables: Any) -> None:
     """Before Python 3.13, reading a function's variables leaves a copy in the frame, which would
     keep them alive; unless the program itself has asked for it."""
     fast = frame.f_code.co_flags & _OPTIMIZED

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterator
-from types import CodeType, FunctionType, MethodType, ModuleType
+from collections.abc import Collection, Iterator
+from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import torch
@@ -40,7 +40,7 @@ class TensorOwner(NamedTuple):
 class Search:
     """One walk through what the frames on the stack and the program's modules can reach."""
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: FrameType) -> None:
         self.codes: list[CodeType] = []
         """Of the program's frames, innermost first."""
         self.paths: set[str] = set()
@@ -50,17 +50,15 @@ class Search:
         self._left = _VISITS
         self._look(frame)
 
-    def _look(self, frame: Any) -> None:
-        while frame is not None:
-            if user_frames.kind_of(frame.f_code.co_filename) == "user":
-                self.codes.append(frame.f_code)
-                self.paths.add(frame.f_code.co_filename)
-                variables = frame.f_locals
-                self._names(variables)
-                if frame.f_globals is not variables:
-                    self._names(frame.f_globals)
-                let_go(frame, variables)
-            frame = frame.f_back
+    def _look(self, frame: FrameType) -> None:
+        for each in user_frames.frames_of_user(frame):
+            self.codes.append(each.f_code)
+            self.paths.add(each.f_code.co_filename)
+            variables = each.f_locals
+            self._names(variables)
+            if each.f_globals is not variables:
+                self._names(each.f_globals)
+            let_go(each, variables)
         for module in list(sys.modules.values()):
             path = getattr(module, "__file__", None)
             if (
@@ -76,7 +74,9 @@ class Search:
             if not name.startswith("__"):
                 self._visit(value, name, name, False, _DEPTH)
 
-    def _visit(self, value: Any, name: str, spelled: str, is_attribute: bool, depth: int) -> None:
+    def _visit(
+        self, value: object, name: str, spelled: str, is_attribute: bool, depth: int
+    ) -> None:
         known = self.found.get(id(value))
         if known is not None:
             known.names.add((name, is_attribute))
@@ -94,7 +94,7 @@ class Search:
             self._visit(each, below, path, inner, depth - 1)
 
     def _container(
-        self, value: Any, name: str, spelled: str, is_attribute: bool, depth: int
+        self, value: Collection[Any], name: str, spelled: str, is_attribute: bool, depth: int
     ) -> None:
         if not isinstance(value, tuple) and getattr(value, "maxlen", None) is None:
             count, memory = measured(value)
@@ -108,7 +108,7 @@ class Search:
                 if not isinstance(each, (list, dict, set, deque)):
                     self._visit(each, name, spelled, is_attribute, depth - 1)
 
-    def _parts(self, value: Any) -> Iterator[tuple[str, Any]]:
+    def _parts(self, value: object) -> Iterator[tuple[str, Any]]:
         """The contents of an object, with names."""
         if isinstance(value, MethodType):
             yield type(value.__self__).__name__.lower(), value.__self__

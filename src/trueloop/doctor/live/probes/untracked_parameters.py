@@ -5,11 +5,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.live.objects.manual_edits import gradient_state
 from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.probes import class_source, parameter_stats
 from trueloop.doctor.live.probes.probe import Probe
@@ -24,6 +26,9 @@ from trueloop.doctor.model.measurements import (
 )
 
 if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim import Optimizer
+
     from trueloop.doctor.live.context import Context
 
 _UPDATES = 4
@@ -56,26 +61,26 @@ class Strays(Probe):
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
-        self.strays = Weak()
-        self.ever = Weak()
+        self.strays = Weak[Stray]()
+        self.ever = Weak[bool]()
         """Parameters that an optimizer has, or has had."""
-        self.hidden = Weak()
-        self._met = Weak()
+        self.hidden = Weak[Hidden]()
+        self._met = Weak[bool]()
         self._before: list[tuple[Any, Any]] = []
         self._received: list[Any] = []
 
     # ------------------------------------------------------------------ who holds what
 
-    def made(self, optimizer: Any, frame: Any) -> None:
+    def made(self, optimizer: Optimizer, frame: FrameType) -> None:
         self._hold(optimizer, frame)
 
-    def _hold(self, optimizer: Any, frame: Any) -> None:
+    def _hold(self, optimizer: Optimizer, frame: FrameType) -> None:
         for parameter in parameter_stats.held(optimizer):
             if self.ever.get(parameter) is None:
                 self.ever.put(parameter, True)
                 self._acquit(parameter, frame)
 
-    def _acquit(self, parameter: Any, frame: Any) -> None:
+    def _acquit(self, parameter: torch.Tensor, frame: FrameType) -> None:
         stray = self.strays.get(parameter)
         if stray is None:
             return
@@ -83,7 +88,7 @@ class Strays(Probe):
         if stray.told is not None:
             self.watcher.measure(StrayResolved(place=stray.told))
 
-    def called(self, module: Any, outer: list[Any], output: Any) -> None:
+    def called(self, module: nn.Module, outer: list[Any], output: object) -> None:
         if self._met.get(module) is not None:
             return
         self._met.put(module, True)
@@ -100,7 +105,7 @@ class Strays(Probe):
 
     # ------------------------------------------------------------------ gradients
 
-    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+    def before_backward(self, tensors: object, event: Event, frame: FrameType) -> None:
         self._before = []
         optimizers = parameter_stats.optimizers(self.watcher)
         if not optimizers:
@@ -109,17 +114,13 @@ class Strays(Probe):
             self._hold(each, frame)
         for parameter, _ in list(self.watcher.things.owners.items()):
             if parameter.requires_grad and self.ever.get(parameter) is None:
-                self._before.append((weakref.ref(parameter), parameter_stats.state(parameter)))
+                self._before.append((weakref.ref(parameter), gradient_state(parameter)))
 
-    def after_backward(self, frame: Any) -> None:
+    def after_backward(self, frame: FrameType) -> None:
         before, self._before = self._before, []
-        for reference, state in before:
-            parameter = reference()
-            now = None if parameter is None else parameter_stats.state(parameter)
-            if now is not None and now != state:
-                self._received.append(reference)
+        self._received += map(weakref.ref, parameter_stats.changed(before))
 
-    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+    def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None:
         received, self._received = self._received, []
         alive = [each for each in (reference() for reference in received) if each is not None]
         if not alive or parameter_stats.capturing():
@@ -131,7 +132,7 @@ class Strays(Probe):
     def unwatched(self) -> None:
         self._before, self._received = [], []
 
-    def _follow(self, parameter: Any, frame: Any) -> bool:
+    def _follow(self, parameter: torch.Tensor, frame: FrameType) -> bool:
         stray = self.strays.get(parameter)
         if stray is None:
             stray = Stray()
@@ -149,7 +150,7 @@ class Strays(Probe):
 
     # ------------------------------------------------------------------ what it is
 
-    def _judge(self, optimizer: Any, ready: list[Any], frame: Any) -> None:
+    def _judge(self, optimizer: Optimizer, ready: list[Any], frame: FrameType) -> None:
         held = parameter_stats.held(optimizer)
         stale = [each for each in held if self._is_stale(each)]
         things = self.watcher.things
@@ -172,9 +173,15 @@ class Strays(Probe):
                 self._tell(parameter, root, optimizer, frame, found)
 
     def _tell(
-        self, parameter: Any, root: Any, optimizer: Any, frame: Any, found: StrayParameter
+        self,
+        parameter: torch.Tensor,
+        root: nn.Module,
+        optimizer: Optimizer,
+        frame: FrameType,
+        found: StrayParameter,
     ) -> None:
         stray = self.strays.get(parameter)
+        assert stray is not None  # `_count` has put it there
         stray.told = found.place
         if not found.place.line:
             found.place = user_frames.standing_at(frame)
@@ -186,7 +193,7 @@ class Strays(Probe):
         found.updates, found.numel = stray.count, parameter.numel()
         self.watcher.measure(found)
 
-    def _is_stale(self, parameter: Any) -> bool:
+    def _is_stale(self, parameter: torch.Tensor) -> bool:
         """It was a module's parameter, and no module has it any more that is in use."""
         if self.watcher.things.owners.get(parameter) is None:
             return False
@@ -197,7 +204,7 @@ class Strays(Probe):
         )
 
     def _stale(
-        self, parameter: Any, owner: Any, stale: list[Any], held: list[Any]
+        self, parameter: torch.Tensor, owner: Any, stale: list[Any], held: list[Any]
     ) -> StaleParameter | None:
         """Another took its place after the optimizer was made."""
         if not stale:
@@ -217,10 +224,10 @@ class Strays(Probe):
             return StaleParameter(place=_where_again(registered, old), rebuilt=True)
         return StaleParameter(place=registered.place)
 
-    def _around(self, module: Any) -> Iterator[Any]:
+    def _around(self, module: nn.Module) -> Iterator[Any]:
         """A module and those that contain it, outwards."""
         seen: set[int] = set()
-        waiting = [module]
+        waiting: list[nn.Module | None] = [module]
         while waiting:
             each = waiting.pop()
             if each is None or id(each) in seen:
@@ -229,7 +236,7 @@ class Strays(Probe):
             yield each
             waiting += [found() for found in self.watcher.things.parents.get(each) or ()]
 
-    def _hidden(self, root: Any, roots: set[int]) -> HiddenParameter | None:
+    def _hidden(self, root: nn.Module, roots: set[int]) -> HiddenParameter | None:
         """It is in a plain container of a module that the optimizer trains."""
         found = self.hidden.get(root)
         outer = found.outer() if found is not None else None
@@ -255,7 +262,7 @@ class Strays(Probe):
         )  # fmt: skip
 
     def _unheld(
-        self, parameter: Any, owner: Any, root: Any, optimizer: Any
+        self, parameter: torch.Tensor, owner: Any, root: nn.Module, optimizer: Optimizer
     ) -> UnheldParameter | None:
         registrations = self.watcher.registrations
         registered = registrations.parameters.get(parameter)
@@ -271,10 +278,10 @@ class Strays(Probe):
         return UnheldParameter(place=held.made, made=registered.place)
 
 
-def _plain_holder(holder: Any, module: Any) -> tuple[str, str] | None:
+def _plain_holder(holder: Any, module: nn.Module) -> tuple[str, str] | None:
     """The attribute of a module that is, or contains, a list, tuple or dict with a module in it."""
 
-    def within(value: Any, depth: int) -> bool:
+    def within(value: object, depth: int) -> bool:
         if value is module:
             return True
         if depth == 0 or not isinstance(value, (list, tuple, dict)) or len(value) > 1024:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,6 +14,8 @@ from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.model.measurements import UpdateRounding
 
 if TYPE_CHECKING:
+    from torch.optim import Optimizer
+
     from trueloop.doctor.live.context import Context
     from trueloop.doctor.model.events import Event
 
@@ -29,14 +32,14 @@ class Rounding(Probe):
         super().__init__(watcher)
         self._before: tuple[int, list[tuple[torch.Tensor, torch.Tensor]]] | None = None
 
-    def before_step(self, optimizer: Any, frame: Any) -> None:
+    def before_step(self, optimizer: Optimizer, frame: FrameType) -> None:
         self._before = None
         some = _some(optimizer)
         if some:
             kept = [(_values(p).clone(), _values(p.grad) != 0) for p in some]
             self._before = (id(optimizer), kept)
 
-    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+    def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None:
         before, self._before = self._before, None
         if before is None or before[0] != id(optimizer):
             return
@@ -64,7 +67,7 @@ class Rounding(Probe):
         self._before = None
 
 
-def _some(optimizer: Any) -> list[Any]:
+def _some(optimizer: Optimizer) -> list[Any]:
     """Parameters in half precision that an optimizer of torch's is about to update."""
     if not type(optimizer).__module__.startswith("torch.optim"):
         return []  # it may round by chance, or hold copies in full precision
@@ -79,5 +82,5 @@ def _some(optimizer: Any) -> list[Any]:
     return [found[i] for i in range(0, len(found), max(1, len(found) // _SAMPLE))][:_SAMPLE]
 
 
-def _values(tensor: Any) -> torch.Tensor:
+def _values(tensor: torch.Tensor) -> torch.Tensor:
     return local(tensor).reshape(-1)[:_VALUES]

@@ -15,7 +15,7 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -30,10 +30,14 @@ from trueloop.doctor.live.frames.live_expressions import (
 )
 from trueloop.doctor.live.frames.user_frames import kind_of
 from trueloop.doctor.live.objects import inspection
+from trueloop.doctor.live.probes import class_source
 from trueloop.doctor.model import randomness
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.randomness import CHANGES, Draw, WorkerSeed, augmenting
 from trueloop.doctor.model.things import Loader
+
+if TYPE_CHECKING:
+    from torch.utils.data import DataLoader
 
 _DEPTH = 6
 _BOUND = (MethodType, BuiltinMethodType)
@@ -44,7 +48,7 @@ _PLAIN_CALLS = re.compile(
 )
 
 
-def look_at(loader: Any, thing: Loader) -> None:
+def look_at(loader: DataLoader[Any], thing: Loader) -> None:
     """Note on a loader's thing, and on its data set's, what rules ask about workers."""
     function = inspection.held(loader, "worker_init_fn")
     thing.persistent = inspection.held(loader, "persistent_workers") is True
@@ -54,7 +58,7 @@ def look_at(loader: Any, thing: Loader) -> None:
         thing.dataset.draws = draws_of(loader.dataset)
 
 
-def draws_of(dataset: Any) -> list[Draw]:
+def draws_of(dataset: object) -> list[Draw]:
     """The random draws of reading a sample of a data set."""
     reader = _Reader()
     reader.read_dataset(dataset)
@@ -62,7 +66,7 @@ def draws_of(dataset: Any) -> list[Draw]:
     return [draw._replace(name=draw.name or flag) for draw in reader.draws()]
 
 
-def _flags(dataset: Any) -> list[tuple[str, Any]]:
+def _flags(dataset: object) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for _ in range(_DEPTH):
         own = inspection.attributes(dataset)
@@ -86,7 +90,7 @@ class _Reader:
     def draws(self) -> list[Draw]:
         return [draw for generator, draw in self._drawn if generator not in self._reseeded]
 
-    def read_dataset(self, dataset: Any, depth: int = 0) -> None:
+    def read_dataset(self, dataset: object, depth: int = 0) -> None:
         if depth > _DEPTH:
             return
         if inspection.is_a(dataset, Subset):
@@ -224,7 +228,7 @@ class _Scope:
         return value_of(node, self._names.named)
 
     def place(self, node: ast.expr) -> Location:
-        return place_of(node, self._function.__code__.co_filename, self._function.__qualname__)
+        return _place_of(node, self._function)
 
     def made(self, node: ast.expr) -> Location | None:
         """Where a generator that is spelled so was put where it is found."""
@@ -236,23 +240,17 @@ class _Scope:
                     if isinstance(method, FunctionType) and _is_users(method):
                         found = _assigned(_node_of(method), node.attr)
                         if found is not None:
-                            return place_of(found, method.__code__.co_filename, method.__qualname__)
+                            return _place_of(found, method)
         if isinstance(node, ast.Name):
             found = _assigned(source_map.source_of(path).tree, node.id)
             if found is not None:
-                return place_of(found, path, "")
+                return class_source.place_of(path, found)
         return None
 
 
-def place_of(node: ast.expr, path: str, function: str) -> Location:
-    return Location(
-        path,
-        node.lineno,
-        node.col_offset + 1,
-        node.end_lineno or node.lineno,
-        (node.end_col_offset or 0) + 1,
-        function.replace(".<locals>", ""),
-    )
+def _place_of(node: ast.expr, function: FunctionType) -> Location:
+    name = function.__qualname__.replace(".<locals>", "")
+    return class_source.place_of(function.__code__.co_filename, node, name)
 
 
 def _assigned(tree: ast.AST | None, name: str) -> ast.expr | None:
@@ -265,7 +263,7 @@ def _assigned(tree: ast.AST | None, name: str) -> ast.expr | None:
     return None
 
 
-def _is_generator(value: Any) -> bool:
+def _is_generator(value: object) -> bool:
     """A random generator that somebody has made."""
     if inspection.is_a(value, random.Random):
         return value is not getattr(random, "_inst", None)

@@ -17,14 +17,20 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from trueloop.doctor.config import Configs
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.patches.import_hook import Arrival
-from trueloop.doctor.live.patches.patching import Patch
+from trueloop.doctor.live.patches.patching import Patch, disguised
 from trueloop.doctor.live.processes import report_exchange
 from trueloop.doctor.live.session import Session
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
+    from trueloop.doctor.live.hub import Method, P, R
+
 
 _ROOT = str(Path(__file__).parents[4])
 """Folder of the package."""
@@ -148,15 +154,12 @@ class Followed:
 
     def _patch(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
         original = getattr(owner, name)
-        replacement = user_frames.passed_over(wrap(original))
-        for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
-            setattr(replacement, attribute, getattr(original, attribute))
-        patch = Patch(owner, name, replacement)
+        patch = Patch(owner, name, disguised(wrap(original), original))
         patch.put_on()
         self._patches.append(patch)
 
-    def _start(self, original: Any) -> Any:
-        def start(process: Any) -> Any:
+    def _start(self, original: Callable[[BaseProcess], R]) -> Callable[[BaseProcess], R]:
+        def start(process: BaseProcess) -> R:
             if may_train(process):
                 self._make_folder()
                 self._mind_spawning()
@@ -198,10 +201,12 @@ class Followed:
         if self._order.folder:
             shutil.rmtree(self._order.folder, ignore_errors=True)
 
-    def _prepare(self, original: Any) -> Any:
+    def _prepare(
+        self, original: Callable[[str], dict[str, Any]]
+    ) -> Callable[[str], dict[str, Any]]:
         """The data that a spawned process gets before it imports the program."""
 
-        def get_preparation_data(name: str) -> Any:
+        def get_preparation_data(name: str) -> dict[str, Any]:
             data = original(name)
             if getattr(self._starting, "process", None) is not None and self._order.folder:
                 data["trueloop"] = _Letter(self._order)
@@ -209,16 +214,16 @@ class Followed:
 
         return get_preparation_data
 
-    def _bootstrap(self, original: Any) -> Any:
+    def _bootstrap(self, original: Method[BaseProcess, P, R]) -> Method[BaseProcess, P, R]:
         """Around all that a child does."""
 
-        def _bootstrap(process: Any, *args: Any, **kwargs: Any) -> Any:
+        def _bootstrap(process: BaseProcess, /, *args: P.args, **kwargs: P.kwargs) -> R:
             child = _here()  # of a spawned process; a forked one begins here
             if child is None and self._order.folder and may_train(process):
                 child = _begun(self._order)
             if child is None:
                 return original(process, *args, **kwargs)
-            status: Any = None
+            status: R | None = None
             try:
                 status = original(process, *args, **kwargs)
                 return status
@@ -264,7 +269,7 @@ def arrive(order: dict[str, Any]) -> None:
         Followed(given).begin()
 
 
-def may_train(process: Any) -> bool:
+def may_train(process: BaseProcess) -> bool:
     """A process runs code of the program's own, and is not a worker of a loader, a pool or a server
     of a library's."""
     run = getattr(type(process), "run", None)

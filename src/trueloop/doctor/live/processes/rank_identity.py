@@ -7,7 +7,7 @@ import os
 import re
 import socket
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch.distributed as dist
 
@@ -17,6 +17,9 @@ from trueloop.doctor.live.hub import Hub
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.model.findings import Location
 from trueloop.doctor.model.vocabulary import DIFFERS_BY_RANK
+
+if TYPE_CHECKING:
+    from torch.utils.data import DataLoader
 
 
 def rank() -> int:
@@ -47,14 +50,14 @@ def asked(written: str) -> bool:
     return bool(DIFFERS_BY_RANK.search(written))
 
 
-def shares(loader: Any, path: str, name: str) -> bool:
+def shares(loader: DataLoader[Any], path: str, name: str) -> bool:
     """Ranks may well go through different data by this loader: the data set knows of ranks, the
     source cuts data by them, or a library is given the loader and may return a different one."""
     import torch
 
     dataset = inspection.held(loader, "dataset")
     for _ in range(5):
-        if inspection.is_a(dataset, torch.utils.data.IterableDataset):
+        if issubclass(type(dataset), torch.utils.data.IterableDataset):
             return True
         if any(DIFFERS_BY_RANK.search(each) for each in inspection.attributes(dataset)):
             return True

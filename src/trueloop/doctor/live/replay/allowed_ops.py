@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from trueloop.errors import ConfigError
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.hub import Kwargs
 
 _ELEMENTWISE = frozenset(
     """
@@ -229,7 +232,7 @@ def _inner(kind: str) -> str:
     return kind.rpartition("[")[2].rstrip("]")
 
 
-def bind(operation: Any, packet: str, args: list[Any], kwargs: dict[str, Any]) -> BoundCall:
+def bind(operation: Any, packet: str, args: list[Any], kwargs: Kwargs) -> BoundCall:
     """Fit arguments, as the bundle has them, to the operation's schema.
 
     Raises `BadArgumentError` for one too many, one too few, and one of a wrong kind.

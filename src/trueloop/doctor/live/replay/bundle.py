@@ -111,13 +111,13 @@ def _new_folder(folder: str) -> str:
     raise FileExistsError(f"{name} is there already")
 
 
-def _plain(tensor: Any) -> Any:
+def _plain(tensor: torch.Tensor) -> Any:
     """As a file of safetensors has it: on the CPU, and without gaps."""
     made = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous().clone()
     return torch.view_as_real(made) if made.is_complex() else made
 
 
-def _written(value: Any) -> Any:
+def _written(value: object) -> Any:
     if isinstance(value, (list, tuple)):
         return [_written(each) for each in value]
     return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)

@@ -279,7 +279,7 @@ def _tensors(path: str, values: list[SavedValue]) -> dict[int, Any]:
         raise _BadContentError(f"{TENSORS}: {shown(error)}") from None
 
 
-def _as_it_was(tensor: Any, stride: tuple[int, ...], name: str) -> Any:
+def _as_it_was(tensor: torch.Tensor, stride: tuple[int, ...], name: str) -> Any:
     what = f"the stride of tensor {name}"
     if len(stride) == tensor.dim() - 1 and tensor.dtype in (torch.float32, torch.float64):
         if tensor.shape[-1] != 2:

@@ -28,14 +28,14 @@ def outside(index: Any, low: int, high: int, *, but: int | None = None) -> str:
     return f"an index is not between {low} and {high - 1}" if bool(wrong.any()) else ""
 
 
-def length(tensor: Any, dim: int) -> int | None:
+def length(tensor: torch.Tensor, dim: int) -> int | None:
     """Of a dimension, which may be counted from the end; None for one that is not there."""
     if not -max(tensor.dim(), 1) <= dim < max(tensor.dim(), 1):
         return None
     return int(tensor.shape[dim]) if tensor.dim() else 1
 
 
-def broadcast(*tensors: Any) -> tuple[int, ...]:
+def broadcast(*tensors: torch.Tensor) -> tuple[int, ...]:
     """The shape that tensors have together. Raises `RuntimeError` where they have none."""
     made = torch.broadcast_shapes(*(each.shape for each in tensors))  # type: ignore[no-untyped-call]
     return tuple(made)

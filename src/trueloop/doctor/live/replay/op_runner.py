@@ -46,16 +46,16 @@ class OpRunner:
         self._workspaces: dict[int, tuple[Any, tuple[Any, ...], int]] = {}
         """Storage -> the workspace of an LSTM in it, of which layer, and its version then."""
 
-    def hold(self, tensor: Any) -> None:
+    def hold(self, tensor: torch.Tensor) -> None:
         """Count a value that is going to be kept."""
         storage = tensor.untyped_storage()
         self._held.setdefault(storage._cdata, [storage.nbytes(), 0])[1] += 1
 
-    def is_defined(self, tensor: Any) -> bool:
+    def is_defined(self, tensor: torch.Tensor) -> bool:
         """None of it is what happened to be in memory when the program ran."""
         return tensor.untyped_storage()._cdata not in self._blank
 
-    def release(self, tensor: Any) -> None:
+    def release(self, tensor: torch.Tensor) -> None:
         """Count one holder of the value less."""
         key = tensor.untyped_storage()._cdata
         held = self._held[key]
@@ -139,7 +139,7 @@ def memory() -> int:
         return whole
 
 
-def _filled(value: Any, values: dict[int, Any]) -> Any:
+def _filled(value: object, values: dict[int, Any]) -> Any:
     if isinstance(value, Ref):
         return values[value.value]
     if isinstance(value, list):
@@ -176,7 +176,7 @@ def _apart(call: BoundCall, given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tensors(output: Any) -> Iterator[Any]:
+def _tensors(output: object) -> Iterator[Any]:
     if isinstance(output, torch.Tensor):
         yield output
     elif isinstance(output, (list, tuple)):
@@ -211,7 +211,7 @@ def _made_by(
     ]
 
 
-def _abstract(value: Any) -> Any:
+def _abstract(value: object) -> Any:
     if isinstance(value, torch.Tensor):
         return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
     if isinstance(value, list):
@@ -248,7 +248,7 @@ def _count_pieces(packet: str, named: dict[str, Any], results: int) -> None:
 _PIECES = ("split", "split_copy", "unsafe_split", "unbind", "unbind_copy")
 
 
-def _bytes(tensor: Any) -> int:
+def _bytes(tensor: torch.Tensor) -> int:
     return int(tensor.numel() * tensor.element_size())
 
 

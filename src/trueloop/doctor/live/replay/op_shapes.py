@@ -6,7 +6,6 @@ Each check gives the reason for which the operation is not run, or an empty text
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 
@@ -130,7 +129,7 @@ def scaled(named: Named) -> str:
 # ---------------------------------------------------------------------- norms
 
 
-def numbers(tensor: Any, count: int) -> bool:
+def numbers(tensor: torch.Tensor | None, count: int) -> bool:
     return tensor is None or tensor.numel() == count
 
 

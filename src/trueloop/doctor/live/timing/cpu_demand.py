@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 from time import thread_time
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from multiprocessing.process import BaseProcess
 
 
 def of_thread() -> float:
@@ -13,9 +17,9 @@ def of_thread() -> float:
     return thread_time() if found is None else found
 
 
-def of_workers(iterator: Any) -> float:
+def of_workers(workers: Sequence[BaseProcess]) -> float:
     """The same of a loader's workers together; infinite where that is not to be had."""
-    found = [_scheduled(f"/proc/{worker.pid}/schedstat") for worker in iterator._workers]
+    found = [_scheduled(f"/proc/{worker.pid}/schedstat") for worker in workers]
     return math.inf if None in found else sum(each for each in found if each is not None)
 
 

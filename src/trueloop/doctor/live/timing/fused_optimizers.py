@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import optim
 from torch.optim.adagrad import adagrad as adagrad_function
 from torch.optim.adam import adam as adam_function
 from torch.optim.sgd import sgd as sgd_function
+
+if TYPE_CHECKING:
+    from torch.optim import Optimizer
 
 _KINDS = {
     optim.Adam: ("cpu", "cuda"),
@@ -25,7 +28,7 @@ _LARGEST = 1 << 20
 _TIMES = 5
 
 
-def could_be_fused(optimizer: Any) -> bool:
+def could_be_fused(optimizer: Optimizer) -> bool:
     """A fused implementation exists for it and all its parameters, and the program has not chosen
     an implementation."""
     devices = _KINDS.get(type(optimizer))
@@ -42,7 +45,7 @@ def could_be_fused(optimizer: Any) -> bool:
     return True
 
 
-def _is_plain(parameter: Any, devices: tuple[str, ...]) -> bool:
+def _is_plain(parameter: torch.Tensor, devices: tuple[str, ...]) -> bool:
     gradient = parameter.grad
     return (
         type(parameter) in (torch.Tensor, torch.nn.Parameter)
@@ -52,7 +55,7 @@ def _is_plain(parameter: Any, devices: tuple[str, ...]) -> bool:
     )
 
 
-def ratio_of_fused(optimizer: Any) -> float | None:
+def ratio_of_fused(optimizer: Optimizer) -> float | None:
     """How long a fused step takes on copies of some of its parameters, as a multiple of how long
     the present one takes; None where that cannot be tried out without waiting for a device."""
     group = optimizer.param_groups[0]

@@ -6,7 +6,7 @@ import ast
 import inspect
 import textwrap
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.data import Dataset, IterableDataset, Subset, TensorDataset, default_collate
@@ -14,11 +14,14 @@ from torch.utils.data import Dataset, IterableDataset, Subset, TensorDataset, de
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.model.things import Loader
 
+if TYPE_CHECKING:
+    from torch.utils.data import DataLoader
 
-def note(loader: Any, thing: Loader) -> None:
+
+def note(loader: DataLoader[Any], thing: Loader) -> None:
     """Note on a loader's thing how it fetches, once."""
     if thing.one_by_one is None:
-        thing.iterable = inspection.is_a(loader.dataset, IterableDataset)
+        thing.iterable = issubclass(type(loader.dataset), IterableDataset)
         thing.one_by_one = (
             loader.batch_size is not None
             and loader.collate_fn is default_collate
@@ -26,7 +29,7 @@ def note(loader: Any, thing: Loader) -> None:
         )
 
 
-def _is_indexed(dataset: Any, depth: int = 4) -> bool:
+def _is_indexed(dataset: object, depth: int = 4) -> bool:
     """All that it does to give a sample is to index tensors."""
     if type(dataset) is Subset:
         return depth > 0 and _is_indexed(dataset.dataset, depth - 1)
@@ -38,7 +41,7 @@ def _is_indexed(dataset: Any, depth: int = 4) -> bool:
     return not hasattr(type(dataset), "__getitems__") and _indexes(method, dataset)
 
 
-def _indexes(method: FunctionType, dataset: Any) -> bool:
+def _indexes(method: FunctionType, dataset: object) -> bool:
     """`return self.x[i], self.y[i]`, where these are tensors on the CPU."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(method))).body[0]
@@ -57,7 +60,7 @@ def _indexes(method: FunctionType, dataset: Any) -> bool:
     return bool(parts) and all(_is_row(each, own, index, dataset) for each in parts)
 
 
-def _is_row(node: ast.expr, own: str, index: str, dataset: Any) -> bool:
+def _is_row(node: ast.expr, own: str, index: str, dataset: object) -> bool:
     if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Attribute):
         return False
     holder, place = node.value.value, node.slice

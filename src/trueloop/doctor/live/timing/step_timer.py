@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import get_ident
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -31,8 +31,14 @@ from trueloop.doctor.live.timing.worker_startup import Starts
 from trueloop.doctor.model.things import Loader, Optimizer
 
 if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
+    from torch import nn
+    from torch.utils.data import DataLoader
+    from torch.utils.data.dataloader import _BaseDataLoaderIter
+
     from trueloop.doctor.live.context import Context
-    from trueloop.doctor.live.hub import Hub
+    from trueloop.doctor.live.hub import Hub, P, R
 
 LEAST = 5.0
 """Seconds that a training must last before its speed is reported unasked."""
@@ -73,13 +79,12 @@ class Clock:
 
     def __init__(self, hub: Hub, watcher: Context) -> None:
         self.hub, self.watcher = hub, watcher
-        hub.timer = self
         self.on = False
         """Read by the seams: they take stamps only then."""
         self.next = WARM_UP
         """Update at which it is switched on again."""
         self.least = LEAST
-        self.starts = hub.worker_starts = Starts(hub)
+        hub.worker_starts = self.starts = Starts(hub)
         self.evaluation = 0.0
         self.device = "cpu"
         self.backwards = 0
@@ -102,6 +107,7 @@ class Clock:
         self.evaluated: tuple[Any, float] | None = None
         """The modules that were switched to `eval()`, and when. Once training continues it is
         forgotten: an evaluation whose end was not seen is not counted."""
+        hub.timer = self
 
     # ------------------------------------------------------------------ when it is on
 
@@ -184,7 +190,7 @@ class Clock:
         self.hub.failed(error)
 
     @user_frames.passed_over
-    def run(self, part: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    def run(self, part: str, original: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call something, as a part that was entered."""
         try:
             if part == "backward":
@@ -199,7 +205,9 @@ class Clock:
             self.leave(part)
 
     @user_frames.passed_over
-    def fetch(self, original: Callable[[Any], Any], iterator: Any) -> Any:
+    def fetch(
+        self, original: Callable[[_BaseDataLoaderIter], R], iterator: _BaseDataLoaderIter
+    ) -> R:
         """Ask a loader for a batch, as a part that was entered."""
         unit, before, busy = self.unit, 0.0, 0.0
         try:
@@ -215,7 +223,9 @@ class Clock:
             except Exception as error:
                 self._broke(error)
 
-    def _fetched(self, iterator: Any, unit: Unit | None, before: float, busy: float) -> None:
+    def _fetched(
+        self, iterator: _BaseDataLoaderIter, unit: Unit | None, before: float, busy: float
+    ) -> None:
         """An iterator has given a batch, in a unit that had spent `before` on data."""
         busy = self._demand(None) - busy
         waited = 0.0 if unit is None else self.so_far("data") - before
@@ -228,24 +238,25 @@ class Clock:
             fetches.busy += busy
             self._workers(iterator, fetches)
 
-    def _demand(self, iterator: Any) -> float:
+    def _demand(self, workers: Sequence[BaseProcess] | None) -> float:
         """Seconds of processor time that were asked for until now, by the workers of an iterator or
         by this thread if it is None."""
         entered = self.enter(OWN)
-        found = cpu_demand.of_workers(iterator) if iterator is not None else cpu_demand.of_thread()
+        found = cpu_demand.of_thread() if workers is None else cpu_demand.of_workers(workers)
         if entered:
             self.leave(OWN)
         return found
 
-    def _workers(self, iterator: Any, fetches: Fetches) -> None:
+    def _workers(self, iterator: _BaseDataLoaderIter, fetches: Fetches) -> None:
         """How busy its workers were since its last batch."""
-        if getattr(iterator, "_workers", None):
-            found, now = self._demand(iterator), perf_counter()
+        workers = getattr(iterator, "_workers", None)
+        if workers:
+            found, now = self._demand(workers), perf_counter()
             known = self._seen_workers
             self._seen_workers = (id(iterator), found, now)
             if known[0] == id(iterator) and found >= known[1]:
                 fetches.workers_busy += found - known[1]
-                fetches.workers_time += (now - known[2]) * len(iterator._workers)
+                fetches.workers_time += (now - known[2]) * len(workers)
 
     def so_far(self, part: str = "") -> float:
         """Seconds of the unit until now, in one part or without the watcher's own."""
@@ -278,20 +289,27 @@ class Clock:
         else:
             unit.marks.append((part, event))
 
-    def _called(self, module: Any) -> None:
+    def _called(self, module: object) -> None:
         if len(self.models) < 8 and not any(each() is module for each in self.models):
             self.models.append(weakref.ref(module))
 
     # ------------------------------------------------------------------ what happens between
 
-    def begins(self, loader: Any, thing: Loader, iterator: Any, begin: float, end: float) -> None:
+    def begins(
+        self,
+        loader: DataLoader[Any],
+        thing: Loader,
+        iterator: _BaseDataLoaderIter,
+        begin: float,
+        end: float,
+    ) -> None:
         """A loop over a loader begins, whose iterator was made from `begin` to `end`."""
         if self.unit is not None:
             self.unit.crossed = True
         sample_collation.note(loader, thing)
         self.starts.begins(loader, thing, iterator, begin, end)
 
-    def switched(self, module: Any, training: bool) -> None:
+    def switched(self, module: nn.Module, training: bool) -> None:
         """A module was switched to the other mode."""
         self.hub.unsampled.leave()
         if self.unit is not None:
@@ -315,14 +333,14 @@ class Clock:
         except Exception as error:
             self._broke(error)
 
-    def has_stepped(self, optimizer: Any) -> None:
+    def has_stepped(self, optimizer: torch.optim.Optimizer) -> None:
         """It has."""
         try:
             self._has_stepped(optimizer)
         except Exception as error:
             self._broke(error)
 
-    def _has_stepped(self, optimizer: Any) -> None:
+    def _has_stepped(self, optimizer: torch.optim.Optimizer) -> None:
         if get_ident() != self.thread or self._open[-1] != "optimizer":
             return
         self.leave("optimizer")
@@ -332,7 +350,7 @@ class Clock:
             known = self.unit.optimizers.get(thing, 0.0)
             self.unit.optimizers[thing] = known + seconds
 
-    def turn(self, optimizer: Any) -> None:
+    def turn(self, optimizer: torch.optim.Optimizer) -> None:
         """A unit ends, and the next one begins, if this is the optimizer that units go by."""
         try:
             with no_torch_function():
@@ -344,7 +362,7 @@ class Clock:
         except Exception as error:
             self._broke(error)
 
-    def _turn(self, optimizer: Any) -> None:
+    def _turn(self, optimizer: torch.optim.Optimizer) -> None:
         if get_ident() != self.thread:
             return
         self._tries -= 1
@@ -363,7 +381,7 @@ class Clock:
             self._stamp("rest")
             self.unit.seconds["rest"] = 0.0
 
-    def _begin_with(self, optimizer: Any) -> None:
+    def _begin_with(self, optimizer: torch.optim.Optimizer) -> None:
         groups = optimizer.param_groups
         first = next((p for group in groups for p in group["params"]), None)
         device = "cpu" if first is None else first.device.type
@@ -428,8 +446,8 @@ class Clock:
         tally = self.tally
         for reference in self.watcher.things.optimizers:
             optimizer = reference()
-            thing = None if optimizer is None else self.watcher.things.objects.get(optimizer)
-            if thing is None or thing.fusible is not None:
+            thing = self.watcher.things.objects.get(optimizer)
+            if optimizer is None or thing is None or thing.fusible is not None:
                 continue
             if tally.share_of(thing) >= _SHARE:
                 try:

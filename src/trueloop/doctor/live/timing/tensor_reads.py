@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from threading import get_ident
 from time import perf_counter
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
     from trueloop.doctor.live.context import Context
-    from trueloop.doctor.live.hub import Hub
+    from trueloop.doctor.live.hub import Hub, Method, P, R
 
 _WAITS = ("item", "__float__", "tolist")
 _DEVICE_WAITS = (*_WAITS, "__int__", "__bool__", "cpu", "__repr__", "__format__")
@@ -58,7 +59,9 @@ class RunningTimer(Protocol):
     def enter(self, part: str) -> bool: ...
     def leave(self, part: str) -> None: ...
     def so_far(self, part: str = "") -> float: ...
-    def run(self, part: str, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any: ...
+    def run(
+        self, part: str, original: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> R: ...
 
 
 class Reads:
@@ -121,8 +124,8 @@ class Reads:
 
     # ------------------------------------------------------------------ what is put in place
 
-    def _norm(self, original: Any) -> Any:
-        def norm(*args: Any, **kwargs: Any) -> Any:
+    def _norm(self, original: Callable[P, R]) -> Callable[P, R]:
+        def norm(*args: P.args, **kwargs: P.kwargs) -> R:
             if is_compiling() or self._inside or not self.clock.on:
                 return original(*args, **kwargs)
             given = args[0] if args else kwargs.get("input", kwargs.get("x"))
@@ -136,7 +139,7 @@ class Reads:
 
         return norm
 
-    def _is_on_gpu(self, tensor: Any) -> bool:
+    def _is_on_gpu(self, tensor: torch.Tensor) -> bool:
         try:
             with no_torch_function():
                 return inspection.is_tensor(tensor) and tensor.is_cuda
@@ -151,7 +154,7 @@ class Reads:
         except Exception as error:  # whatever it is, the program continues
             self.clock.hub.failed(error)
 
-    def _counts(self, given: Any, frame: Any) -> bool:
+    def _counts(self, given: Any, frame: FrameType) -> bool:
         """It is the norm of a gradient, taken in a line of the program's."""
         if not self.clock.enter(OWN):
             return False
@@ -183,8 +186,8 @@ class Reads:
             self._gradients = (self.clock.backwards, pointers)
         return given.data_ptr() in pointers
 
-    def _wait(self, name: str, original: Any) -> Any:
-        def wait(self_: Any, *args: Any, **kwargs: Any) -> Any:
+    def _wait(self, name: str, original: Method[torch.Tensor, P, R]) -> Method[torch.Tensor, P, R]:
+        def wait(self_: torch.Tensor, /, *args: P.args, **kwargs: P.kwargs) -> R:
             if is_compiling() or self._inside:
                 return original(self_, *args, **kwargs)
             if not self.clock.on or get_ident() != self.clock.thread:
@@ -208,8 +211,8 @@ class Reads:
 
         return wait
 
-    def _move(self, name: str, original: Any) -> Any:
-        def move(self_: Any, *args: Any, **kwargs: Any) -> Any:
+    def _move(self, name: str, original: Method[torch.Tensor, P, R]) -> Method[torch.Tensor, P, R]:
+        def move(self_: torch.Tensor, /, *args: P.args, **kwargs: P.kwargs) -> R:
             clock = self.clock
             if is_compiling() or not clock.on:
                 return original(self_, *args, **kwargs)
@@ -226,7 +229,7 @@ class Reads:
 
         return move
 
-    def _moved(self, name: str, pair: Any, given: Any, frame: Any, seconds: float) -> None:
+    def _moved(self, name: str, pair: Any, given: Any, frame: FrameType, seconds: float) -> None:
         """A tensor was moved: `pair` is what it was and what it is."""
         before, after = pair
         args, kwargs = given
@@ -239,7 +242,7 @@ class Reads:
             self._note(calls, _site(frame), seconds)
 
     @user_frames.passed_over
-    def _outermost(self, original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    def _outermost(self, original: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call something: what it calls in turn is a piece of it."""
         self._inside = True
         try:
@@ -256,7 +259,7 @@ class Reads:
         calls.seconds += seconds
 
 
-def _site(frame: Any) -> Site | None:
+def _site(frame: FrameType | None) -> Site | None:
     """Where the program's own code is; None where a library's is."""
     while frame is not None and user_frames.kind_of(frame.f_code.co_filename) == "inside":
         frame = frame.f_back

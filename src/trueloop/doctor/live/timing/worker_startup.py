@@ -13,7 +13,10 @@ from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.model.things import Loader
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.hub import Hub
+    from torch.utils.data import DataLoader
+    from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+    from trueloop.doctor.live.hub import Hub, R
 
 _MOST = 64
 """Loaders that are followed."""
@@ -58,10 +61,17 @@ class Starts:
         self.fresh = False
         """Read by the seam: a first batch is to come."""
         self.found: dict[Loader, Passes] = {}
-        self._going: Any = Weak()
+        self._going = Weak[LoaderPass | None]()
         """Iterator -> Pass."""
 
-    def begins(self, loader: Any, thing: Loader, iterator: Any, begin: float, end: float) -> None:
+    def begins(
+        self,
+        loader: DataLoader[Any],
+        thing: Loader,
+        iterator: _BaseDataLoaderIter,
+        begin: float,
+        end: float,
+    ) -> None:
         """Workers have been started, as the iterator was made."""
         if loader.persistent_workers or loader.num_workers < 1:
             return
@@ -79,7 +89,9 @@ class Starts:
             self.fresh = True
 
     @user_frames.passed_over
-    def first(self, original: Callable[[Any], Any], iterator: Any) -> Any:
+    def first(
+        self, original: Callable[[_BaseDataLoaderIter], R], iterator: _BaseDataLoaderIter
+    ) -> R:
         """Ask for a batch which may be the first one."""
         self.fresh = False
         begin = perf_counter()
@@ -90,16 +102,17 @@ class Starts:
             if going is not None and going.first is None:
                 going.first = perf_counter() - begin
 
-    def _known(self, iterator: Any) -> LoaderPass | None:
+    def _known(self, iterator: _BaseDataLoaderIter) -> LoaderPass | None:
         try:
-            found: LoaderPass | None = self._going.get(iterator)
+            return self._going.get(iterator)
         except Exception as error:  # whatever it is, the program continues
             self.hub.failed(error)
             return None
-        return found
 
     @user_frames.passed_over
-    def stop(self, original: Callable[[Any], None], iterator: Any) -> None:
+    def stop(
+        self, original: Callable[[_BaseDataLoaderIter], None], iterator: _BaseDataLoaderIter
+    ) -> None:
         """Stop an iterator's workers."""
         going = self._known(iterator)
         begin = perf_counter()
@@ -109,7 +122,9 @@ class Starts:
         except Exception as error:
             self.hub.failed(error)
 
-    def _stopped(self, iterator: Any, going: LoaderPass | None, begin: float, end: float) -> None:
+    def _stopped(
+        self, iterator: _BaseDataLoaderIter, going: LoaderPass | None, begin: float, end: float
+    ) -> None:
         if going is None or going.first is None or not self.hub.is_here:
             return
         self._going.put(iterator, None)
@@ -125,7 +140,7 @@ class Starts:
         going.passes.lost += going.started + stopped + waited
 
 
-def _state(dataset: Any, depth: int = 4) -> tuple[Any, ...]:
+def _state(dataset: object, depth: int = 4) -> tuple[Any, ...]:
     """Changes when an attribute of a data set, or of one inside of it, is set to something else."""
     own = inspection.attributes(dataset)
     plain = (bool, int, float, str, type(None))

@@ -6,13 +6,16 @@ import math
 import weakref
 from collections import Counter, deque
 from statistics import fmean, median
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.model.measurements import UpdateSizes
+
+if TYPE_CHECKING:
+    from torch.optim import Optimizer
 
 _MATRICES = 8
 _NUMBERS = 32_768
@@ -136,7 +139,7 @@ class Sizes:
         self.first_rate: float | None = None
         self.most_rate = 0.0
 
-    def before(self, optimizer: Any) -> None:
+    def before(self, optimizer: Optimizer) -> None:
         """An optimizer is about to step."""
         held = [p for p in parameter_stats.held(optimizer) if p.requires_grad and _is_matrix(p)]
         if len(held) > _MATRICES:
@@ -144,7 +147,7 @@ class Sizes:
             held = [held[i * last // (_MATRICES - 1)] for i in range(_MATRICES)]
         self._before = [(weakref.ref(p), _some(p).clone()) for p in held]
 
-    def after(self, optimizer: Any, update: int) -> None:
+    def after(self, optimizer: Optimizer, update: int) -> None:
         """It has stepped; its gradients are still there."""
         before, self._before = self._before, []
         alive = [(reference(), was) for reference, was in before]
@@ -187,12 +190,12 @@ class Sizes:
         )
 
 
-def _is_matrix(parameter: Any) -> bool:
+def _is_matrix(parameter: torch.Tensor) -> bool:
     exact = parameter.dtype in (torch.float32, torch.float64)
     return exact and parameter.dim() > 1 and parameter.numel() > 0
 
 
-def _some(tensor: Any) -> torch.Tensor:
+def _some(tensor: torch.Tensor) -> torch.Tensor:
     return parameter_stats.local(tensor).reshape(-1)[:_NUMBERS]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Set
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -37,6 +38,9 @@ from trueloop.doctor.model.measurements import TrainingCourse
 from trueloop.doctor.model.things import Model, Tensor
 
 if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim import Optimizer
+
     from trueloop.doctor.live.context import Context
     from trueloop.doctor.live.hub import Hub
     from trueloop.doctor.live.nonfinite.monitor import Health
@@ -57,7 +61,7 @@ class Progress(Probe):
         self.hub, self._nonfinite = hub, nonfinite
         hub.follows_training = not codes.isdisjoint(CODES)
         self.stream: Stream | None = None
-        self._known, self._cycle = Weak(), Cycle()
+        self._known, self._cycle = Weak[Stream](), Cycle()
         self._total, self._count = 0.0, 0
         self._began = False
         """A backward has been run since the last step."""
@@ -77,7 +81,7 @@ class Progress(Probe):
 
     # ------------------------------------------------------------------ called at every update
 
-    def scaled(self, outputs: Any, result: Any) -> None:
+    def scaled(self, outputs: object, result: Any) -> None:
         """A scaler has multiplied a loss."""
         if not self.hub.follows_training:
             return
@@ -85,7 +89,7 @@ class Progress(Probe):
         if type(outputs) is torch.Tensor and kinds.is_tensor(result):
             self._scaled = (weakref.ref(result), outputs.detach())
 
-    def backward(self, tensors: Any, frame: Any) -> None:
+    def backward(self, tensors: object, frame: FrameType) -> None:
         """A backward begins."""
         if not self.hub.follows_training:
             return
@@ -110,7 +114,7 @@ class Progress(Probe):
         self._total += loss
         self._count += 1
 
-    def _stands(self, frame: Any) -> None:
+    def _stands(self, frame: FrameType) -> None:
         """A backward is run from here."""
         site = (id(frame.f_code), frame.f_lasti)
         if self._site is not None and self._site != site:
@@ -120,13 +124,9 @@ class Progress(Probe):
         if not health.calls.holds and not health.recall.is_at(frame):
             health.holds_again()  # a different loop from the sampled one
 
-    def _read(self, tensors: Any) -> float | None:
+    def _read(self, tensors: object) -> float | None:
         """The loss that a backward begins at; None where it cannot be read without waiting."""
-        loss = (
-            tensors
-            if type(tensors) is torch.Tensor
-            else next(autograd_graph.tensors_in(tensors), None)
-        )
+        loss = autograd_graph.first_in(tensors)
         held, self._scaled = self._scaled, None
         value = held[1] if held is not None and held[0]() is loss else loss
         if type(value) is not torch.Tensor or value.numel() != 1:
@@ -136,7 +136,7 @@ class Progress(Probe):
             return float(value.item())
         return None
 
-    def stepped(self, optimizer: Any, frame: Any) -> None:
+    def stepped(self, optimizer: Optimizer, frame: FrameType) -> None:
         """An optimizer has stepped."""
         if self.hub.multithreaded:
             self.hub.follows_training = False
@@ -179,16 +179,16 @@ class Progress(Probe):
         if len(stream.losses) >= TOGETHER or len(stream.squares) >= TOGETHER:
             stream.settle()
 
-    def _ask_gradients(self, stream: Stream, optimizer: Any, frame: Any) -> None:
+    def _ask_gradients(self, stream: Stream, optimizer: Optimizer, frame: FrameType) -> None:
         with self.hub.lock:
             if not self.hub.multithreaded:
                 stream.settle()
                 self._look_at_gradients(stream, optimizer, frame)
 
-    def _switch(self, optimizer: Any) -> Stream:
+    def _switch(self, optimizer: Optimizer) -> Stream:
         """Another optimizer steps than the time before."""
         last = self.stream
-        known: Stream | None = self._known.get(optimizer)
+        known = self._known.get(optimizer)
         if known is None:
             known = Stream(weakref.ref(optimizer), odd=type(optimizer).__name__ in _SEARCHES)
             self._known.put(optimizer, known)
@@ -202,7 +202,7 @@ class Progress(Probe):
 
     # ------------------------------------------------------------------ gradients
 
-    def _look_at_gradients(self, stream: Stream, optimizer: Any, frame: Any) -> None:
+    def _look_at_gradients(self, stream: Stream, optimizer: Optimizer, frame: FrameType) -> None:
         square = self._square(stream, optimizer)
         if square is None:
             return
@@ -226,7 +226,7 @@ class Progress(Probe):
         else:
             stream.jumps.usual(square)
 
-    def _square(self, stream: Stream, optimizer: Any) -> float | None:
+    def _square(self, stream: Stream, optimizer: Optimizer) -> float | None:
         """Of the norm of a small gradient; None where it cannot be read without waiting."""
         if stream.small is None:
             stream.small = parameter_stats.small_of(optimizer)
@@ -262,7 +262,9 @@ class Progress(Probe):
         self._passes += 1
         self._near = None
 
-    def evaluated(self, kind: str, args: Any, kwargs: Any, output: Any, frame: Any) -> None:
+    def evaluated(
+        self, kind: str, args: Any, kwargs: Any, output: object, frame: FrameType
+    ) -> None:
         """A loss was computed without a graph."""
         self.hub.unsampled.leave()
         stream = self.stream
@@ -334,7 +336,7 @@ class Progress(Probe):
         if self.stream is not None:
             self.stream.sizes.forget()
 
-    def after_forward(self, module: Any, given: Any, output: Any, event: Event) -> None:
+    def after_forward(self, module: nn.Module, given: Any, output: object, event: Event) -> None:
         assert isinstance(event, ModelForward)
         self._keep_small()
         inside, self._lost_inside = self._lost_inside, False
@@ -352,14 +354,14 @@ class Progress(Probe):
         if len(cycle.forwards) + len(cycle.losses) + len(cycle.criteria) > _LONGEST:
             self._cycle = Cycle(whole=False)
 
-    def lost(self, given: Any, output: Any, event: Event) -> None:
+    def lost(self, given: dict[str, Any], output: torch.Tensor, event: Event) -> None:
         assert isinstance(event, Loss)
         if not event.grad:
             self._qualify(given, event)
         elif output.numel() == 1 and not parameter_stats.capturing():
             self._learn(event, given, output)
 
-    def _qualify(self, given: Any, event: Loss) -> None:
+    def _qualify(self, given: dict[str, Any], event: Loss) -> None:
         """Of a loss without a graph: which model is it of?"""
         self._judged = None
         source = next(iter(given.values()), None)
@@ -373,7 +375,7 @@ class Progress(Probe):
             aside.evaluated = True
             self._judged = (aside.event.model, event)
 
-    def _learn(self, event: Loss, given: Any, output: Any) -> None:
+    def _learn(self, event: Loss, given: dict[str, Any], output: torch.Tensor) -> None:
         """Of a loss that is trained on, or may be: what guessing would lose, and how predictions
         differ."""
         self._keep_small()
@@ -389,14 +391,14 @@ class Progress(Probe):
         else:
             stream.guess.known = False
 
-    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+    def before_backward(self, tensors: object, event: Event, frame: FrameType) -> None:
         assert isinstance(event, Backward)
         self._keep_small()
         self._cycle.losses.append(event.loss)
         loss = next(autograd_graph.tensors_in(tensors), None)
         self._cycle.pure = self._cycle.pure and loss is not None and _is_pure(loss)
 
-    def before_step(self, optimizer: Any, frame: Any) -> None:
+    def before_step(self, optimizer: Optimizer, frame: FrameType) -> None:
         stream = self.stream
         if (
             stream is not None
@@ -405,7 +407,7 @@ class Progress(Probe):
         ):
             stream.sizes.before(optimizer)
 
-    def after_step(self, optimizer: Any, event: Event, frame: Any) -> None:
+    def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None:
         cycle, self._cycle = self._cycle, Cycle()
         stream = self.stream
         if stream is None or stream.optimizer() is not optimizer or parameter_stats.capturing():
@@ -468,7 +470,7 @@ class Progress(Probe):
         self.watcher.measure(progress.at(event))
 
 
-def _rate(optimizer: Any) -> float | None:
+def _rate(optimizer: Optimizer) -> float | None:
     rates = set(parameter_stats.rates(optimizer))
     return rates.pop() if len(rates) == 1 else None
 
@@ -482,9 +484,9 @@ def _shares(aside: Aside, source: Any) -> bool:
     return source.untyped_storage().data_ptr() in memory
 
 
-def _is_pure(loss: Any) -> bool:
+def _is_pure(loss: torch.Tensor) -> bool:
     """It is what a loss function gave, up to a factor."""
-    node = loss.grad_fn
+    node = autograd_graph.node_of(loss)
     for _ in range(8):
         if node is None:
             return False

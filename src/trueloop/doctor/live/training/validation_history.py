@@ -133,7 +133,7 @@ class Evaluations:
             found = self.series[key] = Series()
         return found
 
-    def lost(self, key: Any, kind: str, value: Any, weight: int) -> Series | None:
+    def lost(self, key: Any, kind: str, value: float, weight: int) -> Series | None:
         """The mean loss of a batch of some weight; the series that it belongs to."""
         series = self.at(key)
         if series is None:
