@@ -32,7 +32,8 @@ class LiveRuleRunner(RuleRunner):
             return []
 
     def see(self, event: Event) -> None:
-        for handler in self.handlers_of(type(event)):
+        kind = type(event)
+        for handler in self._handlers.get(kind) or self.handlers_of(kind):
             try:
                 handler(event)
             except Exception as error:  # whatever it is, the program continues

@@ -28,10 +28,6 @@ class Open:
     driver: int | None = None
     """`id` of the iterator of the `DataLoader` whose fetches are its turns."""
 
-    @property
-    def turn(self) -> Turn:
-        return Turn(self.loop, self.index)
-
 
 @dataclass
 class Moves:
@@ -53,7 +49,7 @@ class Turns:
         """Kinds of events, with where, in the innermost turn."""
 
     def now(self) -> tuple[Turn, ...]:
-        return tuple(each.turn for each in self.open)
+        return tuple([Turn(each.loop, each.index) for each in self.open])
 
     def move(self, here: list[Site], kind: str) -> Moves:
         """Take notice that an event of some kind happens where the program is now."""
@@ -182,11 +178,9 @@ class Turns:
         return mine.code is yours.code and mine.offset <= yours.offset
 
     def _turn(self, keep: int, moves: Moves) -> None:
-        for each in reversed(self.open[:keep]):
-            if each.driver is None:
-                each.index += 1
-                moves.turned = True
-            return
+        if keep and self.open[keep - 1].driver is None:
+            self.open[keep - 1].index += 1
+            moves.turned = True
 
     # ------------------------------------------------------------------ entering and leaving
 

@@ -120,8 +120,8 @@ class Death:
         """The outermost modules that are called or trained."""
         found = dict.fromkeys(
             self.watcher.things.root_of(owner)
-            for optimizer in parameter_stats.optimizers(self.watcher)
-            for parameter in parameter_stats.held(optimizer)
+            for optimizer in self.watcher.things.live_optimizers()
+            for parameter in inspection.parameters_of(optimizer)
             for owner in parameter_stats.owners(self.watcher, parameter)[-1:]
         )
         called = self.recipe.module if self.recipe is not None else None
@@ -131,9 +131,9 @@ class Death:
 
     def _count(self, models: list[nn.Module]) -> None:
         parameters = {id(p): p for each in models for p in each.parameters()}
-        self.optimizers = parameter_stats.optimizers(self.watcher)
+        self.optimizers = self.watcher.things.live_optimizers()
         for optimizer in self.optimizers:
-            parameters.update({id(p): p for p in parameter_stats.held(optimizer)})
+            parameters.update({id(p): p for p in inspection.parameters_of(optimizer)})
         here = [each for each in parameters.values() if each.device.type == self.device]
         self.weights = footprint.total(here)
         gradients = [each.grad for each in here if each.grad is not None]

@@ -255,7 +255,7 @@ def _explosion(monitor: Monitor, found: Found, calls: list[Call]) -> None:
     """Numbers have grown beyond what there is, update by update."""
     origin, recent = found.origin, list(monitor.recent)
     origin.recent = recent[-4:]
-    rates = (parameter_stats.rates(each) for each in parameter_stats.optimizers(monitor.watcher))
+    rates = (parameter_stats.rates(each) for each in monitor.watcher.things.live_optimizers())
     origin.lr = max(itertools.chain.from_iterable(rates), default=None)
     largest = ("", 0.0)
     for call in calls:

@@ -38,18 +38,20 @@ class Hands:
     def note_gradients(self) -> None:
         """Whatever is in the gradients now is known."""
         with self._hub.lock:
-            self._gradients = [
-                (weakref.ref(optimizer), [gradient_state(each) for each in _some(optimizer)])
-                for optimizer in self._optimizers()
-            ]
+            if not self._hub.multithreaded:
+                self._gradients = [
+                    (weakref.ref(each), list(map(gradient_state, _some(each))))
+                    for each in self._watcher.things.live_optimizers()
+                ]
 
     def note_parameters(self) -> None:
         """Whatever the parameters are now is known."""
         with self._hub.lock:
-            self._parameters = [
-                (weakref.ref(optimizer), _values(_some(optimizer)))
-                for optimizer in self._optimizers()
-            ]
+            if not self._hub.multithreaded:
+                self._parameters = [
+                    (weakref.ref(each), _values(_some(each)))
+                    for each in self._watcher.things.live_optimizers()
+                ]
 
     def look(self, frame: FrameType) -> None:
         """Say what has been done by hand since the last event."""
@@ -96,12 +98,6 @@ class Hands:
             if changed:
                 thing = self._watcher.things.optimizer(optimizer)
                 self._watcher.emit(ManualUpdate, frame, target=thing)
-
-    def _optimizers(self) -> list[Any]:
-        if self._hub.multithreaded:
-            return []
-        found = (reference() for reference in self._watcher.things.optimizers)
-        return [each for each in found if each is not None]
 
 
 def _some(optimizer: Optimizer) -> list[Any]:

@@ -206,21 +206,19 @@ class Things:
 
     # ------------------------------------------------------------------ other objects
 
-    def thing(self, key: object, make: Callable[[], Made]) -> tuple[Made, bool]:
-        """The thing for an object, made by `make` if it is new; and whether it was."""
+    def thing(self, key: object, make: Callable[[], Made]) -> Made:
+        """The thing for an object, made by `make` if it is new."""
         found: Made | None = self.objects.get(key)
-        if found is not None:
-            return found, False
-        found = make()
-        self.objects.put(key, found)
-        return found, True
+        if found is None:
+            found = make()
+            self.objects.put(key, found)
+        return found
 
     def optimizer(self, optimizer: torch.optim.Optimizer, made: Location = NOWHERE) -> Optimizer:
-        inner = None if self.objects.get(optimizer) else self._wrapped(optimizer)
-        if inner is not None:
-            self.objects.put(optimizer, inner)
-
         def make() -> Optimizer:
+            inner = self._wrapped(optimizer)
+            if inner is not None:
+                return inner
             self.optimizers.append(weakref.ref(optimizer))
             kind = type(optimizer)
             thing = Optimizer(
@@ -239,7 +237,7 @@ class Things:
                 thing.own_step = own
             return thing
 
-        thing, _ = self.thing(optimizer, make)
+        thing = self.thing(optimizer, make)
         self.hold(optimizer, thing)
         return thing
 
@@ -252,9 +250,12 @@ class Things:
     def _wrapped(self, optimizer: torch.optim.Optimizer) -> Optimizer | None:
         """The thing for the optimizer that a new one is a mere wrapper of: it lends its groups."""
         groups = getattr(optimizer, "param_groups", None)
-        known = (reference() for reference in self.optimizers)
-        lends = (each for each in known if each is not None and each.param_groups is groups)
+        lends = (each for each in self.live_optimizers() if each.param_groups is groups)
         return self.objects.get(next(lends, None))
+
+    def live_optimizers(self) -> list[Any]:
+        """The optimizers that are known and still alive."""
+        return [each for each in [known() for known in self.optimizers] if each is not None]
 
     def hold(self, optimizer: torch.optim.Optimizer, thing: Optimizer) -> None:
         """Bring the parameters of an optimizer up to date."""
@@ -285,7 +286,7 @@ class Things:
                 optimizer=None if optimizer is None else self.optimizer(optimizer),
             )
 
-        return self.thing(scheduler, make)[0]
+        return self.thing(scheduler, make)
 
     def scaler(self, scaler: torch.amp.GradScaler, made: Location = NOWHERE) -> Scaler:
         def make() -> Scaler:
@@ -296,7 +297,7 @@ class Things:
             off = None if written not in ("", "False") else False
             return Scaler(known=True, made=made, name=name, enabled=True if enabled else off)
 
-        return self.thing(scaler, make)[0]
+        return self.thing(scaler, make)
 
     def dataset(self, dataset: object) -> Dataset | None:
         if dataset is None:
@@ -313,7 +314,7 @@ class Things:
             )
 
         try:
-            return self.thing(dataset, make)[0]
+            return self.thing(dataset, make)
         except TypeError:  # a list, of which no weak reference can be had
             return make()
 
@@ -332,7 +333,7 @@ class Things:
             return Sampler(kind=f"{_package(kind)}.{kind.__qualname__}", shuffle=shuffle)
 
         try:
-            return self.thing(sampler, make)[0]
+            return self.thing(sampler, make)
         except TypeError:  # a list, of which no weak reference can be had
             return make()
 
@@ -356,7 +357,7 @@ class Things:
                 shared_by_hand=_shares_by_hand(loader, made),
             )
 
-        return self.thing(loader, make)[0]
+        return self.thing(loader, make)
 
     # ------------------------------------------------------------------ tensors
 

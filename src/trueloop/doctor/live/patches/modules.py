@@ -103,7 +103,7 @@ def _call(recorder: Recorder, original: Method[nn.Module, P, R]) -> Method[nn.Mo
             if track.inside:
                 track.inside.pop()
         if call is not None:
-            hub.guarded(_returns, calls, call, output)
+            hub.guarded(calls.done, call, output, look=True)
         if track.inside and hub.sampling:
             hub.called(self, track.inside, output)
         if track.depth <= 0 and hub.sampling:
@@ -121,10 +121,6 @@ def _enters(recorder: Recorder, track: Track, given: CallArguments, frame: Frame
     if hub.checks_finite and hub.calls.takes(module):
         return hub.calls.begin(module, given[0], given[1], frame, look=True)
     return None
-
-
-def _returns(calls: HeldCalls, call: Any, output: object) -> None:
-    calls.done(call, output, look=True)
 
 
 def _forward(

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from torch.optim.lr_scheduler import LRScheduler
 
     from trueloop.doctor.live.hub import Method, P, R
-    from trueloop.doctor.live.patches.patching import FinishedCall, Patches
+    from trueloop.doctor.live.patches.patching import Patches
     from trueloop.doctor.live.recorder import Recorder
 
 _FIRST = 8
+_TORCHS = vars(lr_scheduler)
 
 
 def install(recorder: Recorder, patches: Patches) -> None:
@@ -32,7 +33,7 @@ def install(recorder: Recorder, patches: Patches) -> None:
         if "step" in vars(kind) and kind.__name__ != "Optimizer":
             patches.replace(kind, "step", partial(_step, recorder))
         if "get_lr" in vars(kind):
-            patches.after(recorder.hub, kind, "get_lr", partial(_read, recorder))
+            patches.replace(kind, "get_lr", partial(_get_lr, recorder))
         if "__init__" in vars(kind) and issubclass(kind, lr_scheduler.LRScheduler):
             patches.replace(kind, "__init__", partial(_made, recorder))
 
@@ -94,11 +95,24 @@ def _by_function(thing: Scheduler, place: Location) -> None:
             thing.kind = name
 
 
-def _read(recorder: Recorder, call: FinishedCall) -> None:
-    """Whoever asks a schedule for its values may apply them himself: Ignite does so. Once an epoch,
-    it may be, and never while it is looked at."""
-    if recorder.hub.active and not recorder.track().quiet:
-        recorder.things.scheduler(call.args[0]).read_by_hand = True
+def _get_lr(recorder: Recorder, original: Method[LRScheduler, P, R]) -> Method[LRScheduler, P, R]:
+    """Whoever asks a schedule for its values may apply them himself: Ignite does so."""
+
+    hub = recorder.hub
+
+    def get_lr(self: LRScheduler, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        result = original(self, *args, **kwargs)
+        # Once an epoch, it may be, and never while it is sampled. A schedule's own step asks as well.
+        if hub.active and sys._getframe(1).f_globals is not _TORCHS:
+            hub.guarded(_read, recorder, self)
+        return result
+
+    return get_lr
+
+
+def _read(recorder: Recorder, scheduler: LRScheduler) -> None:
+    if not recorder.track().quiet:
+        recorder.things.scheduler(scheduler).read_by_hand = True
 
 
 def _step(recorder: Recorder, original: Method[LRScheduler, P, R]) -> Method[LRScheduler, P, R]:
@@ -109,7 +123,7 @@ def _step(recorder: Recorder, original: Method[LRScheduler, P, R]) -> Method[LRS
             return hub.timer.run("scheduler", step, self, *args, **kwargs)
         if not hub.sampling:
             # It may step once an epoch, long after the last turn that was looked at.
-            hub.guarded(lambda: _wake(recorder, self))
+            hub.guarded(_wake, recorder, self)
             if not hub.sampling:
                 return original(self, *args, **kwargs)
         track = hub.guarded(recorder.track)
@@ -132,7 +146,7 @@ def _step(recorder: Recorder, original: Method[LRScheduler, P, R]) -> Method[LRS
 def _wake(recorder: Recorder, scheduler: LRScheduler) -> None:
     """Look at a schedule's first steps, and ever more rarely at later ones."""
     hub = recorder.hub
-    thing = recorder.things.scheduler(scheduler)
+    thing = recorder.things.objects.get(scheduler) or recorder.things.scheduler(scheduler)
     thing.calls_between_samples = count = thing.calls_between_samples + 1
     if count <= _FIRST or not count & (count - 1):
         hub.sample()

@@ -72,8 +72,8 @@ class Updates(Probe):
     def before_backward(self, tensors: object, event: Event, frame: FrameType) -> None:
         self._before = [
             (weakref.ref(parameter), gradient_state(parameter))
-            for optimizer in parameter_stats.optimizers(self.watcher)
-            for parameter in parameter_stats.held(optimizer)
+            for optimizer in self.watcher.things.live_optimizers()
+            for parameter in inspection.parameters_of(optimizer)
             if parameter.requires_grad
         ]
 
@@ -84,13 +84,13 @@ class Updates(Probe):
     def before_step(self, optimizer: Optimizer, frame: FrameType) -> None:
         if type(optimizer).__name__ in _HOLD_STILL or parameter_stats.capturing():
             return
-        for parameter in parameter_stats.held(optimizer):
+        for parameter in inspection.parameters_of(optimizer):
             record = self._record(parameter)
             if parameter.grad is not None and not record.moves and _is_plain(parameter):
                 record.sums = parameter_stats.sums(parameter)
 
     def after_step(self, optimizer: Optimizer, event: Event, frame: FrameType) -> None:
-        held = [each for each in parameter_stats.held(optimizer) if each.requires_grad]
+        held = [each for each in inspection.parameters_of(optimizer) if each.requires_grad]
         received = self._received
         if any(id(each) in received for each in held):
             for parameter in held:

@@ -37,7 +37,7 @@ class Matrices(Probe):
         if muon is None or type(optimizer) is not muon or self._seen.get(optimizer) is not None:
             return
         self._seen.put(optimizer, True)
-        updated = [each for each in parameter_stats.held(optimizer) if each.grad is not None]
+        updated = [each for each in inspection.parameters_of(optimizer) if each.grad is not None]
         embeddings = [p for p in updated if self._is_of_embedding(p)]
         heads = [p for p in updated if not self._is_of_embedding(p) and self._is_of_head(p)]
         if not embeddings and not heads:

@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 _SMALL = 16_384
 
 
-def optimizers(watcher: Context) -> list[Any]:
-    """Those that are alive."""
-    found = (reference() for reference in watcher.things.optimizers)
-    return [each for each in found if each is not None]
-
-
-def held(optimizer: Optimizer) -> list[Any]:
-    return inspection.parameters_of(optimizer)
-
-
 def rates(optimizer: Optimizer) -> list[float]:
     """The learning rates of an optimizer's groups, as far as they are numbers."""
     found = (inspection.number(group.get("lr")) for group in optimizer.param_groups)
@@ -40,7 +30,7 @@ def rates(optimizer: Optimizer) -> list[float]:
 def small_of(optimizer: Optimizer) -> Any:
     """A small parameter near the beginning of an optimizer's: its gradient behaves like the
     others'."""
-    for each in held(optimizer):
+    for each in inspection.parameters_of(optimizer):
         exact = each.dtype in (torch.float32, torch.float64)
         if each.requires_grad and each.dim() == 1 and exact and 1 < each.numel() <= _SMALL:
             return weakref.ref(each)

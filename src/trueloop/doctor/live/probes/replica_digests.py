@@ -62,7 +62,7 @@ def take(watcher: Context, parameters: list[Any], updates: list[int]) -> Look:
     rows = _rows([*tensors, *(each for each in gradients if each is not None)])
     values, left = rows[: len(tensors)], iter(rows[len(tensors) :])
     rates = [
-        rate for each in parameter_stats.optimizers(watcher) for rate in parameter_stats.rates(each)
+        rate for each in watcher.things.live_optimizers() for rate in parameter_stats.rates(each)
     ]
     return Look(
         updates,

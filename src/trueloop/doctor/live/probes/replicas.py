@@ -100,18 +100,7 @@ class Replicas(Probe):
 
     # ------------------------------------------------------------------ when to look
 
-    def after_forward(self, module: nn.Module, given: Any, output: object, event: Event) -> None:
-        self._called(module)
-
-    def called(self, module: nn.Module, outer: list[Any], output: object) -> None:
-        self._called(module)
-
-    def unwatched(self) -> None:
-        self._read()
-        self._whole = False
-        self._backwards = 0
-
-    def _called(self, module: nn.Module) -> None:
+    def called(self, module: nn.Module, *_: object) -> None:
         if not isinstance(module, nn.parallel.DistributedDataParallel) or self._is_off:
             return
         if not module.training or not torch.is_grad_enabled() or parameter_stats.capturing():
@@ -124,6 +113,13 @@ class Replicas(Probe):
             self._count(record)
         else:
             record.calls += 1
+
+    after_forward = called
+
+    def unwatched(self) -> None:
+        self._read()
+        self._whole = False
+        self._backwards = 0
 
     def _record(self, known: Weak[ReplicaRecord], key: Any, kind: str) -> ReplicaRecord:
         record = known.get(key)
@@ -192,7 +188,7 @@ class Replicas(Probe):
         record = self._record(self._optimizers, optimizer, "optimizer")
         self._count(record)
         when, record.due = record.due, ""
-        held = parameter_stats.held(optimizer)
+        held = inspection.parameters_of(optimizer)
         if not when or record.told or not self._are_summed(held) or self._are_kept(held):
             return
         place = _place_of(self.watcher, held[0])

@@ -75,7 +75,7 @@ class Strays(Probe):
         self._hold(optimizer, frame)
 
     def _hold(self, optimizer: Optimizer, frame: FrameType) -> None:
-        for parameter in parameter_stats.held(optimizer):
+        for parameter in inspection.parameters_of(optimizer):
             if self.ever.get(parameter) is None:
                 self.ever.put(parameter, True)
                 self._acquit(parameter, frame)
@@ -107,7 +107,7 @@ class Strays(Probe):
 
     def before_backward(self, tensors: object, event: Event, frame: FrameType) -> None:
         self._before = []
-        optimizers = parameter_stats.optimizers(self.watcher)
+        optimizers = self.watcher.things.live_optimizers()
         if not optimizers:
             return
         for each in optimizers:
@@ -151,7 +151,7 @@ class Strays(Probe):
     # ------------------------------------------------------------------ what it is
 
     def _judge(self, optimizer: Optimizer, ready: list[Any], frame: FrameType) -> None:
-        held = parameter_stats.held(optimizer)
+        held = inspection.parameters_of(optimizer)
         stale = [each for each in held if self._is_stale(each)]
         things = self.watcher.things
         roots = {

@@ -141,7 +141,7 @@ class Sizes:
 
     def before(self, optimizer: Optimizer) -> None:
         """An optimizer is about to step."""
-        held = [p for p in parameter_stats.held(optimizer) if p.requires_grad and _is_matrix(p)]
+        held = [p for p in inspection.parameters_of(optimizer) if p.requires_grad and _is_matrix(p)]
         if len(held) > _MATRICES:
             last = len(held) - 1
             held = [held[i * last // (_MATRICES - 1)] for i in range(_MATRICES)]

@@ -211,7 +211,7 @@ class Progress(Probe):
             stream.jumps.usual(square)
             if stream.updates < stream.jumps.due:
                 return
-        held = parameter_stats.held(optimizer)
+        held = kinds.parameters_of(optimizer)
         norm = parameter_stats.total([each.grad for each in held if each.grad is not None])
         weights = parameter_stats.total(held)
         if not stands_out:
@@ -244,7 +244,7 @@ class Progress(Probe):
         if optimizer is None or not stream.is_supervised or stream.doubtful:
             return
         with self.hub.lock:
-            found = jump.measured(parameter_stats.total(parameter_stats.held(optimizer)))
+            found = jump.measured(parameter_stats.total(kinds.parameters_of(optimizer)))
         if found is not None:
             event, found.rate = jump.where
             found.optimizer = self._thing(stream)
