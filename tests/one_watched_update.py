@@ -40,9 +40,9 @@ class WatchTrace:
         code = frame.f_code
         # Functions around those of torch have the file of Python's import system in their code.
         file = frame.f_globals.get("__file__") or ""
-        if event == "call" and file.startswith(SOURCE):
-            if self._within or code.co_name not in _WITHIN:
-                self.calls.append(Function(file.removeprefix(SOURCE), code.co_qualname))
+        counts = self._within or code.co_name not in _WITHIN
+        if event == "call" and counts and file.startswith(SOURCE):
+            self.calls.append(Function(file.removeprefix(SOURCE), code.co_qualname))
 
 
 def one_watched_update(at: int = AT, *, within: bool = False) -> list[Function]:

@@ -70,10 +70,11 @@ class Between:
         stream, begin = self._stream, 0
         assert stream is not None
         for end in self.ends:
-            stream.losses.append(_mean(self.numbers[begin:end]))
-            if self._follows:
-                stream.squares.append(self.sizes[end - 1])
+            numbers = self.numbers[begin:end]
+            stream.losses.append(numbers[0] if len(numbers) == 1 else _mean(numbers))
             begin = end
+        if self._follows:
+            stream.squares += [self.sizes[end - 1] for end in self.ends]
         stream.updates += len(self.ends)
         self._health.recent.extend(self.numbers)
         if self.open:  # its update is still to come

@@ -51,14 +51,17 @@ def watched(program: str, folder: Path) -> tuple[Watcher, list[Finding]]:
 def jump(losses: list[float], after: list[float], norm: float = 500.0) -> GradientJump | None:
     jumps = Jumps()
     for update, loss in enumerate(losses, 1):
-        assert jumps.loss(loss) is None
-        jumps.usual(1.0 + 0.1 * math.sin(update))
+        jumps.trained([loss])
+        jumps.usual([1.0 + 0.1 * math.sin(update)])
         if update >= jumps.due:
             jumps.sample(update, 10.0, 2.0)
     assert 800.0 < jumps.limit < 1000.0
     if not jumps.follow(len(losses), norm, 2.5, None):
         return None
-    ended = [found for each in after if (found := jumps.loss(each)) is not None]
+    ended = [
+        found for each in after
+        if jumps.pending is not None and (found := jumps.followed(each)) is not None
+    ]  # fmt: skip
     (found,) = ended or [jumps.end()]
     return found.measured(weights=10.0) if found is not None else None
 
@@ -112,11 +115,11 @@ def test_losses_without_a_floor_are_not_judged() -> None:
 
 def test_noisy_gradients_stand_out_later() -> None:
     generator = torch.Generator().manual_seed(0)
-    calm, mode_dependent = Jumps(), Jumps()
-    for size in torch.randn(400, generator=generator).tolist():
-        calm.usual(math.exp(0.2 * size))
-        mode_dependent.usual(math.exp(4 * size))
-    assert mode_dependent.limit > 100 * calm.limit
+    calm, noisy = Jumps(), Jumps()
+    sizes = torch.randn(400, generator=generator).tolist()
+    calm.usual([math.exp(0.2 * size) for size in sizes])
+    noisy.usual([math.exp(4 * size) for size in sizes])
+    assert noisy.limit > 100 * calm.limit
 
 
 # ------------------------------------------------------------------ TH104
@@ -170,8 +173,7 @@ def test_evaluations_of_another_length_begin_anew() -> None:
 
 def test_an_evaluation_is_weighted_by_its_batches() -> None:
     evaluations = Evaluations()
-    evaluations.trained(3.0)
-    evaluations.trained(1.0)
+    evaluations.trained([3.0, 1.0])
     evaluations.lost("here", "MSELoss", 1.0, 30)
     evaluations.lost("here", "MSELoss", torch.tensor(5.0), 10)
     evaluations.close(7)
@@ -236,13 +238,12 @@ def test_a_finding_is_taken_back_where_training_comes_to_life() -> None:
 
 def test_the_course_is_that_of_the_first_and_the_latest_losses() -> None:
     course = Course()
-    for loss in [2.0, 4.0] * 32 + [9.0] * 100:
-        course.add(loss)
+    course.add([2.0, 4.0] * 32 + [9.0] * 100)
     means = course.means()
     assert means is not None
     assert (means.first, means.latest) == (3.0, 9.0)
     assert means.error == pytest.approx((64 / 63 / 64) ** 0.5)
-    course.add(math.inf)
+    course.add([math.inf])
     assert course.means() is None
 
 

@@ -25,6 +25,7 @@ from trueloop.doctor.live.memory import footprint
 from trueloop.doctor.live.memory.fake_forward import CallSpec, Saved, note_call, saved_by
 from trueloop.doctor.live.memory.options import USABLE, Fit, Needs, fits
 from trueloop.doctor.live.memory.recorded_shapes import Recipes
+from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.model.findings import Location
 

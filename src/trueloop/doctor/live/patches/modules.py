@@ -22,7 +22,7 @@ from trueloop.doctor.model.things import MODE_DEPENDENT_LAYERS, Model, Tensor
 if TYPE_CHECKING:
     import torch
 
-    from trueloop.doctor.live.hub import CallArguments, HeldCalls, Method, P, R
+    from trueloop.doctor.live.hub import CallArguments, Method, P, R
     from trueloop.doctor.live.patches.patching import FinishedCall, Patches
     from trueloop.doctor.live.recorder import Recorder
     from trueloop.doctor.live.track import Track

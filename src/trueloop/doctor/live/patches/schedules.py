@@ -102,7 +102,7 @@ def _get_lr(recorder: Recorder, original: Method[LRScheduler, P, R]) -> Method[L
 
     def get_lr(self: LRScheduler, /, *args: P.args, **kwargs: P.kwargs) -> R:
         result = original(self, *args, **kwargs)
-        # Once an epoch, it may be, and never while it is sampled. A schedule's own step asks as well.
+        # Once an epoch, it may be, and never while it is sampled; torch itself asks at each step.
         if hub.active and sys._getframe(1).f_globals is not _TORCHS:
             hub.guarded(_read, recorder, self)
         return result

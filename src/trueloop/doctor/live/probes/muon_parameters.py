@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
+from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.probes.probe import Probe

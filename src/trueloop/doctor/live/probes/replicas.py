@@ -15,6 +15,7 @@ import torch.distributed as dist
 from torch import nn
 
 from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.probes import parameter_stats, replica_digests
 from trueloop.doctor.live.probes.probe import Probe
@@ -114,7 +115,8 @@ class Replicas(Probe):
         else:
             record.calls += 1
 
-    after_forward = called
+    def after_forward(self, module: nn.Module, given: Any, output: object, event: Event) -> None:
+        self.called(module)
 
     def unwatched(self) -> None:
         self._read()

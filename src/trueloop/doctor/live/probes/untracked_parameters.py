@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from trueloop.doctor.live.frames import user_frames
+from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.objects.manual_edits import gradient_state
 from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.probes import class_source, parameter_stats

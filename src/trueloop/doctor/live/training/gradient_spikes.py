@@ -118,17 +118,19 @@ class Jumps:
         """Nothing more is asked."""
         return self._tries >= _TRIES
 
-    def loss(self, value: float) -> Jump | None:
-        """The loss of an update; the jump that has been followed to its end by it."""
-        pending = self.pending
-        if pending is None:
-            self.losses.append(value)
-            if self._begun < 10:
-                self.begin += (value - self.begin) / (self._begun + 1)
-                self._begun += 1
-            return None
-        pending.after.append(value)
-        if len(pending.after) < AFTER and math.isfinite(value):
+    def trained(self, losses: list[float]) -> None:
+        """The losses of updates, while no jump is followed."""
+        assert self.pending is None
+        self.losses += losses
+        for value in losses[: 10 - self._begun]:
+            self.begin += (value - self.begin) / (self._begun + 1)
+            self._begun += 1
+
+    def followed(self, value: float) -> Jump | None:
+        """The loss of an update after a jump; the jump, if that ends with it."""
+        assert self.pending is not None
+        self.pending.after.append(value)
+        if len(self.pending.after) < AFTER and math.isfinite(value):
             return None
         return self.end()
 
@@ -139,13 +141,14 @@ class Jumps:
             self._forget()
         return pending
 
-    def usual(self, square: float) -> None:
-        """The square of the small gradient's norm, which is within the limit."""
-        self._count += 1
-        if square > self._block:
-            self._block = square
-        if self._count % _SAMPLED == 0 and square > 0.0:
-            self._learn(math.log(square))
+    def usual(self, squares: list[float]) -> None:
+        """The squares of the small gradient's norm, which are within the limit."""
+        for square in squares:
+            self._count += 1
+            if square > self._block:
+                self._block = square
+            if self._count % _SAMPLED == 0 and square > 0.0:
+                self._learn(math.log(square))
 
     def _learn(self, size: float) -> None:
         """The size of one gradient in some; what the next ones are compared with."""

@@ -39,11 +39,10 @@ class Course:
         self._first: list[float] = []
         self._latest: deque[float] = deque(maxlen=_WINDOW)
 
-    def add(self, loss: float) -> None:
-        if len(self._first) < _WINDOW:
-            self._first.append(loss)
-        else:
-            self._latest.append(loss)
+    def add(self, losses: list[float]) -> None:
+        room = _WINDOW - len(self._first)
+        self._first += losses[:room]
+        self._latest += losses[room:]
 
     def means(self) -> LossMeans | None:
         """Both means, and the error of their difference; None where there are too few losses."""

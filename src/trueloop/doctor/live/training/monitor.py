@@ -164,7 +164,7 @@ class Progress(Probe):
             if jumps.pending is None:
                 stream.losses.append(loss)
             else:
-                followed = stream.lost(loss)
+                followed = stream.followed(loss)
                 if followed is not None:
                     self._tell_jump(stream, followed)
         if not stream.doubtful and jumps.pending is None and not jumps.over:
@@ -208,7 +208,7 @@ class Progress(Probe):
             return
         stands_out = square > stream.jumps.limit
         if not stands_out:
-            stream.jumps.usual(square)
+            stream.jumps.usual([square])
             if stream.updates < stream.jumps.due:
                 return
         held = kinds.parameters_of(optimizer)
@@ -224,7 +224,7 @@ class Progress(Probe):
         if stream.jumps.follow(stream.updates, norm, weights, (event, _rate(optimizer))):
             self.hub.sample(turns=AFTER)
         else:
-            stream.jumps.usual(square)
+            stream.jumps.usual([square])
 
     def _square(self, stream: Stream, optimizer: Optimizer) -> float | None:
         """Of the norm of a small gradient; None where it cannot be read without waiting."""

@@ -107,16 +107,17 @@ class Stream:
         """Go through what was noted."""
         losses, self.losses = self.losses, []
         squares, self.squares = self.squares, []
-        for loss in losses:
-            self.lost(loss)
-        for square in squares:
-            self.jumps.usual(square)
+        if losses:
+            self.course.add(losses)
+            self.evaluations.trained(losses)
+            self.jumps.trained(losses)
+        self.jumps.usual(squares)
 
-    def lost(self, loss: float) -> Jump | None:
-        """The loss of an update; the jump that has been followed to its end by it."""
-        self.course.add(loss)
-        self.evaluations.trained(loss)
-        return self.jumps.loss(loss)
+    def followed(self, loss: float) -> Jump | None:
+        """The loss of an update after a jump; the jump, if that ends with it."""
+        self.course.add([loss])
+        self.evaluations.trained([loss])
+        return self.jumps.followed(loss)
 
     @property
     def is_supervised(self) -> bool:

@@ -121,10 +121,11 @@ class Evaluations:
         self._trained = 0.0
         self._count = 0
 
-    def trained(self, loss: float) -> None:
-        """The training loss of an update."""
-        self._trained += loss
-        self._count += 1
+    def trained(self, losses: list[float]) -> None:
+        """The training losses of updates."""
+        for loss in losses:  # not their sum, which would round differently
+            self._trained += loss
+        self._count += len(losses)
 
     def at(self, key: Any) -> Series | None:
         """The series of a place; None where there are too many places."""
