@@ -24,8 +24,10 @@ from one_batch import SOURCE, Function, files
 from trueloop.doctor.live.sampling_schedule import FIRST
 from trueloop.doctor.live.watcher import Watcher
 
-AT = 2 * FIRST + 1
+SAMPLED = 2 * FIRST + 1
 """The update that is traced: the second one of those that are sampled again."""
+BETWEEN = SAMPLED + 30
+"""One that is not."""
 _WITHIN = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 
 
@@ -45,7 +47,7 @@ class WatchTrace:
             self.calls.append(Function(file.removeprefix(SOURCE), code.co_qualname))
 
 
-def one_watched_update(at: int = AT, *, within: bool = False) -> list[Function]:
+def one_watched_update(at: int = SAMPLED, *, within: bool = False) -> list[Function]:
     """Each call of a function of ours in a watched update, in order; `within`: comprehensions are
     functions of their own."""
     trace = WatchTrace(within=within)
@@ -61,6 +63,7 @@ def one_watched_update(at: int = AT, *, within: bool = False) -> list[Function]:
         for update in range(at + 1):
             if update == at:
                 gc.collect()
+                gc.disable()
                 sys.setprofile(trace)
             optimizer.zero_grad()
             loss = functional.cross_entropy(model(inputs), targets)
@@ -70,20 +73,30 @@ def one_watched_update(at: int = AT, *, within: bool = False) -> list[Function]:
             schedule.step()
     finally:
         sys.setprofile(None)
+        gc.enable()
         watcher.stop()
     return trace.calls
 
 
+def parts(calls: list[Function]) -> tuple[list[Function], list[Function]]:
+    """The functions that were called, each once, in order: those that watch, and those of rules."""
+    found = list(dict.fromkeys(calls))
+    rules = [each for each in found if each.file.startswith("doctor/rules/")]
+    return [each for each in found if each not in rules], rules
+
+
 def main() -> None:
-    for within in (True, False):
-        calls = one_watched_update(within=within)
-        counts = Counter(calls)
-        print(
-            f"{len(files(calls))} files, {len(counts)} functions, {len(calls)} calls"
-            + ", comprehensions counted apart" * within
-        )
-    for function, count in counts.items():
-        print(f"{count:6}", *function)
+    for title, at in (("between samples", BETWEEN), ("sampled", SAMPLED)):
+        for within in (True, False):
+            calls = one_watched_update(at, within=within)
+            watching, rules = parts(calls)
+            print(
+                f"{title}: {len(files(watching))} files and {len(watching)} functions,"
+                f" {len(rules)} functions of rules, {len(calls)} calls"
+                + ("; comprehensions are functions" if within else "")
+            )
+        for function, count in Counter(calls).items():
+            print(f"{count:6}", *function)
 
 
 if __name__ == "__main__":

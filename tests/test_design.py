@@ -10,6 +10,7 @@ import pytest
 
 import one_batch
 import one_program
+import one_watched_update
 
 ROOT = Path(__file__).parents[1]
 DESIGN = (ROOT / "docs" / "design.md").read_text("utf-8")
@@ -44,6 +45,23 @@ def test_one_program_passes_through_the_files_that_the_design_lists() -> None:
     assert re.findall(r"^\d+\. `([\w/]+\.py)`", text, re.MULTILINE) == one_batch.files(found)
     counts = f"{len(one_batch.files(found))} files and {len(found)} functions"
     assert counts in " ".join(text.split())
+    assert counts in " ".join(CONTRIBUTING.split())
+
+
+def test_a_watched_update_passes_through_the_files_that_the_design_lists() -> None:
+    found, rules = one_watched_update.parts(one_watched_update.one_watched_update())
+    text = section("One watched update's way")
+    assert re.findall(r"^\d+\. `([\w/]+\.py)`", text, re.MULTILINE) == one_batch.files(found)
+    counts = f"{len(one_batch.files(found))} files and {len(found)} functions"
+    assert counts in " ".join(text.split())
+    assert counts in " ".join(CONTRIBUTING.split())
+    assert f"{len(rules)} functions of the rules" in " ".join(text.split())
+
+
+def test_the_documents_count_the_functions_of_an_update_between_samples() -> None:
+    found = one_watched_update.one_watched_update(one_watched_update.BETWEEN)
+    counts = f"{len(one_batch.files(found))} files and {len(set(found))} functions"
+    assert counts in " ".join(section("One watched update's way").split())
     assert counts in " ".join(CONTRIBUTING.split())
 
 
