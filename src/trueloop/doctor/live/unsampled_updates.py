@@ -1,11 +1,11 @@
-"""Updates between two looks, in as few steps as can be.
+"""Updates between samples, in as few steps as possible.
 
-What is asked of every update (is the loss finite, is a small gradient, and how large are they) is
-asked by the seams themselves of those that are as the ones before them: they note two numbers here.
-Of all others, and of one in many of these, `Health` and `Progress` ask it.
+Of every update it is asked whether the loss and a small gradient are finite, and how large they
+are. While updates are like the ones before them, the patches ask this themselves and note two
+numbers here. All other updates, and one in many of these, go to `Health` and `Progress`.
 
-What costs is less the work than how much code is gone through: little of it is in the processor's
-caches between two updates of the program. So what can wait is put off until this is left.
+What costs time is the amount of code that runs rather than its work: little of it is in the
+processor's caches between two updates of the program. So what can wait is done when this ends.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Between:
         self._stream: Stream | None = None
         self._follows = False
         self.on = False
-        """Read by the seams."""
+        """Read by the patches."""
         self.thread = 0
         """The one that trains."""
         self.parameter: Any = None

@@ -93,7 +93,7 @@ class RecentCalls:
         self.hub, self._failed = hub, hub.failed
         self.inside = False
         self.holds = True
-        """At updates that nobody looks at: read by the seams."""
+        """At updates that nobody looks at: read by the patches."""
         self.raws: list[list[Any]] = []
         self.thread = get_ident()
         self.roots: set[int] = set()
