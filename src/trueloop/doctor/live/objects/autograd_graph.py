@@ -38,7 +38,7 @@ _ACTIVATIONS = {
 
 
 class GraphNode(Protocol):
-    """What is read of a node; torch's own class declares `metadata` as a method."""
+    """The parts of a node that are read; torch's own class declares `metadata` as a method."""
 
     @property
     def metadata(self) -> dict[str, Any]: ...

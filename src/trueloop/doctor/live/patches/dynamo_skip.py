@@ -35,7 +35,7 @@ def leave_to_python() -> None:
 
 
 def leave(code: CodeType) -> None:
-    """The same of one function of ours: of its own frame alone, where `passed_over` marks it as one
+    """The same of one function of ours: of its own frame only, where `passed_over` marks it as one
     that calls the program."""
     alone, all_below = skipped_by_compiler()
     (alone if user_frames.is_passed_over(code) else all_below)(code)
