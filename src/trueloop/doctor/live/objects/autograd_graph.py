@@ -38,7 +38,7 @@ _ACTIVATIONS = {
 
 
 class GraphNode(Protocol):
-    """The parts of a node that are read; torch's own class declares `metadata` as a method."""
+    """A node, with the attributes that are read; torch declares `metadata` as a method."""
 
     @property
     def metadata(self) -> dict[str, Any]: ...

@@ -243,9 +243,8 @@ class Things:
 
     def look_again(self) -> None:
         """Bring what the optimizers hold up to date, at the end of a run."""
-        for optimizer in [reference() for reference in self.optimizers]:
-            if optimizer is not None:
-                self.optimizer(optimizer)
+        for optimizer in self.live_optimizers():
+            self.optimizer(optimizer)
 
     def _wrapped(self, optimizer: torch.optim.Optimizer) -> Optimizer | None:
         """The thing for the optimizer that a new one is a mere wrapper of: it lends its groups."""

@@ -35,8 +35,8 @@ def leave_to_python() -> None:
 
 
 def leave(code: CodeType) -> None:
-    """The same of one function of ours: of its own frame only, where `passed_over` marks it as one
-    that calls the program."""
+    """Do the same for one function of ours; only for its own frame where `passed_over` marks it as
+    a function that calls the program."""
     alone, all_below = skipped_by_compiler()
     (alone if user_frames.is_passed_over(code) else all_below)(code)
 
