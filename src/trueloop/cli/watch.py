@@ -61,7 +61,7 @@ class WatchedProgram:
 
     def __init__(self, given: Any, script: Script) -> None:
         # All that the end needs is imported now: the program may change folders and paths.
-        from trueloop.doctor.live.processes.participants import Company
+        from trueloop.doctor.live.processes.participants import Participants
         from trueloop.doctor.live.session import Session
         from trueloop.doctor.report import watched as formats
 
@@ -79,7 +79,7 @@ class WatchedProgram:
             self.session.bundles = ""
         elif self.output is not None:
             self.session.bundles = os.path.dirname(self.output)
-        self.company: Company = Company(
+        self.company: Participants = Participants(
             self.session,
             select=configs.select,
             ignore=configs.ignore,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from trueloop.doctor.config import Configs
 from trueloop.doctor.live.frames import source_map
 from trueloop.doctor.live.frames.clean_stacks import CleanStacks
-from trueloop.doctor.live.patches.import_hook import Arrival
+from trueloop.doctor.live.patches.import_hook import ImportHook
 from trueloop.doctor.model.findings import Finding, Related
 from trueloop.doctor.rules.catalogue import BY_CODE, ENTRIES
 from trueloop.doctor.rules.selection import codes_of
@@ -27,7 +27,7 @@ from trueloop.doctor.static.inputs.open_document import Documents
 from trueloop.errors import ConfigError
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.memory.out_of_memory import Death, Exhausted
+    from trueloop.doctor.live.memory.out_of_memory import Exhausted, OutOfMemory
     from trueloop.doctor.live.timing.step_timing import Speed
     from trueloop.doctor.live.track import Track
     from trueloop.doctor.live.watcher import Watcher
@@ -130,14 +130,14 @@ class Session:
         self._speed = speed
         self._folder = folder or os.getcwd()
         self._process = os.getpid()
-        self._arrival = Arrival("torch", self._start)
+        self._arrival = ImportHook("torch", self._start)
         self._stacks = CleanStacks()
         self._errors: list[str] = []
         self._problems: dict[str, str] = {}
         self._documents = AsRun()
         self._ignores: dict[str, list[Ignore]] = {}
         self._judged: dict[int, tuple[int, bool]] = {}
-        self._death: Death | None = None
+        self._death: OutOfMemory | None = None
         self._memory: Exhausted | None = None
         configs.of(os.path.join(self._folder, "_"))  # complains now, not in the end
 

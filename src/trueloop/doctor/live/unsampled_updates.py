@@ -2,7 +2,8 @@
 
 Of every update it is asked whether the loss and a small gradient are finite, and how large they
 are. While updates are like the ones before them, the patches ask this themselves and note two
-numbers here. All other updates, and one in many of these, go to `Health` and `Progress`.
+numbers here. All other updates, and one in many of these, go to the non-finite monitor and the
+training monitor.
 
 What costs time is the amount of code that runs rather than its work: little of it is in the
 processor's caches between two updates of the program. So what can wait is done when this ends.
@@ -17,16 +18,16 @@ from trueloop.doctor.live.training.update_history import TOGETHER, until_next_st
 
 if TYPE_CHECKING:
     from trueloop.doctor.live.hub import Hub
-    from trueloop.doctor.live.nonfinite.monitor import Health
+    from trueloop.doctor.live.nonfinite.monitor import NonFiniteMonitor
     from trueloop.doctor.live.sampling_schedule import SamplingSchedule
-    from trueloop.doctor.live.timing.step_timer import Clock
-    from trueloop.doctor.live.training.monitor import Progress
+    from trueloop.doctor.live.timing.step_timer import StepTimer
+    from trueloop.doctor.live.training.monitor import TrainingMonitor
     from trueloop.doctor.live.training.update_history import Stream
 
 
 class Between:
     """Of one watcher. It is left as soon as anything else happens than backwards and steps of one
-    optimizer: what was noted is then where `Health` and `Progress` would have put it."""
+    optimizer: what was noted is then where the two monitors would have put it."""
 
     __slots__ = (
         "_follows", "_health", "_hub", "_progress", "_sampling", "_stream", "_timer", "ends",
@@ -34,7 +35,12 @@ class Between:
     )  # fmt: skip
 
     def __init__(
-        self, hub: Hub, sampling: SamplingSchedule, timer: Clock, health: Health, progress: Progress
+        self,
+        hub: Hub,
+        sampling: SamplingSchedule,
+        timer: StepTimer,
+        health: NonFiniteMonitor,
+        progress: TrainingMonitor,
     ) -> None:
         hub.unsampled = self
         self._hub, self._sampling, self._timer = hub, sampling, timer
@@ -126,6 +132,6 @@ class Between:
 
 def _mean(numbers: list[float]) -> float:
     total = 0.0
-    for each in numbers:  # one by one, as `Progress` adds them up
+    for each in numbers:  # one by one, as `TrainingMonitor` adds them up
         total += each
     return total / len(numbers)

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from trueloop.doctor.live.hub import Hub
 from trueloop.doctor.live.memory import out_of_memory
-from trueloop.doctor.live.memory.recorded_shapes import Recipes
-from trueloop.doctor.live.nonfinite.monitor import Health
-from trueloop.doctor.live.objects.manual_edits import Hands
+from trueloop.doctor.live.memory.recorded_shapes import RecordedShapes
+from trueloop.doctor.live.nonfinite.monitor import NonFiniteMonitor
+from trueloop.doctor.live.objects.manual_edits import ManualEdits
 from trueloop.doctor.live.patches import install
 from trueloop.doctor.live.patches.patching import Patches
 from trueloop.doctor.live.probes.all_probes import PROBES, subscribe
 from trueloop.doctor.live.recorder import Recorder
 from trueloop.doctor.live.sampling_schedule import SamplingSchedule
 from trueloop.doctor.live.timing import timing_report
-from trueloop.doctor.live.timing.step_timer import Clock
-from trueloop.doctor.live.training.monitor import Progress
+from trueloop.doctor.live.timing.step_timer import StepTimer
+from trueloop.doctor.live.training.monitor import TrainingMonitor
 from trueloop.doctor.live.unsampled_updates import Between
 from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.rules.base import Rule
@@ -38,15 +38,15 @@ class Watcher:
         self.sampling = SamplingSchedule(hub, first)
         self.recorder = recorder = Recorder(hub, rules_for("L") if rules is None else rules)
         codes = {rule.code for rule in recorder.rules}
-        self.timer = Clock(hub, recorder)
-        self.nonfinite = Health(hub, recorder, codes)
-        self.training = Progress(hub, recorder, codes, self.nonfinite)
+        self.timer = StepTimer(hub, recorder)
+        self.nonfinite = NonFiniteMonitor(hub, recorder, codes)
+        self.training = TrainingMonitor(hub, recorder, codes, self.nonfinite)
         self.probes = [*(kind(recorder) for kind in PROBES), self.training]
         self.patches = Patches()
         Between(hub, self.sampling, self.timer, self.nonfinite, self.training)
-        self._connect(Hands(hub, recorder))
+        self._connect(ManualEdits(hub, recorder))
 
-    def _connect(self, edits: Hands) -> None:
+    def _connect(self, edits: ManualEdits) -> None:
         """Who hears of what, and in which order."""
         hub, recorder, sampling = self.hub, self.recorder, self.sampling
         timer, nonfinite, training = self.timer, self.nonfinite, self.training
@@ -92,9 +92,9 @@ class Watcher:
         self.timer.close()
         self.patches.undo(in_step=in_step)
 
-    def death_of(self, error: BaseException) -> out_of_memory.Death | None:
+    def death_of(self, error: BaseException) -> out_of_memory.OutOfMemory | None:
         """The facts about an out-of-memory exception."""
-        (recipes,) = (each for each in self.probes if isinstance(each, Recipes))
+        (recipes,) = (each for each in self.probes if isinstance(each, RecordedShapes))
         return out_of_memory.death_of(self.recorder, self.nonfinite.calls, recipes, error)
 
     def findings(self) -> list[Finding]:

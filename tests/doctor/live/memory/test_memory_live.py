@@ -16,7 +16,7 @@ from trueloop.device import is_out_of_memory
 from trueloop.doctor.live.memory import footprint, out_of_memory
 from trueloop.doctor.live.memory.fake_forward import CallSpec, Saved, Segments, saved_by
 from trueloop.doctor.live.memory.options import Needs, fits, recomputed
-from trueloop.doctor.live.memory.recorded_shapes import Recipes
+from trueloop.doctor.live.memory.recorded_shapes import RecordedShapes
 from trueloop.doctor.live.probes.memory_growth import Curve
 from trueloop.doctor.live.probes.tensor_owners import measured
 from trueloop.doctor.live.probes.unused_containers import adder
@@ -222,7 +222,7 @@ def really_saved(model: nn.Module, x: Tensor, target: Tensor) -> int:
 def recipe_of(watcher: Watcher, model: nn.Module, x: Tensor, target: Tensor) -> CallSpec:
     F.cross_entropy(model(x), target)
     watcher.stop()
-    (probe,) = [each for each in watcher.probes if isinstance(each, Recipes)]
+    (probe,) = [each for each in watcher.probes if isinstance(each, RecordedShapes)]
     assert probe.recipe is not None
     return probe.recipe
 
@@ -412,7 +412,7 @@ def test_on_a_gpu(watcher: Watcher) -> None:
     try:
         with pytest.raises(torch.OutOfMemoryError) as raised:
             F.cross_entropy(model(x), target).backward()
-        told = out_of_memory.Death(watcher, raised.value).told()
+        told = out_of_memory.OutOfMemory(watcher, raised.value).told()
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
     assert (told.device, told.moment, told.optimizers) == ("cuda", "forward", ("AdamW",))

@@ -14,7 +14,7 @@ import torch
 import warm_start
 
 from on_ranks import _CONTEXT as FORKSERVER, on_ranks
-from trueloop.doctor.live.processes.children import Followed, Order
+from trueloop.doctor.live.processes.children import ChildProcesses, Order
 
 HEAD = """\
 import multiprocessing as mp
@@ -120,7 +120,7 @@ def _train_wrongly() -> None:
 
 def test_a_process_of_a_forkserver_is_watched(tmp_path: Path) -> None:
     order = Order("", str(tmp_path), None, None, None, False, False, "")
-    followed = Followed(order)
+    followed = ChildProcesses(order)
     followed.begin()
     try:
         process = FORKSERVER.Process(target=_train_wrongly)

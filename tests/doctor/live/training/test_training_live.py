@@ -14,7 +14,7 @@ from torch import nn
 
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.training import monitor
-from trueloop.doctor.live.training.gradient_spikes import AFTER, Jumps
+from trueloop.doctor.live.training.gradient_spikes import AFTER, GradientSpikes
 from trueloop.doctor.live.training.loss_history import Course, Guess, Sizes
 from trueloop.doctor.live.training.validation_history import Evaluations, Series
 from trueloop.doctor.live.watcher import Watcher
@@ -49,7 +49,7 @@ def watched(program: str, folder: Path) -> tuple[Watcher, list[Finding]]:
 
 
 def jump(losses: list[float], after: list[float], norm: float = 500.0) -> GradientJump | None:
-    jumps = Jumps()
+    jumps = GradientSpikes()
     for update, loss in enumerate(losses, 1):
         jumps.trained([loss])
         jumps.usual([1.0 + 0.1 * math.sin(update)])
@@ -115,7 +115,7 @@ def test_losses_without_a_floor_are_not_judged() -> None:
 
 def test_noisy_gradients_stand_out_later() -> None:
     generator = torch.Generator().manual_seed(0)
-    calm, noisy = Jumps(), Jumps()
+    calm, noisy = GradientSpikes(), GradientSpikes()
     sizes = torch.randn(400, generator=generator).tolist()
     calm.usual([math.exp(0.2 * size) for size in sizes])
     noisy.usual([math.exp(4 * size) for size in sizes])

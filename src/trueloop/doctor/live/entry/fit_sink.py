@@ -16,7 +16,7 @@ from trueloop import _options, ranks
 from trueloop.checkpoint import WriteError
 from trueloop.doctor.live.entry.block import check_first_and_show, configs_for
 from trueloop.doctor.live.frames import source_map, user_frames
-from trueloop.doctor.live.processes.rank_exchange import Peers
+from trueloop.doctor.live.processes.rank_exchange import RankExchange
 from trueloop.doctor.live.session import Session, Watched, running
 from trueloop.doctor.model.findings import Finding, Location
 from trueloop.doctor.report.json_object import finding_object
@@ -102,7 +102,7 @@ class Doctor:
         """It is not decided yet whether the whole run is watched."""
         self._known: set[tuple[str, Location]] = set()
         self._unwritten: list[dict[str, Any]] = []
-        self._peers = Peers(next(_numbers))
+        self._peers = RankExchange(next(_numbers))
 
     @property
     def run(self) -> Run | None:

@@ -11,7 +11,7 @@ from trueloop.doctor.live.session import Session, running
 from trueloop.doctor.report.terminal import finding_text, paint_for, printable
 
 
-class Cells:
+class NotebookCells:
     """Watches what the cells of one IPython shell do."""
 
     def __init__(self, shell: Any) -> None:
@@ -47,7 +47,7 @@ class Cells:
             print(text, file=sys.stderr)
 
 
-_loaded: list[Cells] = []
+_loaded: list[NotebookCells] = []
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -57,7 +57,7 @@ def load_ipython_extension(shell: Any) -> None:
     if running() is not None:
         print("trueloop: this process is watched already", file=sys.stderr)
         return
-    cells = Cells(shell)
+    cells = NotebookCells(shell)
     cells.begin()
     _loaded.append(cells)
 

@@ -24,7 +24,7 @@ from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.memory import footprint
 from trueloop.doctor.live.memory.fake_forward import CallSpec, Saved, note_call, saved_by
 from trueloop.doctor.live.memory.options import USABLE, Fit, Needs, fits
-from trueloop.doctor.live.memory.recorded_shapes import Recipes
+from trueloop.doctor.live.memory.recorded_shapes import RecordedShapes
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.model.findings import Location
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from trueloop.doctor.live.context import Context
-    from trueloop.doctor.live.memory.recorded_shapes import Recipes
+    from trueloop.doctor.live.memory.recorded_shapes import RecordedShapes
     from trueloop.doctor.live.nonfinite.recent_calls import RecentCalls
 
 _ASKED = re.compile(
@@ -86,11 +86,11 @@ class Exhausted:
         return self.weights + self.gradients + self.state + self.buffers
 
 
-class Death:
+class OutOfMemory:
     """The facts about an exception, noted before it propagates; holds no tensor."""
 
     def __init__(
-        self, watcher: Context, calls: RecentCalls, recipes: Recipes, error: BaseException
+        self, watcher: Context, calls: RecentCalls, recipes: RecordedShapes, error: BaseException
     ) -> None:
         self.watcher, self._calls, self._recipes = watcher, calls, recipes
         self.error = str(error)
@@ -201,11 +201,11 @@ class Death:
 
 
 def death_of(
-    watcher: Context, calls: RecentCalls, recipes: Recipes, error: BaseException
-) -> Death | None:
+    watcher: Context, calls: RecentCalls, recipes: RecordedShapes, error: BaseException
+) -> OutOfMemory | None:
     """The facts about an out-of-memory exception."""
     is_one = error is not None and is_out_of_memory(error)
-    return Death(watcher, calls, recipes, error) if is_one else None
+    return OutOfMemory(watcher, calls, recipes, error) if is_one else None
 
 
 def _asked(text: str) -> int | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MOST = 8
 
 
-class Recipes(Probe):
+class RecordedShapes(Probe):
     """Keeps only shapes and plain values, and the models weakly."""
 
     def __init__(self, watcher: Context) -> None:

@@ -57,7 +57,7 @@ class Pattern(NamedTuple):
     """Where the function itself was found; it may be nowhere."""
 
 
-class Recall:
+class CallReconstruction:
     """The calls of the one backward that a program runs."""
 
     def __init__(self, calls: RecentCalls) -> None:

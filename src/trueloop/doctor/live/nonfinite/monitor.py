@@ -21,7 +21,7 @@ from torch import dot, nn
 
 from trueloop.doctor.live.frames import user_frames
 from trueloop.doctor.live.nonfinite import forensics
-from trueloop.doctor.live.nonfinite.call_reconstruction import Recall
+from trueloop.doctor.live.nonfinite.call_reconstruction import CallReconstruction
 from trueloop.doctor.live.nonfinite.operation_trace import kind_of_bad
 from trueloop.doctor.live.nonfinite.recent_calls import RecentCalls
 from trueloop.doctor.live.objects import autograd_graph, inspection
@@ -59,7 +59,7 @@ class Pending:
     times: int = 1
 
 
-class Health:
+class NonFiniteMonitor:
     """The loss and the gradients of one watched process."""
 
     def __init__(self, hub: Hub, watcher: Context, codes: Set[str]) -> None:
@@ -81,7 +81,7 @@ class Health:
         self.fetch: tuple[Any, int] | None = None
         """The latest batch: its iterator (weak), and its number there."""
         self.pending: Pending | None = None
-        self.recall = Recall(self.calls)
+        self.recall = CallReconstruction(self.calls)
         self._begun = False
         self._infinite_is_fine = False
         """The program has gone on from an infinite loss with gradients that were finite."""

@@ -27,7 +27,7 @@ _SAMPLE = 6
 _VALUES = 8
 
 
-class Hands:
+class ManualEdits:
     def __init__(self, hub: Hub, watcher: Recorder) -> None:
         self._hub, self._watcher = hub, watcher
         self._gradients: list[tuple[Any, list[Any]]] = []

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from importlib.abc import Loader
 
 
-class Arrival:
+class ImportHook:
     """Calls `then` once a module has been imported; at once if it is there already.
 
     It is in `sys.meta_path` until then, and answers for no other module.

@@ -14,7 +14,7 @@ from torch import nn
 from torch.compiler import is_compiling
 
 from trueloop.doctor.live.frames import source_map
-from trueloop.doctor.live.patches.import_hook import Arrival
+from trueloop.doctor.live.patches.import_hook import ImportHook
 from trueloop.doctor.live.processes import rank_identity
 from trueloop.doctor.model.events import Made, Moved, Used
 
@@ -36,7 +36,7 @@ def install(recorder: Recorder, patches: Patches) -> None:
         kind: type = sys.modules[_FSDP].FullyShardedDataParallel
         patches.after(recorder.hub, kind, "__init__", partial(_wrapped, recorder))
 
-    arrival = Arrival(_FSDP, sharded)
+    arrival = ImportHook(_FSDP, sharded)
     arrival.await_it()
     patches.add(arrival.withdraw)
     patches.replace(torch, "compile", partial(_compile, recorder))

@@ -22,16 +22,16 @@ from trueloop.doctor.live.probes.probe import Probe
 PROBES: tuple[type[Probe], ...] = (
     *losses.PROBES,
     *data.PROBES,
-    untracked_parameters.Strays,
-    idle_parameters.Updates,
-    retained_graphs.Kept,
+    untracked_parameters.UntrackedParameters,
+    idle_parameters.IdleParameters,
+    retained_graphs.RetainedGraphs,
     predictions.Predictions,
     update_rounding.Rounding,
     memory_growth.Growth,
-    recorded_shapes.Recipes,
+    recorded_shapes.RecordedShapes,
     replicas.Replicas,
     pairwise_losses.Pairs,
-    muon_parameters.Matrices,
+    muon_parameters.MuonParameters,
 )
 """In the order in which they hear of a moment."""
 

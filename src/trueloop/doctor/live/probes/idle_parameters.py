@@ -49,7 +49,7 @@ class ParameterRecord:
     unmoved: Location | None = None
 
 
-class Updates(Probe):
+class IdleParameters(Probe):
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self.records = Weak[ParameterRecord]()

@@ -26,7 +26,7 @@ _HEADS = frozenset(
 )
 
 
-class Matrices(Probe):
+class MuonParameters(Probe):
     """Looks once at the parameters of each of torch's own Muons, after its first update."""
 
     def __init__(self, watcher: Context) -> None:

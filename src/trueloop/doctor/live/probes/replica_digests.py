@@ -30,7 +30,7 @@ Site = tuple[str, int]
 """A file and a line."""
 
 
-class Look(NamedTuple):
+class ReplicaDigest(NamedTuple):
     """One rank's digest of a set of parameters; plain values, as JSON has them."""
 
     updates: list[int]
@@ -44,7 +44,7 @@ class Look(NamedTuple):
     """The same of each gradient; empty where there is none."""
 
 
-class Apart(NamedTuple):
+class ReplicaDifference(NamedTuple):
     """How far two ranks are apart."""
 
     most: int
@@ -55,7 +55,7 @@ class Apart(NamedTuple):
     """Parameters that differ."""
 
 
-def take(watcher: Context, parameters: list[Any], updates: list[int]) -> Look:
+def take(watcher: Context, parameters: list[Any], updates: list[int]) -> ReplicaDigest:
     """Read some numbers of each parameter and of its gradient, at once."""
     tensors = [each.detach() for each in parameters]
     gradients = [each.grad for each in parameters]
@@ -64,7 +64,7 @@ def take(watcher: Context, parameters: list[Any], updates: list[int]) -> Look:
     rates = [
         rate for each in watcher.things.live_optimizers() for rate in parameter_stats.rates(each)
     ]
-    return Look(
+    return ReplicaDigest(
         updates,
         len(watcher.things.optimizers),
         rates,
@@ -100,7 +100,7 @@ def some(parameters: list[Any]) -> list[Any]:
     return found[:: -(-len(found) // _PARAMETERS) or 1]
 
 
-def are_averaged(one: Look, other: Look) -> list[bool]:
+def are_averaged(one: ReplicaDigest, other: ReplicaDigest) -> list[bool]:
     """Of each parameter: both ranks are about to apply one gradient to it. No two ranks compute the
     same from different samples: they have averaged it, in the same update."""
     return [
@@ -110,19 +110,19 @@ def are_averaged(one: Look, other: Look) -> list[bool]:
     ]
 
 
-def do_the_same(one: Look, other: Look) -> bool:
+def do_the_same(one: ReplicaDigest, other: ReplicaDigest) -> bool:
     """Both ranks have made as many updates with as many optimizers."""
     return one[:2] == other[:2]
 
 
-def apart(one: Look, other: Look, counted: list[bool]) -> Apart:
+def apart(one: ReplicaDigest, other: ReplicaDigest, counted: list[bool]) -> ReplicaDifference:
     """How far the parameters differ that are `counted`."""
     shares = [
         _share(mine, yours) if counts else 0.0
         for mine, yours, counts in zip(one.values, other.values, counted, strict=True)
     ]
     most = max(range(len(shares)), key=shares.__getitem__)
-    return Apart(most, shares[most], sum(each > DIFFERS for each in shares))
+    return ReplicaDifference(most, shares[most], sum(each > DIFFERS for each in shares))
 
 
 def _share(mine: list[float], yours: list[float]) -> float:

@@ -19,7 +19,7 @@ from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.probes import parameter_stats, replica_digests
 from trueloop.doctor.live.probes.probe import Probe
-from trueloop.doctor.live.probes.replica_digests import Look
+from trueloop.doctor.live.probes.replica_digests import ReplicaDigest
 from trueloop.doctor.live.processes import rank_identity
 from trueloop.doctor.model.events import Event
 from trueloop.doctor.model.findings import Location
@@ -70,7 +70,7 @@ class Waiting(NamedTuple):
 
     keys: list[str]
     record: ReplicaRecord
-    own: Look
+    own: ReplicaDigest
     subject: Thing
     place: Location
     names: list[str]
@@ -240,7 +240,7 @@ class Replicas(Probe):
         self._waiting.append(Waiting(keys, record, own, about[0], about[1], shown, about[2]))
         del self._waiting[:-_WAITING]
 
-    def _put(self, key: str, own: Look) -> None:
+    def _put(self, key: str, own: ReplicaDigest) -> None:
         try:
             dist.distributed_c10d._get_default_store().set(key, json.dumps(own))
         except _GONE:
@@ -255,7 +255,7 @@ class Replicas(Probe):
                 store = dist.distributed_c10d._get_default_store()
                 if not store.check(waiting.keys):
                     continue
-                others = [Look(*json.loads(store.get(key))) for key in waiting.keys]
+                others = [ReplicaDigest(*json.loads(store.get(key))) for key in waiting.keys]
                 for key in waiting.keys:
                     store.delete_key(key)
             except _GONE:
@@ -266,7 +266,7 @@ class Replicas(Probe):
 
     # ------------------------------------------------------------------ the comparison
 
-    def _compare(self, waiting: Waiting, others: list[Look]) -> None:
+    def _compare(self, waiting: Waiting, others: list[ReplicaDigest]) -> None:
         record, own = waiting.record, waiting.own
         found = [_compared(own, each, waiting.is_wrapped) for each in others]
         known = [each for each in found if each is not None]
@@ -281,7 +281,13 @@ class Replicas(Probe):
         if record.row == _IN_A_ROW:
             self._tell(waiting, others[worst], waiting.keys[worst], known[worst])
 
-    def _tell(self, waiting: Waiting, other: Look, key: str, apart: replica_digests.Apart) -> None:
+    def _tell(
+        self,
+        waiting: Waiting,
+        other: ReplicaDigest,
+        key: str,
+        apart: replica_digests.ReplicaDifference,
+    ) -> None:
         record = waiting.record
         record.told = True
         if replica_digests.brings_together(waiting.place.path, self._early):
@@ -295,7 +301,9 @@ class Replicas(Probe):
         self.watcher.measure(differ)
 
 
-def _compared(own: Look, other: Look, is_wrapped: bool) -> replica_digests.Apart | None:
+def _compared(
+    own: ReplicaDigest, other: ReplicaDigest, is_wrapped: bool
+) -> replica_digests.ReplicaDifference | None:
     """How far two ranks are apart; None where they are not at the same point of the same work."""
     if len(own.values) != len(other.values):
         return None

@@ -62,7 +62,7 @@ class GraphOwner(NamedTuple):
     size: int
 
 
-class Kept(Probe):
+class RetainedGraphs(Probe):
     """Counts the graphs that outlive their updates."""
 
     def __init__(self, watcher: Context) -> None:

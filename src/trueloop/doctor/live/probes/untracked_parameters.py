@@ -38,7 +38,7 @@ _OWN = ("parameters", "named_parameters", "state_dict", "modules", "children", "
 
 
 @dataclass(eq=False)
-class Stray:
+class UntrackedParameter:
     """A parameter that gets gradients and belongs to no optimizer."""
 
     count: int = 0
@@ -57,12 +57,12 @@ class Hidden:
     kind: str
 
 
-class Strays(Probe):
+class UntrackedParameters(Probe):
     """Follows parameters that get gradients although no optimizer has ever had them."""
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
-        self.strays = Weak[Stray]()
+        self.strays = Weak[UntrackedParameter]()
         self.ever = Weak[bool]()
         """Parameters that an optimizer has, or has had."""
         self.hidden = Weak[Hidden]()
@@ -136,7 +136,7 @@ class Strays(Probe):
     def _follow(self, parameter: torch.Tensor, frame: FrameType) -> bool:
         stray = self.strays.get(parameter)
         if stray is None:
-            stray = Stray()
+            stray = UntrackedParameter()
             self.strays.put(parameter, stray)
         if stray.done:
             return False

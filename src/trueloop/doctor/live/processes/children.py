@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from trueloop.doctor.config import Configs
 from trueloop.doctor.live.frames import user_frames
-from trueloop.doctor.live.patches.import_hook import Arrival
+from trueloop.doctor.live.patches.import_hook import ImportHook
 from trueloop.doctor.live.patches.patching import Patch, disguised
 from trueloop.doctor.live.processes import report_exchange
 from trueloop.doctor.live.session import Session
@@ -124,7 +124,7 @@ class Child:
             return
 
 
-class Followed:
+class ChildProcesses:
     """Watches the processes that this one starts, from `begin` on."""
 
     def __init__(self, order: Order) -> None:
@@ -133,7 +133,7 @@ class Followed:
         self._patches: list[Patch] = []
         self._minds_spawning = False
         self._starting = threading.local()
-        self._arrival = Arrival("multiprocessing.process", self._mind_processes)
+        self._arrival = ImportHook("multiprocessing.process", self._mind_processes)
 
     def begin(self) -> None:
         """Follow what is started from now on."""
@@ -266,7 +266,7 @@ def arrive(order: dict[str, Any]) -> None:
     """Watch this process, which was just started, and those that it starts."""
     given = Order(**order)
     if _begun(given) is not None:
-        Followed(given).begin()
+        ChildProcesses(given).begin()
 
 
 def may_train(process: BaseProcess) -> bool:

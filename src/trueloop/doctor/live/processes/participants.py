@@ -9,12 +9,12 @@ import sys
 import threading
 
 from trueloop.doctor.live.processes import report_exchange
-from trueloop.doctor.live.processes.children import Followed, Order
-from trueloop.doctor.live.processes.rank_reports import Meeting
+from trueloop.doctor.live.processes.children import ChildProcesses, Order
+from trueloop.doctor.live.processes.rank_reports import RankReports
 from trueloop.doctor.live.session import Session, Watched
 
 
-class Company:
+class Participants:
     """Watches with `session`, in this process and in those that it starts.
 
     Args:
@@ -37,7 +37,7 @@ class Company:
         speed: bool,
     ) -> None:
         self._session = session
-        self._followed = Followed(
+        self._followed = ChildProcesses(
             Order(
                 folder="",
                 home=os.getcwd(),
@@ -49,7 +49,7 @@ class Company:
                 bundles=session.bundles,
             )
         )
-        self._meeting: Meeting | None = None
+        self._meeting: RankReports | None = None
         self._has_met = False
         self._own: Watched | None = None
         self._report: Watched | None = None
@@ -105,10 +105,10 @@ class Company:
             rank = self._meeting.rank
         return report_exchange.Part("the main process", rank, ended, watched)
 
-    def _met(self) -> Meeting | None:
+    def _met(self) -> RankReports | None:
         if not self._has_met and "torch" in sys.modules:
             self._has_met = True
-            self._meeting = Meeting.find()
+            self._meeting = RankReports.find()
         return self._meeting
 
     def _heard(self) -> None:

@@ -25,7 +25,7 @@ _LOST: Any = (RuntimeError, ValueError, OSError)
 """The store does not answer: its process has ended, or the group is gone."""
 
 
-class Peers:
+class RankExchange:
     """The doctors of one run, one on each rank; the `number`-th that a process has made."""
 
     def __init__(self, number: int) -> None:

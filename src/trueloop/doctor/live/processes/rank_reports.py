@@ -27,7 +27,7 @@ _LOST: Any = (RuntimeError, ValueError, OSError)
 """The launcher's store does not answer."""
 
 
-class Meeting:
+class RankReports:
     """The reports that the ranks leave for each other."""
 
     def __init__(self, rank: int, count: int, store: Any) -> None:
@@ -36,7 +36,7 @@ class Meeting:
         self._store = store
 
     @classmethod
-    def find(cls) -> Meeting | None:
+    def find(cls) -> RankReports | None:
         """The one that this process takes part in; None for a single process, and where the
         launcher has no store. Imports torch."""
         given = os.environ

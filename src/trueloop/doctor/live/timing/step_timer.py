@@ -26,8 +26,8 @@ from trueloop.doctor.live.hub import dispatch_modes, no_torch_dispatch, no_torch
 from trueloop.doctor.live.timing import cpu_demand, sample_collation
 from trueloop.doctor.live.timing.fused_optimizers import could_be_fused, ratio_of_fused
 from trueloop.doctor.live.timing.step_timing import ENOUGH, OWN, PARTS, Fetches, Speed, Tally, Unit
-from trueloop.doctor.live.timing.tensor_reads import Reads
-from trueloop.doctor.live.timing.worker_startup import Starts
+from trueloop.doctor.live.timing.tensor_reads import TensorReads
+from trueloop.doctor.live.timing.worker_startup import WorkerStartup
 from trueloop.doctor.model.things import Loader, Optimizer
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ _OUTSIDE = {
 """Part -> the parts in which it may begin: inside of others, it is a piece of them."""
 
 
-class Clock:
+class StepTimer:
     """Of one watched process: of the thread in it that trains."""
 
     own = OWN
@@ -84,7 +84,7 @@ class Clock:
         self.next = WARM_UP
         """Update at which it is switched on again."""
         self.least = LEAST
-        hub.worker_starts = self.starts = Starts(hub)
+        hub.worker_starts = self.starts = WorkerStartup(hub)
         self.evaluation = 0.0
         self.device = "cpu"
         self.backwards = 0
@@ -99,7 +99,7 @@ class Clock:
         self._reference: Any = None
         self._wanted = self._tries = 0
         self._before_step = 0.0
-        self.reads = Reads(self)
+        self.reads = TensorReads(self)
         self._seen_workers = (0, 0.0, 0.0)
         """Iterator (`id`), what its workers had asked for then, and when."""
         self._unread: deque[Unit] = deque(maxlen=64)

@@ -64,7 +64,7 @@ class RunningTimer(Protocol):
     ) -> R: ...
 
 
-class Reads:
+class TensorReads:
     """Of one clock."""
 
     def __init__(self, clock: RunningTimer) -> None:

@@ -26,14 +26,14 @@ from trueloop.doctor.model.speed_measurements import (
 )
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.timing.step_timer import Clock
+    from trueloop.doctor.live.timing.step_timer import StepTimer
     from trueloop.doctor.live.timing.step_timing import Speed
 
 _PARAMETERS = re.compile(r"param|grad|weight", re.I)
 _PRODUCTS = (nn.Linear, nn.Bilinear, nn.MultiheadAttention, nn.RNNBase, nn.RNNCellBase)
 
 
-def tell(clock: Clock) -> None:
+def tell(clock: StepTimer) -> None:
     """Emit one measurement of each thing that a rule may have something to say about."""
     speed = clock.speed()
     if speed is not None:
@@ -50,7 +50,7 @@ def tell(clock: Clock) -> None:
     _tell_starts(clock)
 
 
-def _tell_fetches(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
+def _tell_fetches(clock: StepTimer, speed: Speed, updates: TimedUpdates) -> None:
     """Of the loader that is waited for longest."""
     found = _by_place(clock.tally.fetches)
     if not found:
@@ -97,7 +97,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _tell_optimizers(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
+def _tell_optimizers(clock: StepTimer, speed: Speed, updates: TimedUpdates) -> None:
     found = clock.tally.optimizers
     whole = sum(found.values())
     for optimizer, seconds in found.items():
@@ -115,7 +115,7 @@ def _tell_optimizers(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
             clock.watcher.measure(measured)
 
 
-def _tell_norms(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
+def _tell_norms(clock: StepTimer, speed: Speed, updates: TimedUpdates) -> None:
     for (kind, site), calls in clock.tally.calls.items():
         place = user_frames.place_at(*site)
         if kind == "norm" and _adds_up(place):
@@ -143,7 +143,7 @@ def _adds_up(place: Location) -> bool:
     )
 
 
-def _tell_reads(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
+def _tell_reads(clock: StepTimer, speed: Speed, updates: TimedUpdates) -> None:
     idle = speed.parts["data"] + speed.parts["rest"]
     for (kind, site), calls in clock.tally.calls.items():
         if kind == "norm" or kind.startswith("move by "):
@@ -160,7 +160,7 @@ def _tell_reads(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
         clock.watcher.measure(measured)
 
 
-def _tell_moves(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
+def _tell_moves(clock: StepTimer, speed: Speed, updates: TimedUpdates) -> None:
     for (kind, site), calls in clock.tally.calls.items():
         if kind.startswith("move by "):
             each = calls.seconds / speed.updates
@@ -176,7 +176,7 @@ def _tell_moves(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
             clock.watcher.measure(measured)
 
 
-def _tell_products(clock: Clock, speed: Speed, updates: TimedUpdates) -> None:
+def _tell_products(clock: StepTimer, speed: Speed, updates: TimedUpdates) -> None:
     """Of models whose parameters are mostly those of matrix products in float32."""
     precision = _precision()
     capable = torch.cuda.get_device_capability() >= (8, 0)
@@ -206,7 +206,7 @@ def _precision() -> str:
         return ""
 
 
-def _tell_starts(clock: Clock) -> None:
+def _tell_starts(clock: StepTimer) -> None:
     for loader, passes in clock.starts.found.items():
         if passes.count:
             measured = WorkerStarts(

@@ -53,7 +53,7 @@ class LoaderPass:
     """Seconds that the program waited for its first batch."""
 
 
-class Starts:
+class WorkerStartup:
     """Of all loaders with workers that do not live on."""
 
     def __init__(self, hub: Hub) -> None:

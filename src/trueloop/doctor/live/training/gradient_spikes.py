@@ -33,7 +33,7 @@ _NEAR = 40
 
 
 @dataclass
-class Jump:
+class GradientSpike:
     """A spike of the gradient, and the losses since."""
 
     update: int
@@ -84,11 +84,11 @@ class Jump:
         )
 
 
-class Jumps:
+class GradientSpikes:
     """The gradients and losses of one optimizer's updates."""
 
     def __init__(self) -> None:
-        self.pending: Jump | None = None
+        self.pending: GradientSpike | None = None
         self.begin = 0.0
         """The loss in the first updates."""
         self._begun = 0
@@ -126,7 +126,7 @@ class Jumps:
             self.begin += (value - self.begin) / (self._begun + 1)
             self._begun += 1
 
-    def followed(self, value: float) -> Jump | None:
+    def followed(self, value: float) -> GradientSpike | None:
         """The loss of an update after a jump; the jump, if that ends with it."""
         assert self.pending is not None
         self.pending.after.append(value)
@@ -134,7 +134,7 @@ class Jumps:
             return None
         return self.end()
 
-    def end(self) -> Jump | None:
+    def end(self) -> GradientSpike | None:
         """The jump that is followed, if there is one: no more losses come."""
         pending, self.pending = self.pending, None
         if pending is not None:
@@ -182,7 +182,7 @@ class Jumps:
             return False
         over = update - self._norms[0][0]
         losses = list(self.losses)
-        self.pending = Jump(
+        self.pending = GradientSpike(
             update, norm, level, over, self._weights, weights, losses, self.begin, where
         )
         return True

@@ -21,7 +21,7 @@ from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.probes.call_sites import near, path
 from trueloop.doctor.live.probes.probe import Probe
 from trueloop.doctor.live.tracing import is_abstract
-from trueloop.doctor.live.training.gradient_spikes import AFTER, Jump
+from trueloop.doctor.live.training.gradient_spikes import AFTER, GradientSpike
 from trueloop.doctor.live.training.loss_history import spread
 from trueloop.doctor.live.training.update_history import (
     LOOKED,
@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 
     from trueloop.doctor.live.context import Context
     from trueloop.doctor.live.hub import Hub
-    from trueloop.doctor.live.nonfinite.monitor import Health
-    from trueloop.doctor.model.events import Event
+    from trueloop.doctor.live.nonfinite.monitor import NonFiniteMonitor
 
 CODES = ("TH102", "TH103", "TH104", "TH105")
 _SEARCHES = ("LBFGS", "Rprop")
@@ -55,8 +54,10 @@ _LONGEST = 4096
 _SCALES = frozenset("Div Mul ToCopy View Squeeze Clone Alias".split())
 
 
-class Progress(Probe):
-    def __init__(self, hub: Hub, watcher: Context, codes: Set[str], nonfinite: Health) -> None:
+class TrainingMonitor(Probe):
+    def __init__(
+        self, hub: Hub, watcher: Context, codes: Set[str], nonfinite: NonFiniteMonitor
+    ) -> None:
         super().__init__(watcher)
         self.hub, self._nonfinite = hub, nonfinite
         hub.follows_training = not codes.isdisjoint(CODES)
@@ -67,8 +68,7 @@ class Progress(Probe):
         """A backward has been run since the last step."""
         self._site: Any = None
         """Where it was run from, if that was looked at."""
-        self._several = False
-        self._unread = False
+        self._several = self._unread = False
         self._scaled: Any = None
         self._passes = 0
         self._near: Any = None
@@ -239,7 +239,7 @@ class Progress(Probe):
         plain = gradient.detach()
         return float(torch.dot(plain, plain).item())
 
-    def _tell_jump(self, stream: Stream, jump: Jump) -> None:
+    def _tell_jump(self, stream: Stream, jump: GradientSpike) -> None:
         optimizer = stream.optimizer()
         if optimizer is None or not stream.is_supervised or stream.doubtful:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from trueloop.doctor.live.training.gradient_spikes import Jump, Jumps
+from trueloop.doctor.live.training.gradient_spikes import GradientSpike, GradientSpikes
 from trueloop.doctor.live.training.loss_history import Course, Guess, Sizes
 from trueloop.doctor.live.training.validation_history import Evaluations
 from trueloop.doctor.model.events import ModelForward
@@ -89,7 +89,7 @@ class Stream:
     course: Course = field(default_factory=Course)
     guess: Guess = field(default_factory=Guess)
     sizes: Sizes = field(default_factory=Sizes)
-    jumps: Jumps = field(default_factory=Jumps)
+    jumps: GradientSpikes = field(default_factory=GradientSpikes)
     evaluations: Evaluations = field(default_factory=Evaluations)
     losses: list[float] = field(default_factory=list)
     """Of the latest updates, not yet gone through."""
@@ -113,7 +113,7 @@ class Stream:
             self.jumps.trained(losses)
         self.jumps.usual(squares)
 
-    def followed(self, loss: float) -> Jump | None:
+    def followed(self, loss: float) -> GradientSpike | None:
         """The loss of an update after a jump; the jump, if that ends with it."""
         self.course.add([loss])
         self.evaluations.trained([loss])
