@@ -54,7 +54,7 @@ from trueloop.doctor.static.stubs.tensors import (
 )
 
 
-def read(m: Interpreter, value: Any, name: str, node: ast.AST) -> Value:
+def read(m: Interpreter, value: Value, name: str, node: ast.AST) -> Value:
     """`value.name`."""
     if isinstance(value, LibraryName):
         if len(value.name) > KEY:
@@ -207,11 +207,11 @@ def write(m: Interpreter, owner: Any, name: str, value: Any, node: ast.AST) -> N
         owner.scope.variables[name] = value
 
 
-def _spelled(owner: Any) -> str:
+def _spelled(owner: object) -> str:
     return "self." if isinstance(owner, Instance) else ""
 
 
-def _write_to_model(m: Interpreter, owner: Model, name: str, value: Any, node: ast.AST) -> None:
+def _write_to_model(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:
     old = owner.children.get(name)
     if isinstance(value, Model):
         owner.children[name] = value
@@ -229,7 +229,7 @@ def _write_to_model(m: Interpreter, owner: Model, name: str, value: Any, node: a
     _tell(m, owner, name, value, node)
 
 
-def _tell(m: Interpreter, owner: Model, name: str, value: Any, node: ast.AST) -> None:
+def _tell(m: Interpreter, owner: Model, name: str, value: object, node: ast.AST) -> None:
     what, spelled, used = NOWHERE, "", None
     if isinstance(value, (Sequence, DictValue)):
         what = m.place(m.assigned) if m.assigned is not None else NOWHERE
@@ -334,7 +334,7 @@ def _of_user(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:
     return m.unknown(node, (value, index))
 
 
-def _of_items(m: Interpreter, value: Sequence, index: Any, node: ast.AST) -> Value:
+def _of_items(m: Interpreter, value: Sequence, index: object, node: ast.AST) -> Value:
     if isinstance(index, slice):
         try:
             return Sequence(value.kind, value.values[index], value.open, turns=value.turns)
@@ -373,7 +373,7 @@ def set_item(m: Interpreter, owner: Any, index: Any, value: Any, node: ast.Subsc
                 m.emit(Replaced, node, model=owner, attribute=key, old=old, new=value)
 
 
-def _within_turn(m: Interpreter, loop: Any) -> bool:
+def _within_turn(m: Interpreter, loop: object) -> bool:
     """A loop begins again in each turn of the batch loop around it."""
     inner: list[Loop] = []
     for turn in reversed(m.turns):
@@ -384,7 +384,7 @@ def _within_turn(m: Interpreter, loop: Any) -> bool:
 
 
 def _store(
-    m: Interpreter, owner: Sequence | DictValue, index: Any, value: Any, node: ast.Subscript
+    m: Interpreter, owner: Sequence | DictValue, index: object, value: object, node: ast.Subscript
 ) -> None:
     if isinstance(value, Tensor) and value.graph and m.predates_turn(owner.turns):
         # Another place in each turn, or the same ones again: only the first makes it grow.

@@ -46,7 +46,7 @@ HARMLESS = frozenset(
 
 def call(
     m: Interpreter,
-    function: Any,
+    function: Value | None,
     args: list[Value],
     kwargs: dict[str, Value],
     node: ast.AST,

@@ -94,7 +94,7 @@ def compare(m: Interpreter, sign: ast.cmpop, left: Any, right: Any, node: ast.ex
     return Unknown(key, (left, right))
 
 
-def _is_none(value: Any) -> bool:
+def _is_none(value: object) -> bool:
     return isinstance(value, Constant) and value.value is None
 
 

@@ -160,7 +160,7 @@ def arithmetic(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: 
     return found
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: object) -> bool:
     return isinstance(value, (Sequence, Parameters))
 
 
@@ -173,7 +173,7 @@ def _added(m: Interpreter, *lists: Sequence | Parameters) -> Sequence:
     )
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """A plain number, known or not."""
     return isinstance(value, Constant) or (isinstance(value, Unknown) and value.number)
 
@@ -303,7 +303,7 @@ def _dict(m: Interpreter, node: ast.Dict, scope: Scope) -> Value:
     return table
 
 
-def _put(table: DictValue, key: Any, value: Any) -> None:
+def _put(table: DictValue, key: Value, value: Value | None) -> None:
     if isinstance(key, Constant) and key.value is not None and is_hashable(key.value):
         table.put(key.value, value)
     else:
@@ -316,7 +316,7 @@ def _subscript(m: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
     return item(m, value, index, node)
 
 
-def item(m: Interpreter, value: Any, index: Any, node: ast.AST) -> Value:
+def item(m: Interpreter, value: Value, index: Value, node: ast.AST) -> Value:
     """`value[index]`."""
     return item_of(m, value, index, node)
 
@@ -357,7 +357,7 @@ def _comprehension(
             return
         generator = node.generators[position]
 
-        def turn(element: Any) -> None:
+        def turn(element: Value) -> None:
             nonlocal complete
             m.assign(generator.target, element, inner)
             outcomes = [conditions.outcome_of(m, condition, inner) for condition in generator.ifs]

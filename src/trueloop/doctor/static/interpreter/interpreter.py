@@ -194,7 +194,7 @@ class Interpreter(Counting, ABC):
             )
         )
 
-    def number(self, value: Any) -> int:
+    def number(self, value: object) -> int:
         """A private number for a value, by the order in which they were asked for."""
         found = self.numbers.get(id(value))
         if found is None:
@@ -255,7 +255,7 @@ class Interpreter(Counting, ABC):
         loop_variant = any(loop_of(part) for part in parts)
         return Unknown(key, parts, loop_variant=loop_variant)
 
-    def key(self, value: Any) -> str:
+    def key(self, value: object) -> str:
         """A text that is equal for equal values, as far as they are known."""
         if isinstance(value, Constant):
             return value.symbol or self.written(value.value)
@@ -266,14 +266,14 @@ class Interpreter(Counting, ABC):
         name = getattr(value, "name", "") or getattr(value, "key", "")
         return name or f"<{type(value).__name__} {self.number(value)}>"
 
-    def written(self, value: Any) -> str:
+    def written(self, value: object) -> str:
         """A constant as it is written, cut where it is long."""
         if isinstance(value, (str, bytes)) and len(value) > KEY:
             self.steps += len(value) >> 8
         text = repr(value)
         return text if len(text) <= KEY else short_key(text)
 
-    def size(self, value: Any) -> Size:
+    def size(self, value: object) -> Size:
         """A number as far as it is known; see `events.Size`."""
         if isinstance(value, Constant):
             if isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
@@ -306,7 +306,7 @@ class Interpreter(Counting, ABC):
 
     # ------------------------------------------------------------------ conditions
 
-    def verdict(self, value: Any) -> tuple[bool | None, str, bool]:
+    def verdict(self, value: Value) -> tuple[bool | None, str, bool]:
         """The truth of a value: known or None, and for None its key and whether it is negated."""
         if isinstance(value, Constant):
             return bool(value.value), "", False
@@ -325,7 +325,7 @@ class Interpreter(Counting, ABC):
             return True, "", False
         return None, self.key(value), False
 
-    def decide(self, value: Any, preferred: bool | None = None) -> tuple[bool, str]:
+    def decide(self, value: Value, preferred: bool | None = None) -> tuple[bool, str]:
         """Take a condition as true or false for the whole of this run.
 
         `preferred`: what to take it for if nothing else speaks for either. Returns the outcome and
@@ -356,7 +356,7 @@ class Interpreter(Counting, ABC):
                 self.equal[equals[0]] = equals[1]
         return fact != negated, key if fact else f"not {key}"
 
-    def _ruled_out(self, value: Any) -> bool:
+    def _ruled_out(self, value: Value) -> bool:
         """The run was asked to take the same quantity for a different constant, or has found it to
         be on a different side (`n > 1`, and now `n == 1`)."""
         equals = getattr(value, "equals", None)
@@ -441,17 +441,17 @@ class Interpreter(Counting, ABC):
         """Run statements; the signal if they were left early."""
 
     @abstractmethod
-    def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
+    def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
         """Assign to a name, an attribute, an entry or several of them."""
 
     @abstractmethod
-    def bind(self, name: str, value: Any, scope: Scope) -> None:
+    def bind(self, name: str, value: Value, scope: Scope) -> None:
         """Give a name of a scope its value."""
 
     @abstractmethod
     def call_value(
         self,
-        function: Any,
+        function: Value | None,
         args: list[Value],
         kwargs: dict[str, Value] | None = None,
         node: ast.AST | None = None,
@@ -470,7 +470,7 @@ class Interpreter(Counting, ABC):
         """Run the body of a generator function of the user's."""
 
     @abstractmethod
-    def attribute(self, value: Any, name: str, node: ast.AST) -> Value:
+    def attribute(self, value: Value, name: str, node: ast.AST) -> Value:
         """Read an attribute of any value."""
 
     def predates_turn(self, made: int | None) -> bool:

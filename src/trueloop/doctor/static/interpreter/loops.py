@@ -54,7 +54,7 @@ class LoopPlan:
     """Its elements are in a container: they do not count anything."""
 
 
-def plan(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
+def plan(m: Interpreter, value: Value | None, node: ast.AST) -> LoopPlan:
     """How to go through a value."""
     m.spend(1, node)
     with m.nested(node) as may_go:
@@ -244,7 +244,7 @@ _STREAMS = {"range": _range, "enumerate": _enumerate, "zip": _zip, "count": _cou
 # ------------------------------------------------------------------------------- going through
 
 
-def elements(m: Interpreter, value: Any, node: ast.AST) -> tuple[list[Value], bool]:
+def elements(m: Interpreter, value: Value | None, node: ast.AST) -> tuple[list[Value], bool]:
     """The elements of something (a few of them), and whether these are all."""
     if isinstance(value, Generator):
         found: list[Value] = []
@@ -267,7 +267,7 @@ def elements(m: Interpreter, value: Any, node: ast.AST) -> tuple[list[Value], bo
 
 def go_through(
     m: Interpreter,
-    value: Any,
+    value: Value,
     node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
     turn: Callable[[Any], None],
 ) -> bool:
@@ -332,7 +332,7 @@ def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> Contr
     return None if signal is ControlFlow.BREAK else signal
 
 
-def _start(iterable: Any) -> Value | None:
+def _start(iterable: Value) -> Value | None:
     """The number that a loop over a range begins with; None for other loops."""
     while isinstance(iterable, CombinedIterable) and iterable.kind == "plain":
         iterable = iterable.sources[0]
@@ -430,7 +430,7 @@ def _over_generator(
     index = 0
     where = len(m.calls), len(m.modules), len(m.functions)
 
-    def on_yield(value: Any) -> Value:
+    def on_yield(value: Value) -> Value:
         nonlocal index
         inner = m.calls[where[0] :], m.modules[where[1] :], m.functions[where[2] :]
         del m.calls[where[0] :], m.modules[where[1] :], m.functions[where[2] :]

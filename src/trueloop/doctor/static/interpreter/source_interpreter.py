@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
 
 from trueloop.doctor.static.interpreter import attributes, calls, expressions, statements
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter
@@ -20,15 +19,15 @@ class SourceInterpreter(Interpreter):
     def run_block(self, body: list[ast.stmt], scope: Scope) -> ControlFlow | None:
         return statements.run_block(self, body, scope)
 
-    def assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
+    def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
         statements.assign(self, target, value, scope)
 
-    def bind(self, name: str, value: Any, scope: Scope) -> None:
+    def bind(self, name: str, value: Value, scope: Scope) -> None:
         statements.bind(self, name, value, scope)
 
     def call_value(
         self,
-        function: Any,
+        function: Value | None,
         args: list[Value],
         kwargs: dict[str, Value] | None = None,
         node: ast.AST | None = None,
@@ -45,5 +44,5 @@ class SourceInterpreter(Interpreter):
     ) -> None:
         calls.enter(self, function, args, kwargs, node, on_yield=on_yield)
 
-    def attribute(self, value: Any, name: str, node: ast.AST) -> Value:
+    def attribute(self, value: Value, name: str, node: ast.AST) -> Value:
         return attributes.read(self, value, name, node)

@@ -148,7 +148,7 @@ def _keep_sum(
     kept: Tensor,
     node: ast.AST,
     scope: Scope,
-    total: Any = None,
+    total: Value | None = None,
 ) -> None:
     since = assigned_at(m, target, scope)
     if kept.graph and m.predates_turn(since):
@@ -221,7 +221,7 @@ def bind(m: Interpreter, name: str, value: Any, scope: Scope, *, afresh: bool = 
         holder.assigned_at[name] = m.turns_begun
 
 
-def _unpack(m: Interpreter, target: ast.Tuple | ast.List, value: Any, scope: Scope) -> None:
+def _unpack(m: Interpreter, target: ast.Tuple | ast.List, value: object, scope: Scope) -> None:
     starred = next((i for i, part in enumerate(target.elts) if isinstance(part, ast.Starred)), None)
     m.spend(len(target.elts) >> 2, target)
     parts = unpack(m, value, len(target.elts), starred, target)
@@ -383,7 +383,12 @@ def _match(m: Interpreter, node: ast.Match, scope: Scope) -> ControlFlow | None:
 
 
 def _matches(
-    m: Interpreter, pattern: ast.pattern, subject: Any, node: ast.Match, position: int, cases: int
+    m: Interpreter,
+    pattern: ast.pattern,
+    subject: Value,
+    node: ast.Match,
+    position: int,
+    cases: int,
 ) -> tuple[bool, str]:
     if isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
         return True, ""

@@ -55,7 +55,9 @@ class LibraryCall:
             return True
         return None if self.open else False
 
-    def const(self, position: int, name: str = "", default: Any = None, unknown: Any = None) -> Any:
+    def const(
+        self, position: int, name: str = "", default: object = None, unknown: object = None
+    ) -> Any:
         """The constant given for an argument: `default` if it was not given (and certainly not),
         `unknown` if it was given and is not a constant."""
         value = self.arg(position, name, MISSING)
@@ -131,7 +133,7 @@ def find_call(name: str) -> Model_ | None:
     return None
 
 
-def find_method(receiver: Any, name: str) -> Model_ | None:
+def find_method(receiver: object, name: str) -> Model_ | None:
     for kind in type(receiver).__mro__:
         found = _METHODS.get((kind, name))
         if found is not None:

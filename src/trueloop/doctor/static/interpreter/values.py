@@ -275,14 +275,14 @@ def inside(value: Any, parts: Callable[[Any], Iterable[Value]], depth: int) -> I
             waiting += [(part, left - 1) for part in reversed([*parts(each)])]
 
 
-def things_in(value: Any, depth: int = 4) -> list[Thing]:
+def things_in(value: Value | None, depth: int = 4) -> list[Thing]:
     """The things that a value is or contains, through containers and objects of the user's."""
     if isinstance(value, Thing):
         return [value]
     return [each for each in inside(value, parts_of, depth) if isinstance(each, Thing)]
 
 
-def parts_of(value: Any) -> Iterable[Value]:
+def parts_of(value: Value) -> Iterable[Value]:
     """The values that a value contains or was computed from; nothing for a thing."""
     if isinstance(value, Unknown):
         # The length of a loader, a text with a model's name in it: no way back to the thing.

@@ -34,7 +34,7 @@ def entered(
         with m.nested(node) as may_go:
             return entered(m, rest, body, scope, node) if may_go else None
 
-    def bind(value: Any) -> None:
+    def bind(value: Value) -> None:
         if item.optional_vars is not None:
             m.assign(item.optional_vars, value, scope)
 
@@ -87,7 +87,7 @@ def inside_generator(
     """A function under `@contextmanager`: the block runs at its `yield`."""
     found: list[ControlFlow | None] = []
 
-    def on_yield(value: Any) -> Value:
+    def on_yield(value: Value) -> Value:
         if not found:
             bind(value)
             found.append(inside())
@@ -100,7 +100,7 @@ def inside_generator(
     return found[0]
 
 
-def autocast_of(dtype: Any, enabled: Any, device: str | None) -> str | None:
+def autocast_of(dtype: Value | None, enabled: Value | None, device: str | None) -> str | None:
     """The dtype in which an autocast block computes: see `events.Event.autocast`."""
     on = constant(enabled, "?") if enabled is not None else True
     if on is False:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, calls
 from trueloop.doctor.static.interpreter.values import Constant, OpaqueObject, Value, constant
 from trueloop.doctor.static.interpreter.with_blocks import autocast_of
@@ -57,11 +55,13 @@ def _cpu_autocast(call: LibraryCall) -> Value:
     return _block(call, "cpu", call.arg(1, "dtype"), call.arg(0, "enabled"))
 
 
-def _block(call: LibraryCall, device: str | None, dtype: Any, enabled: Any) -> Value:
+def _block(
+    call: LibraryCall, device: str | None, dtype: Value | None, enabled: Value | None
+) -> Value:
     return OpaqueObject("torch.autocast", autocast=autocast_of(dtype, enabled, device))
 
 
-def _device(value: Any) -> str | None:
+def _device(value: Value) -> str | None:
     name = constant(value)
     return name.partition(":")[0] if isinstance(name, str) else None
 

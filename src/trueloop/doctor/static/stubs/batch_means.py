@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from trueloop.doctor.model.events import Used
 from trueloop.doctor.model.things import Loader, Tensor
@@ -14,7 +13,7 @@ from trueloop.doctor.static.interpreter.values import Constant, Sequence, Unknow
 _DEPTH = 12
 
 
-def notice_division(m: Interpreter, left: Any, right: Any, node: ast.AST) -> None:
+def notice_division(m: Interpreter, left: object, right: object, node: ast.AST) -> None:
     """`left / right`: inform the rules if it is a mean of batch means from one loader."""
     if not isinstance(left, (Unknown, Tensor)):
         return
@@ -31,7 +30,7 @@ def notice_division(m: Interpreter, left: Any, right: Any, node: ast.AST) -> Non
         m.emit(Used, node, what="mean of batch means", subject=loader)
 
 
-def _summed(total: Any, node: ast.AST) -> Sequence | None:
+def _summed(total: Value, node: ast.AST) -> Sequence | None:
     """The list in `sum(losses) / len(losses)`."""
     held = total.of[0] if isinstance(total, Unknown) and len(total.of) == 1 else None
     if isinstance(held, Sequence) and held.values and isinstance(node, ast.BinOp):
@@ -41,7 +40,7 @@ def _summed(total: Any, node: ast.AST) -> Sequence | None:
     return None
 
 
-def _counts_batches(m: Interpreter, value: Any, loader: Loader, total: Any) -> bool:
+def _counts_batches(m: Interpreter, value: object, loader: Loader, total: object) -> bool:
     """It is the number of the loader's batches, or the length of the list that was summed."""
     held = total.of[0] if isinstance(total, Unknown) and total.of else _holder(total)
     if isinstance(value, Unknown):
@@ -54,13 +53,13 @@ def _counts_batches(m: Interpreter, value: Any, loader: Loader, total: Any) -> b
     return loader.length is not None and value.value == loader.length
 
 
-def _holder(total: Any) -> Sequence | None:
+def _holder(total: object) -> Sequence | None:
     held = total.terms if isinstance(total, Tensor) else None
     return held if isinstance(held, Sequence) and not held.open else None
 
 
 def _sums_means(
-    m: Interpreter, node: ast.AST, value: Any, loaders: set[Loader], depth: int = _DEPTH
+    m: Interpreter, node: ast.AST, value: Value, loaders: set[Loader], depth: int = _DEPTH
 ) -> bool:
     """The value is a sum of batch means and nothing else; notes the loaders of their batches."""
     m.look(node)

@@ -95,7 +95,7 @@ def _joined(parts: list[Parameters]) -> Parameters:
     )
 
 
-def _listed(call: LibraryCall, value: Any) -> tuple[list[Value], bool]:
+def _listed(call: LibraryCall, value: Value | None) -> tuple[list[Value], bool]:
     return elements(call.machine, value, call.node)
 
 

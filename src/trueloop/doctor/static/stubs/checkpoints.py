@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from typing import Any
 
 from trueloop.doctor.model.events import (
     FileLoaded,
@@ -43,7 +42,7 @@ IN_MEMORY = "<memory>"
 # ------------------------------------------------------------------------------- files
 
 
-def _file(call: LibraryCall, value: Any, position: int, name: str) -> str:
+def _file(call: LibraryCall, value: Value | None, position: int, name: str) -> str:
     """How a file is named: its path where it is known, otherwise as it is written."""
     if _is_own_buffer(value):
         return IN_MEMORY
@@ -57,7 +56,7 @@ def _file(call: LibraryCall, value: Any, position: int, name: str) -> str:
 _BUFFERS = ("BytesIO", "TemporaryFile", "NamedTemporaryFile", "SpooledTemporaryFile")
 
 
-def _is_own_buffer(value: Any, depth: int = 3) -> bool:
+def _is_own_buffer(value: Value | None, depth: int = 3) -> bool:
     """Memory, or a file without a name, that only this program sees."""
     if isinstance(value, OpaqueObject):
         return value.kind.rpartition(".")[2] in _BUFFERS
@@ -83,7 +82,7 @@ def _argument(call: LibraryCall, position: int, name: str) -> ast.expr | None:
     return given
 
 
-def _by_rank(m: Interpreter, value: Any) -> bool | None:
+def _by_rank(m: Interpreter, value: Value) -> bool | None:
     """Whether a file's name differs between the ranks: None where it comes from nowhere to be
     seen, such as a function's parameter."""
     if _is_own_buffer(value):
@@ -93,7 +92,7 @@ def _by_rank(m: Interpreter, value: Any) -> bool | None:
     return None if _from_nowhere(value) else False
 
 
-def _from_nowhere(value: Any, depth: int = 5) -> bool:
+def _from_nowhere(value: Value, depth: int = 5) -> bool:
     if isinstance(value, Unknown):
         if not value.of:
             return value.key.isidentifier()
@@ -391,7 +390,7 @@ def _scripted(call: LibraryCall) -> Value:
     return OpaqueObject("torch.jit.ScriptModule", {"model": call.arg(0, "obj", NONE)})
 
 
-def is_edited(value: Any) -> None:
+def is_edited(value: Value) -> None:
     """Keys were taken out of a state dict, or a file's contents, by hand."""
     if isinstance(value, (Checkpoint, StateDict)):
         value.edited = True

@@ -75,7 +75,7 @@ def _vision(call: LibraryCall) -> Value:
     return _made(call, found)
 
 
-def as_dataset(value: Any) -> Dataset | None:
+def as_dataset(value: Value | None) -> Dataset | None:
     """The argument of a loader, as a data set: an object of any class will do."""
     if isinstance(value, Dataset):
         return value
@@ -183,7 +183,7 @@ def _set_epoch(call: LibraryCall) -> Value:
     return NONE
 
 
-def _as_sampler(value: Any) -> Thing | None:
+def _as_sampler(value: Value | None) -> Thing | None:
     """A sampler given to a loader; one of the user's own class is some sampler all the same."""
     if isinstance(value, Thing):
         return value
@@ -244,7 +244,7 @@ def _loader(call: LibraryCall) -> Value:
     return _made(call, found)
 
 
-def _is_none(value: Any) -> bool:
+def _is_none(value: object) -> bool:
     return isinstance(value, Constant) and value.value is None
 
 

@@ -11,7 +11,7 @@ from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.values import Constant
 
 
-def owner_of(tensor: Any) -> tuple[str, Tensor | None]:
+def owner_of(tensor: object) -> tuple[str, Tensor | None]:
     """The meaning of a tensor: `grad` or `data` of which parameter; or a parameter itself."""
     if isinstance(tensor, Tensor):
         if tensor.grad_of is not None:
@@ -23,7 +23,7 @@ def owner_of(tensor: Any) -> tuple[str, Tensor | None]:
     return "", None
 
 
-def notice(m: Interpreter, target: Any, value: Any, node: ast.AST) -> None:
+def notice(m: Interpreter, target: object, value: object, node: ast.AST) -> None:
     """`target op= value` or an in-place method: an update by hand, or an edited gradient."""
     word, parameter = owner_of(target)
     if word == "grad":
@@ -43,5 +43,5 @@ def cleared(m: Interpreter, parameter: Tensor | None, node: ast.AST) -> None:
     m.emit(ZeroGrad, node, target=target, by_hand=True)
 
 
-def is_nothing(value: Any) -> bool:
+def is_nothing(value: object) -> bool:
     return isinstance(value, Constant) and not value.value

@@ -95,7 +95,7 @@ def _fill(call: LibraryCall, model: Model, short: str) -> None:
         add_child(model, name, value)
 
 
-def add_child(model: Model, name: str, value: Any) -> None:
+def add_child(model: Model, name: str, value: Value | None) -> None:
     if isinstance(value, Model):
         model.children[name] = value
         value.parents.append(model)
@@ -185,7 +185,7 @@ def _forward(call: LibraryCall) -> Value:
 _PLAIN = ("builtins.object", "object", "abc.", "typing.", "enum.", "collections.", "dataclasses.")
 
 
-def _may_be_module(receiver: Any) -> bool:
+def _may_be_module(receiver: Value) -> bool:
     """A module, or an object of a class whose bases are not all known."""
     if not isinstance(receiver, Instance):
         return isinstance(receiver, Model)
@@ -359,7 +359,7 @@ def _mark(call: LibraryCall, value: Value, model: Model, serial: int, depth: int
     return value
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: Value) -> bool:
     return isinstance(value, (Tensor, Unknown))
 
 
@@ -386,7 +386,7 @@ def _mode(call: LibraryCall) -> Value:
     return model
 
 
-def _is_mode(value: Any) -> bool:
+def _is_mode(value: Value) -> bool:
     return isinstance(value, Unknown) and value.key.endswith(".training")
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
 
 from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.known_values import Value
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall
 from trueloop.doctor.static.interpreter.syntax import written
@@ -22,7 +22,7 @@ _LISTS = ("parameters", "named_parameters")
 _NUMBERS = frozenset((1, 2))
 
 
-def held_whole(call: LibraryCall, given: Any, depth: int = 4) -> list[Model]:
+def held_whole(call: LibraryCall, given: Value | None, depth: int = 4) -> list[Model]:
     """The models all of whose matrices are certainly among the parameters `given`: those handed
     over as they are, and those of which no more is asked than that a parameter has two dimensions.
     """

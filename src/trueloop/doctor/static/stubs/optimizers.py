@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from trueloop.doctor.model.events import Made, OptimizerStep, ZeroGrad
 from trueloop.doctor.model.things import Model, Optimizer, Tensor
@@ -57,7 +56,7 @@ def _optimizer(call: LibraryCall) -> Value:
     return optimizer
 
 
-def _groups(call: LibraryCall, given: Any) -> list[list[Model]] | None:
+def _groups(call: LibraryCall, given: Value) -> list[list[Model]] | None:
     """The modules of each group; None if a group may hold anything else."""
     groups = [given]
     if isinstance(given, Sequence) and any(isinstance(each, DictValue) for each in given.values):
@@ -74,7 +73,7 @@ def _groups(call: LibraryCall, given: Any) -> list[list[Model]] | None:
     return found
 
 
-def hold(call: LibraryCall, optimizer: Optimizer, given: Any, depth: int = 5) -> None:
+def hold(call: LibraryCall, optimizer: Optimizer, given: Value | None, depth: int = 5) -> None:
     """Note which parameters an optimizer was given."""
     if isinstance(given, Parameters):
         optimizer.models += [each for each in given.models if each not in optimizer.models]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from trueloop.doctor.model.events import (
     Backward,
@@ -72,7 +71,7 @@ def _scale(call: LibraryCall) -> Value:
     return _scaled(call, call.arg(0, "outputs"))
 
 
-def _scaled(call: LibraryCall, value: Any) -> Value:
+def _scaled(call: LibraryCall, value: Value | None) -> Value:
     if isinstance(value, Sequence):
         values = [_scaled(call, each) for each in value.values]
         return Sequence(value.kind, values, value.open, value.made, value.turns)
@@ -185,7 +184,13 @@ def _clip_value(call: LibraryCall) -> Value:
     return _clip(call, call.arg(0, "parameters"), call.arg(1, "clip_value"), "value")
 
 
-def _clip(call: LibraryCall, given: Any, limit: Any, by: str, optimizer: Any = None) -> Value:
+def _clip(
+    call: LibraryCall,
+    given: Value | None,
+    limit: Value | None,
+    by: str,
+    optimizer: Value | None = None,
+) -> Value:
     found = Optimizer(known=True)
     hold(call, found, given)
     if isinstance(given, Parameters):
@@ -203,7 +208,7 @@ def _clip(call: LibraryCall, given: Any, limit: Any, by: str, optimizer: Any = N
     return call.unknown()
 
 
-def _limit(value: Any) -> float | None:
+def _limit(value: Value | None) -> float | None:
     if isinstance(value, LibraryName) and value.name.rpartition(".")[2] in ("inf", "Inf", "infty"):
         return math.inf
     found = constant(value)
@@ -212,7 +217,7 @@ def _limit(value: Any) -> float | None:
     return found if isinstance(found, (int, float)) else None
 
 
-def _holder(value: Any, depth: int = 4) -> Optimizer | None:
+def _holder(value: object, depth: int = 4) -> Optimizer | None:
     """The optimizer whose `param_groups` are meant."""
     if isinstance(value, (Parameters, Tensor)):
         return value.holder

@@ -12,6 +12,7 @@ from typing import Any
 
 from trueloop.doctor.model import randomness
 from trueloop.doctor.model.events import Event, Seeded
+from trueloop.doctor.model.known_values import Value
 from trueloop.doctor.model.randomness import CHANGES, Draw, WorkerSeed
 from trueloop.doctor.model.things import Dataset
 from trueloop.doctor.static.interpreter.interpreter import CallRecord, Interpreter
@@ -110,7 +111,7 @@ def _read(m: Interpreter, dataset: Dataset, node: ast.AST) -> None:
             _apply(m, dataset.attributes[name], node)
 
 
-def _apply(m: Interpreter, transform: Any, node: ast.AST) -> None:
+def _apply(m: Interpreter, transform: Value, node: ast.AST) -> None:
     if isinstance(transform, (Function, Method, Instance, OpaqueObject)):
         m.call_value(transform, [Unknown("sample")], node=node)
     elif isinstance(transform, (Sequence, DictValue)):
@@ -155,7 +156,7 @@ def _draws(call: CallRecord, dataset: Dataset, reseeded: set[int]) -> list[Draw]
     return [Draw(library, call.place, _augments(call, dataset))] if library else []
 
 
-def _is_generator(value: Any) -> bool:
+def _is_generator(value: Value | None) -> bool:
     return isinstance(value, OpaqueObject) and value.kind in GENERATORS
 
 
@@ -199,7 +200,7 @@ _NOT_SEEN_TO_CHANGE = frozenset(
 )
 
 
-def seeds_of(m: Interpreter, function: Any, node: ast.AST) -> list[WorkerSeed] | None:
+def seeds_of(m: Interpreter, function: Value, node: ast.AST) -> list[WorkerSeed] | None:
     """The generators that a `worker_init_fn` seeds; None if it cannot be read."""
     if not isinstance(function, (Function, Method, OpaqueObject)):
         return None
@@ -223,7 +224,7 @@ def seeds_of(m: Interpreter, function: Any, node: ast.AST) -> list[WorkerSeed] |
     ]
 
 
-def touches_dataset(function: Any) -> bool:
+def touches_dataset(function: Value) -> bool:
     """A `worker_init_fn` that may reach into the data set itself (or is not understood)."""
     if isinstance(function, OpaqueObject) and function.call:
         return touches_dataset(function.call[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import Any
 
 from trueloop.doctor.model.events import Made, Used
 from trueloop.doctor.model.things import Model, Thing
@@ -27,7 +26,7 @@ from trueloop.doctor.static.interpreter.values import (
 from trueloop.doctor.static.stubs.manual_updates import notice
 
 
-def names_rank(m: Interpreter, value: Any, depth: int = 5) -> bool:
+def names_rank(m: Interpreter, value: Value | None, depth: int = 5) -> bool:
     """A value was computed from what differs between the processes, by what it is called."""
     names = (
         each.key if isinstance(each, Unknown) else each.symbol
@@ -37,7 +36,7 @@ def names_rank(m: Interpreter, value: Any, depth: int = 5) -> bool:
     return any(name and DIFFERS_BY_RANK.search(name) for name in names)
 
 
-def _made_of(value: Any) -> Iterable[Value]:
+def _made_of(value: Value) -> Iterable[Value]:
     if isinstance(value, Unknown):
         return value.of
     if isinstance(value, Sequence):
@@ -150,7 +149,7 @@ def shares_by_hand(m: Interpreter) -> bool:
 # ------------------------------------------------------------------------------- wrappers
 
 
-def wrap(call: LibraryCall, inner: Any, wrapper: str) -> Model:
+def wrap(call: LibraryCall, inner: Value | None, wrapper: str) -> Model:
     """A module around a second one, that shares its parameters."""
     made = Model(
         kind=call.name,
@@ -198,7 +197,7 @@ def _fsdp(call: LibraryCall) -> Value:
     return made
 
 
-def _is_none(value: Any) -> bool:
+def _is_none(value: object) -> bool:
     return isinstance(value, Constant) and value.value is None
 
 
@@ -266,7 +265,7 @@ def _launch(call: LibraryCall) -> Value:
     )
 
 
-def _started(call: LibraryCall, function: Any, args: list[Value]) -> Value:
+def _started(call: LibraryCall, function: Value | None, args: list[Value]) -> Value:
     if isinstance(function, (Function, Method)):
         call.machine.call_value(function, list(args), node=call.node)
     return call.unknown()

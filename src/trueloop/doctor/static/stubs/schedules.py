@@ -137,7 +137,7 @@ def fill(call: LibraryCall, made: Scheduler, *, first: int = 0) -> None:
     made.stepped_names = frozenset(name for name, used in uses.items() if "step" in used)
 
 
-def option_default(m: Interpreter, value: Any) -> object:
+def option_default(m: Interpreter, value: Value) -> object:
     """The default of the command line's option that a value is (`args.gamma`): a number, or a list
     of numbers; None if it is not an option, or has none."""
     if not isinstance(value, Unknown):
@@ -157,7 +157,7 @@ def _options(m: Interpreter) -> dict[str, Any]:
     return found
 
 
-def _base_of_power(value: Any) -> float | None:
+def _base_of_power(value: Value | None) -> float | None:
     """The `b` of `lambda epoch: b**epoch`."""
     node = value.node if isinstance(value, Function) else None
     body = node.body if isinstance(node, ast.Lambda) else None
@@ -178,7 +178,7 @@ def _optimizer(call: LibraryCall) -> Optimizer | None:
     return found if isinstance(found, Optimizer) else None
 
 
-def _argument(call: LibraryCall, name: str, value: Any) -> object:
+def _argument(call: LibraryCall, name: str, value: Value) -> object:
     if name == "milestones":
         if isinstance(value, Sequence) and not value.open:
             return [_size(call, each) for each in value.values]
@@ -186,7 +186,7 @@ def _argument(call: LibraryCall, name: str, value: Any) -> object:
     return _size(call, value) if name in _LENGTHS else constant(value)
 
 
-def _size(call: LibraryCall, value: Any) -> Size:
+def _size(call: LibraryCall, value: Value) -> Size:
     if isinstance(value, Constant) and value.loop_variant:
         return None
     return call.machine.size(value)

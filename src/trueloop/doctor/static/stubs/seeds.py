@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from trueloop.doctor.model.events import Seeded, Used
 from trueloop.doctor.model.known_values import loop_of
@@ -58,14 +57,14 @@ def _seed(call: LibraryCall) -> Value:
     return OpaqueObject("torch.Generator") if "torch" in call.name else NONE
 
 
-def constant_none(value: Any) -> bool:
+def constant_none(value: Value | None) -> bool:
     return isinstance(value, Constant) and value.value is None
 
 
 _TURN = re.compile(r"<\d+\.\d+\.(\d+)>")
 
 
-def changes(value: Any) -> bool | None:
+def changes(value: Value) -> bool | None:
     """A value is different in each turn of the loops around it; None where unknown."""
     if any(loop_of(each) for each in inside(value, _parts, 6)):
         return True
@@ -82,12 +81,12 @@ def changes(value: Any) -> bool | None:
     return None
 
 
-def _may_change(part: Any) -> bool:
+def _may_change(part: Value) -> bool:
     """An element of a container, of which nothing is known to change."""
     return not isinstance(part, Sequence) and changes(part) is None
 
 
-def _parts(value: Any) -> Iterable[Value]:
+def _parts(value: Value) -> Iterable[Value]:
     if isinstance(value, Sequence):
         return value.values
     return value.of if isinstance(value, Unknown) else ()

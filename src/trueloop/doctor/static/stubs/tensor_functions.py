@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from trueloop.doctor.model.events import Backward, GradTaken
 from trueloop.doctor.model.things import Activation, ParameterCopy, Tensor
@@ -156,7 +155,7 @@ def _reduce(call: LibraryCall) -> Value:
     return made
 
 
-def _activate(call: LibraryCall, tensor: Any, kind: str, dim: Any) -> Value:
+def _activate(call: LibraryCall, tensor: Value | None, kind: str, dim: Value | None) -> Value:
     made = derive(call.machine, call.node, *tensors_in(call.machine, tensor, call.node))
     made.activation = Activation(
         kind, dim if isinstance(dim, int) else None, call.place, frozenset(call.machine.guards)
@@ -175,7 +174,7 @@ def _sigmoid(call: LibraryCall) -> Value:
     return _activate(call, call.receiver, _logged(call.receiver, call.name), None)
 
 
-def _logged(tensor: Any, kind: str) -> str:
+def _logged(tensor: Value | None, kind: str) -> str:
     """The logarithm of a softmax is a log-softmax."""
     before = getattr(tensor, "activation", None)
     if kind == "log" and before is not None:

@@ -84,7 +84,7 @@ def _common(values: Iterable[T]) -> T | None:
     return found.pop() if len(found) == 1 else None
 
 
-def tensors_in(m: Interpreter, value: Any, node: ast.AST, depth: int = 4) -> list[Tensor]:
+def tensors_in(m: Interpreter, value: object, node: ast.AST, depth: int = 4) -> list[Tensor]:
     """The tensors that a value is made of; an unknown value's come from what it was made of."""
     m.look(node)
     if isinstance(value, Tensor):
@@ -109,14 +109,16 @@ def tensors_in(m: Interpreter, value: Any, node: ast.AST, depth: int = 4) -> lis
     return [tensor for part in parts for tensor in tensors_in(m, part, node, depth - 1)]
 
 
-def as_tensor(m: Interpreter, value: Any, node: ast.AST) -> Tensor:
+def as_tensor(m: Interpreter, value: Value | None, node: ast.AST) -> Tensor:
     """A value taken for a tensor, with whatever history it can have."""
     if isinstance(value, Tensor):
         return value
     return derive(m, node, *tensors_in(m, value, node), keeps_loss=True)
 
 
-def combine(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: ast.AST) -> Tensor:
+def combine(
+    m: Interpreter, sign: ast.operator, left: object, right: object, node: ast.AST
+) -> Tensor:
     """Arithmetic with a tensor on at least one side."""
     mine = [each for each in (left, right) if isinstance(each, Tensor)]
     other = right if isinstance(left, Tensor) else left
@@ -143,7 +145,7 @@ def combine(m: Interpreter, sign: ast.operator, left: Any, right: Any, node: ast
     return made
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, Constant) or (isinstance(value, Unknown) and not value.of)
 
 
@@ -185,7 +187,7 @@ def parts_of(m: Interpreter, value: Tensor, count: int, node: ast.AST) -> list[V
 _TARGETS = ("target", "label", "y", "labels", "targets", "class", "mask")
 
 
-def element(m: Interpreter, value: Tensor, index: Any, node: ast.AST) -> Tensor:
+def element(m: Interpreter, value: Tensor, index: object, node: ast.AST) -> Tensor:
     """`tensor[index]`: of a batch, one of its parts."""
     made = derive(m, node, value, keeps_loss=True, same=value.role in ("input", "target"))
     made.loader = value.loader
@@ -236,7 +238,7 @@ def attribute_of(m: Interpreter, value: Tensor, name: str, node: ast.AST) -> Val
     return made
 
 
-def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: Any, node: ast.AST) -> None:
+def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: object, node: ast.AST) -> None:
     """`tensor.name = value`."""
     if name == "grad":
         if is_nothing(value):
@@ -253,14 +255,14 @@ def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: Any, node: a
         tensor.attributes[name] = value
 
 
-def flagged(m: Interpreter, tensor: Tensor, needs: Any, node: ast.AST) -> None:
+def flagged(m: Interpreter, tensor: Tensor, needs: Value, node: ast.AST) -> None:
     """`requires_grad` of a parameter was switched: one by one, those of a whole module are."""
     if tensor.role == "parameter":
         for model in tensor.models:
             m.emit(FlagsSet, node, model=model, requires_grad=needs)
 
 
-def set_element(m: Interpreter, tensor: Tensor, value: Any, node: ast.AST) -> None:
+def set_element(m: Interpreter, tensor: Tensor, value: object, node: ast.AST) -> None:
     """`tensor[...] = value`."""
     if tensor.grad_of is not None or tensor.data_of is not None:
         notice(m, tensor, value, node)
