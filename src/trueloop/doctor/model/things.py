@@ -7,7 +7,7 @@ these.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -361,21 +361,22 @@ class Tensor(Thing):
     """The numbers themselves, where they are few and known (class counts, sorted labels)."""
     position: int | None = None
     """Its place in the batch that it is a part of: 0 for the first tensor."""
-    requires_grad: bool = False
+    # The rest is seldom set: a field that `__init__` leaves out costs nothing.
+    requires_grad: bool = field(default=False, init=False)
     """The program switched gradients on for it."""
-    is_parameter: bool = False
+    is_parameter: bool = field(default=False, init=False)
     """`nn.Parameter(...)` made it (in source)."""
-    copy: ParameterCopy | None = None
-    grad_of: Tensor | None = None
-    data_of: Tensor | None = None
+    copy: ParameterCopy | None = field(default=None, init=False)
+    grad_of: Tensor | None = field(default=None, init=False)
+    data_of: Tensor | None = field(default=None, init=False)
     """The tensor whose `.grad` or `.data` it is (in source)."""
-    holder: Optimizer | None = None
+    holder: Optimizer | None = field(default=None, init=False)
     """The optimizer whose `param_groups` it was taken from (in source)."""
-    terms: Any = None
+    terms: Any = field(default=None, init=False)
     """The summands: two values, or a container of them (in source)."""
-    made_from: list[Any] = field(default_factory=list, repr=False)
+    made_from: Sequence[Any] = field(default=(), init=False, repr=False)
     """The argument of a factory function: `torch.tensor(values)` (in source)."""
-    volatile: bool = False
+    volatile: bool = field(default=False, init=False)
     """Recording was switched off as before torch 0.4 (in source)."""
     version: int | None = None
     """Counts the changes in place up to this state (live)."""

@@ -125,13 +125,11 @@ def _plan_of_container(m: Interpreter, value: Any, node: ast.AST) -> LoopPlan:
 
 def _leaf(m: Interpreter, parameters: Parameters, node: ast.AST) -> Tensor:
     """One parameter, which represents all of them."""
-    return Tensor(
-        role="parameter",
-        graph=False,
-        models=frozenset(parameters.models),
-        made=m.place(node),
-        holder=parameters.holder,
+    leaf = Tensor(
+        role="parameter", graph=False, models=frozenset(parameters.models), made=m.place(node)
     )
+    leaf.holder = parameters.holder
+    return leaf
 
 
 def _some(values: list[Value]) -> LoopPlan:

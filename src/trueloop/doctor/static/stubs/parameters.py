@@ -18,8 +18,8 @@ def _parameter(call: LibraryCall) -> Value:
     """A parameter: a leaf, and registered when it is set on a module."""
     data = call.arg(0, "data")
     needs = call.const(1, "requires_grad", True, True)
-    made = Tensor(role="parameter", made=call.place, known=True, graph=False, is_parameter=True)
-    made.requires_grad = needs is not False
+    made = Tensor(role="parameter", made=call.place, known=True, graph=False)
+    made.is_parameter, made.requires_grad = True, needs is not False
     if isinstance(data, Tensor):
         made.shape, made.dtype, made.values = data.shape, data.dtype, data.values
     return made

@@ -315,16 +315,16 @@ def make(call: LibraryCall, name: str) -> Tensor:
     source = next(iter(_given(call)), None)
     needs = bool(call.const(-1, "requires_grad", False, False))
     dtype = call.arg(-1, "dtype")
-    return Tensor(
+    made = Tensor(
         made=call.place,
         known=True,
         shape=shape,
         graph=False,
         loader=source.loader if source is not None else None,
         dtype=getattr(dtype, "name", "").rpartition(".")[2] or None,
-        requires_grad=needs,
-        made_from=list(call.args),
     )
+    made.requires_grad, made.made_from = needs, list(call.args)
+    return made
 
 
 @calls("torch.autograd.Variable", "torch.nn.utils.parametrize.*", "torch.nn.utils.rnn.*")

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from trueloop.doctor.model.events import FlagsSet, GradRead
+from trueloop.doctor.model.events import FlagsSet, GradEdited, GradRead, ManualUpdate
 from trueloop.doctor.model.things import Model, Tensor
 from trueloop.doctor.static.interpreter.interpreter import Interpreter
 from trueloop.doctor.static.interpreter.values import (
@@ -213,7 +213,9 @@ def attribute_of(m: Interpreter, value: Tensor, name: str, node: ast.AST) -> Val
         return made
     if name == "grad":
         m.emit(GradRead, node, target=value, logged=id(node) in m.modules[-1].survey.logged)
-        return Tensor(made=m.place(node), grad_of=value)
+        made = Tensor(made=m.place(node))
+        made.grad_of = value
+        return made
     if name == "shape":
         sizes = value.shape
         if sizes is not None:
@@ -244,9 +246,9 @@ def set_attribute(m: Interpreter, tensor: Tensor, name: str, value: object, node
         if is_nothing(value):
             cleared(m, tensor, node)
         else:
-            notice(m, Tensor(grad_of=tensor), value, node)
+            m.emit(GradEdited, node, target=tensor)
     elif name == "data":
-        notice(m, Tensor(data_of=tensor), value, node)
+        m.emit(ManualUpdate, node, target=tensor)
     elif name == "requires_grad":
         needs = constant(value)
         tensor.requires_grad = needs is not False
