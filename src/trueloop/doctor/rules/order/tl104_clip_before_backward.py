@@ -54,7 +54,7 @@ from __future__ import annotations
 
 from trueloop.doctor.model.events import Backward, Clip, Event, OptimizerStep, ZeroGrad
 from trueloop.doctor.model.findings import Move
-from trueloop.doctor.rules.shared.step_order import StepRule, same_turn, side_by_side, supplies
+from trueloop.doctor.rules.shared.step_order import StepRule, same_turn, supplies
 
 
 class ClipBeforeBackward(StepRule):
@@ -63,7 +63,13 @@ class ClipBeforeBackward(StepRule):
     def on_optimizer_step(self, event: OptimizerStep) -> None:
         before, window = self.last_step(event.optimizer), self.window(event.optimizer)
         for clip, backward in self._idle(event, before, window):
-            self._report(clip, backward, event)
+            self.report_clip(
+                clip,
+                "runs before `backward()`, when no gradients exist yet: nothing is clipped, and the"
+                " step applies the full gradients.",
+                (backward, "computes the gradients"),
+                [Move(clip.place, backward.place, "after")] if event.scaler is None else [],
+            )
 
     def _idle(
         self, step: OptimizerStep, before: OptimizerStep | None, window: list[Event]
@@ -101,18 +107,6 @@ class ClipBeforeBackward(StepRule):
                     ]
                 waiting = []
         return found
-
-    def _report(self, clip: Clip, backward: Backward, step: OptimizerStep) -> None:
-        simple = side_by_side(clip, backward) and step.scaler is None and not clip.result_used
-        call = "clip_grad_norm_" if clip.by == "norm" else "clip_grad_value_"
-        self.report(
-            clip.place,
-            f"`{call}` runs before `backward()`, when no gradients exist yet: nothing is clipped, "
-            "and the step applies the full gradients.",
-            related=[(backward.place, "computes the gradients")],
-            fix="Clip after `backward()` and before the step.",
-            remedies=[Move(clip.place, backward.place, "after")] if simple else [],
-        )
 
 
 def _outside_the_loop(clip: Clip, backward: Backward) -> bool:

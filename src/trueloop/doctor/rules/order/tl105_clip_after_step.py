@@ -55,7 +55,6 @@ from trueloop.doctor.rules.shared.step_order import (
     StepRule,
     clears,
     same_turn,
-    side_by_side,
     supplies,
 )
 
@@ -101,7 +100,13 @@ class ClipAfterStep(StepRule):
             and not self._is_for_different_optimizer(each, optimizer, after)
         ]
         if late and not self._clipped_before(step):
-            self._report(late[0], step)
+            self.report_clip(
+                late[0],
+                "runs after the step has applied the gradients, and they are cleared next: the"
+                " clipping has no effect.",
+                (step, "applies the unclipped gradients"),
+                [Move(late[0].place, step.place, "before")] if step.scaler is None else [],
+            )
 
     def _is_for_different_optimizer(
         self, clip: Clip, optimizer: Optimizer, after: list[Event]
@@ -122,18 +127,6 @@ class ClipAfterStep(StepRule):
             if isinstance(event, Backward) and supplies(event, step.optimizer):
                 return False
         return False
-
-    def _report(self, clip: Clip, step: OptimizerStep) -> None:
-        simple = side_by_side(clip, step) and step.scaler is None and not clip.result_used
-        call = "clip_grad_norm_" if clip.by == "norm" else "clip_grad_value_"
-        self.report(
-            clip.place,
-            f"`{call}` runs after the step has applied the gradients, and they are cleared"
-            " next: the clipping has no effect.",
-            related=[(step.place, "applies the unclipped gradients")],
-            fix="Clip after `backward()` and before the step.",
-            remedies=[Move(clip.place, step.place, "before")] if simple else [],
-        )
 
 
 def _after_the_loop(clip: Clip, step: OptimizerStep) -> bool:

@@ -21,6 +21,7 @@ from trueloop.doctor.model.events import (
     OptimizerStep,
     ZeroGrad,
 )
+from trueloop.doctor.model.findings import Move
 from trueloop.doctor.model.things import Model, Optimizer, Scaler, Turn
 from trueloop.doctor.rules.base import Rule
 from trueloop.doctor.rules.timeline import FAR
@@ -112,6 +113,19 @@ class StepRule(Rule):
 
     def may_clip(self, event: Event, optimizer: Optimizer) -> bool:
         return isinstance(event, Clip) and clips(event, optimizer) is not False
+
+    def report_clip(
+        self, clip: Clip, why: str, other: tuple[Event, str], remedies: list[Move]
+    ) -> None:
+        """Report a call that clips in vain. `other`: the event that it belongs to, and a label."""
+        simple = side_by_side(clip, other[0]) and not clip.result_used
+        self.report(
+            clip.place,
+            f"`{'clip_grad_norm_' if clip.by == 'norm' else 'clip_grad_value_'}` {why}",
+            related=[(other[0].place, other[1])],
+            fix="Clip after `backward()` and before the step.",
+            remedies=remedies if simple else [],
+        )
 
 
 # ------------------------------------------------------------------------------- relations
