@@ -1,6 +1,6 @@
 """Plain values that the step, the feed and the loop hand to their callers.
 
-Tensors in a record stay on their device; reading one (`float(record.loss)`) is what waits for it.
+Tensors in a record stay on their device; only reading one (`float(record.loss)`) waits for it.
 """
 
 from __future__ import annotations

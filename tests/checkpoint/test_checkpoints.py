@@ -115,7 +115,7 @@ def test_a_failed_write_stops_or_goes_on_and_the_others_are_intact(
         assert load_checkpoint(folder)["k"] == 0
         assert load_checkpoint(folder, "best")["k"] == 0
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "checkpoints are written again")
+            warnings.filterwarnings("ignore", "checkpoints can be written again")
             _save_and_wait(saved, 2)
         assert load_checkpoint(folder)["k"] == 2
 
@@ -279,7 +279,7 @@ def test_going_on_is_said_once_then_counted_and_the_recovery_said(
         saved.mark_best((19, 0, 190), {"epoch": 18, "scores": {}})
     assert not (tmp_path / "best.json").exists(), "it would name what is not there"
     with pytest.warns(
-        RuntimeWarning, match=r"written again; 19 could not be; the last one is e000"
+        RuntimeWarning, match=r"written again; 19 were lost; the last one is e000"
     ):
         _save_and_wait(saved, 20)
     assert saved.unsaved is None

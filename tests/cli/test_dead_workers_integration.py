@@ -107,7 +107,7 @@ def test_a_run_whose_worker_was_killed_goes_on(command: Command, mine: str, mome
     assert "died" in run.results["error"]
     went_on = command("resume", "new", "--quiet")
     assert went_on.status == 0
-    assert "again to get to the place" in went_on.err if moment == "loader" else not went_on.err
+    assert "to reach the saved position" in went_on.err if moment == "loader" else not went_on.err
     assert run.status == "finished"
     assert [line["update"] for line in run.metrics() if line["kind"] != "eval"] == list(
         range(1, 13)

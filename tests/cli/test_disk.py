@@ -124,7 +124,7 @@ def test_continue_on_a_disk_that_recovers_is_a_run_like_any_other(
     assert said.status == 0
     first, last = said.err.splitlines()
     assert "cannot write" in first
-    assert "checkpoints are written again; 3 could not be" in last
+    assert "checkpoints can be written again; 3 were lost" in last
     assert Run("r").status == "finished"
     assert state_of("r") == state_of("whole")
 

@@ -300,9 +300,9 @@ def test_the_cost_of_a_replay_is_said() -> None:
     )
     assert done.returncode == 0, done.stderr
     for owner in ("Stream", "DataLoader"):
-        cost = f"again to get to the place ({owner} has no state_dict); took 0."
+        cost = f"to reach the saved position ({owner} has no state_dict): 0."
         (line,) = (line for line in done.stderr.splitlines() if cost in line)
-        assert line.startswith("trueloop: warning: going through ")
+        assert line.startswith("trueloop: warning: replayed ")
 
 
 def test_workers_make_no_difference(verify: Command) -> None:

@@ -363,14 +363,14 @@ def test_a_replay_is_exact_too_and_its_cost_said(
         warnings.simplefilter("always", RuntimeWarning)
         resumed = train_with_a_stop(make, tmp_path / "stopped", where)
     assert same(resumed, whole)
-    notes = [str(one.message) for one in said if "again" in str(one.message)]
+    notes = [str(one.message) for one in said if "replayed" in str(one.message)]
     at_its_end = where[1] == 4 and isinstance(make(), Feed)  # nothing is left to read
     if where[1] == -1 or at_its_end:
         assert notes == []
         return
     (note,) = notes
     count = {0: "1 batch", 2: "3 batches", 4: "5 batches"}[where[1]]
-    assert note.startswith(f"going through {count} again to get to the place ({why}")
+    assert note.startswith(f"replayed {count} to reach the saved position ({why}")
     assert note.endswith(" s")
     assert "\n" not in note
 
@@ -395,7 +395,7 @@ def test_a_state_that_cannot_be_stored_is_said_and_replayed(
     (refusal,) = stored  # once in a run
     assert refusal.startswith(why)
     assert refusal.endswith("goes through the batches of its epoch again")
-    (replay,) = [note for note in notes if note.startswith("going through 3 batches again")]
+    (replay,) = [note for note in notes if note.startswith("replayed 3 batches to")]
     assert why in replay
 
 

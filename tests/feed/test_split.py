@@ -173,7 +173,7 @@ def _gone_on(state: bytes, generators: list[list[int]]) -> Any:
     return [batch.tolist() for batch in feed.epoch(*feed.position)]
 
 
-@pytest.mark.filterwarnings("ignore:going through")
+@pytest.mark.filterwarnings("ignore:replayed")
 def test_a_split_loader_goes_on_on_each_rank_as_it_was() -> None:
     saved = on_ranks(2, _state_of_a_loader)
     assert saved[0][0] == saved[1][0], "the state is the same on every rank"

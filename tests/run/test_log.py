@@ -214,7 +214,7 @@ def test_a_log_that_goes_on_keeps_its_lines_until_the_disk_takes_them(tmp_path: 
         assert "keeps its log lines in memory" in str(said[0].message)
         disk.room = 10**6
         log(step_record(10))
-        assert "written again, with every line" in str(said[1].message)
+        assert "written again: every waiting line" in str(said[1].message)
         disk.room = 0
         log(step_record(11))
         log.close()

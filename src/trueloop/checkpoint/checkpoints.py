@@ -447,7 +447,7 @@ class Checkpoints:
         failure, self._failure = self._failure, None
         if failure is None:
             if self._missed:
-                self._warn(f"checkpoints are written again; {self._missed} could not be")
+                self._warn(f"checkpoints can be written again; {self._missed} were lost")
             self.unsaved, self._missed = None, 0
             return
         is_lost = isinstance(failure, LostRankError) or not isinstance(failure, RunError)

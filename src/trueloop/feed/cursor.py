@@ -209,14 +209,14 @@ def tracked(batches: Iterable[tuple[Any, bool]], own: OwnState, place: Cursor) -
 
 
 def timed(batches: Iterator[Any], place: Cursor, own: OwnState) -> Iterator[Any]:
-    """`batches`, the first of which takes a replay to get to: says what that has cost."""
+    """`batches`, the first of which takes a replay: warns of the time that it took."""
     count, started = place.batch, time.perf_counter()
     first = next(batches, _END)
     seconds = time.perf_counter() - started
     why = own.why or place.why or "the checkpoint contains no state of it"
     warnings.warn(
-        f"going through {count:,} batch{'' if count == 1 else 'es'} again to get to the place "
-        f"({why}); took {seconds:.1f} s",
+        f"replayed {count:,} batch{'' if count == 1 else 'es'} to reach the saved position "
+        f"({why}): {seconds:.1f} s",
         RuntimeWarning,
         stacklevel=2,
     )

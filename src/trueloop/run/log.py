@@ -216,7 +216,7 @@ class MetricsLog:
             raise cannot_write(self.path, error) from None
         if self._is_stuck:
             self._is_stuck = False
-            _warn(f"{self.path} is written again, with every line that was waiting")
+            _warn(f"{self.path} can be written again: every waiting line has been added")
 
     def _try_to_write(self, lines: list[str]) -> None:
         """Write, or as `on_error` says keep the lines for later."""

@@ -117,7 +117,7 @@ class StepRule(Rule):
     def report_clip(
         self, clip: Clip, why: str, other: tuple[Event, str], remedies: list[Move]
     ) -> None:
-        """Report a call that clips in vain. `other`: the event that it belongs to, and a label."""
+        """Report a clip without effect. `other`: the event that it belongs to, with a label."""
         simple = side_by_side(clip, other[0]) and not clip.result_used
         self.report(
             clip.place,
