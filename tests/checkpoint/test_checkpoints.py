@@ -278,9 +278,7 @@ def test_going_on_is_said_once_then_counted_and_the_recovery_said(
         assert "Read-only" in str(saved.unsaved)
         saved.mark_best((19, 0, 190), {"epoch": 18, "scores": {}})
     assert not (tmp_path / "best.json").exists(), "it would name what is not there"
-    with pytest.warns(
-        RuntimeWarning, match=r"written again; 19 were lost; the last one is e000"
-    ):
+    with pytest.warns(RuntimeWarning, match=r"written again; 19 were lost; the last one is e000"):
         _save_and_wait(saved, 20)
     assert saved.unsaved is None
     with warnings.catch_warnings():

@@ -209,8 +209,8 @@ def test_what_cannot_be_restored_is_refused_at_once(state: Any, says: str, tmp_p
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ({"a": [np.zeros(2)]}, r"holds a value of type numpy.ndarray at \['a'\]\[0\]"),
-        ({"a": {1, 2}}, r"holds a value of type set at \['a'\]"),
+        ({"a": [np.zeros(2)]}, r"contains a value of type numpy.ndarray at \['a'\]\[0\]"),
+        ({"a": {1, 2}}, r"contains a value of type set at \['a'\]"),
         ([object()], r"of type object at \[0\]"),
         ({frozenset([1]): 0}, "of type frozenset at a key of it"),
     ],

@@ -236,7 +236,7 @@ REFUSED = {
         RunError, "Invalid beta parameter at index 0: 2.0",
     ),
     "a group": (
-        lambda s: s["step"]["optimizer"]["param_groups"].pop(), 4, RunError, "hold",
+        lambda s: s["step"]["optimizer"]["param_groups"].pop(), 4, RunError, "groups have",
     ),
     "another seed": (lambda s: s["feed"].update(seed=7), 4, RunError, "seed=7"),
     "an attribute of the schedule": (
