@@ -240,7 +240,7 @@ ONE_CONCEPT = {
 """Module names that several rooms have, each for the same thing."""
 RETURN_ANY = ["computed", "const", "constant"]
 """Functions of the reader that return any type: that of a constant in the program."""
-MOST_ANY_PARAMETERS = 226
+MOST_ANY_PARAMETERS = 173
 """Parameters in the live doctor that may be anything, of some 2,100. The number only shrinks."""
 INHERITED_NAME = "Options"
 """The name of the options within each task's class, where its base class has its own."""

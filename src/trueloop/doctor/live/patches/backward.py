@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from threading import get_ident
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,7 +19,7 @@ from trueloop.doctor.live.tracing import function_modes, is_transformed
 from trueloop.doctor.model.events import Backward, GradTaken
 
 if TYPE_CHECKING:
-    from trueloop.doctor.live.hub import Hub, Unsampled
+    from trueloop.doctor.live.hub import Args, CallArguments, Hub, Kwargs, P, R, Unsampled
     from trueloop.doctor.live.patches.patching import Patches
     from trueloop.doctor.live.recorder import Recorder
 
@@ -28,12 +30,12 @@ def install(recorder: Recorder, patches: Patches) -> None:
     patches.replace(torch.autograd, "grad", lambda original: _grad(recorder, original))
 
 
-def _backward(recorder: Recorder, original: Any) -> Any:
+def _backward(recorder: Recorder, original: Callable[P, R]) -> Callable[P, R]:
     hub = recorder.hub
     clock = hub.timer
     between, takes = hub.unsampled, _takes(hub)
 
-    def backward(*args: Any, **kwargs: Any) -> Any:
+    def backward(*args: P.args, **kwargs: P.kwargs) -> R:
         if is_compiling():
             return original(*args, **kwargs)
         if between.on:
@@ -76,7 +78,7 @@ def _takes(hub: Hub) -> Any:
     finite; None of any other, before which it leaves what is between two looks."""
     between = hub.unsampled
 
-    def takes(args: Any) -> float | None:
+    def takes(args: Args) -> float | None:
         try:
             loss = args[0] if args else None
             if (
@@ -115,7 +117,7 @@ def _notes(between: Unsampled, number: float) -> bool:
     return True
 
 
-def _flag(name: str, args: Any, kwargs: Any) -> bool:
+def _flag(name: str, args: Args, kwargs: Kwargs) -> bool:
     """A switch of `torch.autograd.backward`, given by its name or its place."""
     place = {"retain_graph": 2, "create_graph": 3}[name]
     given = kwargs.get(name, args[place] if len(args) > place else False)
@@ -123,7 +125,9 @@ def _flag(name: str, args: Any, kwargs: Any) -> bool:
 
 
 @passed_over
-def _unseen(hub: Hub, original: Any, tensors: Any, given: Any, frame: Any) -> Any:
+def _unseen(
+    hub: Hub, original: Callable[..., R], tensors: object, given: CallArguments, frame: FrameType
+) -> R:
     """Checked at each backward, sampled or not: which loss it is, and whether it is finite."""
     args, kwargs = given
     if dispatch_modes():  # operations of ours would be seen in them
@@ -142,13 +146,13 @@ def _unseen(hub: Hub, original: Any, tensors: Any, given: Any, frame: Any) -> An
     return result
 
 
-def _ended(hub: Hub, tensors: Any, given: Any, frame: Any) -> None:
+def _ended(hub: Hub, tensors: object, given: CallArguments, frame: FrameType) -> None:
     keeps = _flag("retain_graph", *given) or _flag("create_graph", *given)
     with no_torch_function():
         hub.backward_ended(tensors, frame, keeps)
 
 
-def _begins(recorder: Recorder, tensors: Any, given: Any, frame: Any) -> None:
+def _begins(recorder: Recorder, tensors: object, given: CallArguments, frame: FrameType) -> None:
     hub = recorder.hub
     creates = _flag("create_graph", *given)
     hub.gradients_used(frame)
@@ -166,10 +170,10 @@ def _begins(recorder: Recorder, tensors: Any, given: Any, frame: Any) -> None:
         hub.before_backward(tensors, event, frame)
 
 
-def _grad(recorder: Recorder, original: Any) -> Any:
+def _grad(recorder: Recorder, original: Callable[P, R]) -> Callable[P, R]:
     hub = recorder.hub
 
-    def grad(*args: Any, **kwargs: Any) -> Any:
+    def grad(*args: P.args, **kwargs: P.kwargs) -> R:
         if is_compiling() or not hub.sampling:
             return original(*args, **kwargs)
         outputs = args[0] if args else kwargs.get("outputs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
-from types import GeneratorType
+from types import FrameType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,6 +21,9 @@ from trueloop.doctor.model.events import Clip, Made, OptimizerStep, ScalerUpdate
 from trueloop.doctor.model.findings import Location
 
 if TYPE_CHECKING:
+    from torch.optim import Optimizer
+
+    from trueloop.doctor.live.hub import Args, Kwargs, Method, P, R
     from trueloop.doctor.live.patches.patching import Patches
     from trueloop.doctor.live.recorder import Recorder
 
@@ -48,10 +51,10 @@ def install(recorder: Recorder, patches: Patches) -> None:
         )
 
 
-def _made(recorder: Recorder, original: Any) -> Any:
+def _made(recorder: Recorder, original: Method[Any, P, None]) -> Method[Any, P, None]:
     hub = recorder.hub
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> None:
         original(self, *args, **kwargs)
         caller = sys._getframe(1)
 
@@ -69,7 +72,7 @@ def _made(recorder: Recorder, original: Any) -> Any:
     return __init__
 
 
-def _outside(optimizer: Any, frame: Any) -> Any:
+def _outside(optimizer: Optimizer, frame: FrameType) -> Any:
     """Where an optimizer is made, rather than its class's own constructor."""
     makers = (vars(kind).get("__init__") for kind in type(optimizer).__mro__)
     own = {getattr(maker, "__code__", None) for maker in makers}
@@ -78,10 +81,10 @@ def _outside(optimizer: Any, frame: Any) -> Any:
     return frame
 
 
-def _zero_grad(recorder: Recorder, original: Any) -> Any:
+def _zero_grad(recorder: Recorder, original: Method[Any, P, None]) -> Method[Any, P, None]:
     hub = recorder.hub
 
-    def zero_grad(self: Any, *args: Any, **kwargs: Any) -> None:
+    def zero_grad(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> None:
         original(self, *args, **kwargs)
         if not is_compiling() and hub.sampling:
             frame = sys._getframe(1)
@@ -98,7 +101,7 @@ def _zero_grad(recorder: Recorder, original: Any) -> Any:
 def _before_step(recorder: Recorder) -> Any:
     hub = recorder.hub
 
-    def hook(optimizer: Any, args: Any, kwargs: Any) -> None:
+    def hook(optimizer: Optimizer, args: Args, kwargs: Kwargs) -> None:
         if is_compiling():
             return
         if hub.sampling:
@@ -115,7 +118,7 @@ def _after_step(recorder: Recorder) -> Any:
     hub = recorder.hub
     between = hub.unsampled
 
-    def hook(optimizer: Any, args: Any, kwargs: Any) -> None:
+    def hook(optimizer: Optimizer, args: Args, kwargs: Kwargs) -> None:
         if is_compiling():
             return
         if between.on:
@@ -148,7 +151,7 @@ def _after_step(recorder: Recorder) -> Any:
     return hook
 
 
-def _stepped(recorder: Recorder, optimizer: Any, closure: bool, frame: Any) -> None:
+def _stepped(recorder: Recorder, optimizer: Optimizer, closure: bool, frame: FrameType) -> None:
     hub = recorder.hub
     track, things = recorder.track(), recorder.things
     scaler = track.scaler
@@ -183,10 +186,10 @@ def _stepped(recorder: Recorder, optimizer: Any, closure: bool, frame: Any) -> N
     hub.gradients_written()
 
 
-def _scaler_made(recorder: Recorder, original: Any) -> Any:
+def _scaler_made(recorder: Recorder, original: Method[Any, P, None]) -> Method[Any, P, None]:
     hub = recorder.hub
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> None:
         original(self, *args, **kwargs)
         frame = sys._getframe(1)
         hub.guarded(
@@ -198,10 +201,10 @@ def _scaler_made(recorder: Recorder, original: Any) -> Any:
     return __init__
 
 
-def _scale(recorder: Recorder, original: Any) -> Any:
+def _scale(recorder: Recorder, original: Method[Any, P, R]) -> Method[Any, P, R]:
     hub = recorder.hub
 
-    def scale(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def scale(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         result = original(self, *args, **kwargs)
         if hub.sampling or hub.checks_finite or hub.follows_training:
             given = args[0] if args else kwargs.get("outputs")
@@ -231,10 +234,10 @@ def _scaled(recorder: Recorder, scaler: Any, given: Any, result: Any) -> None:
         autograd_graph.note(each, thing)
 
 
-def _unscale(recorder: Recorder, original: Any) -> Any:
+def _unscale(recorder: Recorder, original: Method[Any, P, None]) -> Method[Any, P, None]:
     hub = recorder.hub
 
-    def unscale_(self: Any, *args: Any, **kwargs: Any) -> None:
+    def unscale_(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> None:
         original(self, *args, **kwargs)
         if hub.sampling:
             frame, things = sys._getframe(1), recorder.things
@@ -256,10 +259,10 @@ def _unscale(recorder: Recorder, original: Any) -> Any:
     return unscale_
 
 
-def _scaler_step(recorder: Recorder, original: Any) -> Any:
+def _scaler_step(recorder: Recorder, original: Method[Any, P, R]) -> Method[Any, P, R]:
     hub = recorder.hub
 
-    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def step(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         track = hub.guarded(recorder.track) if hub.sampling else None
         if track is None:
             return original(self, *args, **kwargs)
@@ -269,7 +272,7 @@ def _scaler_step(recorder: Recorder, original: Any) -> Any:
         finally:
             # It has skipped the update, or refuses a second one: asked for all the same.
             if not track.scaler_stepped:
-                optimizer = args[0] if args else kwargs.get("optimizer")
+                optimizer: Any = args[0] if args else kwargs.get("optimizer")
                 hub.guarded(_stepped, recorder, optimizer, False, sys._getframe(1))
             track.scaler = None
         return result
@@ -277,10 +280,10 @@ def _scaler_step(recorder: Recorder, original: Any) -> Any:
     return step
 
 
-def _scaler_update(recorder: Recorder, original: Any) -> Any:
+def _scaler_update(recorder: Recorder, original: Method[Any, P, None]) -> Method[Any, P, None]:
     hub = recorder.hub
 
-    def update(self: Any, *args: Any, **kwargs: Any) -> None:
+    def update(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> None:
         original(self, *args, **kwargs)
         if hub.sampling:
             frame = sys._getframe(1)
@@ -291,11 +294,11 @@ def _scaler_update(recorder: Recorder, original: Any) -> Any:
     return update
 
 
-def _clip(recorder: Recorder, original: Any, by: str) -> Any:
+def _clip(recorder: Recorder, original: Callable[..., R], by: str) -> Callable[..., R]:
     hub = recorder.hub
     key = "max_norm" if by == "norm" else "clip_value"
 
-    def clip(*args: Any, **kwargs: Any) -> Any:
+    def clip(*args: Any, **kwargs: Any) -> R:
         if is_compiling() or not hub.sampling:
             return original(*args, **kwargs)
         frame = sys._getframe(1)
@@ -339,7 +342,7 @@ def _noted(seen: list[Any]) -> Callable[[Any], Any]:
     return note
 
 
-def _clipped(recorder: Recorder, given: Any, limit: Any, by: str, frame: Any) -> None:
+def _clipped(recorder: Recorder, given: Any, limit: Any, by: str, frame: FrameType) -> None:
     hub = recorder.hub
     held = [given] if inspection.is_tensor(given) else _parts(given)
     models, loose = recorder.things.models_of(held)
