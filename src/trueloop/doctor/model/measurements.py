@@ -234,6 +234,13 @@ class MuonOfEmbedding(Measured):
 
 
 @dataclass(eq=False, kw_only=True)
+class LayerMadeAgain(Measured):
+    """A layer is created again in several updates, and no optimizer holds it."""
+
+    kind: str
+
+
+@dataclass(eq=False, kw_only=True)
 class RanksDiffer(Measured):
     """Parameters that should be equal on two ranks are not."""
 

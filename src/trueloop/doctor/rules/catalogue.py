@@ -71,6 +71,7 @@ ENTRIES = (
     Entry("TL305", "optimizer-rebuilt-in-loop", "error", "SL"),
     Entry("TL306", "parameter-not-updating", "warning", "L"),
     Entry("TL307", "parameter-not-leaf", "error", "S"),
+    Entry("TL308", "layer-made-in-forward", "error", "SL"),
     Entry("TL309", "optimizer-holds-frozen-alone", "error", "SL"),
     Entry("TL310", "eps-where-momentum-was-meant", "warning", "S"),
     Entry("TL311", "parameter-in-two-optimizers", "error", "SL"),

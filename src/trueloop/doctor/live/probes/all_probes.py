@@ -7,6 +7,7 @@ from trueloop.doctor.live.memory import recorded_shapes
 from trueloop.doctor.live.probes import (
     data,
     idle_parameters,
+    layers_made_again,
     losses,
     memory_growth,
     muon_parameters,
@@ -32,6 +33,7 @@ PROBES: tuple[type[Probe], ...] = (
     replicas.Replicas,
     pairwise_losses.Pairs,
     muon_parameters.MuonParameters,
+    layers_made_again.LayersMadeAgain,
 )
 """In the order in which they hear of a moment."""
 

@@ -1,0 +1,63 @@
+"""Layers that are created anew for each batch."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from trueloop.doctor.live.objects.registry import Weak
+from trueloop.doctor.live.probes import parameter_stats
+from trueloop.doctor.live.probes.probe import Probe
+from trueloop.doctor.model.events import Event
+from trueloop.doctor.model.findings import Location
+from trueloop.doctor.model.measurements import LayerMadeAgain
+
+if TYPE_CHECKING:
+    from trueloop.doctor.live.context import Context
+
+_UPDATES = 3
+
+
+class LayersMadeAgain(Probe):
+    """Counts the updates in which a layer that was never called before is called, by the place
+    where such layers are created."""
+
+    def __init__(self, watcher: Context) -> None:
+        super().__init__(watcher)
+        self._known = Weak()
+        self._fresh: list[tuple[Any, Location, str]] = []
+        self._updates: dict[Location, set[int]] = {}
+
+    def entered(self, module: Any, given: Any, outer: list[Any]) -> None:
+        if self._known.get(module) is not None:
+            return
+        self._known.put(module, True)
+        if not torch.is_grad_enabled():
+            return
+        births = self.watcher.registrations
+        if births.loaded.get(module) is not None:
+            return
+        trained = [p for p in module._parameters.values() if p is not None and p.requires_grad]
+        birth = births.parameters.get(trained[0]) if trained else None
+        if birth is not None and parameter_stats.looks_fresh(module):
+            self._fresh.append((weakref.ref(trained[0]), birth.place, type(module).__name__))
+
+    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+        fresh, self._fresh = self._fresh, []
+        if not fresh:
+            return
+        optimizers = parameter_stats.optimizers(self.watcher)
+        held = {id(each) for optimizer in optimizers for each in parameter_stats.held(optimizer)}
+        for reference, place, kind in fresh:
+            parameter = reference()
+            if parameter is None or id(parameter) in held or not optimizers:
+                continue
+            updates = self._updates.setdefault(place, set())
+            updates.add(self.watcher.updates)
+            if len(updates) == _UPDATES:
+                self.watcher.measure(LayerMadeAgain(place=place, kind=kind))
+
+    def unwatched(self) -> None:
+        self._fresh = []
