@@ -1,4 +1,4 @@
-"""Layers that are created anew for each batch."""
+"""Layers that are created again for each batch."""
 
 from __future__ import annotations
 

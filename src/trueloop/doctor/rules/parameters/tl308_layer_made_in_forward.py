@@ -93,7 +93,8 @@ class LayerMadeInForward(StepRule):
             self._set.update(event.thing.family())
 
     def on_manual_update(self, event: ManualUpdate) -> None:
-        self._set.update(getattr(event.target, "models", ()))
+        if event.target is not None:
+            self._set.update(event.target.models)
 
     def on_backward(self, event: Backward) -> None:
         turn = micro(event)
@@ -109,7 +110,7 @@ class LayerMadeInForward(StepRule):
                 self._report(made.place, layer.kind.rpartition(".")[2])
 
     def _is_lost(self, layer: Model) -> bool:
-        """It has parameters of its own, which nobody sets and no optimizer holds."""
+        """It has parameters which nobody sets and no optimizer holds."""
         return (
             not layer.children
             and has_parameters(layer)
