@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.objects.registry import Weak
 from trueloop.doctor.live.probes import parameter_stats
 from trueloop.doctor.live.probes.probe import Probe
@@ -26,7 +27,7 @@ class LayersMadeAgain(Probe):
 
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
-        self._known = Weak()
+        self._known: Weak[bool] = Weak()
         self._fresh: list[tuple[Any, Location, str]] = []
         self._updates: dict[Location, set[int]] = {}
 
@@ -48,8 +49,10 @@ class LayersMadeAgain(Probe):
         fresh, self._fresh = self._fresh, []
         if not fresh:
             return
-        optimizers = parameter_stats.optimizers(self.watcher)
-        held = {id(each) for optimizer in optimizers for each in parameter_stats.held(optimizer)}
+        optimizers = self.watcher.things.live_optimizers()
+        held = {
+            id(each) for optimizer in optimizers for each in inspection.parameters_of(optimizer)
+        }
         for reference, place, kind in fresh:
             parameter = reference()
             if parameter is None or id(parameter) in held or not optimizers:
