@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import weakref
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from trueloop.doctor.live.objects import inspection
 from trueloop.doctor.live.objects.registry import Weak
@@ -28,10 +30,10 @@ class LayersMadeAgain(Probe):
     def __init__(self, watcher: Context) -> None:
         super().__init__(watcher)
         self._known: Weak[bool] = Weak()
-        self._fresh: list[tuple[Any, Location, str]] = []
+        self._fresh: list[tuple[weakref.ref[torch.Tensor], Location, str]] = []
         self._updates: dict[Location, set[int]] = {}
 
-    def entered(self, module: Any, given: Any, outer: list[Any]) -> None:
+    def entered(self, module: nn.Module, given: object, outer: list[Any]) -> None:
         if self._known.get(module) is not None:
             return
         self._known.put(module, True)
@@ -45,7 +47,7 @@ class LayersMadeAgain(Probe):
         if birth is not None and parameter_stats.looks_fresh(module):
             self._fresh.append((weakref.ref(trained[0]), birth.place, type(module).__name__))
 
-    def before_backward(self, tensors: Any, event: Event, frame: Any) -> None:
+    def before_backward(self, tensors: object, event: Event, frame: FrameType) -> None:
         fresh, self._fresh = self._fresh, []
         if not fresh:
             return
