@@ -123,6 +123,8 @@ class StepWithoutBackward(StepRule):
         for optimizer in self.timeline.optimizers:
             if _may_reach(event, optimizer):
                 self._reached.add(optimizer)
+            if feeds(event, optimizer):
+                self._fed.add(optimizer)  # and cleared, where a step found nothing: TL101
 
     def on_loop_left(self, event: LoopLeft) -> None:
         """The outermost loop is over: a run may be too long to be read to its end."""
@@ -150,7 +152,7 @@ class StepWithoutBackward(StepRule):
 
     def _may_supply(self, event: Event, optimizer: Optimizer) -> bool:
         if isinstance(event, Backward):
-            return not self._live and _may_reach(event, optimizer)
+            return feeds(event, optimizer) or (not self._live and _may_reach(event, optimizer))
         return supplies(event, optimizer)
 
     def _is_erased(self, optimizer: Optimizer) -> bool:
