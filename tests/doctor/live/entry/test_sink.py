@@ -201,7 +201,7 @@ def test_rules_are_chosen() -> None:
     [
         ({"select": "TL3"}, "select must be a list"),
         ({"select": ["TL802"]}, "use trueloop check"),
-        ({"select": ["TL714"]}, "in the data of trueloop train alone: leave it out"),
+        ({"select": ["TL714"]}, "is found only in the data of trueloop train: remove it"),
         ({"first": 0}, "first=0 is not an integer of at least 1"),
     ],
     ids=["text", "source", "data", "none"],

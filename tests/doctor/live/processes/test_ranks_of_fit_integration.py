@@ -139,7 +139,7 @@ def test_the_first_rank_keeps_what_all_find(which: list[int], where: str, tmp_pa
     assert silent == ""
     assert said.count("\n") == 1
     assert said.startswith("trueloop: error TL303, ")
-    assert (f"(on {where} alone)" in said) is bool(where)
+    assert (f"(only on {where})" in said) is bool(where)
     assert found == [where]
     (told,) = kept
     assert (told["code"], told["line"]) == ("TL303", line_of("is to be named"))

@@ -144,8 +144,6 @@ class StepWithoutBackward(StepRule):
                 continue
             if any(self._may_supply(each, optimizer) for each in self.timeline.events):
                 continue
-            if self._live and self._is_erased(optimizer):
-                continue  # TL101
             step = self._empty(optimizer)
             if step is not None:
                 self._report(step)
@@ -154,18 +152,6 @@ class StepWithoutBackward(StepRule):
         if isinstance(event, Backward):
             return feeds(event, optimizer) or (not self._live and _may_reach(event, optimizer))
         return supplies(event, optimizer)
-
-    def _is_erased(self, optimizer: Optimizer) -> bool:
-        """Gradients are cleared between a backward and the optimizer's next step."""
-        fresh = False
-        for event in self.timeline.events:
-            if isinstance(event, Backward):
-                fresh = fresh or self.feeds(event, optimizer)
-            elif isinstance(event, OptimizerStep) and event.optimizer is optimizer:
-                fresh = False
-            elif fresh and isinstance(event, ZeroGrad) and clears(event, optimizer) is not False:
-                return True
-        return False
 
     def _empty(self, optimizer: Optimizer) -> OptimizerStep | None:
         """Its step in a loop that calls the model and clears the gradients."""
