@@ -39,6 +39,16 @@ def test_program(path: Path) -> None:
         assert raised(path) == (wanted if "S" in BY_CODE[path.parent.name].seen else [])
 
 
+PROGRAMS_TO_CHANGE = Path(__file__).parents[2] / "benchmarks" / "doctor_programs"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PROGRAMS_TO_CHANGE.glob("*.py")), ids=lambda path: path.stem
+)
+def test_the_programs_that_the_benchmark_changes_are_correct(path: Path) -> None:
+    assert raised(path) == []
+
+
 def test_there_are_enough() -> None:
     bad = [path for path in PROGRAMS if path.stem.startswith("bad")]
     good = [path for path in PROGRAMS if path.stem.startswith("good")]

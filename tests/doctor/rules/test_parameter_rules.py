@@ -197,3 +197,21 @@ def test_a_parameter_on_its_way_to_an_attribute(value: str, expected: list[str])
     train(model, optimizer)
     """
     assert codes(tail) == expected
+
+
+@pytest.mark.parametrize(
+    ("model", "thaws", "expected"),
+    [
+        ("Net()", "", ["TL309"]),
+        ("Net()", "model.fc = nn.Linear(8, 3)", []),
+        ("torchvision.models.vgg16()", "model.classifier[6] = nn.Linear(4096, 3)", []),
+        ("torchvision.models.resnet18()", "model.fc = nn.Linear(512, 3)", []),
+        ("timm.create_model('resnet18')", "model.reset_classifier(3)", []),
+    ],
+)
+def test_a_model_that_was_frozen_and_got_a_new_head(
+    model: str, thaws: str, expected: list[str]
+) -> None:
+    frozen = "for parameter in model.parameters():\n    parameter.requires_grad = False\n"
+    head = f"import timm\nimport torchvision\nmodel = {model}\n"
+    assert codes(f"{head}{frozen}{thaws}\n{MADE}{RUN}") == expected

@@ -328,6 +328,8 @@ class LoopEntered(Event):
 @dataclass(eq=False, kw_only=True)
 class LoopLeft(Event):
     loop: Loop
+    unread_backward: bool = False
+    """The reader has not executed every `backward` in the code of the run so far."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -462,3 +464,5 @@ class Ended(Event):
 
     whole_program: bool = True
     """The reader saw a whole program: from its top, not a function on its own."""
+    unread_backward: bool = False
+    """See `LoopLeft`."""

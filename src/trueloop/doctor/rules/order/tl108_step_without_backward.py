@@ -47,7 +47,8 @@ At the end of a run: in several iterations of a loop a model is called, an optim
 is cleared and steps, and no `backward()` anywhere can reach its parameters. In a running program,
 none of its parameters had a gradient at any step. Not reported: gradients that are written by hand
 or taken by `autograd.grad`, losses or optimizers that are passed to code that cannot be read (it
-may call `backward()`), and optimizer classes with their own `step()`.
+may call `backward()`), code with a `backward` that the reader did not come to, and optimizer
+classes with their own `step()`.
 """
 
 from __future__ import annotations
@@ -128,11 +129,12 @@ class StepWithoutBackward(StepRule):
 
     def on_loop_left(self, event: LoopLeft) -> None:
         """The outermost loop is over: a run may be too long to be read to its end."""
-        if not event.turns:
+        if not event.turns and not event.unread_backward:
             self._check()
 
     def on_ended(self, event: Ended) -> None:
-        self._check()
+        if not event.unread_backward:
+            self._check()
 
     def _check(self) -> None:
         if self._unsure:

@@ -41,8 +41,8 @@ optimizer = torch.optim.SGD(model.fc.parameters(), lr=0.01)
 At each step of an optimizer, every parameter of it, or of one group, is frozen. In source the whole
 module is frozen unconditionally (`requires_grad_(False)`, or a loop over its `parameters()`) before
 the first step, and nothing thaws or extends it later. Not reported: freezing for a phase, under an
-option or by the parameters' names, models that are passed to code that cannot be read, and
-optimizers that never step.
+option or by the parameters' names, models whose inside cannot be read or that are passed to code
+that cannot be read, and optimizers that never step.
 """
 
 from __future__ import annotations
@@ -115,8 +115,9 @@ class OptimizerHoldsFrozenAlone(Rule):
         )
 
     def _is_frozen(self, model: Model) -> bool:
-        """It was frozen whole, and has got nothing new since."""
-        return any(
+        """It was frozen whole, and has got nothing new since, which only a model whose inside was
+        read can show (`model.classifier[6] = ...`)."""
+        return model.complete and any(
             each.model.covers(model)
             and all(self._born.get(part, 0) < each.serial for part in model.family())
             for each in self._frozen

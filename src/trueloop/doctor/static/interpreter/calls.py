@@ -12,6 +12,7 @@ from trueloop.doctor.model.things import Dataset, Model, Optimizer, Scheduler, T
 from trueloop.doctor.static.interpreter.inference import parameter
 from trueloop.doctor.static.interpreter.interpreter import CallRecord, ControlFlow, Interpreter
 from trueloop.doctor.static.interpreter.stub_lookup import LibraryCall, find_call, find_method
+from trueloop.doctor.static.interpreter.survey import BACKWARD, last_name
 from trueloop.doctor.static.interpreter.values import (
     NONE,
     Class,
@@ -54,6 +55,8 @@ def call(
 ) -> Value:
     """Call a value. `rest`: what was spread into the call (`*args`) and is not known."""
     m.spend(1, node)
+    if isinstance(node, ast.Call) and last_name(node.func) in BACKWARD:
+        m.backwards.add(id(node.func))
     if m.noted is not None:
         m.noted.append(CallRecord(function, args, kwargs, m.place(node), tuple(m.functions)))
     if isinstance(function, Function):
@@ -76,6 +79,12 @@ def call(
         if known is not None:
             return known(LibraryCall(m, node, "__call__", args, kwargs, function, rest is not None))
     return _foreign(m, function, args, kwargs, node, rest)
+
+
+def unread_backward(m: Interpreter) -> bool:
+    """Code of this run mentions a backward that the run has not called."""
+    read = {id(each): each.survey for each in (m.modules[0], *m.entered.values())}
+    return any(each not in m.backwards for survey in read.values() for each in survey.backwards)
 
 
 def _library(
@@ -112,6 +121,8 @@ def _method(
     if known is not None:
         return known(LibraryCall(m, node, name, args, kwargs, receiver, rest is not None))
     everything = [*args, *kwargs.values(), *(rest or [])]
+    if name in BACKWARD:
+        m.graph_escapes(name, node)  # of a loss that is None in this run, or of anything else
     if isinstance(receiver, Tensor):
         parents = [each for each in (receiver, *args) if isinstance(each, Tensor)]
         return derive(m, node, *parents)
@@ -224,7 +235,7 @@ def enter(
         everything = [*args, *kwargs.values(), *(rest or [])]
         m.expose(everything, function.name, node)
         return m.unknown(node, everything)
-    m.entered.add(id(definition))
+    m.entered[id(definition)] = function.module
     scope = Scope(function.module, function.scope, function, function.owner)
     scope.receiver = args[0] if args else None
     scope.on_yield = on_yield

@@ -20,7 +20,7 @@ from trueloop.doctor.model.findings import Finding
 from trueloop.doctor.model.things import Thing
 from trueloop.doctor.rules.base import Rule, RuleRunner
 from trueloop.doctor.static.inputs.skipped import Gaps
-from trueloop.doctor.static.interpreter.calls import enter, new_object, start
+from trueloop.doctor.static.interpreter.calls import enter, new_object, start, unread_backward
 from trueloop.doctor.static.interpreter.interpreter import (
     DEPTH,
     BranchPolicy,
@@ -161,7 +161,10 @@ class FileAnalysis:
             drive(machine)
             machine.modules[:], machine.functions[:] = [self.module], [""]
             machine.budget += 10  # the end is not a step of the program
-            machine.emit(Ended, self.module.tree, whole_program=whole_program)
+            unread = unread_backward(machine)
+            machine.emit(
+                Ended, self.module.tree, whole_program=whole_program, unread_backward=unread
+            )
         except OutOfBudgetError:
             if machine.stopped is not None:  # what was seen before still counts
                 limit = effort.steps if budget == effort.steps else 0
@@ -177,7 +180,7 @@ class FileAnalysis:
             self.findings.setdefault((finding.code, *finding.place[:3]), finding)
         self.refuted |= {(rule.code, *place[:3]) for rule in runner.rules for place in rule.refuted}
         self.left -= machine.steps + STEPS_TO_BEGIN
-        self.entered |= machine.entered
+        self.entered.update(machine.entered)
         return machine
 
 

@@ -113,8 +113,7 @@ class Interpreter(Counting, ABC):
         self.depth = depth
         self.serial = 0
         self.numbers: dict[int, tuple[Any, int]] = {}
-        """Values that were asked for a private key, by identity: the value (so that it lives on),
-        and its number."""
+        """Values that were asked for a private key, by identity: the value, and its number."""
         self.turns: list[Turn] = []
         self.turn_starts: list[int] = []
         self.turns_begun = 0
@@ -147,8 +146,9 @@ class Interpreter(Counting, ABC):
         """Sizes of windows (`(i + 1) % n`), by their key, that this run takes for more than one."""
         self.sites: dict[int, OpenBranch] = {}
         self.reached: set[tuple[int, bool]] = set()
-        self.entered: set[int] = set()
+        self.entered: dict[int, Module] = {}
         """Functions of the user's that were entered, by the identity of their node."""
+        self.backwards: set[int] = set()  # the `.backward` that were called, likewise
         self.bare: set[int] = set()
         """Calls that are whole statements: the result is not used."""
         self.preprocesses = False

@@ -10,7 +10,7 @@ from typing import Any
 
 from trueloop.doctor.model.events import BatchFetched, LoopEntered, LoopLeft
 from trueloop.doctor.model.things import Dataset, Loader, Loop, Model, Size, Tensor
-from trueloop.doctor.static.interpreter.calls import enter, start
+from trueloop.doctor.static.interpreter.calls import enter, start, unread_backward
 from trueloop.doctor.static.interpreter.interpreter import ControlFlow, Interpreter, LeaveGenerator
 from trueloop.doctor.static.interpreter.syntax import names_bound, once, written
 from trueloop.doctor.static.interpreter.values import (
@@ -292,8 +292,12 @@ def go_through(
             batch = how.make(loop, index)
             m.emit(BatchFetched, node, loop=loop, loader=how.loader, batch=batch)
             turn(batch)
-    m.emit(LoopLeft, node, loop=loop)
+    _leave(m, node, loop)
     return how.complete
+
+
+def _leave(m: Interpreter, node: ast.AST, loop: Loop) -> None:
+    m.emit(LoopLeft, node, loop=loop, unread_backward=not m.turns and unread_backward(m))
 
 
 def run_for(m: Interpreter, node: ast.For | ast.AsyncFor, scope: Scope) -> ControlFlow | None:
@@ -389,7 +393,7 @@ def _go(
         if signal is not None and signal is not ControlFlow.CONTINUE:
             break
         signal = None
-    m.emit(LoopLeft, node, loop=loop)
+    _leave(m, node, loop)
     return signal
 
 
@@ -456,7 +460,7 @@ def _over_generator(
         if not left:
             raise  # that of a different loop
         del m.turns[before:], m.turn_starts[before:]
-    m.emit(LoopLeft, node, loop=loop)
+    _leave(m, node, loop)
     return left[0] if left and left[0] is not ControlFlow.BREAK else None
 
 

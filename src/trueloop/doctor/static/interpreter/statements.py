@@ -66,6 +66,7 @@ def _expression(m: Interpreter, node: ast.Expr, scope: Scope) -> ControlFlow | N
     m.bare.add(id(node.value))
     evaluate(m, node.value, scope)
     if isinstance(node.value, ast.Attribute):
+        m.backwards.add(id(node.value))
         m.emit(NotCalled, node.value, method=node.value.attr)
     ends = ("exit", "_exit", "abort", "quit")
     if isinstance(node.value, ast.Call) and last_name(node.value.func) in ends:

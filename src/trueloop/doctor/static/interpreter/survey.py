@@ -15,7 +15,7 @@ LONGEST_DEFAULT = 1_000
 """Characters of an option's default that is taken for known."""
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 LoopNode = ast.For | ast.AsyncFor | ast.While
-_BACKWARD = frozenset({"backward", "manual_backward"})
+BACKWARD = frozenset({"backward", "manual_backward"})
 _LOGS = frozenset({"add_scalar", "add_scalars", "add_histogram", "Histogram", "log_metric"})
 _WRAPPERS = frozenset({"enumerate", "tqdm", "zip", "iter", "trange", "track", "progress_bar"})
 _LEAVES = frozenset(
@@ -70,6 +70,8 @@ class FileSummary:
         self.functions: dict[str, list[FunctionNode]] = defaultdict(list)
         self.contents: dict[int, CodeContents] = {}
         self._kinds: dict[int, str] = {}
+        self.backwards: list[int] = []
+        """Every `.backward`, called or not, by the identity of its node."""
         self._look(tree.body, CodeContents())
         self._trains: dict[str, tuple[bool, bool]] | None = None
 
@@ -105,6 +107,8 @@ class FileSummary:
             elif isinstance(node, (ast.Yield, ast.YieldFrom)):
                 for each in inside:
                     each.yields = True
+            elif isinstance(node, ast.Attribute) and node.attr in BACKWARD:
+                self.backwards.append(id(node))
             elif isinstance(node, ast.Subscript):
                 self.uses[last_name(node.value)].add("[]")
             for name in node._fields:
@@ -126,6 +130,12 @@ class FileSummary:
         elif name in _LOGS:
             parts = (part for arg in node.args for part in ast.walk(arg))
             self.logged.update(id(part) for part in parts if last_name(part) == "grad")
+        elif (
+            name == "getattr"
+            and len(node.args) > 1
+            and getattr(node.args[1], "value", None) in BACKWARD
+        ):
+            self.backwards.append(id(node))
         self.uses[name].add("()")
         if isinstance(function, ast.Attribute):
             self.uses[last_name(function.value)].add(function.attr)
@@ -139,10 +149,10 @@ class FileSummary:
             contents.names.add(name)
             if position == innermost:
                 contents.calls_outside.add(name)
-                contents.direct |= name in _BACKWARD
+                contents.direct |= name in BACKWARD
             else:
                 contents.calls_inside.add(name)
-                contents.nested |= name in _BACKWARD
+                contents.nested |= name in BACKWARD
 
     def _look_at_option(self, node: ast.Call) -> None:
         """`parser.add_argument("--gamma", default=0.7)`."""

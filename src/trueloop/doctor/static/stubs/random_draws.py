@@ -44,7 +44,7 @@ def aside(m: Interpreter) -> Iterator[list[Event]]:
     """Go through code without telling the rules, and leave the run's decisions as they were."""
     events: list[Event] = []
     before = m.watch, m.noted
-    kept = dict(m.decided), dict(m.equal), dict(m.sites), set(m.reached), set(m.entered)
+    kept = dict(m.decided), dict(m.equal), dict(m.sites), set(m.reached), dict(m.entered)
     turns, starts = m.turns, m.turn_starts
     m.watch, m.noted = events.append, []
     m.turns, m.turn_starts = [], []
